@@ -1,0 +1,43 @@
+# Two commands for newcomers: `make demo` and `make test`. Both set up .venv by themselves and work again without a network.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+.PHONY: demo test lint bench fuzz requirements clean
+
+# A stamp for each set of pinned requirements: installing is skipped until the pins or the project's metadata change.
+$(VENV)/.runtime: requirements/runtime.txt pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/runtime.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	touch $@
+
+$(VENV)/.dev: requirements/dev.txt $(VENV)/.runtime
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	touch $@
+
+demo: $(VENV)/.runtime
+	@$(BIN)/rye demo
+
+test: $(VENV)/.dev
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+# Measures against what a user would pick instead; prints ratios. See benchmarks/README.md.
+bench: $(VENV)/.dev
+	for program in benchmarks/*.py; do echo "== $$program"; $(BIN)/python $$program || exit 1; done
+
+# The same property tests as `make test`, with many more examples.
+fuzz: $(VENV)/.dev
+	RYE_FUZZ=1 $(BIN)/python -m pytest -k "hypothesis or fuzz or property"
+
+# Needs a network and uv: `pip install uv` first.
+requirements:
+	for set in runtime dev; do $(PYTHON) -m uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	  --no-emit-index-url --no-emit-find-links --custom-compile-command "make requirements" \
+	  requirements/$$set.in -o requirements/$$set.txt; done
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache
