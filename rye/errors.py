@@ -1,0 +1,36 @@
+"""The one family of errors that people see.
+
+::
+
+    RyeError                 failed: exit 1
+    └── UsageError           the command's words are wrong: exit 2
+
+Every error has a ``code`` (stable, kebab-case, for programs), a ``message`` (what failed and why) and a ``hint`` (the next
+command, or what to change). Code below ``rye.cli`` raises these and never prints; ``rye.cli`` prints and never decides.
+Findings about a file's content are not errors but :class:`rye.items.diagnostics.Diagnostic` values.
+"""
+
+from __future__ import annotations
+
+
+class RyeError(Exception):
+    """Something failed; carries what, why and what to do next."""
+
+    exit_code = 1
+
+    def __init__(self, code: str, message: str, hint: str | None = None, *, details: dict[str, object] | None = None):
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.hint = hint
+        self.details = details or {}
+
+    def as_json(self) -> dict[str, object]:
+        """The error document of ``--json``: ``{"error": {"code", "message", "hint", …details}}``."""
+        return {"error": {**self.details, "code": self.code, "message": self.message, "hint": self.hint}}
+
+
+class UsageError(RyeError):
+    """The command's words are wrong: an unknown flag, a malformed reference, contradicting options."""
+
+    exit_code = 2

@@ -1,0 +1,46 @@
+"""Findings about a file's content, with the place in the file that they are about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+Severity = Literal["error", "warning", "notice", "info"]
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One finding. ``line`` and ``column`` count from 1 in the file (columns in characters); None: the file as a whole."""
+
+    severity: Severity
+    code: str
+    message: str
+    line: int | None = None
+    column: int | None = None
+    hint: str | None = None
+
+    def as_json(self) -> dict[str, object]:
+        """The stable JSON of ``rye validate`` (DESIGN §9), with ``hint`` added."""
+        return {
+            "severity": self.severity,
+            "code": self.code,
+            "message": self.message,
+            "line": self.line,
+            "column": self.column,
+            "hint": self.hint,
+        }
+
+
+def has_errors(diagnostics: Iterable[Diagnostic]) -> bool:
+    return any(diagnostic.severity == "error" for diagnostic in diagnostics)
+
+
+def strict(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+    """The same findings under ``--strict``: every warning is an error."""
+    return tuple(replace(d, severity="error") if d.severity == "warning" else d for d in diagnostics)
+
+
+def in_order(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+    """Sorted as a reader meets them: by line, column, then code; findings about the whole file first."""
+    return tuple(sorted(diagnostics, key=lambda d: (d.line or 0, d.column or 0, d.code)))

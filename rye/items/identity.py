@@ -1,0 +1,94 @@
+"""Names, ids and references (DESIGN §1 Words, §5 Names).
+
+A *local id* is ``category/name``; a *qualified id* is ``namespace/category/name``; a *reference* is ``[kind:]id[@range]``.
+Names are made of segments ``[a-z0-9][a-z0-9_-]{0,63}``. Kind and qualified id together are the identity.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from rye.errors import UsageError
+
+KIND_NAMES = ("directive", "tool", "knowledge", "agent", "role", "formula", "skill", "bundle")
+
+_SEGMENT = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+_WINDOWS_DEVICES = frozenset(
+    ["con", "prn", "aux", "nul", *(f"com{n}" for n in range(10)), *(f"lpt{n}" for n in range(10))]
+)
+MAX_SEGMENTS = 16
+
+
+def is_segment(text: str) -> bool:
+    """Whether ``text`` may be one part of an id: the grammar, and no Windows device name."""
+    return _SEGMENT.fullmatch(text) is not None and text not in _WINDOWS_DEVICES
+
+
+def is_id(text: str) -> bool:
+    """Whether ``text`` is one or more segments joined by ``/``."""
+    segments = text.split("/")
+    return len(segments) <= MAX_SEGMENTS and all(is_segment(segment) for segment in segments)
+
+
+def fold(text: str) -> str:
+    """Letters that look alike folded together, so that a look-alike of a taken name can be refused (DESIGN §5 Names)."""
+    return text.lower().translate(_FOLD)
+
+
+_FOLD = str.maketrans({".": None, "_": None, "-": None, "l": "1", "i": "1", "o": "0"})
+
+
+def lookup_key(text: str) -> str:
+    """``-`` and ``_`` are the same letter in look-ups (DESIGN §6), never when capabilities are matched."""
+    return text.replace("-", "_")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Identity:
+    """What names an item in a registry: its kind and its qualified id."""
+
+    kind: str
+    id: str
+
+    @property
+    def namespace(self) -> str:
+        return self.id.split("/", 1)[0]
+
+    @property
+    def local_id(self) -> str:
+        return self.id.split("/", 1)[1]
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.id}"
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """``[kind:]id[@range]`` as a person writes it; ``kind`` and ``range`` are None where not given."""
+
+    id: str
+    kind: str | None = None
+    range: str | None = None
+
+    def __str__(self) -> str:
+        prefix = f"{self.kind}:" if self.kind else ""
+        suffix = f"@{self.range}" if self.range else ""
+        return f"{prefix}{self.id}{suffix}"
+
+
+def parse_reference(text: str) -> Reference:
+    """Read ``[kind:]id[@range]``. Raises UsageError naming what is wrong with it."""
+    rest, at, wanted = text.partition("@")
+    kind, colon, identifier = rest.rpartition(":")
+    if colon and kind not in KIND_NAMES:
+        raise UsageError("unknown-kind", f"{kind!r} is not a kind of item.", f"Kinds: {', '.join(KIND_NAMES)}.")
+    if not is_id(identifier):
+        raise UsageError(
+            "bad-reference",
+            f"{text!r} is not a reference: ids are lower-case segments of a-z, 0-9, - and _ joined by '/'.",
+            "Write [kind:]namespace/category/name[@range], e.g. tool:acme/file-system/read@^1.2.",
+        )
+    if at and not wanted.strip():
+        raise UsageError("bad-reference", f"{text!r} has nothing after '@'.", "Give a version range, or leave out '@'.")
+    return Reference(identifier, kind or None, wanted.strip() or None)

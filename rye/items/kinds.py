@@ -1,0 +1,50 @@
+"""The one table of kinds. A new kind is one module and one row here; nothing else asks which kind an item is.
+
+Kinds and folders: DESIGN §1. Comment styles of the signature line: DESIGN §4.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from types import ModuleType
+
+from rye.items.identity import KIND_NAMES
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One row: where items of the kind live and which module reads them."""
+
+    name: str
+    folder: str
+    """Below ``.ai/``."""
+    suffixes: tuple[str, ...]
+    """The file name's end, the longest first; what stands before it is the item's name."""
+    module: str
+    """Imported only when a file of the kind is read."""
+    nested: bool
+    """Whether folders below ``folder`` are a category (``directives/rye/core/x.md``); otherwise items stand directly in it."""
+    main_file: str | None = None
+    """For a kind that is a folder: the signed file in it. The folder is then the item, every other file is attached."""
+
+    def load(self) -> ModuleType:
+        """The module with ``read`` and ``as_json`` (contract in :mod:`rye.items.reading`)."""
+        return import_module(self.module)
+
+
+KINDS: dict[str, Kind] = {
+    kind.name: kind
+    for kind in (
+        Kind("directive", "directives", (".md",), "rye.items.directive", nested=True),
+        Kind("tool", "tools", (".py", ".js", ".ts", ".sh", ".yaml"), "rye.items.tool", nested=True),
+        Kind("knowledge", "knowledge", (".md",), "rye.items.knowledge", nested=True),
+        Kind("agent", "agents", (".md",), "rye.items.agent", nested=False),
+        Kind("role", "roles", (".md",), "rye.items.role", nested=False),
+        Kind("formula", "formulas", (".formula.toml",), "rye.items.formula", nested=False),
+        Kind("skill", "skills", (), "rye.items.skill", nested=False, main_file="SKILL.md"),
+        Kind("bundle", "bundles", (".bundle.toml",), "rye.items.bundle", nested=False),
+    )
+}
+BY_FOLDER: dict[str, Kind] = {kind.folder: kind for kind in KINDS.values()}
+assert tuple(KINDS) == KIND_NAMES
