@@ -1,0 +1,1 @@
+"""The command line: arguments in, printing out, and nothing else. Deciding happens in the rooms below."""

@@ -1,0 +1,212 @@
+"""What people and programs see: data on stdout, everything else on stderr.
+
+``--json``: stdout carries exactly one document. Colour and movement only on a terminal, never with ``NO_COLOR``, ``CI`` or
+``TERM=dumb`` (DESIGN §9). rich is imported only when a bar or a table is really drawn on a terminal.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Protocol
+
+import click
+
+if TYPE_CHECKING:
+    from rye.errors import RyeError
+    from rye.items.diagnostics import Diagnostic
+
+_STYLES: dict[str, dict[str, object]] = {
+    "error": {"fg": "red", "bold": True},
+    "warning": {"fg": "yellow", "bold": True},
+    "notice": {"fg": "blue"},
+    "info": {"fg": "cyan"},
+    "hint": {"fg": "cyan"},
+    "ok": {"fg": "green"},
+    "strong": {"bold": True},
+    "dim": {"dim": True},
+    "added": {"fg": "green"},
+    "removed": {"fg": "red"},
+}
+
+
+class Advance(Protocol):
+    """Tells a progress bar that some more is done."""
+
+    def __call__(self, amount: int = 1) -> None: ...
+
+
+class Console:
+    """Prints. Knows nothing of what it prints about."""
+
+    def __init__(self, *, json: bool, quiet: bool, verbose: int, color: str, progress: bool) -> None:
+        self.json = json
+        self.quiet = quiet
+        self.verbose = verbose
+        dumb = os.environ.get("TERM") == "dumb" or bool(os.environ.get("CI"))
+        plain = bool(os.environ.get("NO_COLOR")) or dumb
+        self._color_out = color == "always" or (color == "auto" and not plain and sys.stdout.isatty())
+        self._color_err = color == "always" or (color == "auto" and not plain and sys.stderr.isatty())
+        self.moves = progress and not quiet and not dumb and sys.stderr.isatty()
+        self.is_interactive = sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
+
+    # -- stdout: data -------------------------------------------------------------------------------------------------
+
+    def data(self, text: str = "", *, newline: bool = True) -> None:
+        """What the command is asked for. Nothing in JSON mode: there the one document is all."""
+        if not self.json:
+            click.echo(text, nl=newline, color=self._color_out or None)
+
+    def document(self, value: object) -> None:
+        """The one JSON document."""
+        import json
+
+        click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+
+    def style(self, text: str, style: str) -> str:
+        """``text`` in the style of that name for stdout; unchanged without colour."""
+        return click.style(text, **_STYLES[style]) if self._color_out else text  # type: ignore[arg-type]
+
+    def table(self, rows: Sequence[Sequence[str]], header: Sequence[str]) -> None:
+        """Columns: with a header on a terminal, tab-separated without one elsewhere, so that programs can cut them."""
+        if self.json:
+            return
+        if not sys.stdout.isatty():
+            for row in rows:
+                click.echo("\t".join(row))
+            return
+        widths = [max(len(cell) for cell in column) for column in zip(header, *rows, strict=True)]
+        for number, row in enumerate([header, *rows]):
+            line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+            click.echo(self.style(line, "dim") if number == 0 else line)
+
+    # -- stderr: everything else --------------------------------------------------------------------------------------
+
+    def say(self, text: str = "", style: str | None = None) -> None:
+        """What a person may want to know; silent with ``--quiet`` and in JSON mode."""
+        if not self.quiet and not self.json:
+            self._err(text, style)
+
+    def detail(self, text: str, level: int = 1) -> None:
+        """Shown with ``-v`` (level 1) or ``-vv`` (level 2)."""
+        if self.verbose >= level and not self.json:
+            self._err(text, "dim")
+
+    def warn(self, text: str, hint: str | None = None) -> None:
+        """A warning: shown even with ``--quiet``; on stderr, so JSON stays one document."""
+        self._err(f"{self._mark('warning')} {text}")
+        if hint:
+            self._err(f"  {self._mark('hint')} {hint}")
+
+    def error(self, error: RyeError) -> None:
+        """What failed, why, and the next command."""
+        if self.json:
+            self.document(error.as_json())
+            return
+        self._err(f"{self._mark('error')} {error.message}")
+        if error.hint:
+            for number, line in enumerate(error.hint.splitlines()):
+                self._err(f"  {self._mark('hint') if number == 0 else '     '} {line}")
+
+    def diagnostics(self, path: str, findings: Iterable[Diagnostic], text: str | None = None) -> None:
+        """Findings as ``path:line:column: severity[code]: message``, with the source line and a caret on a terminal."""
+        if self.json:
+            return
+        lines = text.split("\n") if text is not None and sys.stderr.isatty() else None
+        for finding in findings:
+            if finding.severity == "info" and not self.verbose:
+                continue
+            if finding.severity == "notice" and self.quiet:
+                continue
+            place = ":".join(str(part) for part in (path, finding.line, finding.column) if part is not None)
+            head = self._styled(f"{finding.severity}[{finding.code}]", finding.severity)
+            self._err(f"{place}: {head}: {printable(finding.message)}")
+            if lines is not None and finding.line is not None and finding.line <= len(lines):
+                self._excerpt(lines[finding.line - 1], finding.line, finding.column)
+            if finding.hint:
+                self._err(f"  {self._mark('hint')} {printable(finding.hint)}")
+
+    def _excerpt(self, source: str, line: int, column: int | None) -> None:
+        width = 100
+        start = max(0, (column or 1) - 1 - width // 2)
+        number = f"{line:>5}"
+        self._err(f"{number} | {printable(source[start : start + width]).replace(chr(9), ' ')}", "dim")
+        if column is not None:
+            self._err(" " * len(number) + " | " + " " * (column - 1 - start) + self._styled("^", "error"))
+
+    def _mark(self, kind: str) -> str:
+        return self._styled(f"{kind}:", kind)
+
+    def _styled(self, text: str, style: str) -> str:
+        return click.style(text, **_STYLES[style]) if self._color_err else text  # type: ignore[arg-type]
+
+    def _err(self, text: str, style: str | None = None) -> None:
+        click.echo(self._styled(text, style) if style else text, err=True, color=self._color_err or None)
+
+    # -- progress and questions ---------------------------------------------------------------------------------------
+
+    @contextmanager
+    def progress(self, title: str, total: int | None = None) -> Iterator[Advance]:
+        """A bar that appears only after a second, and only where something may move."""
+        if not self.moves:
+            yield lambda amount=1: None
+            return
+        with _DelayedBar(title, total) as bar:
+            yield bar.advance
+
+    def confirm(self, question: str) -> bool:
+        """Ask a person; only call when the session is interactive."""
+        return click.confirm(question, default=False, err=True)
+
+    def ask(self, question: str, *, hidden: bool = False) -> str:
+        """Ask a person for text; only call when the session is interactive."""
+        answer: str = click.prompt(question, err=True, hide_input=hidden, default="", show_default=False)
+        return answer
+
+
+def printable(text: str) -> str:
+    """``text`` with control and invisible characters shown as ``\\u{…}``: what an author wrote must not steer a terminal."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in "\n\t" else f"\\u{{{ord(c):x}}}" for c in text)
+
+
+class _DelayedBar:
+    """A rich progress bar that is drawn only when the work lasts longer than a second."""
+
+    def __init__(self, title: str, total: int | None) -> None:
+        import threading
+
+        self._title, self._total, self._done = title, total, 0
+        self._lock = threading.Lock()
+        self._timer = threading.Timer(1.0, self._draw)
+        self._timer.daemon = True
+        self._bar: object | None = None
+
+    def __enter__(self) -> _DelayedBar:
+        self._timer.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._timer.cancel()
+        with self._lock:
+            if self._bar is not None:
+                self._bar.stop()  # type: ignore[attr-defined]
+
+    def _draw(self) -> None:
+        from rich.console import Console as RichConsole
+        from rich.progress import Progress
+
+        with self._lock:
+            bar = Progress(console=RichConsole(stderr=True), transient=True)
+            self._task = bar.add_task(self._title, total=self._total, completed=self._done)
+            bar.start()
+            self._bar = bar
+
+    def advance(self, amount: int = 1) -> None:
+        with self._lock:
+            self._done += amount
+            if self._bar is not None:
+                self._bar.update(self._task, completed=self._done)  # type: ignore[attr-defined]

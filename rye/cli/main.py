@@ -1,0 +1,156 @@
+"""The program ``rye``: a table of commands, each imported only when it runs, and the one place where errors become exits.
+
+Exit 0: done. 1: failed, or findings. 2: the command's words are wrong. 130: interrupted.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import Any
+
+import click
+
+from rye import __version__
+from rye.cli.options import Command, Session, environment_flag, global_options, take_global_options
+from rye.errors import RyeError, UsageError
+
+COMMANDS: dict[str, tuple[str, str, str]] = {
+    # name: (module:attribute, section of the help, one line)
+}
+
+
+class Families(click.Group):
+    """A group whose commands are rows of a table: listing them imports none of them."""
+
+    def __init__(self, table: dict[str, tuple[str, str, str]], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.table = table
+        self.params.extend(global_options())
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.table)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        row = self.table.get(cmd_name)
+        if row is None:
+            return None
+        module, _, attribute = row[0].partition(":")
+        loaded: click.Command = getattr(import_module(module), attribute)
+        return loaded
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in self.table and not args[0].startswith("-"):
+            raise unknown_command(args[0], self.table, ctx.command_path)
+        return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        take_global_options(ctx)
+        return super().invoke(ctx)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for name, (_, section, line) in self.table.items():
+            sections.setdefault(section, []).append((name, line))
+        for section, rows in sections.items():
+            with formatter.section(section):
+                formatter.write_dl(rows)
+
+
+def unknown_command(given: str, known: Any, path: str) -> UsageError:
+    """The error for a command that does not exist, with the nearest ones that do."""
+    import difflib
+
+    near = difflib.get_close_matches(given, list(known), n=3, cutoff=0.5)
+    hint = f"Did you mean {' or '.join(repr(n) for n in near)}?" if near else f"`{path} --help` lists the commands."
+    return UsageError("unknown-command", f"There is no command {given!r}.", hint)
+
+
+def family(name: str, section_help: str, table: dict[str, tuple[str, str]]) -> Families:
+    """A group such as ``rye keys``: name → (module:attribute, one line of help)."""
+    rows = {sub: (target, "Commands", line) for sub, (target, line) in table.items()}
+    return Families(rows, name=name, help=section_help, no_args_is_help=True)
+
+
+def _print_version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        click.echo(f"rye {__version__}")
+        ctx.exit()
+
+
+def program() -> Families:
+    """The whole command line."""
+    group = Families(
+        COMMANDS,
+        name="rye",
+        help="Package manager and verifiable registry for the text that steers software agents.",
+        no_args_is_help=True,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    group.params.insert(
+        0,
+        click.Option(
+            ["-V", "--version"],
+            is_flag=True,
+            expose_value=False,
+            is_eager=True,
+            callback=_print_version,
+            help="Print the version.",
+        ),
+    )
+    return group
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the program and exit with its code; what goes wrong is printed as an error, never as a traceback."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    session = Session(json="--json" in arguments or environment_flag("RYE_JSON"))
+    sys.exit(run(arguments, session))
+
+
+def run(arguments: list[str], session: Session) -> int:
+    """Run with ``arguments``; returns the exit code."""
+    try:
+        result = program().main(args=arguments, prog_name="rye", standalone_mode=False, obj=session)
+        sys.stdout.flush()
+        return result if isinstance(result, int) else 0
+    except click.exceptions.NoArgsIsHelpError as shown:
+        click.echo(shown.ctx.get_help() if shown.ctx else "", err=True)
+        return 2
+    except RyeError as error:
+        session.console.error(error)
+        return error.exit_code
+    except click.UsageError as error:
+        path = error.ctx.command_path if error.ctx else "rye"
+        session.console.error(UsageError("usage", error.format_message(), f"`{path} --help` shows how it is used."))
+        return 2
+    except (click.Abort, KeyboardInterrupt):
+        session.console.error(RyeError("interrupted", "Interrupted; nothing more was done."))
+        return 130
+    except BrokenPipeError:
+        # The reader went away (`rye list | head`): not an error of ours; keep the interpreter from complaining at exit.
+        sys.stdout = None
+        return 0
+    except click.ClickException as error:
+        session.console.error(RyeError("failed", error.format_message()))
+        return 1
+    except OSError as error:
+        where = f" ({error.filename})" if error.filename else ""
+        session.console.error(RyeError("system", f"{error.strerror or error}{where}."))
+        return 1
+    except Exception as error:  # the last resort: a person never sees a traceback unless they ask for it
+        if environment_flag("RYE_TRACEBACK"):
+            raise
+        session.console.error(
+            RyeError(
+                "internal",
+                f"Something inside rye went wrong: {type(error).__name__}: {error}",
+                "Run again with RYE_TRACEBACK=1 and report what it prints.",
+            )
+        )
+        return 1
+
+
+__all__ = ["Command", "family", "main", "program", "run"]

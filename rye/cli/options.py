@@ -1,0 +1,126 @@
+"""The options that every command takes, before or after its name, and the session that they make (DESIGN §9).
+
+Precedence: flag, then ``RYE_…`` variable, then the project's ``rye.toml``, then the user's configuration file.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from rye.cli.console import Console
+from rye.errors import UsageError
+
+
+@dataclass(slots=True)
+class Session:
+    """What one run of the program was told. Made by :func:`main`, filled from the options wherever they stand."""
+
+    json: bool = False
+    quiet: bool = False
+    verbose: int = 0
+    color: str = "auto"
+    progress: bool = True
+    directory: Path | None = None
+    registry: str | None = None
+    yes: bool = False
+    no_input: bool = False
+    offline: bool = False
+    _console: Console | None = None
+
+    @property
+    def console(self) -> Console:
+        """Where to print; made at first use, when all options are known."""
+        if self._console is None:
+            self._console = Console(
+                json=self.json, quiet=self.quiet, verbose=self.verbose, color=self.color, progress=self.progress
+            )
+        return self._console
+
+    @property
+    def interactive(self) -> bool:
+        """Whether a person can be asked: a terminal on both ends, and nobody said otherwise."""
+        return not self.no_input and not self.json and self.console.is_interactive
+
+    @property
+    def cwd(self) -> Path:
+        """The folder to work in: ``-C`` or where the program was started."""
+        return self.directory or Path.cwd()
+
+    def path(self, given: str | Path) -> Path:
+        """A path as the person means it: below ``-C`` when that is given."""
+        return self.directory / given if self.directory is not None else Path(given)
+
+
+def _enter(_ctx: click.Context, _param: click.Parameter, value: str | None) -> Path | None:
+    if value is None:
+        return None
+    path = Path(value)
+    if not path.is_dir():
+        raise UsageError("no-such-folder", f"There is no folder {value!r}.", "Give an existing folder to -C.")
+    return path
+
+
+def global_options() -> list[click.Option]:
+    """Fresh options for one command; each has no default, so that only what is given changes the session."""
+    option = click.Option
+    return [
+        option(["-q", "--quiet"], is_flag=True, default=None, help="Print less: no progress, no notices."),
+        option(["-v", "--verbose"], count=True, default=None, help="Print more; twice for details."),
+        option(["--json"], is_flag=True, default=None, envvar="RYE_JSON", help="Print exactly one JSON document."),
+        option(
+            ["--color"], type=click.Choice(["auto", "always", "never"]), envvar="RYE_COLOR", help="Colour the output."
+        ),
+        option(
+            ["--no-progress"], is_flag=True, default=None, envvar="RYE_NO_PROGRESS", help="Show no progress bars."
+        ),
+        option(["-C", "--directory"], callback=_enter, metavar="DIR", help="Work in DIR instead of here."),
+        option(["--registry"], metavar="URL", envvar="RYE_REGISTRY", help="Use this registry (https://, file://)."),
+        option(["-y", "--yes"], is_flag=True, default=None, help="Answer yes to questions (never to a wider right)."),
+        option(["--no-input"], is_flag=True, default=None, envvar="RYE_NO_INPUT", help="Never ask; fail instead."),
+        option(["--offline"], is_flag=True, default=None, envvar="RYE_OFFLINE", help="Use no network."),
+    ]
+
+
+_NAMES = ("quiet", "verbose", "json", "color", "no_progress", "directory", "registry", "yes", "no_input", "offline")
+
+
+def take_global_options(ctx: click.Context) -> None:
+    """Move what was given of the global options from the command's parameters to the session."""
+    session = ctx.ensure_object(Session)
+    for name in _NAMES:
+        value = ctx.params.pop(name, None)
+        if value is None or (name == "verbose" and not value):
+            continue
+        if name == "no_progress":
+            session.progress = session.progress and not value
+        else:
+            setattr(session, name, value)
+
+
+class Command(click.Command):
+    """A command that takes the global options, too. Use through :func:`command`."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        own = {name for parameter in self.params for name in parameter.opts}
+        self.params.extend(o for o in global_options() if not own.intersection(o.opts))
+
+    def invoke(self, ctx: click.Context) -> Any:
+        take_global_options(ctx)
+        return super().invoke(ctx)
+
+
+def command(name: str | None = None, **kwargs: Any) -> Callable[[Callable[..., Any]], Command]:
+    """Decorator: a command of rye. Its function gets the session with ``@click.pass_obj``."""
+    return click.command(name, cls=Command, **kwargs)
+
+
+def environment_flag(name: str) -> bool:
+    """Whether an environment variable is set to something other than nothing, 0, false or no."""
+    return os.environ.get(name, "").lower() not in ("", "0", "false", "no")
