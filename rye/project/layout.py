@@ -1,0 +1,63 @@
+"""Where things are in a project and in the user's own space (DESIGN §1, §6)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+MANIFEST = "rye.toml"
+LOCK = "rye.lock"
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A folder with a ``rye.toml`` or an ``.ai`` folder; paths in it are made here and nowhere else."""
+
+    root: Path
+
+    @property
+    def manifest_path(self) -> Path:
+        return self.root / MANIFEST
+
+    @property
+    def lock_path(self) -> Path:
+        return self.root / LOCK
+
+    @property
+    def ai(self) -> Path:
+        """The project's own items."""
+        return self.root / ".ai"
+
+    @property
+    def packages(self) -> Path:
+        """Installed items; only the installation's transaction writes here."""
+        return self.ai / "packages"
+
+    @property
+    def overrides(self) -> Path:
+        return self.ai / "overrides"
+
+    @property
+    def overlays(self) -> Path:
+        return self.ai / "formula-overlays"
+
+    @property
+    def role_directives(self) -> Path:
+        return self.ai / "role-directives"
+
+
+def find_project(start: Path) -> Project | None:
+    """The nearest folder at or above ``start`` with a ``rye.toml``, else the nearest with an ``.ai`` folder; None if none.
+
+    The user's own folder for items never counts as a project, so that a stray ``~/.ai`` does not swallow a home folder.
+    """
+    start = start.absolute()
+    candidates = [start, *start.parents]
+    for folder in candidates:
+        if (folder / MANIFEST).is_file():
+            return Project(folder)
+    home = Path.home()
+    for folder in candidates:
+        if (folder / ".ai").is_dir() and (folder != home or folder == start):
+            return Project(folder)
+    return None
