@@ -1,6 +1,6 @@
 """Which kind of item a file is, and its id, from where it stands or, failing that, from what it says.
 
-Places (DESIGN §1, §6): ``…/<kind folder>/<category>/<name><suffix>`` for kinds with categories, ``…/<kind folder>/<name><suffix>``
+Places (DESIGN §1, §6): ``…/<kind folder>/<category>/<name><suffix>`` for kinds with categories, ``<kind folder>/<name><suffix>``
 for the others, ``skills/<name>/SKILL.md`` for skills; installed: ``.ai/packages/<namespace>/<kind folder>/…``.
 """
 

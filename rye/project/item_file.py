@@ -1,0 +1,107 @@
+"""Reading an item's file from disk: bytes, text, place and what its kind's parser says. The one way from a path to a Reading."""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rye.errors import RyeError, UsageError
+from rye.items import content
+from rye.items.diagnostics import Diagnostic, in_order
+from rye.items.kinds import KINDS, Kind
+from rye.items.location import Location, guess, item_name, locate
+from rye.items.reading import Reading, ReadOptions, Source
+
+
+@dataclass(frozen=True, slots=True)
+class ItemFile:
+    """One item as it is on disk. ``reading.value`` is None where the file does not parse."""
+
+    path: Path
+    """The signed file itself (for a skill its ``SKILL.md``)."""
+    shown: str
+    """The path as the person gave it, for messages."""
+    data: bytes
+    text: str | None
+    """Decoded, LF, no BOM; None where the bytes are not text."""
+    location: Location
+    reading: Reading
+
+    @property
+    def kind(self) -> Kind:
+        return KINDS[self.location.kind]
+
+    @property
+    def suffix(self) -> str:
+        """What the item's file name ends with (``.md``, ``.formula.toml``, ``SKILL.md``)."""
+        return file_suffix(self.kind, self.path)
+
+
+def file_suffix(kind: Kind, path: Path) -> str:
+    """The suffix of an item's file among those of its kind; the file's own where it is none of them."""
+    if kind.main_file is not None:
+        return kind.main_file
+    return next((suffix for suffix in kind.suffixes if path.name.endswith(suffix)), path.suffix)
+
+
+def read_bytes(path: Path, limit: int) -> bytes:
+    """A regular file's bytes, one more than ``limit`` at most. Follows no symlink loop, opens no device, pipe or folder."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | getattr(os, "O_CLOEXEC", 0))
+    except FileNotFoundError:
+        raise RyeError("no-such-file", f"There is no file {str(path)!r}.", "Check the path.") from None
+    except OSError as error:
+        raise RyeError("unreadable", f"Cannot read {str(path)!r}: {error.strerror}.") from None
+    with os.fdopen(descriptor, "rb") as stream:
+        if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+            raise RyeError("not-a-file", f"{str(path)!r} is not a regular file.", "Give the item's file.")
+        return stream.read(limit + 1)
+
+
+def load_item(
+    path: Path, *, shown: str | None = None, kind: str | None = None, options: ReadOptions | None = None
+) -> ItemFile:
+    """Read the item at ``path`` (a file, or a skill's folder). Raises RyeError when it cannot be read or its kind is unknown."""
+    shown = shown or str(path)
+    if path.is_dir() and (path / "SKILL.md").is_file():
+        path = path / "SKILL.md"
+    from rye.limits import CONTENT
+
+    data = read_bytes(path, CONTENT.item_bytes)
+    decoded = content.decode(data)
+    location = place(path, decoded.text, kind)
+    if location is None:
+        raise UsageError(
+            "unknown-kind-of-file",
+            f"Cannot tell what kind of item {shown!r} is.",
+            f"Say so with --kind ({', '.join(KINDS)}), or move it into its folder below .ai/.",
+        )
+    if decoded.text is None:
+        return ItemFile(path, shown, data, None, location, Reading(None, None, tuple(decoded.diagnostics)))
+    attached, problems = _attached(path, KINDS[location.kind])
+    source = Source(decoded.text, shown, location.name, location.category, attached)
+    reading = KINDS[location.kind].load().read(source, options or ReadOptions())
+    merged = in_order((*decoded.diagnostics, *problems, *reading.diagnostics))
+    return ItemFile(path, shown, data, decoded.text, location, replace(reading, diagnostics=merged))
+
+
+def place(path: Path, text: str | None, kind: str | None) -> Location | None:
+    """Where the item stands: as its folders say, unless ``kind`` says otherwise; else what its content shows."""
+    absolute = path.absolute()
+    located = locate(absolute)
+    if kind is None:
+        return located or (guess(absolute, text) if text is not None else None)
+    if located is not None and located.kind == kind:
+        return located
+    return Location(kind, item_name(KINDS[kind], absolute) or absolute.name.split(".", 1)[0], None)
+
+
+def _attached(path: Path, kind: Kind) -> tuple[tuple[str, ...] | None, tuple[Diagnostic, ...]]:
+    if kind.main_file is None or path.name != kind.main_file:
+        return None, ()
+    from rye.items.skill_folder import attached_files
+
+    files, problems = attached_files(path.parent)
+    return tuple(file.path for file in files), tuple(problems)

@@ -1,0 +1,264 @@
+"""``rye.lock``: exactly what is installed, from where, signed by whom, and which rights a person approved.
+
+Deterministic and byte-stable: the same content is the same text, packages sorted by kind and id, one value a line, so that two
+branches' locks merge where they differ in different packages. Read strictly: a lock that says what it should not is refused,
+because a reviewer approves what it says.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from rye.errors import RyeError
+from rye.items.identity import KIND_NAMES, Identity, is_id
+from rye.items.reading import HookAction
+
+LOCK_VERSION = 1
+
+_HASH = re.compile(r"[0-9a-f]{64}")
+_PATH = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class LockedFile:
+    """An attached file: relative path, size in bytes, hash, whether it is executable."""
+
+    path: str
+    size: int
+    sha256: str
+    executable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LockedItem:
+    """One installed item."""
+
+    kind: str
+    id: str
+    version: str
+    size: int
+    sha256: str
+    suffix: str
+    """The item file's suffix, which its name in ``.ai/packages`` ends with (``.md``, ``.py``, …; ``SKILL.md`` for skills)."""
+    registry: str
+    """The registry's origin."""
+    log: int
+    """Position of the release in the registry's log."""
+    keyset: int
+    signer: str
+    """Fingerprint (``SHA256:…``) of the key that signed the release."""
+    attached: tuple[LockedFile, ...] = ()
+    dependencies: tuple[str, ...] = ()
+    """Identities of what it was resolved to depend on."""
+    capabilities: tuple[str, ...] = ()
+    hooks: tuple[HookAction, ...] = ()
+    approved_capabilities: tuple[str, ...] = ()
+    """What a person consented to; installing asks again only for what this does not contain."""
+    approved_hooks: tuple[HookAction, ...] = ()
+    groups: tuple[str, ...] = ("main",)
+    """The manifest's groups that need it."""
+
+    @property
+    def identity(self) -> Identity:
+        return Identity(self.kind, self.id)
+
+
+@dataclass(frozen=True, slots=True)
+class Lock:
+    """A whole lock. ``wanted``: the manifest's keys and ranges when the lock was made; the lock is stale when they differ."""
+
+    wanted: Mapping[str, str] = field(default_factory=dict)
+    items: tuple[LockedItem, ...] = ()
+
+    def find(self, identity: Identity) -> LockedItem | None:
+        return next((item for item in self.items if item.identity == identity), None)
+
+
+class LockError(RyeError):
+    """``rye.lock`` cannot be trusted as it is."""
+
+    def __init__(self, message: str):
+        super().__init__("bad-lock", f"rye.lock: {message}", "Restore it from version control, or run `rye lock`.")
+
+
+# -- writing ------------------------------------------------------------------------------------------------------------
+
+
+def lock_text(lock: Lock) -> str:
+    """The canonical text of a lock."""
+    out = ["# Made by rye; do not edit. Reviews should look at `approved`.", f"version = {LOCK_VERSION}", ""]
+    if lock.wanted:
+        out += ["[wanted]", *(f"{_quote(key)} = {_quote(lock.wanted[key])}" for key in sorted(lock.wanted)), ""]
+    for item in sorted(lock.items, key=lambda i: (i.kind, i.id)):
+        out += [
+            "[[item]]",
+            f"kind = {_quote(item.kind)}",
+            f"id = {_quote(item.id)}",
+            f"version = {_quote(item.version)}",
+            f"size = {item.size}",
+            f"sha256 = {_quote(item.sha256)}",
+            f"suffix = {_quote(item.suffix)}",
+            f"registry = {_quote(item.registry)}",
+            f"log = {item.log}",
+            f"keyset = {item.keyset}",
+            f"signer = {_quote(item.signer)}",
+        ]
+        out += _list("groups", [_quote(g) for g in sorted(item.groups)] if item.groups != ("main",) else [])
+        out += _list("attached", [_attached(entry) for entry in sorted(item.attached)])
+        out += _list("dependencies", [_quote(d) for d in sorted(item.dependencies)])
+        out += _list("capabilities", [_quote(c) for c in sorted(item.capabilities)])
+        out += _list("hooks", [_hook(hook) for hook in item.hooks])
+        out += _list("approved", [_quote(c) for c in sorted(item.approved_capabilities)])
+        out += _list("approved-hooks", [_hook(hook) for hook in item.approved_hooks])
+        out.append("")
+    return "\n".join(out[:-1]) + "\n" if out[-1] == "" else "\n".join(out) + "\n"
+
+
+def _list(key: str, rows: Sequence[str]) -> list[str]:
+    return [f"{key} = [", *(f"  {row}," for row in rows), "]"] if rows else []
+
+
+def _attached(entry: LockedFile) -> str:
+    flag = ", executable = true" if entry.executable else ""
+    return f"{{ path = {_quote(entry.path)}, size = {entry.size}, sha256 = {_quote(entry.sha256)}{flag} }}"
+
+
+def _hook(hook: HookAction) -> str:
+    inputs = ", ".join(f"[{_quote(name)}, {_quote(value)}]" for name, value in hook.inputs)
+    tail = f", inputs = [{inputs}]" if inputs else ""
+    return f"{{ when = {_quote(hook.when)}, item_type = {_quote(hook.item_type)}, item_id = {_quote(hook.item_id)}{tail} }}"
+
+
+def _quote(text: str) -> str:
+    """A TOML basic string; everything that is not printable is escaped, so that a review sees what is there."""
+    out = []
+    for character in text:
+        if character in '"\\':
+            out.append("\\" + character)
+        elif character.isprintable():
+            out.append(character)
+        else:
+            out.append(f"\\U{ord(character):08X}")
+    return '"' + "".join(out) + '"'
+
+
+# -- reading ------------------------------------------------------------------------------------------------------------
+
+
+def parse_lock(text: str) -> Lock:
+    """Read a lock. Raises LockError for whatever is unknown, missing or of another type."""
+    if "<<<<<<<" in text:
+        raise LockError("it holds git's conflict markers.")
+    try:
+        table = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise LockError(f"not valid TOML: {error}.") from None
+    version = table.pop("version", None)
+    if version != LOCK_VERSION:
+        raise LockError(f"it is of version {version!r}; this rye reads {LOCK_VERSION}.")
+    wanted = _take(table, "wanted", dict, {})
+    if not all(isinstance(value, str) for value in wanted.values()):
+        raise LockError("[wanted] maps names to ranges.")
+    items = tuple(_parse_item(row) for row in _take(table, "item", list, []))
+    if table:
+        raise LockError(f"unknown key {next(iter(table))!r}.")
+    names = [item.identity for item in items]
+    if len(set(names)) != len(names):
+        raise LockError("an item stands in it twice.")
+    return Lock(wanted, items)
+
+
+def _take(table: dict[str, Any], key: str, kind: type, default: Any = None) -> Any:
+    value = table.pop(key, default)
+    if type(value) is not kind:
+        raise LockError(f"{key!r} is missing or not of the right type.")
+    return value
+
+
+def _parse_item(row: Any) -> LockedItem:
+    if not isinstance(row, dict):
+        raise LockError("[[item]] is not a table.")
+    row = dict(row)
+    item = LockedItem(
+        kind=_take(row, "kind", str),
+        id=_take(row, "id", str),
+        version=_take(row, "version", str),
+        size=_take(row, "size", int),
+        sha256=_take(row, "sha256", str),
+        suffix=_take(row, "suffix", str),
+        registry=_take(row, "registry", str),
+        log=_take(row, "log", int),
+        keyset=_take(row, "keyset", int),
+        signer=_take(row, "signer", str),
+        groups=_texts(row, "groups") or ("main",),
+        attached=tuple(_parse_attached(entry) for entry in _take(row, "attached", list, [])),
+        dependencies=_texts(row, "dependencies"),
+        capabilities=_texts(row, "capabilities"),
+        hooks=tuple(_parse_hook(entry) for entry in _take(row, "hooks", list, [])),
+        approved_capabilities=_texts(row, "approved"),
+        approved_hooks=tuple(_parse_hook(entry) for entry in _take(row, "approved-hooks", list, [])),
+    )
+    if row:
+        raise LockError(f"unknown key {next(iter(row))!r} in an item.")
+    _check_item(item)
+    return item
+
+
+def _check_item(item: LockedItem) -> None:
+    from rye.items.kinds import KINDS
+
+    if item.kind not in KIND_NAMES or not is_id(item.id) or "/" not in item.id:
+        raise LockError(f"{item.kind}:{item.id} is not an item's name.")
+    kind = KINDS[item.kind]
+    allowed = (kind.main_file,) if kind.main_file else kind.suffixes
+    if item.suffix not in allowed:
+        raise LockError(f"{item.id}: {item.suffix!r} is no suffix of a {item.kind}.")
+    if not _HASH.fullmatch(item.sha256) or not all(_HASH.fullmatch(entry.sha256) for entry in item.attached):
+        raise LockError(f"{item.id}: a hash is not 64 lower-case hex digits.")
+    folded = [entry.path.lower() for entry in item.attached]
+    if not all(_PATH.fullmatch(entry.path) for entry in item.attached) or len(set(folded)) != len(folded):
+        raise LockError(f"{item.id}: an attached file's path is unsafe or stands twice.")
+
+
+def _texts(row: dict[str, Any], key: str) -> tuple[str, ...]:
+    value = _take(row, key, list, [])
+    if not all(isinstance(entry, str) for entry in value):
+        raise LockError(f"{key!r} is a list of texts.")
+    return tuple(value)
+
+
+def _parse_attached(entry: Any) -> LockedFile:
+    if not isinstance(entry, dict):
+        raise LockError("'attached' is a list of tables.")
+    entry = dict(entry)
+    found = LockedFile(
+        path=_take(entry, "path", str),
+        size=_take(entry, "size", int),
+        sha256=_take(entry, "sha256", str),
+        executable=_take(entry, "executable", bool, False),
+    )
+    if entry:
+        raise LockError(f"unknown key {next(iter(entry))!r} in an attached file.")
+    return found
+
+
+def _parse_hook(entry: Any) -> HookAction:
+    if not isinstance(entry, dict):
+        raise LockError("'hooks' is a list of tables.")
+    entry = dict(entry)
+    inputs = _take(entry, "inputs", list, [])
+    if not all(isinstance(pair, list) and len(pair) == 2 and all(isinstance(p, str) for p in pair) for pair in inputs):
+        raise LockError("a hook's inputs are pairs of texts.")
+    found = HookAction(
+        when=_take(entry, "when", str),
+        item_type=_take(entry, "item_type", str),
+        item_id=_take(entry, "item_id", str),
+        inputs=tuple((name, value) for name, value in inputs),
+    )
+    if entry:
+        raise LockError(f"unknown key {next(iter(entry))!r} in a hook.")
+    return found

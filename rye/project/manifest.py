@@ -1,0 +1,238 @@
+"""``rye.toml``: what a person declares. Read strictly here (unknown keys are errors with did-you-mean), edited in
+:mod:`rye.project.manifest_edit`.
+
+::
+
+    [project]
+    name = "storefront"                # shown to people
+    namespace = "acme"                 # what this project's own items are published under
+    registry = "https://…"             # where everything comes from that [registries] does not map
+
+    [dependencies]
+    "acme/workflows/deploy_and_test" = "^1.2"
+    "tool:acme/shell/docker" = { version = "1.0.3", pre-release = true }
+
+    [groups.dev]                       # a group of its own, left out with --without dev
+    "acme/checks/review" = "*"
+
+    [registries]                       # namespace = address; never a fall-back from one to the other
+    acme = "https://…"
+
+    [environment]
+    provides = ["docker-runtime"]      # features that <requires> may name
+    tools = ["TodoWrite"]              # agent tools beyond the known ones
+
+    [policy]                           # see rye.permissions.policy
+    max-tier = "write"
+    allow = ["rye.search.*"]
+    forbid = ["rye.execute.tool.*.shell.*"]
+    required-signers = ["SHA256:…"]
+    minimum-release-age = "3d"
+    allow-override-widening = false
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from rye.errors import RyeError
+from rye.items.identity import KIND_NAMES, is_id, is_segment
+
+MAIN_GROUP = "main"
+"""The group that ``[dependencies]`` is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """One line of ``[dependencies]`` or of a group."""
+
+    id: str
+    kind: str | None
+    """None: the only kind that has this id, the directive first."""
+    range: str
+    group: str = MAIN_GROUP
+    pre_release: bool = False
+
+    @property
+    def key(self) -> str:
+        """As it stands in the manifest: ``[kind:]id``."""
+        return f"{self.kind}:{self.id}" if self.kind else self.id
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyTable:
+    """``[policy]`` as written. What it means is decided in :mod:`rye.permissions.policy`."""
+
+    allow: tuple[str, ...] | None = None
+    """None: everything that is not forbidden."""
+    forbid: tuple[str, ...] = ()
+    max_tier: str | None = None
+    required_signers: tuple[str, ...] = ()
+    minimum_release_age: timedelta | None = None
+    allow_override_widening: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """A whole ``rye.toml``."""
+
+    name: str | None = None
+    namespace: str | None = None
+    registry: str | None = None
+    dependencies: tuple[Wanted, ...] = ()
+    """Of all groups, sorted by group and key."""
+    registries: Mapping[str, str] = field(default_factory=dict)
+    provides: frozenset[str] = frozenset()
+    tools: frozenset[str] = frozenset()
+    policy: PolicyTable = field(default_factory=PolicyTable)
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        return tuple(sorted({wanted.group for wanted in self.dependencies} | {MAIN_GROUP}))
+
+
+class ManifestError(RyeError):
+    """``rye.toml`` cannot be read; the message says where and why."""
+
+    def __init__(self, message: str, hint: str | None = None, source: str = "rye.toml"):
+        super().__init__("bad-manifest", f"{source}: {message}", hint)
+
+
+def parse_manifest(text: str, source: str = "rye.toml") -> Manifest:
+    """Read a manifest. Raises ManifestError for anything it does not know."""
+    try:
+        table = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise ManifestError(f"not valid TOML: {error}", "Mend the line that it names.", source) from None
+    reader = _Reader(source)
+    reader.known(table, "", {"project", "dependencies", "groups", "registries", "environment", "policy"})
+    project = reader.table(table, "project")
+    reader.known(project, "project", {"name", "namespace", "registry"})
+    namespace = reader.text(project, "project", "namespace")
+    if namespace is not None and not is_segment(namespace):
+        raise ManifestError(
+            f"[project] namespace {namespace!r} is not a name.", "Names: a-z, 0-9, '-' and '_'.", source
+        )
+    wanted = list(reader.dependencies(reader.table(table, "dependencies"), MAIN_GROUP))
+    for group, rows in reader.table(table, "groups").items():
+        if not is_segment(group) or group == MAIN_GROUP or not isinstance(rows, dict):
+            raise ManifestError(f"[groups.{group}] is not a group of dependencies.", "Write [groups.dev].", source)
+        wanted.extend(reader.dependencies(rows, group))
+    environment = reader.table(table, "environment")
+    reader.known(environment, "environment", {"provides", "tools"})
+    return Manifest(
+        name=reader.text(project, "project", "name"),
+        namespace=namespace,
+        registry=reader.text(project, "project", "registry"),
+        dependencies=tuple(sorted(wanted, key=lambda w: (w.group, w.key))),
+        registries=reader.registries(reader.table(table, "registries")),
+        provides=frozenset(reader.texts(environment, "environment", "provides")),
+        tools=frozenset(reader.texts(environment, "environment", "tools")),
+        policy=reader.policy(reader.table(table, "policy")),
+    )
+
+
+_AGE = re.compile(r"(\d{1,5})\s*([hdw])")
+_UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
+
+
+def parse_age(text: str) -> timedelta | None:
+    """``36h``, ``3d``, ``2w``; None where the text is none of these."""
+    found = _AGE.fullmatch(text)
+    return int(found[1]) * _UNITS[found[2]] if found else None
+
+
+class _Reader:
+    """Typed access to a TOML table; every refusal names the key."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+
+    def fail(self, message: str, hint: str | None = None) -> ManifestError:
+        return ManifestError(message, hint, self.source)
+
+    def known(self, table: Mapping[str, Any], where: str, allowed: set[str]) -> None:
+        for key in table:
+            if key not in allowed:
+                import difflib
+
+                near = difflib.get_close_matches(key, sorted(allowed), n=1)
+                hint = f"Did you mean {near[0]!r}?" if near else f"Known here: {', '.join(sorted(allowed))}."
+                raise self.fail(f"unknown key {key!r}{f' in [{where}]' if where else ''}.", hint)
+
+    def table(self, table: Mapping[str, Any], key: str) -> dict[str, Any]:
+        value = table.get(key, {})
+        if not isinstance(value, dict):
+            raise self.fail(f"{key!r} must be a table.", f"Write [{key}].")
+        return value
+
+    def text(self, table: Mapping[str, Any], where: str, key: str) -> str | None:
+        value = table.get(key)
+        if value is not None and (not isinstance(value, str) or not value.strip()):
+            raise self.fail(f"[{where}] {key} must be text.")
+        return value
+
+    def texts(self, table: Mapping[str, Any], where: str, key: str) -> tuple[str, ...]:
+        value = table.get(key, [])
+        if not isinstance(value, list) or not all(isinstance(entry, str) and entry for entry in value):
+            raise self.fail(f"[{where}] {key} must be a list of texts.")
+        return tuple(value)
+
+    def flag(self, table: Mapping[str, Any], where: str, key: str) -> bool:
+        value = table.get(key, False)
+        if not isinstance(value, bool):
+            raise self.fail(f"[{where}] {key} must be true or false.")
+        return value
+
+    def dependencies(self, table: Mapping[str, Any], group: str) -> list[Wanted]:
+        where = "dependencies" if group == MAIN_GROUP else f"groups.{group}"
+        found = []
+        for key, value in table.items():
+            kind, colon, identifier = key.rpartition(":")
+            if (colon and kind not in KIND_NAMES) or not is_id(identifier) or "/" not in identifier:
+                raise self.fail(
+                    f"[{where}] {key!r} is not an item's name.", 'Write "[kind:]namespace/category/name" = "range".'
+                )
+            pre_release = False
+            if isinstance(value, dict):
+                self.known(value, f"{where}.{key}", {"version", "pre-release"})
+                pre_release = self.flag(value, f"{where}.{key}", "pre-release")
+                value = value.get("version", "*")
+            if not isinstance(value, str):
+                raise self.fail(f"[{where}] {key!r} must be a version range or a table with one.")
+            found.append(Wanted(identifier, kind or None, value.strip() or "*", group, pre_release))
+        return found
+
+    def registries(self, table: Mapping[str, Any]) -> dict[str, str]:
+        for namespace, address in table.items():
+            if not is_segment(namespace) or not isinstance(address, str):
+                raise self.fail(f"[registries] {namespace!r} must map a namespace to an address.")
+        return dict(table)
+
+    def policy(self, table: Mapping[str, Any]) -> PolicyTable:
+        where = "policy"
+        self.known(
+            table,
+            where,
+            {"allow", "forbid", "max-tier", "required-signers", "minimum-release-age", "allow-override-widening"},
+        )
+        tier = self.text(table, where, "max-tier")
+        if tier is not None and tier not in ("safe", "write", "elevated", "unrestricted"):
+            raise self.fail(f"[policy] max-tier {tier!r} is none.", "Tiers: safe, write, elevated, unrestricted.")
+        age_text = self.text(table, where, "minimum-release-age")
+        age = parse_age(age_text) if age_text is not None else None
+        if age_text is not None and age is None:
+            raise self.fail(f"[policy] minimum-release-age {age_text!r} is no age.", "Write 36h, 3d or 2w.")
+        return PolicyTable(
+            allow=self.texts(table, where, "allow") if "allow" in table else None,
+            forbid=self.texts(table, where, "forbid"),
+            max_tier=tier,
+            required_signers=self.texts(table, where, "required-signers"),
+            minimum_release_age=age,
+            allow_override_widening=self.flag(table, where, "allow-override-widening"),
+        )
