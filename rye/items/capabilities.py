@@ -1,0 +1,79 @@
+"""Capability strings: ``rye.{primary}.{item_type}.{item_id_dotted}`` (DESIGN §7; DECISIONS Directives 6).
+
+A capability is an fnmatch pattern over such strings. ``/`` in an id or a pattern is written ``.``; ids hold no dots, so nothing
+is ambiguous. ``-`` and ``_`` stay different letters here (DECISIONS Directives 17). This module only writes and checks the
+strings; :mod:`rye.permissions` decides what they allow.
+"""
+
+from __future__ import annotations
+
+import re
+
+from rye.errors import UsageError
+from rye.items.identity import is_id
+
+PRIMARIES = ("execute", "search", "load", "sign")
+ITEM_TYPES = ("tool", "directive", "knowledge")
+
+EVERYTHING = "rye.*"
+"""What ``<permissions>*</permissions>`` grants."""
+
+MAX_PATH_CHARACTERS = 2048
+"""Longer than any id can be (16 segments of 64 characters), short enough to compare."""
+
+_CLASS = r"\[!?[A-Za-z0-9_./-]+\]"
+_SEGMENT = rf"(?:[A-Za-z0-9_*?-]|{_CLASS})+"
+_PATH = re.compile(rf"{_SEGMENT}(?:[./]{_SEGMENT})*")
+
+
+def is_path_pattern(text: str) -> bool:
+    """Whether ``text`` may stand in an item type's element (R08).
+
+    Dotted or slashed segments of ``A-Z a-z 0-9 _ -``, ``*``, ``?`` and closed ``[…]`` classes. Inside a class stand the same
+    letters and separators, after an optional ``!``: nothing whose meaning in fnmatch would surprise a reader.
+    """
+    return len(text) <= MAX_PATH_CHARACTERS and _PATH.fullmatch(text) is not None
+
+
+def capability(primary: str, item_type: str, path: str) -> str:
+    """The capability that ``<primary><item_type>path</item_type></primary>`` grants.
+
+    Raises ValueError for an unknown primary or item type, or a path that breaks R08.
+    """
+    if primary not in PRIMARIES:
+        raise ValueError(f"{primary!r} is not one of {', '.join(PRIMARIES)}")
+    if item_type not in ITEM_TYPES:
+        raise ValueError(f"{item_type!r} is not one of {', '.join(ITEM_TYPES)}")
+    if not is_path_pattern(path):
+        raise ValueError(f"{path!r} is not a capability path")
+    return f"rye.{primary}.{item_type}.{path.replace('/', '.')}"
+
+
+def everything_of(primary: str) -> str:
+    """The capability that ``<primary>*</primary>`` grants: ``rye.{primary}.*``. Raises ValueError for an unknown primary."""
+    if primary not in PRIMARIES:
+        raise ValueError(f"{primary!r} is not one of {', '.join(PRIMARIES)}")
+    return f"rye.{primary}.*"
+
+
+def required_capability(primary: str, item_type: str, item_id: str | None) -> str:
+    """The string that one action asks for; ``rye.search.<type>`` for a search without an id.
+
+    Raises UsageError for an unknown primary or item type, an id that breaks the name grammar (DECISIONS Directives 16), or
+    an action other than a search without an id.
+    """
+    if primary not in PRIMARIES:
+        raise UsageError("unknown-primary", f"{primary!r} is not an action.", f"Actions: {', '.join(PRIMARIES)}.")
+    if item_type not in ITEM_TYPES:
+        raise UsageError("unknown-item-type", f"{item_type!r} is not an item type.", f"Types: {', '.join(ITEM_TYPES)}.")
+    if item_id is None:
+        if primary == "search":
+            return f"rye.search.{item_type}"
+        raise UsageError("missing-id", f"Only a search goes without an id; {primary} needs one.", "Name the item's id.")
+    if not is_id(item_id):
+        raise UsageError(
+            "bad-id",
+            f"{item_id!r} is not an id: ids are lower-case segments of a-z, 0-9, - and _ joined by '/'.",
+            "Write it as namespace/category/name, e.g. rye/file-system/write.",
+        )
+    return f"rye.{primary}.{item_type}.{item_id.replace('/', '.')}"

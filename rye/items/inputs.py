@@ -1,0 +1,111 @@
+"""An input that an item declares, and text read as a value of the declared type.
+
+The types are those of the directive format: string, integer, boolean, object and array. Text is converted where a person or a
+``default`` attribute gives it (DECISIONS Directives 14); values from JSON are checked, never converted.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+INPUT_TYPES = ("string", "integer", "boolean", "object", "array")
+
+_INTEGER = re.compile(r"[+-]?[0-9]{1,400}")
+_PYTHON_TYPES: dict[str, type] = {"string": str, "integer": int, "boolean": bool, "object": dict, "array": list}
+
+
+@dataclass(frozen=True, slots=True)
+class InputDeclaration:
+    """One ``<input>``."""
+
+    name: str
+    type: str
+    """One of :data:`INPUT_TYPES`."""
+    required: bool = False
+    default: str | None = None
+    """The attribute as written; None: there is none. It is read as text of the declared type."""
+    description: str = ""
+    line: int | None = None
+    """From 1, in the file."""
+
+
+def from_text(input_type: str, text: str) -> object:
+    """The value that ``text`` stands for in an input of ``input_type``. Raises ValueError saying what was expected."""
+    if input_type == "string":
+        value: object = text
+    elif input_type == "integer":
+        if _INTEGER.fullmatch(text.strip()) is None:
+            raise ValueError("expected an integer such as 120")
+        value = int(text)
+    elif input_type == "boolean":
+        if text.strip().lower() not in ("true", "false"):
+            raise ValueError("expected true or false")
+        value = text.strip().lower() == "true"
+    elif input_type in ("object", "array"):
+        value = _json(text, input_type)
+    else:
+        raise ValueError(f"unknown type {input_type!r}; types are {', '.join(INPUT_TYPES)}")
+    return checked(input_type, value)
+
+
+def checked(input_type: str, value: object) -> object:
+    """``value`` as it is when it has the declared type exactly: ``"5"`` and ``5.0`` are no integers, ``true`` and ``1`` differ.
+
+    Raises ValueError saying what was expected.
+    """
+    expected = _PYTHON_TYPES.get(input_type)
+    if expected is None:
+        raise ValueError(f"unknown type {input_type!r}; types are {', '.join(INPUT_TYPES)}")
+    if type(value) is not expected:
+        article = "an" if input_type[0] in "aio" else "a"
+        raise ValueError(f"expected {article} {input_type}, not {_described(value)}")
+    if expected in (str, dict, list):
+        try:
+            compact_json(value).encode()
+        except UnicodeEncodeError:
+            raise ValueError("holds half of a surrogate pair, which is no text") from None
+        except RecursionError:
+            raise ValueError("is nested too deeply") from None
+    return value
+
+
+def compact_json(value: object) -> str:
+    """JSON without blanks, in the order of the value, letters as they are. Raises ValueError for NaN and infinities."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def _json(text: str, input_type: str) -> object:
+    try:
+        return json.loads(text, object_pairs_hook=_without_duplicates, parse_constant=_no_constant)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"expected JSON of type {input_type}: {error.msg} at column {error.pos + 1}") from None
+    except RecursionError:
+        raise ValueError("is nested too deeply") from None
+
+
+def _without_duplicates(pairs: Iterable[tuple[str, object]]) -> dict[str, object]:
+    result: dict[str, object] = {}
+    for key, value in pairs:
+        if key in result:
+            raise ValueError(f"the key {key!r} stands twice")
+        result[key] = value
+    return result
+
+
+def _no_constant(name: str) -> object:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _described(value: object) -> str:
+    if value is None:
+        return "null"
+    if value is True or value is False:
+        return f"the boolean {str(value).lower()}"
+    if isinstance(value, str):
+        return f"the string {json.dumps(value[:40])}"
+    if isinstance(value, int | float):
+        return f"the number {str(value)[:40]}"
+    return "an object" if isinstance(value, dict) else "an array" if isinstance(value, list) else type(value).__name__
