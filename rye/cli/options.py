@@ -76,9 +76,7 @@ def global_options() -> list[click.Option]:
         option(
             ["--color"], type=click.Choice(["auto", "always", "never"]), envvar="RYE_COLOR", help="Colour the output."
         ),
-        option(
-            ["--no-progress"], is_flag=True, default=None, envvar="RYE_NO_PROGRESS", help="Show no progress bars."
-        ),
+        option(["--no-progress"], is_flag=True, default=None, envvar="RYE_NO_PROGRESS", help="Show no progress bars."),
         option(["-C", "--directory"], callback=_enter, metavar="DIR", help="Work in DIR instead of here."),
         option(["--registry"], metavar="URL", envvar="RYE_REGISTRY", help="Use this registry (https://, file://)."),
         option(["-y", "--yes"], is_flag=True, default=None, help="Answer yes to questions (never to a wider right)."),

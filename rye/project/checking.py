@@ -1,0 +1,68 @@
+"""Validation of files from disk: each by its kind's rules, a directive's calls against its rights, folders as closed sets."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rye.errors import RyeError
+from rye.items.diagnostics import Diagnostic, in_order
+from rye.items.kinds import KINDS
+from rye.items.reading import Reading, ReadOptions
+from rye.project.discovery import Found
+from rye.project.item_file import ItemFile, load_item
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """One file's findings. ``item`` is None where the file could not even be read."""
+
+    shown: str
+    kind: str | None
+    diagnostics: tuple[Diagnostic, ...]
+    text: str | None
+    item: ItemFile | None
+
+
+def check_files(found: Iterable[Found], kind: str | None, options: ReadOptions) -> list[Checked]:
+    """Validate every file; one that cannot be read is a finding, not the end. Raises only when a single named file has no kind."""
+    entries = list(found)
+    checked: list[Checked] = []
+    sets: dict[tuple[Path, str], dict[str, Reading]] = defaultdict(dict)
+    for entry in entries:
+        try:
+            item = load_item(entry.path, shown=entry.shown, kind=kind, options=options)
+        except RyeError as error:
+            if len(entries) == 1:
+                raise
+            finding = Diagnostic("error", error.code, error.message, hint=error.hint)
+            checked.append(Checked(entry.shown, kind, (finding,), None, None))
+            continue
+        name = item.location.kind
+        if entry.set_root is not None:
+            sets[(entry.set_root, name)][entry.shown] = item.reading
+        checked.append(Checked(entry.shown, name, item.reading.diagnostics + _static(item), item.text, item))
+    across = _across(sets, options)
+    return [replace(c, diagnostics=in_order((*c.diagnostics, *across.get(c.shown, ())))) for c in checked]
+
+
+def _static(item: ItemFile) -> tuple[Diagnostic, ...]:
+    """DECISIONS Directives 7: calls that nothing covers, rights that nothing uses."""
+    if item.location.kind != "directive" or item.reading.value is None:
+        return ()
+    from rye.permissions.static_check import check_calls
+
+    return tuple(check_calls(item.reading.value))
+
+
+def _across(
+    sets: Mapping[tuple[Path, str], Mapping[str, Reading]], options: ReadOptions
+) -> dict[str, tuple[Diagnostic, ...]]:
+    found: dict[str, tuple[Diagnostic, ...]] = {}
+    for (_, kind), readings in sets.items():
+        check = getattr(KINDS[kind].load(), "check_set", None)
+        if check is not None:
+            found.update({path: tuple(findings) for path, findings in check(readings, options).items()})
+    return found

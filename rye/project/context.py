@@ -1,0 +1,50 @@
+"""What the project around a command adds to it: its options for reading items, its own items, its manifest."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from rye.errors import RyeError
+from rye.items.reading import ReadOptions
+from rye.project.discovery import Found, expand, own_items
+from rye.project.layout import Project, find_project
+from rye.project.manifest import Manifest, parse_manifest
+
+
+def require_project(start: Path) -> Project:
+    """The project around ``start``; an error that says how to make one where there is none."""
+    project = find_project(start)
+    if project is None:
+        raise RyeError("no-project", "There is no rye.toml here or in a folder above.", "Make one with `rye init`.")
+    return project
+
+
+def load_manifest(project: Project) -> Manifest:
+    """The project's manifest; an empty one where it has only an ``.ai`` folder."""
+    try:
+        text = project.manifest_path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return Manifest()
+    except UnicodeDecodeError:
+        raise RyeError("bad-manifest", "rye.toml is not UTF-8.", "Save it as UTF-8.") from None
+    return parse_manifest(text)
+
+
+def read_options(start: Path, *, publishing: bool = False) -> ReadOptions:
+    """How items are read here: with the agent tools that the project's manifest adds."""
+    project = find_project(start)
+    tools = load_manifest(project).tools if project is not None else frozenset()
+    return ReadOptions(tools=tools, publishing=publishing)
+
+
+def arguments_or_own_items(cwd: Path, arguments: Sequence[str]) -> list[Found]:
+    """The files that the arguments name or, without any, the project's own items."""
+    if arguments:
+        return expand(arguments, cwd)
+    project = require_project(cwd)
+    paths = own_items(project.ai)
+    if not paths:
+        raise RyeError("no-items", "This project has no items of its own.", "Make one with `rye new directive ID`.")
+    return [Found(path, os.path.relpath(path, cwd), set_root=project.ai) for path in paths]

@@ -1,0 +1,132 @@
+"""Finding item files: what a person's path arguments mean, and a project's own items.
+
+A file is itself; a folder is every item below it (and, for kinds with rules across files, a closed set: DECISIONS Agents 11); a
+pattern that is no file is expanded. Folders are walked in sorted order without following symlinks; ``.git``, virtual
+environments, ``node_modules`` and installed packages are left out unless they are named.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from rye.errors import RyeError
+from rye.items.kinds import KINDS
+from rye.items.location import PACKAGES, locate
+
+_LEFT_OUT = frozenset({".git", ".hg", ".venv", "node_modules", "__pycache__"})
+_CUSTOMIZATIONS = frozenset({"overrides", "formula-overlays", "role-directives"})
+MAX_FILES = 100_000
+"""How many files one folder argument may hold before the walk is refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One file to read as an item. ``set_root`` is the folder argument it was found through; None: it was named singly."""
+
+    path: Path
+    shown: str
+    set_root: Path | None = None
+
+
+def expand(arguments: Iterable[str], base: Path) -> list[Found]:
+    """The item files that the arguments name, each once, in the arguments' order. Raises RyeError for what is not there."""
+    found: dict[Path, Found] = {}
+    for argument in arguments:
+        for entry in _expand_one(argument, base):
+            found.setdefault(entry.path, entry)
+    return list(found.values())
+
+
+def _expand_one(argument: str, base: Path) -> Iterator[Found]:
+    path = base / argument
+    if _is_folder(path):
+        if (path / "SKILL.md").is_file():
+            yield Found(path / "SKILL.md", argument)
+            return
+        before = True
+        for file in walk(path):
+            before = False
+            yield Found(file, str(Path(argument) / file.relative_to(path)), set_root=path)
+        if before:
+            raise RyeError(
+                "no-items",
+                f"No items below {argument!r}.",
+                "Items stand in folders such as .ai/directives/<category>/.",
+            )
+    elif path.exists() or path.is_symlink():
+        yield Found(path, argument)
+    elif any(character in argument for character in "*?["):
+        matches = sorted(base.glob(argument) if not Path(argument).is_absolute() else Path("/").glob(argument[1:]))
+        if not matches:
+            raise RyeError("no-such-file", f"No file matches {argument!r}.", "Check the pattern.")
+        for match in matches:
+            if match.is_file():
+                yield Found(match, str(match.relative_to(base)) if match.is_relative_to(base) else str(match))
+    else:
+        raise RyeError("no-such-file", f"There is no file or folder {argument!r}.", "Check the path.")
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:  # a symlink loop is no folder
+        return False
+
+
+def walk(root: Path) -> Iterator[Path]:
+    """The item files below a folder, sorted: those in a kind's folder, and others whose name or content shows their kind."""
+    inside_packages = PACKAGES in root.absolute().parts
+    seen = 0
+    for folder, folders, files in os.walk(root, followlinks=False):
+        here = Path(folder)
+        folders[:] = sorted(name for name in folders if _enter(here, name, inside_packages))
+        for name in sorted(files):
+            seen += 1
+            if seen > MAX_FILES:
+                raise RyeError(
+                    "too-many-files", f"More than {MAX_FILES} files below {str(root)!r}.", "Name a folder in it."
+                )
+            path = here / name
+            if path.is_symlink() or not path.is_file():
+                continue
+            if locate(path.absolute()) is not None or _shows_kind(path):
+                yield path
+        if "SKILL.md" in files and locate((here / "SKILL.md").absolute()) is not None:
+            folders[:] = []  # what stands below a skill is attached to it
+
+
+def _enter(here: Path, name: str, inside_packages: bool) -> bool:
+    if name in _LEFT_OUT:
+        return False
+    if here.name == ".ai":
+        return name not in _CUSTOMIZATIONS and (inside_packages or name != PACKAGES)
+    return True
+
+
+def _shows_kind(path: Path) -> bool:
+    """Whether a file outside every kind's folder is an item all the same; only names and first bytes are looked at."""
+    if path.name == "SKILL.md" or any(path.name.endswith(s) for s in (".formula.toml", ".bundle.toml")):
+        return True
+    if path.suffix != ".md":
+        return False
+    from rye.items.location import guess
+    from rye.limits import CONTENT
+
+    with path.open("rb") as stream:
+        text = stream.read(CONTENT.item_bytes).decode("utf-8", "replace").replace("\r\n", "\n").removeprefix("\ufeff")
+    return guess(path, text) is not None
+
+
+def own_items(ai: Path) -> list[Path]:
+    """The item files in a project's ``.ai`` folder, without installed ones and customizations; sorted."""
+    found: list[Path] = []
+    for kind in KINDS.values():
+        folder = ai / kind.folder
+        if folder.is_dir() and not folder.is_symlink():
+            found.extend(
+                path for path in walk(folder) if (place := locate(path.absolute())) and place.kind == kind.name
+            )
+    return sorted(found)

@@ -1,0 +1,137 @@
+"""The four spaces that items are looked up in: project, then installed, then user, then system (DESIGN §1).
+
+The first space with a match wins; two matches in one space are an error that lists them. ``-`` and ``_`` are one letter here
+(DESIGN §6). An id may be a qualified id, a local id, or a bare name where only one item has it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rye.errors import RyeError, UsageError
+from rye.items.identity import Reference, is_segment, lookup_key
+from rye.items.kinds import KINDS
+from rye.items.location import Location, locate
+from rye.project.discovery import own_items
+from rye.project.layout import Project
+
+SPACES = ("project", "installed", "user", "system")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One item file in one space. ``namespace`` is what it is published under: the folder's, or the project's own."""
+
+    space: str
+    path: Path
+    location: Location
+    namespace: str | None
+
+    @property
+    def id(self) -> str:
+        """The qualified id where a namespace is known, else the local id."""
+        return f"{self.namespace}/{self.location.local_id}" if self.namespace else self.location.local_id
+
+    @property
+    def label(self) -> str:
+        return f"{self.location.kind}:{self.id} ({self.space})"
+
+
+def user_space() -> Path:
+    """The user's own items: ``~/.ai``, or where ``RYE_USER_SPACE`` says."""
+    return Path(os.environ.get("RYE_USER_SPACE") or Path.home() / ".ai")
+
+
+def system_space() -> Path:
+    """Items that an administrator provides: ``/usr/share/rye/ai``, or where ``RYE_SYSTEM_SPACE`` says."""
+    return Path(os.environ.get("RYE_SYSTEM_SPACE") or "/usr/share/rye/ai")
+
+
+def entries(project: Project | None, namespace: str | None) -> Iterable[tuple[str, list[Entry]]]:
+    """The spaces in order, each with its items; a later space is only read when an earlier one did not answer."""
+    if project is not None:
+        yield "project", _entries("project", project.ai, namespace)
+        yield "installed", list(installed(project))
+    yield "user", _entries("user", user_space(), None)
+    yield "system", _entries("system", system_space(), None)
+
+
+def _entries(space: str, ai: Path, namespace: str | None) -> list[Entry]:
+    found = []
+    for path in own_items(ai):
+        location = locate(path.absolute())
+        if location is not None:
+            found.append(Entry(space, path, location, namespace))
+    return found
+
+
+def installed(project: Project) -> Iterable[Entry]:
+    """The items below ``.ai/packages``, sorted by namespace, kind and path."""
+    if not project.packages.is_dir():
+        return
+    for folder in sorted(project.packages.iterdir()):
+        if folder.is_dir() and not folder.is_symlink() and is_segment(folder.name):
+            yield from _entries("installed", folder, folder.name)
+
+
+def find(reference: Reference, project: Project | None, namespace: str | None) -> Entry:
+    """The one item that the reference names. Raises RyeError ``no-such-item`` or ``ambiguous``, listing what there is."""
+    known: list[Entry] = []
+    for _, present in entries(project, namespace):
+        for match in (_is_id, _is_bare_name):
+            hits = [entry for entry in present if _of_kind(entry, reference.kind) and match(entry, reference.id)]
+            if len(hits) == 1:
+                return hits[0]
+            if hits:
+                raise _ambiguous(reference, hits)
+        known.extend(present)
+    raise _missing(reference, known)
+
+
+def _of_kind(entry: Entry, kind: str | None) -> bool:
+    return kind is None or entry.location.kind == kind
+
+
+def _is_id(entry: Entry, identifier: str) -> bool:
+    wanted = lookup_key(identifier)
+    return wanted in (lookup_key(entry.id), lookup_key(entry.location.local_id))
+
+
+def _is_bare_name(entry: Entry, identifier: str) -> bool:
+    return "/" not in identifier and lookup_key(entry.location.name) == lookup_key(identifier)
+
+
+def _ambiguous(reference: Reference, hits: Sequence[Entry]) -> RyeError:
+    listed = "\n".join(f"  {entry.label}" for entry in hits)
+    first = hits[0]
+    return UsageError(
+        "ambiguous",
+        f"{str(reference)!r} is more than one item:\n{listed}",
+        f"Name one with its kind and whole id, e.g. {first.location.kind}:{first.id}.",
+        details={"candidates": [f"{entry.location.kind}:{entry.id}" for entry in hits]},
+    )
+
+
+def _missing(reference: Reference, known: Sequence[Entry]) -> RyeError:
+    names = sorted({entry.id for entry in known} | {entry.location.local_id for entry in known})
+    near = difflib.get_close_matches(reference.id, names, n=3, cutoff=0.6)
+    if near:
+        hint = f"Did you mean {', '.join(near)}?"
+    else:
+        hint = f"`rye search {reference.id.rsplit('/', 1)[-1]}` looks in the registry, `rye list` shows what is here."
+    kind = f"{reference.kind} " if reference.kind else "item "
+    return RyeError(
+        "no-such-item", f"There is no {kind}{reference.id!r} in the project, installed, user or system space.", hint
+    )
+
+
+def looks_like_path(text: str, base: Path) -> bool:
+    """Whether an argument ``FILE|ID`` is a file: it exists, or it could never be an id."""
+    if (base / text).exists():
+        return True
+    suffixes = tuple(suffix for kind in KINDS.values() for suffix in kind.suffixes)
+    return text.startswith((".", "/", "~")) or text.endswith((*suffixes, "SKILL.md")) or "\\" in text
