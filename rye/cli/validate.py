@@ -19,7 +19,7 @@ from rye.items.kinds import KINDS
 def validate(session: Session, paths: tuple[str, ...], kind: str | None, strict: bool, fix: bool) -> int:
     """Check items against the rules of their format.
 
-    PATH is a file, a folder (its agents and roles are checked as a closed set) or a pattern; without one, the project's own items.
+    PATH is a file, a folder (its agents and roles are checked as a closed set) or a pattern; none: the project's items.
     """
     from rye.items.diagnostics import in_order
     from rye.items.diagnostics import strict as as_errors

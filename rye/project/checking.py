@@ -27,7 +27,7 @@ class Checked:
 
 
 def check_files(found: Iterable[Found], kind: str | None, options: ReadOptions) -> list[Checked]:
-    """Validate every file; one that cannot be read is a finding, not the end. Raises only when a single named file has no kind."""
+    """Validate every file; one that cannot be read is a finding, not the end, unless it is the only one named."""
     entries = list(found)
     checked: list[Checked] = []
     sets: dict[tuple[Path, str], dict[str, Reading]] = defaultdict(dict)

@@ -1,0 +1,224 @@
+"""Changing many files of a project as one step: after a crash at any instant, everything is as before or as after.
+
+How it goes, in ``.ai/.rye`` of the project (a folder that version control ignores):
+
+1. Every new file is written to ``stage/<n>``.
+2. ``journal`` is written whole and renamed into place: from here on, a crash is undone.
+3. For each file: what stands there moves to ``old/<n>``, then ``stage/<n>`` moves to its place.
+4. ``journal`` is removed: from here on, a crash keeps the new state. Then ``stage`` and ``old`` are emptied.
+
+Undoing (:func:`recover`) needs no more than the journal and the files: what is in ``old`` goes back; what was created and is no
+longer in ``stage`` is removed. It can itself be interrupted and repeated. One run at a time holds ``lock``. Nothing is ever
+written through a symbolic link: a link on the way to a file is refused.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from rye.errors import RyeError
+from rye.project.layout import Project
+
+LOCK_SECONDS = 60.0
+"""How long a second run waits for the first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One file's new content, relative to the project's root with ``/``; ``data`` None: the file is removed."""
+
+    path: str
+    data: bytes | None
+    executable: bool = False
+
+
+class TransactionError(RyeError):
+    """The project's files could not be changed; nothing was."""
+
+
+Step = Callable[[str], None]
+"""Told the name of each step before it happens; tests stop the program there."""
+
+
+def _no_step(_name: str) -> None:
+    return None
+
+
+@contextmanager
+def exclusive(project: Project, *, step: Step = _no_step) -> Iterator[Writer]:
+    """The project, locked for this run and mended if a run was interrupted. Raises ``project-busy`` when another run has it."""
+    from filelock import FileLock, Timeout
+
+    work = _work(project)
+    _refuse_links(project.root, work)
+    work.mkdir(parents=True, exist_ok=True)
+    ignore = work / ".gitignore"
+    if not ignore.exists():
+        ignore.write_text("*\n", encoding="ascii")
+    try:
+        with FileLock(work / "lock", timeout=LOCK_SECONDS):
+            recover(project)
+            yield Writer(project, step)
+    except Timeout:
+        raise TransactionError(
+            "project-busy", "Another rye is changing this project.", "Wait for it, or end it, and run again."
+        ) from None
+
+
+def _work(project: Project) -> Path:
+    return project.ai / ".rye"
+
+
+def needs_recovery(project: Project) -> bool:
+    """Whether an interrupted run left a journal. Cheap: one look at the disk."""
+    return (_work(project) / "journal").exists()
+
+
+class Writer:
+    """Applies changes to a locked project. Made by :func:`exclusive`."""
+
+    def __init__(self, project: Project, step: Step) -> None:
+        self._project = project
+        self._work = _work(project)
+        self._step = step
+
+    def apply(self, changes: Sequence[Change]) -> int:
+        """Make all changes, or none. Returns how many files really changed; unchanged ones are not touched."""
+        needed = [change for change in changes if self._differs(change)]
+        if not needed:
+            return 0
+        self._stage(needed)
+        self._write_journal(needed)
+        try:
+            self._switch(needed)
+        except BaseException:
+            recover(self._project)
+            raise
+        self._step("commit")
+        (self._work / "journal").unlink()
+        _sync_folder(self._work)
+        self._step("clean")
+        self._clean(needed)
+        return len(needed)
+
+    def _differs(self, change: Change) -> bool:
+        target = self._target(change)
+        if change.data is None:
+            return os.path.lexists(target)
+        try:
+            same_mode = change.executable == bool(target.stat().st_mode & 0o100)
+            return not (same_mode and target.read_bytes() == change.data)
+        except OSError:
+            return True
+
+    def _target(self, change: Change) -> Path:
+        path = PurePosixPath(change.path)
+        if path.is_absolute() or not path.parts or ".." in path.parts or "\\" in change.path or "\0" in change.path:
+            raise TransactionError("unsafe-path", f"{change.path!r} leads out of the project.")
+        target = self._project.root / path
+        _refuse_links(self._project.root, target)
+        return target
+
+    def _stage(self, changes: Sequence[Change]) -> None:
+        for name in ("stage", "old"):
+            shutil.rmtree(self._work / name, ignore_errors=True)
+            (self._work / name).mkdir(parents=True)
+        for number, change in enumerate(changes):
+            if change.data is None:
+                continue
+            self._step(f"stage {number}")
+            staged = self._work / "stage" / str(number)
+            mode = 0o755 if change.executable else 0o644
+            descriptor = os.open(staged, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+            with os.fdopen(descriptor, "wb") as stream:
+                stream.write(change.data)
+
+    def _write_journal(self, changes: Sequence[Change]) -> None:
+        rows = [{"path": change.path, "existed": os.path.lexists(self._target(change))} for change in changes]
+        draft = self._work / "journal.new"
+        self._step("journal")
+        with draft.open("w", encoding="utf-8") as stream:
+            json.dump(rows, stream)
+            stream.flush()
+            os.fsync(stream.fileno())
+        self._step("begin")
+        draft.replace(self._work / "journal")
+        _sync_folder(self._work)
+
+    def _switch(self, changes: Sequence[Change]) -> None:
+        for number, change in enumerate(changes):
+            target = self._target(change)
+            if os.path.lexists(target):
+                self._step(f"move away {number}")
+                target.rename(self._work / "old" / str(number))
+            if change.data is not None:
+                self._step(f"move in {number}")
+                target.parent.mkdir(parents=True, exist_ok=True)
+                (self._work / "stage" / str(number)).rename(target)
+
+    def _clean(self, changes: Sequence[Change]) -> None:
+        for change in changes:
+            if change.data is None:
+                _remove_empty_folders(self._target(change).parent, self._project.ai)
+        for name in ("stage", "old"):
+            shutil.rmtree(self._work / name, ignore_errors=True)
+
+
+def recover(project: Project) -> bool:
+    """Undo what an interrupted run began. The caller holds the lock. Returns whether there was anything to undo."""
+    work = _work(project)
+    journal = work / "journal"
+    try:
+        rows = json.loads(journal.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return False
+    for number, row in reversed(list(enumerate(rows))):
+        target = project.root / PurePosixPath(row["path"])
+        _refuse_links(project.root, target)
+        kept, staged = work / "old" / str(number), work / "stage" / str(number)
+        if os.path.lexists(kept):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            kept.replace(target)
+        elif not row["existed"] and not staged.exists() and os.path.lexists(target):
+            target.unlink()
+            _remove_empty_folders(target.parent, project.ai)
+    journal.unlink()
+    for name in ("stage", "old"):
+        shutil.rmtree(work / name, ignore_errors=True)
+    return True
+
+
+def _refuse_links(root: Path, target: Path) -> None:
+    """A link between the project's root and the file could lead anywhere: refuse it (the file itself included)."""
+    here = root
+    for part in target.relative_to(root).parts:
+        here = here / part
+        if here.is_symlink():
+            raise TransactionError(
+                "symlink-in-the-way",
+                f"{str(here.relative_to(root))!r} is a symbolic link; rye writes only to real files and folders.",
+                "Remove the link, or put a real folder in its place.",
+            )
+
+
+def _remove_empty_folders(folder: Path, stop: Path) -> None:
+    while folder != stop and folder.is_relative_to(stop):
+        try:
+            folder.rmdir()
+        except OSError:
+            return
+        folder = folder.parent
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

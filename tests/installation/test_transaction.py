@@ -1,0 +1,162 @@
+"""A change of many files is whole or not at all, whenever the program is killed (issue: transaction)."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rye.installation.transaction import Change, TransactionError, exclusive, needs_recovery
+from rye.project.layout import Project
+
+CHANGES = [
+    Change(".ai/packages/acme/directives/a/kept.md", b"new text"),
+    Change(".ai/packages/acme/directives/a/gone.md", None),
+    Change(".ai/packages/acme/tools/a/added.sh", b"#!/bin/sh\n", executable=True),
+    Change("rye.lock", b"version = 1\n"),
+]
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from rye.installation.transaction import exclusive
+from rye.project.layout import Project
+from tests.installation.test_transaction import CHANGES
+count = 0
+def step(name):
+    global count
+    if count == int(sys.argv[2]):
+        os.kill(os.getpid(), signal.SIGKILL)
+    count += 1
+with exclusive(Project(Path(sys.argv[1])), step=step) as writer:
+    writer.apply(CHANGES)
+print("finished")
+"""
+
+
+def before(root: Path) -> Project:
+    folder = root / ".ai/packages/acme/directives/a"
+    folder.mkdir(parents=True)
+    (folder / "kept.md").write_bytes(b"old text")
+    (folder / "gone.md").write_bytes(b"leaving")
+    return Project(root)
+
+
+def files(root: Path) -> dict[str, bytes]:
+    found = sorted(p for p in root.rglob("*") if p.is_file() and ".rye" not in p.parts)
+    return {str(p.relative_to(root)): p.read_bytes() for p in found}
+
+
+OLD = {".ai/packages/acme/directives/a/kept.md": b"old text", ".ai/packages/acme/directives/a/gone.md": b"leaving"}
+NEW = {c.path: c.data for c in CHANGES if c.data is not None}
+
+
+def test_all_changes_are_made(tmp_path: Path) -> None:
+    project = before(tmp_path)
+    with exclusive(project) as writer:
+        assert writer.apply(CHANGES) == 4
+    assert files(tmp_path) == NEW
+    assert os.access(tmp_path / ".ai/packages/acme/tools/a/added.sh", os.X_OK)
+    assert not (tmp_path / ".ai/.rye/stage").exists()
+
+
+def test_the_same_changes_again_touch_nothing(tmp_path: Path) -> None:
+    project = before(tmp_path)
+    with exclusive(project) as writer:
+        writer.apply(CHANGES)
+        stamp = (tmp_path / "rye.lock").stat().st_mtime_ns
+        assert writer.apply(CHANGES) == 0
+    assert (tmp_path / "rye.lock").stat().st_mtime_ns == stamp
+
+
+def test_killed_at_every_step_it_is_before_or_after(tmp_path: Path) -> None:
+    outcomes = []
+    for count in range(40):
+        root = tmp_path / str(count)
+        root.mkdir()
+        project = before(root)
+        run = subprocess.run(
+            [sys.executable, "-c", KILLED, str(root), str(count)], capture_output=True, text=True, check=False
+        )
+        interrupted = needs_recovery(project)
+        with exclusive(project):
+            pass
+        assert files(root) in (OLD, NEW), f"between, when killed at step {count}"
+        if interrupted:
+            assert files(root) == OLD
+        if run.returncode == 0:
+            assert files(root) == NEW
+            break
+        outcomes.append(files(root) == NEW)
+    else:
+        pytest.fail("the transaction has more steps than this test kills at")
+    assert len(outcomes) >= 10
+    assert False in outcomes
+    assert True in outcomes
+
+
+def test_an_interrupted_recovery_can_be_repeated(tmp_path: Path) -> None:
+    project = before(tmp_path)
+    subprocess.run([sys.executable, "-c", KILLED, str(tmp_path), "7"], capture_output=True, check=False)
+    assert needs_recovery(project)
+    work = tmp_path / ".ai/.rye"
+    kept = sorted((work / "old").iterdir())
+    assert kept
+    kept[-1].replace(tmp_path / CHANGES[int(kept[-1].name)].path)  # what a recovery does first, before it is killed
+    with exclusive(project):
+        pass
+    assert files(tmp_path) == OLD
+
+
+def test_a_failing_switch_is_undone_at_once(tmp_path: Path) -> None:
+    project = before(tmp_path)
+
+    def fail(name: str) -> None:
+        if name == "move in 2":
+            raise OSError("disk full")
+
+    with pytest.raises(OSError, match="disk full"), exclusive(project, step=fail) as writer:
+        writer.apply(CHANGES)
+    assert files(tmp_path) == OLD
+
+
+@pytest.mark.parametrize("path", ["../outside", "/etc/passwd", "a/../../b", "a\\..\\b", "nul\0byte"])
+def test_a_path_out_of_the_project_is_refused(tmp_path: Path, path: str) -> None:
+    with exclusive(before(tmp_path)) as writer, pytest.raises((TransactionError, ValueError)):
+        writer.apply([Change(path, b"x")])
+    assert files(tmp_path) == OLD
+
+
+def test_a_link_on_the_way_is_refused(tmp_path: Path) -> None:
+    root, outside = tmp_path / "project", tmp_path / "outside"
+    root.mkdir()
+    outside.mkdir()
+    project = before(root)
+    (root / ".ai/packages/evil").symlink_to(outside)
+    with exclusive(project) as writer, pytest.raises(TransactionError, match="symbolic link"):
+        writer.apply([Change(".ai/packages/evil/x.md", b"x")])
+    assert list(outside.iterdir()) == []
+
+
+def test_a_second_run_is_told_that_the_project_is_busy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project = before(tmp_path)
+    monkeypatch.setattr("rye.installation.transaction.LOCK_SECONDS", 0.05)
+    code = (
+        "import sys\nfrom pathlib import Path\nfrom rye.installation.transaction import exclusive\n"
+        "from rye.project.layout import Project\n"
+        "with exclusive(Project(Path(sys.argv[1]))):\n    print('held', flush=True)\n    sys.stdin.read()\n"
+    )
+    other = subprocess.Popen(
+        [sys.executable, "-c", code, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "held\n"
+        with pytest.raises(TransactionError) as caught, exclusive(project):
+            pass
+        assert caught.value.code == "project-busy"
+    finally:
+        other.communicate(timeout=10)
