@@ -33,3 +33,33 @@ class ContentLimits:
 
 
 CONTENT = ContentLimits()
+
+
+@dataclass(frozen=True, slots=True)
+class ResolutionLimits:
+    """What a version, a range and one run of the solver may be (DESIGN §6)."""
+
+    version_characters: int = 256
+    """One version, build metadata included."""
+    range_characters: int = 1024
+    """One range as written."""
+    conflicts: int = 100_000
+    """Conflicts that the solver learns from before it gives up: finding a solution is NP-complete, and authors may be hostile."""
+
+
+RESOLUTION = ResolutionLimits()
+
+
+@dataclass(frozen=True, slots=True)
+class PermissionLimits:
+    """What comparing capability patterns may cost (DESIGN §7). Beyond these an answer is the careful one: widened, elevated."""
+
+    path_characters: int = 2048
+    """One capability path; no id is longer (16 segments of 64 characters)."""
+    containment_steps: int = 300_000
+    """Transitions of the automata in one comparison of two sets: about half a second. Real sets need some hundreds."""
+    simulation_rounds: int = 64
+    """Rounds in which one star's simulation may settle; a shortcut, so fewer cost only time."""
+
+
+PERMISSIONS = PermissionLimits()

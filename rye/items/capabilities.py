@@ -11,15 +11,13 @@ import re
 
 from rye.errors import UsageError
 from rye.items.identity import is_id
+from rye.limits import PERMISSIONS
 
 PRIMARIES = ("execute", "search", "load", "sign")
 ITEM_TYPES = ("tool", "directive", "knowledge")
 
 EVERYTHING = "rye.*"
 """What ``<permissions>*</permissions>`` grants."""
-
-MAX_PATH_CHARACTERS = 2048
-"""Longer than any id can be (16 segments of 64 characters), short enough to compare."""
 
 _CLASS = r"\[!?[A-Za-z0-9_./-]+\]"
 _SEGMENT = rf"(?:[A-Za-z0-9_*?-]|{_CLASS})+"
@@ -32,7 +30,7 @@ def is_path_pattern(text: str) -> bool:
     Dotted or slashed segments of ``A-Z a-z 0-9 _ -``, ``*``, ``?`` and closed ``[…]`` classes. Inside a class stand the same
     letters and separators, after an optional ``!``: nothing whose meaning in fnmatch would surprise a reader.
     """
-    return len(text) <= MAX_PATH_CHARACTERS and _PATH.fullmatch(text) is not None
+    return len(text) <= PERMISSIONS.path_characters and _PATH.fullmatch(text) is not None
 
 
 def capability(primary: str, item_type: str, path: str) -> str:
