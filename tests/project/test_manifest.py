@@ -1,0 +1,111 @@
+"""``rye.toml``: strict to read, gentle to edit."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from rye.project.manifest import ManifestError, Wanted, parse_manifest
+from rye.project.manifest_edit import add_dependency, new_manifest, remove_dependency
+
+WHOLE = """
+# ours
+[project]
+name = "storefront"
+namespace = "acme"
+
+[dependencies]
+"acme/workflows/deploy" = "^1.2"            # keep
+"tool:acme/shell/docker" = { version = "1.0.3", pre-release = true }
+
+[groups.dev]
+"acme/checks/review" = "*"
+
+[registries]
+other = "https://other.example"
+
+[environment]
+provides = ["docker-runtime"]
+tools = ["TodoWrite"]
+
+[policy]
+allow = ["rye.search.*"]
+forbid = ["rye.execute.*"]
+max-tier = "write"
+minimum-release-age = "3d"
+required-signers = ["SHA256:x"]
+"""
+
+
+def test_a_whole_manifest() -> None:
+    manifest = parse_manifest(WHOLE)
+    assert manifest.namespace == "acme"
+    assert manifest.dependencies == (
+        Wanted("acme/checks/review", None, "*", "dev"),
+        Wanted("acme/workflows/deploy", None, "^1.2"),
+        Wanted("acme/shell/docker", "tool", "1.0.3", pre_release=True),
+    )
+    assert manifest.groups == ("dev", "main")
+    assert manifest.registries == {"other": "https://other.example"}
+    assert manifest.provides == {"docker-runtime"}
+    assert manifest.tools == {"TodoWrite"}
+    assert manifest.policy.minimum_release_age == timedelta(days=3)
+    assert manifest.policy.allow == ("rye.search.*",)
+
+
+def test_an_empty_manifest_wants_nothing_and_forbids_nothing() -> None:
+    manifest = parse_manifest("")
+    assert manifest.dependencies == ()
+    assert manifest.policy.allow is None
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("[dependencys]\n", "dependencies"),
+        ('[project]\nnamspace = "a"\n', "namespace"),
+        ('[project]\nnamespace = "A B"\n', "namespace"),
+        ('[dependencies]\n"Acme/X" = "*"\n', "Acme/X"),
+        ('[dependencies]\nbare = "*"\n', "bare"),
+        ('[dependencies]\n"prompt:acme/x" = "*"\n', "prompt"),
+        ('[dependencies]\n"acme/x" = 1\n', "acme/x"),
+        ('[dependencies]\n"acme/x" = { versoin = "1" }\n', "version"),
+        ('[policy]\nmax-tier = "root"\n', "max-tier"),
+        ('[policy]\nminimum-release-age = "soon"\n', "minimum-release-age"),
+        ('[environment]\nprovides = "x"\n', "provides"),
+        ("[groups.main]\n", "groups.main"),
+        ("not toml", "TOML"),
+        ("x = " + "[" * 5000, "TOML"),
+    ],
+)
+def test_what_a_manifest_does_not_know_is_an_error_that_names_it(text: str, named: str) -> None:
+    with pytest.raises(ManifestError) as caught:
+        parse_manifest(text)
+    assert named in f"{caught.value.message} {caught.value.hint}"
+
+
+def test_adding_keeps_comments_and_order() -> None:
+    edited = add_dependency(WHOLE, "acme/new/thing", "^2")
+    assert [line for line in edited.splitlines() if "new/thing" not in line] == WHOLE.splitlines()
+    assert Wanted("acme/new/thing", None, "^2") in parse_manifest(edited).dependencies
+
+
+def test_adding_what_is_there_changes_only_its_range() -> None:
+    edited = add_dependency(WHOLE, "acme/workflows/deploy", "^2")
+    assert '"acme/workflows/deploy" = "^2"            # keep' in edited
+    table = add_dependency(WHOLE, "tool:acme/shell/docker", "2.0.0")
+    assert 'version = "2.0.0", pre-release = true' in table
+
+
+def test_adding_to_a_new_group_and_to_an_empty_manifest() -> None:
+    edited = add_dependency(new_manifest("x", "acme", None), "acme/a/b", "*", group="dev")
+    assert parse_manifest(edited).dependencies == (Wanted("acme/a/b", None, "*", "dev"),)
+    assert parse_manifest(add_dependency("", "acme/a/b", "*")).dependencies == (Wanted("acme/a/b", None, "*"),)
+
+
+def test_removing_gives_back_the_text_before_adding() -> None:
+    edited = add_dependency(WHOLE, "acme/new/thing", "^2")
+    assert remove_dependency(edited, "acme/new/thing") == (WHOLE, ["main"])
+    assert remove_dependency(WHOLE, "acme/checks/review")[1] == ["dev"]
+    assert remove_dependency(WHOLE, "acme/absent/x") == (WHOLE, [])
