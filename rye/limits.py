@@ -24,6 +24,20 @@ class ContentLimits:
     """Nesting of YAML collections."""
     yaml_aliases: int = 64
     """Aliases in one YAML document."""
+    yaml_nodes: int = 20_000
+    """Keys and values of one YAML document, every alias counted as what it stands for."""
+    toml_depth: int = 32
+    """Nesting of TOML tables and arrays, and parts of one dotted key."""
+    ignore_file_bytes: int = 64 * KIB
+    """A skill's ``.ryeignore``."""
+    folder_entries: int = 10_000
+    """Files and folders looked at below a skill's folder, ignored ones included."""
+    formula_chain: int = 16
+    """Formulas that extend one another in a row."""
+    formula_steps: int = 2_000
+    """Steps of a formula after ``extends`` and ``compose.expand``."""
+    formula_characters: int = 4 * MIB
+    """All text of a formula's steps after ``extends`` and ``compose.expand``, in characters."""
     xml_depth: int = 64
     """Nesting of elements in a directive's fence or process section."""
     expression_characters: int = 1024
@@ -33,6 +47,23 @@ class ContentLimits:
 
 
 CONTENT = ContentLimits()
+
+
+@dataclass(frozen=True, slots=True)
+class KeyLimits:
+    """What a file with keys may be, and what unsealing a private key may cost (DESIGN §4 Keys)."""
+
+    file_bytes: int = 16 * KIB
+    """One key file, public or private."""
+    trust_file_bytes: int = 4 * MIB
+    """The user's trust store."""
+    seal_operations: int = 10
+    """Most passes of Argon2id that a sealed key may ask for."""
+    seal_memory: int = 1024 * MIB
+    """Most memory of Argon2id that a sealed key may ask for."""
+
+
+KEYS = KeyLimits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +89,8 @@ class PermissionLimits:
     """One capability path; no id is longer (16 segments of 64 characters)."""
     containment_steps: int = 300_000
     """Transitions of the automata in one comparison of two sets: about half a second. Real sets need some hundreds."""
+    pattern_steps: int = 300
+    """Added for each pattern of the set that is compared."""
     simulation_rounds: int = 64
     """Rounds in which one star's simulation may settle; a shortcut, so fewer cost only time."""
 
