@@ -1,0 +1,231 @@
+"""Signed notes (C2SP signed-note) with Ed25519 signatures, type ``0x01``: a strict parser, a verifier and a writer.
+
+Rules:
+
+* A note is text that ends in LF, an empty line, then 1 to 32 signature lines ``— <key name> <base64>``. The last empty line
+  separates.
+* UTF-8 without BOM; no control characters but LF. Base64 is padded and canonical. Nothing is skipped or repaired.
+* A signature belongs to a known key when both the name and the key ID match. Signatures of unknown keys are ignored, a wrong
+  one by a known key refuses the whole note, and a *key* (its 32 bytes) counts once however often it signed.
+* Parsing proves nothing. Text is trusted only after :func:`verify`.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from rye.errors import RyeError
+from rye.limits import KIB
+from rye.signing.keys import PublicKey
+
+ED25519 = b"\x01"
+MAX_NOTE_BYTES = 60_000
+"""A signed note: a leaf's length is a uint16 (tlog-tiles, Log entries)."""
+MAX_SIGNATURES = 32
+"""Signature lines of a note; a verifier must accept at least 16 (signed-note, Format)."""
+MAX_KEY_NAME_CHARACTERS = KIB // 4
+
+_CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f]")
+_EM_DASH = "\N{EM DASH} "
+_KEY_NAME = re.compile(r"[^\s+]+")
+
+
+class NoteError(RyeError):
+    """A note that is malformed or not signed as it must be.
+
+    Codes: ``note-too-large``, ``note-malformed``, ``note-base64``, ``note-key-invalid``, ``note-signature-wrong``,
+    ``note-threshold``.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class NoteSignature:
+    """One signature line."""
+
+    name: str
+    key_id: bytes
+    """4 bytes, big-endian."""
+    signature: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class SignedNote:
+    """A note as parsed: its text with the final LF, and its signatures in order."""
+
+    text: str
+    signatures: tuple[NoteSignature, ...]
+
+    def encode(self) -> str:
+        """The note as it is stored; :func:`parse` gives this value back."""
+        return self.text + "\n" + "".join(_signature_line(signature) for signature in self.signatures)
+
+
+@dataclass(frozen=True, slots=True)
+class VerifierKey:
+    """A key name and a raw Ed25519 public key of 32 bytes. Raises NoteError (``note-key-invalid``) for others."""
+
+    name: str
+    key: bytes
+
+    def __post_init__(self) -> None:
+        if len(self.key) != 32:
+            raise NoteError(
+                "note-key-invalid", f"The public key of {self.name!r} has {len(self.key)} bytes instead of 32."
+            )
+        if not is_key_name(self.name):
+            raise NoteError("note-key-invalid", f"{self.name!r} is no key name: it is empty or holds blanks or '+'.")
+
+    @property
+    def key_id(self) -> bytes:
+        """The first 4 bytes of SHA-256(name LF type key) (signed-note, Ed25519 signatures)."""
+        return hashlib.sha256(self.name.encode() + b"\n" + ED25519 + self.key).digest()[:4]
+
+    @property
+    def vkey(self) -> str:
+        """``<name>+<hex key ID>+<base64 of type and key>`` (signed-note, Verifier keys)."""
+        return f"{self.name}+{self.key_id.hex()}+{encode_base64(ED25519 + self.key)}"
+
+    @classmethod
+    def from_vkey(cls, text: str) -> VerifierKey:
+        """Read a vkey. Raises NoteError for another type, a key ID that is not the key's, or bad base64."""
+        parts = text.split("+", 2)
+        if len(parts) != 3 or not re.fullmatch(r"[0-9a-f]{8}", parts[1]):
+            raise NoteError("note-key-invalid", f"{text!r} is not a verifier key of the form name+id+key.")
+        material = decode_base64(parts[2])
+        if material[:1] != ED25519:
+            raise NoteError("note-key-invalid", f"The verifier key {parts[0]!r} is not of the Ed25519 type.")
+        key = cls(parts[0], material[1:])
+        if key.key_id.hex() != parts[1]:
+            raise NoteError("note-key-invalid", f"The key ID {parts[1]} does not belong to the key of {parts[0]!r}.")
+        return key
+
+
+@dataclass(frozen=True, slots=True)
+class Signer:
+    """A key that can sign: who it is and the function that signs bytes (64-byte Ed25519 signatures)."""
+
+    verifier: VerifierKey
+    sign: Callable[[bytes], bytes]
+
+
+def parse(data: bytes | str, *, max_bytes: int = MAX_NOTE_BYTES) -> SignedNote:
+    """Read a signed note. Raises NoteError; what comes back is not verified."""
+    if isinstance(data, str):
+        try:
+            data = data.encode()
+        except UnicodeEncodeError as error:
+            raise _malformed("it holds a lone surrogate") from error
+    if len(data) > max_bytes:
+        raise NoteError("note-too-large", f"The signed note has {len(data)} bytes; at most {max_bytes} are allowed.")
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise _malformed("it is not UTF-8") from error
+    if text.startswith("\N{ZERO WIDTH NO-BREAK SPACE}"):
+        raise _malformed("it begins with a byte order mark")
+    if _CONTROL.search(text):
+        raise _malformed("it holds a control character other than LF")
+    separator = text.rfind("\n\n")
+    if separator < 0 or not text.endswith("\n"):
+        raise _malformed("it has no empty line before its signatures or no LF at its end")
+    lines = text[separator + 2 : -1].split("\n")
+    if len(lines) > MAX_SIGNATURES:
+        raise _malformed(f"it has {len(lines)} signature lines; at most {MAX_SIGNATURES} are allowed")
+    return SignedNote(text[: separator + 1], tuple(_parse_signature(line) for line in lines))
+
+
+def verify(note: SignedNote, keys: Iterable[VerifierKey], threshold: int = 1) -> frozenset[VerifierKey]:
+    """The keys among ``keys`` that signed the note.
+
+    Raises NoteError: ``note-signature-wrong`` when a signature that names a known key does not verify, ``note-threshold``
+    when fewer than ``threshold`` distinct 32-byte keys signed.
+    """
+    known: dict[tuple[str, bytes], list[VerifierKey]] = {}
+    for key in keys:
+        known.setdefault((key.name, key.key_id), []).append(key)
+    message = note.text.encode()
+    signed: set[VerifierKey] = set()
+    for signature in note.signatures:
+        candidates = known.get((signature.name, signature.key_id))
+        if candidates is None:
+            continue
+        # Several known keys can share a name and an ID only if someone made them collide; each may then account for the line.
+        good = [key for key in candidates if PublicKey(key.key).verifies(message, signature.signature)]
+        if not good:
+            raise NoteError(
+                "note-signature-wrong",
+                f"The signature by {signature.name} ({signature.key_id.hex()}) does not belong to this text.",
+                "The note was changed after it was signed, or is a forgery: do not use it.",
+            )
+        signed.update(good)
+    distinct = len({key.key for key in signed})
+    if distinct < threshold:
+        raise NoteError(
+            "note-threshold",
+            f"The note is signed by {distinct} of the keys that may sign it; {threshold} are needed.",
+            "Signatures of other keys do not count, and each key counts once.",
+        )
+    return frozenset(signed)
+
+
+def sign(text: str, signers: Iterable[Signer]) -> SignedNote:
+    """A note with one signature by each signer, in that order. Raises NoteError when the text cannot be a note's."""
+    message = text.encode()
+    note = SignedNote(text, tuple(NoteSignature(s.verifier.name, s.verifier.key_id, s.sign(message)) for s in signers))
+    if parse(note.encode()) != note:
+        raise _malformed("its text is not one that a signed note can carry")
+    return note
+
+
+def add_signatures(note: SignedNote, signers: Iterable[Signer]) -> SignedNote:
+    """The note with more signatures, so that owners on different machines sign one after the other; replaces one's own."""
+    added = sign(note.text, signers).signatures
+    mine = {(signature.name, signature.key_id) for signature in added}
+    kept = tuple(s for s in note.signatures if (s.name, s.key_id) not in mine)
+    return SignedNote(note.text, kept + added)
+
+
+def is_key_name(text: str) -> bool:
+    """Whether ``text`` can be a key's name: not empty, no Unicode spaces, no ``+`` (signed-note, Format)."""
+    return len(text) <= MAX_KEY_NAME_CHARACTERS and _KEY_NAME.fullmatch(text) is not None
+
+
+def encode_base64(data: bytes) -> str:
+    """RFC 4648 §4 with padding."""
+    return base64.b64encode(data).decode("ascii")
+
+
+def decode_base64(text: str) -> bytes:
+    """Read canonical RFC 4648 §4. Raises NoteError (``note-base64``) for blanks, missing padding or stray bits."""
+    try:
+        data = base64.b64decode(text.encode("ascii"), validate=True)
+    except (binascii.Error, UnicodeEncodeError) as error:
+        raise NoteError("note-base64", f"{text[:80]!r} is not base64.") from error
+    if encode_base64(data) != text:
+        raise NoteError("note-base64", f"{text[:80]!r} is not canonical base64.")
+    return data
+
+
+def _parse_signature(line: str) -> NoteSignature:
+    if not line.startswith(_EM_DASH):
+        raise _malformed("a signature line does not begin with an em dash and a space")
+    parts = line[len(_EM_DASH) :].split(" ")
+    if len(parts) != 2 or not is_key_name(parts[0]):
+        raise _malformed("a signature line is not a key name and base64")
+    data = decode_base64(parts[1])
+    if len(data) < 5:
+        raise _malformed("a signature is shorter than its key ID and one byte")
+    return NoteSignature(parts[0], data[:4], data[4:])
+
+
+def _signature_line(signature: NoteSignature) -> str:
+    return f"{_EM_DASH}{signature.name} {encode_base64(signature.key_id + signature.signature)}\n"
+
+
+def _malformed(reason: str) -> NoteError:
+    return NoteError("note-malformed", f"Not a signed note: {reason}.", "Fetch it again; it was damaged or forged.")
