@@ -1,0 +1,1 @@
+"""Alembic revisions of the database. They run by themselves when the server or a command opens it."""

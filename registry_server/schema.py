@@ -1,0 +1,149 @@
+"""The database's tables: everything that ``public/`` can be written from again, blobs excepted, and the accounts.
+
+The log entries are the truth; names, releases, keysets, shards and the head are functions of them that are kept so that a
+publish need not read the whole log. ``rye-registry verify`` recomputes them all. Changes to the tables are alembic revisions in
+``registry_server/migrations``; a test compares those with the definitions here.
+
+Times are text ``YYYY-MM-DDTHH:MM:SSZ``, which sorts as time does. Hashes of files are lower-case hex, hashes of leaves raw bytes.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+)
+
+metadata = MetaData()
+
+registry = Table(
+    "registry",
+    metadata,
+    Column("key", String(40), primary_key=True),
+    Column("value", Text, nullable=False),
+    comment="Facts that never change, e.g. the origin.",
+)
+
+log_entries = Table(
+    "log_entries",
+    metadata,
+    Column("position", BigInteger, primary_key=True, autoincrement=False),
+    Column("leaf", LargeBinary, nullable=False, comment="The whole signed note."),
+    Column("hash", LargeBinary, nullable=False, comment="RFC 6962 leaf hash."),
+    Index("log_entries_hash", "hash"),
+)
+
+tree_edge = Table(
+    "tree_edge",
+    metadata,
+    Column("level", Integer, primary_key=True, autoincrement=False),
+    Column("hashes", LargeBinary, nullable=False, comment="The partial tile at the right edge: 0 to 255 hashes."),
+)
+
+head = Table(
+    "head",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False, comment="Always 1."),
+    Column("size", BigInteger, nullable=False),
+    Column("time", String(20), nullable=False),
+    Column("checkpoint", LargeBinary, nullable=False),
+    Column("document", LargeBinary, nullable=False, comment="The bytes of /head."),
+)
+
+roots = Table(
+    "roots",
+    metadata,
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("position", BigInteger, nullable=False),
+    Column("note", LargeBinary, nullable=False),
+)
+
+names = Table(
+    "names",
+    metadata,
+    Column("name", String(1100), primary_key=True, comment="kind:id, or namespace:segment."),
+    Column("shard", String(2), nullable=False),
+    Column("fold", String(1100), nullable=False, unique=True, comment="The name with look-alike letters folded."),
+    Column("index_sha256", String(64), nullable=False),
+    Column("index_size", BigInteger, nullable=False),
+    Index("names_shard", "shard"),
+)
+
+name_entries = Table(
+    "name_entries",
+    metadata,
+    Column("name", String(1100), ForeignKey("names.name"), primary_key=True),
+    Column("position", BigInteger, ForeignKey("log_entries.position"), primary_key=True, autoincrement=False),
+    comment="Which statements stand in the name's index file.",
+)
+
+keysets = Table(
+    "keysets",
+    metadata,
+    Column("namespace", String(64), primary_key=True),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("position", BigInteger, nullable=False),
+    Column("note", LargeBinary, nullable=False),
+)
+
+releases = Table(
+    "releases",
+    metadata,
+    Column("name", String(1100), ForeignKey("names.name"), primary_key=True),
+    Column("version", String(256), primary_key=True),
+    Column("position", BigInteger, nullable=False),
+    Column(
+        "content", String(64), nullable=False, comment="Digest over the file and attached lines: the bytes released."
+    ),
+    Column("description", Text, nullable=False),
+    Column("keywords", Text, nullable=False),
+    Column("yanked", Boolean, nullable=False),
+)
+
+shards = Table(
+    "shards",
+    metadata,
+    Column("shard", String(2), primary_key=True),
+    Column("sha256", String(64), nullable=False),
+)
+
+documents = Table(
+    "documents",
+    metadata,
+    Column("number", Integer, primary_key=True),
+    Column("name", String(1100), nullable=False, unique=True),
+    Column("kind", String(16), nullable=False),
+    Column("namespace", String(64), nullable=False),
+    Column("id", String(1100), nullable=False),
+    Column("version", String(256), nullable=False, comment="The latest that is not yanked."),
+    Column("description", Text, nullable=False),
+    Column("keywords", Text, nullable=False),
+    comment="What search finds: one row per name with a release that is not yanked.",
+)
+
+tokens = Table(
+    "tokens",
+    metadata,
+    Column("id", String(16), primary_key=True),
+    Column("name", String(100), nullable=False),
+    Column("sha256", String(64), nullable=False, comment="Of the whole token; the token itself is never stored."),
+    Column("created", String(20), nullable=False),
+    Column("revoked", String(20)),
+)
+
+token_namespaces = Table(
+    "token_namespaces",
+    metadata,
+    Column("token", String(16), ForeignKey("tokens.id"), primary_key=True),
+    Column("namespace", String(64), primary_key=True),
+    comment="What a token is bound to. No row: any namespace.",
+)

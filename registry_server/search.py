@@ -1,0 +1,168 @@
+"""Full-text search over the latest release of each name that is not yanked.
+
+SQLite answers from an FTS5 index, PostgreSQL from a text index. A query is words: each stands for every word that begins with
+it, all must occur; when nothing has them all, any of them is enough. What a person types is never query syntax: it is cut into
+words first, and every word is quoted.
+
+Scores are between 0 and 1: 1 for the name itself, else the rank relative to the best result of the query.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+
+from registry_server.schema import documents
+
+_WORD = re.compile(r"[^\W_]+")
+_MAX_WORDS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """What is found of one name."""
+
+    kind: str
+    id: str
+    version: str
+    description: str
+    keywords: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One result."""
+
+    kind: str
+    id: str
+    version: str
+    description: str
+    score: float
+
+
+def put(connection: sa.Connection, document: Document) -> None:
+    """Add the name to the index, or replace what stood there."""
+    remove(connection, document.kind, document.id)
+    number = connection.execute(
+        documents.insert().values(
+            name=f"{document.kind}:{document.id}",
+            kind=document.kind,
+            namespace=document.id.split("/", 1)[0],
+            id=document.id,
+            version=document.version,
+            description=document.description,
+            keywords=document.keywords,
+        )
+    ).inserted_primary_key
+    if connection.dialect.name == "sqlite" and number is not None:
+        connection.execute(
+            sa.text(
+                "INSERT INTO documents_fts(rowid, id, description, kind, keywords) "
+                "VALUES (:number, :id, :description, :kind, :keywords)"
+            ),
+            {
+                "number": number[0],
+                "id": document.id,
+                "description": document.description,
+                "kind": document.kind,
+                "keywords": document.keywords,
+            },
+        )
+
+
+def remove(connection: sa.Connection, kind: str, identifier: str) -> None:
+    """Take the name out of the index, where it is in it."""
+    row = connection.execute(sa.select(documents).where(documents.c.name == f"{kind}:{identifier}")).first()
+    if row is None:
+        return
+    if connection.dialect.name == "sqlite":
+        # An index without content of its own is told what to forget.
+        connection.execute(
+            sa.text(
+                "INSERT INTO documents_fts(documents_fts, rowid, id, description, kind, keywords) "
+                "VALUES ('delete', :number, :id, :description, :kind, :keywords)"
+            ),
+            {
+                "number": row.number,
+                "id": row.id,
+                "description": row.description,
+                "kind": row.kind,
+                "keywords": row.keywords,
+            },
+        )
+    connection.execute(documents.delete().where(documents.c.number == row.number))
+
+
+def find(
+    connection: sa.Connection,
+    query: str,
+    *,
+    kind: str | None = None,
+    namespace: str | None = None,
+    limit: int = 20,
+    offset: int = 0,
+) -> tuple[list[Hit], int]:
+    """One page of results, the best first, and how many there are in all. An empty query finds everything, by id."""
+    words = [word.lower() for word in _WORD.findall(query)][:_MAX_WORDS]
+    if not words and query.strip():
+        return [], 0
+    for joined in ("all", "any") if len(words) > 1 else ("all",):
+        ranked = _ranked(connection, words, joined)
+        conditions = []
+        if kind is not None:
+            conditions.append(documents.c.kind == kind)
+        if namespace is not None:
+            conditions.append(documents.c.namespace == namespace)
+        found = (
+            sa.select(documents, ranked.c.rank).join(ranked, ranked.c.number == documents.c.number).where(*conditions)
+        )
+        total = connection.scalar(sa.select(sa.func.count()).select_from(found.subquery())) or 0
+        if total:
+            break
+    else:
+        return [], 0
+    exact = "/".join(query.strip().lower().removeprefix(f"{kind}:" if kind else "").split("/"))
+    is_exact = sa.case((sa.or_(documents.c.id == exact, documents.c.name == exact), 1), else_=0)
+    best = connection.scalar(sa.select(sa.func.max(found.subquery().c.rank))) or 1.0
+    rows = connection.execute(
+        found.add_columns(is_exact.label("is_exact"))
+        .order_by(sa.desc("is_exact"), sa.desc("rank"), documents.c.id, documents.c.kind)
+        .limit(limit)
+        .offset(offset)
+    ).all()
+    hits = []
+    for row in rows:
+        score = 1.0 if row.is_exact else max(0.0, min(1.0, row.rank / best if best > 0 else 0.0))
+        hits.append(Hit(row.kind, row.id, row.version, row.description, round(score, 4)))
+    return hits, total
+
+
+def _ranked(connection: sa.Connection, words: list[str], joined: str) -> sa.FromClause:
+    """``(number, rank)`` of the documents that match."""
+    if not words:
+        return sa.select(documents.c.number, sa.literal(1.0).label("rank")).subquery()
+    if connection.dialect.name == "sqlite":
+        match = (" AND " if joined == "all" else " OR ").join(f'"{word}"*' for word in words)
+        return (
+            sa.text(
+                "SELECT rowid AS number, -bm25(documents_fts, 8.0, 4.0, 1.0, 2.0) AS rank FROM documents_fts "
+                "WHERE documents_fts MATCH :match"
+            )
+            .bindparams(match=match)
+            .columns(sa.column("number", sa.Integer), sa.column("rank", sa.Float))
+            .cte("ranked")
+            .prefix_with("MATERIALIZED")  # bm25 works only in a query of its own
+        )
+    # The same expression as the index `documents_text` is built on, else it would not be used.
+    text: sa.ColumnElement[object] = sa.literal_column(
+        "to_tsvector('simple', translate(id, '_-/', '   ') || ' ' || description || ' ' || kind || ' ' || keywords)"
+    )
+    match = (" & " if joined == "all" else " | ").join(f"'{word}':*" for word in words)
+    wanted = sa.func.to_tsquery("simple", match)
+    return (
+        sa.select(documents.c.number, sa.cast(sa.func.ts_rank(text, wanted), sa.Float).label("rank"))
+        .where(text.op("@@")(wanted))
+        .subquery()
+    )

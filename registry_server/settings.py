@@ -1,0 +1,170 @@
+"""Every setting and limit of the server, in one place. Sizes in bytes, times in seconds unless the name says otherwise.
+
+A value comes from the command's flag, else from the environment (``RYE_REGISTRY_<NAME>`` in upper case), else from
+``registry.toml`` in the data folder, else from the default here. A name that is not listed here is an error in the file, so that
+a typing mistake cannot silently leave a limit at its default. The limits of an item's content are the client's too and stand
+in :mod:`rye.limits`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from rye.errors import RyeError
+from rye.limits import MIB
+
+SETTINGS_FILE = "registry.toml"
+ENVIRONMENT_PREFIX = "RYE_REGISTRY_"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What one server process runs with. ``data`` is the folder that everything lives in."""
+
+    data: Path
+
+    # Where it listens and what it says of itself.
+    host: str = "127.0.0.1"
+    """Address to listen on. Loopback by default: put a TLS proxy in front before listening anywhere else."""
+    port: int = 8420
+    """TCP port; 0 takes a free one (printed, and written to ``--ready-file``)."""
+    api: str = "/api"
+    """What ``/config.json`` gives as the API's address: a path on the same host, or an absolute address."""
+
+    # Where it keeps things.
+    database: str = ""
+    """SQLAlchemy address of the database, e.g. ``postgresql+psycopg://…``; empty: SQLite in the data folder."""
+    objects: str = ""
+    """Where static files go: empty for ``public/`` in the data folder, or ``s3://bucket/prefix`` (credentials from the
+    standard ``AWS_*`` variables)."""
+    s3_endpoint: str = ""
+    """Address of an S3-compatible service other than Amazon's."""
+    s3_region: str = ""
+    """Region of the bucket; empty: from the environment."""
+
+    # Who may do what.
+    open_claims: bool = True
+    """Whether a token that is not bound to namespaces may claim a free one."""
+    metrics: bool = True
+    """Whether ``/metrics`` answers."""
+
+    # The log.
+    heartbeat_seconds: int = 24 * 3600
+    """A snapshot older than this is signed afresh without any publish. Clients warn at 72 h and stop at 7 d."""
+    heartbeat_check_seconds: float = 60.0
+    """How often the age of the head is looked at."""
+    batch_statements: int = 1000
+    """Statements in one batch of the sequencer, i.e. under one signed head."""
+    clock_skew_seconds: int = 600
+    """How far in the future a statement's time may lie."""
+    root_days: int = 365
+    """For how long a new root statement is valid."""
+
+    # Requests.
+    blob_bytes: int = 8 * MIB
+    """One uploaded blob."""
+    request_bytes: int = 4 * MIB
+    """The body of ``POST /api/statements``."""
+    request_statements: int = 200
+    """Statements in one request; they are accepted or refused together."""
+    request_seconds: float = 30.0
+    """A request's body must have arrived by then, however slowly its sender drips."""
+    answer_seconds: float = 60.0
+    """How long a publish waits for its entries to be in a signed, durable checkpoint."""
+    concurrent_writes: int = 64
+    """Writing requests at work at the same moment; more are answered 503 with ``Retry-After``."""
+    uploads_bytes: int = 512 * MIB
+    """Uploaded blobs that no statement refers to yet, all together."""
+    uploads_hours: int = 24
+    """How long such a blob is kept."""
+    search_characters: int = 200
+    """A search query."""
+    search_results: int = 100
+    """Results in one page of a search."""
+    search_offset: int = 10_000
+    """The furthest page of a search."""
+
+    # Start and stop.
+    stop_seconds: int = 10
+    """How long requests at work may take to finish after SIGTERM."""
+    database_wait_seconds: float = 30.0
+    """How long a transaction waits for the writer lock."""
+
+    @property
+    def database_url(self) -> str:
+        """The database's address, with the default filled in."""
+        return self.database or f"sqlite:///{(self.data / 'registry.db').resolve()}"
+
+    @property
+    def keys(self) -> Path:
+        """Folder of the private keys (0700)."""
+        return self.data / "keys"
+
+    @property
+    def public(self) -> Path:
+        """Folder of the static registry, when it is one."""
+        return self.data / "public"
+
+    @property
+    def uploads(self) -> Path:
+        """Folder of uploaded blobs that are not published yet: nothing in it is served."""
+        return self.data / "uploads"
+
+
+_TYPES: dict[str, type] = {field.name: type(field.default) for field in fields(Settings) if field.name != "data"}
+
+
+def load(data: Path, flags: Mapping[str, object | None], environ: Mapping[str, str]) -> Settings:
+    """The settings in force. ``flags``: what the command line gave, None where it gave nothing. Raises RyeError."""
+    path = data / SETTINGS_FILE
+    if not path.is_file():
+        raise RyeError(
+            "no-registry",
+            f"{data} holds no registry: there is no {SETTINGS_FILE} in it.",
+            f"Make one: rye-registry init --data {data} --origin NAME",
+        )
+    try:
+        written = tomllib.loads(path.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise RyeError("bad-settings", f"{path} cannot be read: {error}", "Mend the file; it is TOML.") from error
+    values: dict[str, object] = {}
+    for name, value in written.items():
+        values[name] = _checked(name, value, str(path))
+    for name in _TYPES:
+        text = environ.get(ENVIRONMENT_PREFIX + name.upper())
+        if text is not None:
+            values[name] = _from_text(name, text)
+    for name, given in flags.items():
+        if given is not None:
+            values[name] = _checked(name, given, "the command line")
+    return Settings(data=data, **values)  # type: ignore[arg-type]
+
+
+def _checked(name: str, value: object, where: str) -> object:
+    kind = _TYPES.get(name)
+    if kind is None:
+        near = difflib.get_close_matches(name, _TYPES, n=1)
+        hint = f"Did you mean {near[0]}?" if near else "See docs/registry.md for the settings there are."
+        raise RyeError("unknown-setting", f"{name} in {where} is no setting.", hint)
+    if kind is float and type(value) is int:
+        value = float(value)
+    if type(value) is not kind:
+        raise RyeError("bad-setting", f"{name} in {where} is {value!r}, which is no {kind.__name__}.", None)
+    if isinstance(value, int | float) and not isinstance(value, bool) and value < 0:
+        raise RyeError("bad-setting", f"{name} in {where} is negative.", "Give a number from 0.")
+    return value
+
+
+def _from_text(name: str, text: str) -> object:
+    kind = _TYPES[name]
+    where = ENVIRONMENT_PREFIX + name.upper()
+    try:
+        if kind is bool:
+            return {"true": True, "1": True, "false": False, "0": False}[text.lower()]
+        return _checked(name, kind(text), where)
+    except (ValueError, KeyError):
+        raise RyeError("bad-setting", f"{where} is {text!r}, which is no {kind.__name__}.", None) from None

@@ -1,0 +1,58 @@
+"""Stores: whole or absent, never a part; the same behaviour for a folder whatever happened before."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from registry_server.objects import Folder
+
+
+def test_what_was_put_is_read_back_and_listed(tmp_path: Path) -> None:
+    store = Folder(tmp_path / "public")
+    store.put("head", b"one")
+    store.put("head", b"two")
+    store.put_new([("tile/0/000", b"x" * 32), ("tile/0/000.p/7", b"y")])
+    assert store.get("head") == b"two"
+    assert store.get("tile/0/000.p/7") == b"y"
+    assert sorted((path, size) for path, size, _ in store.listing()) == [
+        ("head", 3),
+        ("tile/0/000", 32),
+        ("tile/0/000.p/7", 1),
+    ]
+
+
+@pytest.mark.parametrize("path", ["nothing", "folder", "folder/file/below"])
+def test_what_is_not_an_object_reads_as_none(tmp_path: Path, path: str) -> None:
+    store = Folder(tmp_path)
+    store.put("folder/file", b"x")
+    assert store.get(path) is None
+
+
+def test_an_immutable_object_is_written_once_but_a_truncated_one_is_mended(tmp_path: Path) -> None:
+    store = Folder(tmp_path)
+    store.put_new([("a", b"whole")])
+    before = os.stat(tmp_path / "a").st_ino
+    store.put_new([("a", b"whole")])
+    assert os.stat(tmp_path / "a").st_ino == before
+    (tmp_path / "a").write_bytes(b"who")
+    store.put_new([("a", b"whole")])
+    assert store.get("a") == b"whole"
+
+
+def test_leftovers_of_a_killed_process_go_and_nothing_else(tmp_path: Path) -> None:
+    store = Folder(tmp_path)
+    store.put("shards/aa", b"x")
+    (tmp_path / "shards" / ".aa.123.tmp").write_bytes(b"half")
+    store.remove_leftovers(older_than_seconds=-1)
+    assert [path for path, _, _ in store.listing()] == ["shards/aa"]
+
+
+def test_a_deleted_object_may_be_deleted_again(tmp_path: Path) -> None:
+    store = Folder(tmp_path)
+    store.put("a", b"x")
+    store.delete("a")
+    store.delete("a")
+    assert store.get("a") is None
