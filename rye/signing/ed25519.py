@@ -1,0 +1,43 @@
+"""What an Ed25519 public key and signature may look like, stricter than RFC 8032 asks (DESIGN §3, §4). Pure integers.
+
+A key of small order accepts signatures that nobody made, and a value with two encodings gives one signature two forms. So:
+
+* a public key is the canonical encoding (y < p) of a point on the curve that is none of the eight of small order;
+* a signature's R is canonical and not of small order, and its S is below the group order L (RFC 8032 §5.1.7).
+
+libsodium checks most of this too; it is done here as well so that it holds whichever library verifies.
+"""
+
+from __future__ import annotations
+
+P = 2**255 - 19
+L = 2**252 + 27742317777372353535851937790883648493
+"""The order of the base point."""
+_D = -121665 * pow(121666, -1, P) % P
+_SIGN = 1 << 255
+_Y8 = 0x05FC536D880238B13933C6D305ACDFD5F098EFF289F4C345B027B2C28F95E826
+SMALL_ORDER_Y = frozenset({0, 1, P - 1, _Y8, P - _Y8})
+"""The y coordinates of the eight points whose order divides 8."""
+
+
+def key_problem(raw: bytes) -> str | None:
+    """Why 32 bytes are not a public key that a signature may be checked with; None when they are."""
+    if len(raw) != 32:
+        return f"it has {len(raw)} bytes, an Ed25519 key has 32"
+    y = int.from_bytes(raw, "little") & (_SIGN - 1)
+    if y % P in SMALL_ORDER_Y:
+        return "it is a point of small order: signatures that nobody made would pass"
+    if y >= P:
+        return "its encoding is not canonical"
+    # x² = (y² - 1) / (d·y² + 1) must be a square (Euler's criterion); it is not 0, or y were 1 or -1.
+    square = (y * y - 1) * pow(_D * y * y + 1, -1, P) % P
+    return None if pow(square, (P - 1) // 2, P) == 1 else "it is not a point on the curve"
+
+
+def is_strict_signature(signature: bytes) -> bool:
+    """Whether 64 bytes have the one form that a signature may have. Says nothing about whether it verifies."""
+    if len(signature) != 64:
+        return False
+    r = int.from_bytes(signature[:32], "little") & (_SIGN - 1)
+    s = int.from_bytes(signature[32:], "little")
+    return s < L and r < P and r not in SMALL_ORDER_Y

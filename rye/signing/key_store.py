@@ -1,0 +1,168 @@
+"""The user's own keys on disk (DESIGN §4 Keys).
+
+::
+
+    <config>/keys/            0700
+        <name>.key            0600  the private key: PKCS #8 PEM, or sealed (rye.signing.keys)
+        <name>.pub            0600  the public key in PEM, to hand out
+        default               the name of the key that signs when none is named: the first one made, until changed
+
+A key that is made or imported here is trusted here: whoever holds the private half can vouch for it. A private key that others
+can read is reported with the key, and the command that mends it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from rye.errors import RyeError, UsageError
+from rye.items.identity import is_segment
+from rye.limits import KEYS
+from rye.signing import private_files
+from rye.signing.keys import PrivateKey, PublicKey, is_sealed, read_pem, read_private_pem, seal, unseal
+from rye.signing.trust_store import TrustStore
+
+_DEFAULT = "default"
+_MAKE_HINT = "`rye keys generate` makes a key, `rye keys list` shows those there are."
+
+
+@dataclass(frozen=True, slots=True)
+class StoredKey:
+    """One key of the user, as listed: without its private half."""
+
+    name: str
+    public: PublicKey
+    sealed: bool
+    default: bool
+    path: Path
+    """Of the private key."""
+    warning: str | None = None
+    """Set when others can read the private key: what is wrong and the command that mends it."""
+
+    def as_json(self) -> dict[str, object]:
+        return {
+            "name": self.name,
+            "key_id": self.public.key_id,
+            "fingerprint": self.public.fingerprint,
+            "sealed": self.sealed,
+            "default": self.default,
+            "path": str(self.path),
+            "warning": self.warning,
+        }
+
+
+class KeyStore:
+    """The keys in a config folder (:func:`rye.project.folders.config_dir`)."""
+
+    def __init__(self, config: Path):
+        self.folder = config / "keys"
+        self.trust = TrustStore(config)
+
+    def generate(self, name: str, now: datetime, passphrase: str | None = None) -> StoredKey:
+        """Make a key, store it (sealed when there is a passphrase) and trust it. Raises RyeError ``key-exists``."""
+        return self._store(name, PrivateKey.generate(), now, passphrase, "made on this machine")
+
+    def import_private(
+        self, name: str, text: str, now: datetime, passphrase: str | None = None, *, unseal_with: str | None = None
+    ) -> StoredKey:
+        """Store and trust a private key from PEM or sealed text. ``unseal_with`` opens sealed text; ``passphrase`` seals anew."""
+        if is_sealed(text):
+            if unseal_with is None:
+                raise RyeError("passphrase-needed", "The private key is sealed.", "Give its passphrase.")
+            key = unseal(text, unseal_with)
+        else:
+            key = read_private_pem(text)
+        return self._store(name, key, now, passphrase, "imported private key")
+
+    def list(self) -> tuple[StoredKey, ...]:
+        """All keys, sorted by name."""
+        default = self.default_name()
+        names = sorted(path.stem for path in self.folder.glob("*.key") if is_segment(path.stem))
+        return tuple(self._stored(name, default) for name in names)
+
+    def get(self, name: str | None = None) -> StoredKey:
+        """The key called ``name``, or the default one. Raises RyeError ``no-key``."""
+        default = self.default_name()
+        wanted = name if name is not None else default
+        if wanted is None:
+            raise RyeError("no-key", "There is no key to sign with.", _MAKE_HINT)
+        if not is_segment(wanted) or not self._private_path(wanted).is_file():
+            raise RyeError("no-key", f"There is no key called {wanted!r}.", _MAKE_HINT)
+        return self._stored(wanted, default)
+
+    def private(self, name: str | None, passphrase: Callable[[], str]) -> PrivateKey:
+        """The private half; ``passphrase`` is asked only when it is sealed.
+
+        Raises RyeError ``no-key``, ``bad-key``, ``wrong-passphrase``.
+        """
+        stored = self.get(name)
+        text = self._read(stored.path)
+        key = unseal(text, passphrase()) if stored.sealed else read_private_pem(text)
+        if key.public != stored.public:
+            message = f"{stored.path} does not belong to {stored.path.with_suffix('.pub')}."
+            raise RyeError("bad-key", message, "Restore both files from a backup.")
+        return key
+
+    def export_private(self, name: str | None = None) -> str:
+        """The private key's file as it is stored; sealed when it is sealed."""
+        return self._read(self.get(name).path)
+
+    def default_name(self) -> str | None:
+        """The default key's name; None when there is no key at all."""
+        try:
+            name = self._read(self.folder / _DEFAULT).strip()
+        except RyeError:
+            return None
+        return name if is_segment(name) else None
+
+    def set_default(self, name: str) -> StoredKey:
+        stored = self.get(name)
+        private_files.write(self.folder / _DEFAULT, stored.name + "\n")
+        return self.get(name)
+
+    def _store(self, name: str, key: PrivateKey, now: datetime, passphrase: str | None, source: str) -> StoredKey:
+        if not is_segment(name):
+            raise UsageError("bad-key-name", f"{name!r} cannot be a key's name.", "Use a-z, 0-9, - and _, at most 64.")
+        path = self._private_path(name)
+        text = key.pem() if passphrase is None else seal(key, passphrase)
+        private_files.make_folder(self.folder)
+        try:
+            private_files.write_new(path, text)
+        except FileExistsError:
+            hint = "Choose another name with --name; a key is never overwritten."
+            raise RyeError("key-exists", f"There is a key called {name!r} already ({path}).", hint) from None
+        try:
+            self.trust.add(key.public, name, source, now)
+            private_files.write(path.with_suffix(".pub"), key.public.pem)
+            if self.default_name() is None:
+                private_files.write(self.folder / _DEFAULT, name + "\n")
+        except BaseException:
+            path.unlink()
+            raise
+        return self.get(name)
+
+    def _stored(self, name: str, default: str | None) -> StoredKey:
+        path = self._private_path(name)
+        sealed = is_sealed(self._read(path))
+        public = read_pem(self._read(path.with_suffix(".pub")))
+        warning = None
+        if private_files.readable_by_others(path):
+            warning = f"The private key {path} can be read by other users; run `chmod 600 {path}`."
+        return StoredKey(name, public, sealed, name == default, path, warning)
+
+    def _private_path(self, name: str) -> Path:
+        return self.folder / f"{name}.key"
+
+    def _read(self, path: Path) -> str:
+        try:
+            with path.open("rb") as file:
+                data = file.read(KEYS.file_bytes + 1)
+            if len(data) <= KEYS.file_bytes:
+                return data.decode("utf-8")
+            why = f"it has more than {KEYS.file_bytes:,} bytes"
+        except (OSError, UnicodeDecodeError) as error:
+            why = getattr(error, "strerror", None) or "it is not text"
+        raise RyeError("bad-key", f"{path} cannot be read: {why}.", "Restore the file from a backup.")

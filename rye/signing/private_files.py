@@ -1,0 +1,49 @@
+"""Files that only their owner may read or change: written whole or not at all, and checked for what others may do to them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import stat
+from pathlib import Path
+
+
+def make_folder(path: Path) -> None:
+    """Create a folder, and its missing parents, that only the owner can enter; one that exists keeps its mode."""
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+
+def write(path: Path, text: str) -> None:
+    """Replace a file atomically; the new one has mode 0600."""
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    try:
+        write_new(temporary, text)
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            temporary.unlink()
+        raise
+
+
+def write_new(path: Path, text: str) -> None:
+    """Create a file with mode 0600. Raises FileExistsError when there is one, a dangling symlink included."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(text.encode("utf-8"))
+            file.flush()
+            os.fsync(file.fileno())
+    except BaseException:
+        path.unlink()
+        raise
+
+
+def readable_by_others(path: Path) -> bool:
+    """Whether group or everybody may read or change the file. False where the system has no such modes."""
+    return os.name == "posix" and bool(stat.S_IMODE(path.stat().st_mode) & 0o077)
+
+
+def writable_by_others(path: Path) -> bool:
+    """Whether group or everybody may change the file. False where the system has no such modes."""
+    return os.name == "posix" and bool(stat.S_IMODE(path.stat().st_mode) & 0o022)

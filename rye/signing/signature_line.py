@@ -1,0 +1,311 @@
+"""The signature line: how it is written, where it stands, and what it covers (DESIGN §4). Pure; no keys, no cryptography.
+
+::
+
+    <!-- rye:signed:TIMESTAMP:HASH:SIGNATURE:KEYID -->          current form, 16-hex KEYID
+    <!-- rye:signed:TIMESTAMP:placeholder:unsigned:unsigned --> placeholder: the file is not signed
+    <!-- ryeos:signed:TIMESTAMP:HASH:SIGNATURE:KEYID -->        later form, 64-hex KEYID, read only
+
+Each file has **one canonical place**. It follows from the file without the line:
+
+=============================  ==========================  ===========================================
+File                           First line stays first      Comment
+=============================  ==========================  ===========================================
+Markdown                       no: line 1                  ``<!-- … -->``
+Markdown that opens ``---``    yes: line 2                 ``# …`` (it stands inside the YAML)
+``py`` ``sh`` ``yaml``         a shebang: line 2           ``# …``
+``yaml`` that opens ``---``    yes: line 2                 ``# …``
+``js`` ``ts``                  a shebang: line 2           ``// …``
+``toml``                       no: line 1                  ``# …``
+=============================  ==========================  ===========================================
+
+The rules that this module lives by:
+
+* A line counts only where inserting it into the rest would put it; anywhere else it is text and is hashed like text. The
+  later form alone may also stand above ``---``.
+* The line is exact to the character, ends in LF, and only its own characters and that LF are left out of the hash.
+* Something at the canonical place that begins like a signature and is not exactly one is malformed, never ignored.
+* Text has LF for CR LF (:func:`text_of`), a lone CR is an ordinary character, and a BOM is one too: it is hashed.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from rye.errors import RyeError, UsageError
+from rye.items.identity import KIND_NAMES
+
+
+@dataclass(frozen=True, slots=True)
+class CommentStyle:
+    """What stands before and after the signature on its line."""
+
+    prefix: str
+    suffix: str = ""
+
+    def wrap(self, signature: str) -> str:
+        return f"{self.prefix}{signature}{self.suffix}"
+
+
+HTML = CommentStyle("<!-- ", " -->")
+HASH = CommentStyle("# ")
+SLASHES = CommentStyle("// ")
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where files of one format carry their signature line."""
+
+    style: CommentStyle
+    shebang: bool = False
+    """A first line ``#!…`` stays first."""
+    frontmatter: bool = False
+    """A first line ``---`` stays first, and the signature is then a YAML comment."""
+
+    def leading_lines(self, text: str) -> int:
+        """How many lines stand above the canonical place, judged from ``text`` without its signature line: 0 or 1."""
+        return int((self.shebang and text.startswith("#!")) or self.opens_frontmatter(text))
+
+    def opens_frontmatter(self, text: str) -> bool:
+        return self.frontmatter and _first_line(text).rstrip(" \t") == "---"
+
+    def style_in(self, text: str) -> CommentStyle:
+        return HASH if self.opens_frontmatter(text) else self.style
+
+
+MARKDOWN = Layout(HTML, frontmatter=True)
+TOML = Layout(HASH)
+_TOOLS = {
+    ".py": Layout(HASH, shebang=True),
+    ".sh": Layout(HASH, shebang=True),
+    ".yaml": Layout(HASH, shebang=True, frontmatter=True),
+    ".js": Layout(SLASHES, shebang=True),
+    ".ts": Layout(SLASHES, shebang=True),
+}
+_OTHERS = dict.fromkeys(KIND_NAMES, MARKDOWN) | {"formula": TOML, "bundle": TOML}
+
+
+def layout_of(kind: str, file_name: str) -> Layout:
+    """The layout of a file; ``file_name`` may be a path, a name or a suffix, and matters for tools only.
+
+    Raises UsageError for an unknown kind, RyeError ``unknown-suffix`` for a tool in no known language.
+    """
+    if kind not in _OTHERS:
+        raise UsageError("unknown-kind", f"{kind!r} is not a kind of item.", f"Kinds: {', '.join(KIND_NAMES)}.")
+    if kind != "tool":
+        return _OTHERS[kind]
+    for suffix, layout in _TOOLS.items():
+        if file_name.endswith(suffix):
+            return layout
+    message = f"{file_name!r} is not a tool's file: its suffix says no language whose comments are known."
+    raise RyeError("unknown-suffix", message, f"Suffixes of tools: {', '.join(_TOOLS)}.")
+
+
+@dataclass(frozen=True, slots=True)
+class SignatureLine:
+    """What a well-formed signature line says. Nothing of it is proven yet, and ``attested`` never can be."""
+
+    timestamp: str
+    hash: str
+    signature: bytes
+    """64 bytes."""
+    key_id: str
+    """16 or 64 lower-case hex digits."""
+    attested: str | None = None
+    """``provider@username`` after ``|``: unauthenticated."""
+
+    @property
+    def later_form(self) -> bool:
+        return len(self.key_id) == 64
+
+    def render(self) -> str:
+        """The current form, without comment and LF."""
+        return f"rye:signed:{self.timestamp}:{self.hash}:{encode_signature(self.signature)}:{self.key_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The line in the canonical place; ``line`` is None when it is a placeholder. ``rest`` is everything else: what is hashed."""
+
+    line: SignatureLine | None
+    rest: str
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """No line counts. ``misplaced``: one stands first where the file's first line has to; ``rest`` is the file without it."""
+
+    rest: str
+    misplaced: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Malformed:
+    """The canonical place holds something that begins like a signature line and is none."""
+
+    detail: str
+    number: int
+    rest: str | None
+    """The file without the line when the line is nothing but a broken comment; None when other text stands on it."""
+
+
+_MAX_LINE = 512
+_LOOKS_SIGNED = re.compile(r"[ \t]*(?:<!--|#|//)?[ \t]*rye(?:os)?:signed:", re.ASCII | re.IGNORECASE)
+_FIELDS = re.compile(
+    r"(?P<marker>rye|ryeos):signed:(?P<timestamp>[A-Za-z0-9:.+-]+?):(?P<hash>[^:|]*):(?P<signature>[^:|]*):(?P<key_id>[^:|]*)"
+    r"(?:\|(?P<attested>.*))?"
+)
+_TIMESTAMP = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})Z")
+_HEX64 = re.compile(r"[0-9a-f]{64}")
+_KEY_ID = re.compile(r"[0-9a-f]{16}(?:[0-9a-f]{48})?")
+_BASE64URL = re.compile(r"[A-Za-z0-9_-]{86}(?:==)?")
+_BASE64 = re.compile(r"[A-Za-z0-9+/]{86}(?:==)?")
+_ATTESTED = re.compile(r"[A-Za-z0-9._+-]{1,64}@[A-Za-z0-9._+-]{1,64}")
+
+
+def text_of(data: bytes) -> str:
+    """A file's characters as the hash covers them: UTF-8, LF for CR LF, nothing else changed. Raises UnicodeDecodeError."""
+    return data.decode("utf-8").replace("\r\n", "\n")
+
+
+def content_hash(text: str) -> str:
+    """HASH of text: SHA-256 of its UTF-8, 64 lower-case hex digits."""
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
+def find(text: str, layout: Layout) -> Found | Absent | Malformed:
+    """Look for the signature line in its one canonical place (and, for the later form, above ``---``)."""
+    if text.startswith("\ufeff"):
+        behind = find(text.lstrip("\ufeff"), layout)
+        if isinstance(behind, Malformed) or (isinstance(behind, Found) and behind.line):
+            return Malformed("line 1: a byte order mark stands before everything", 1, None)
+        return Absent(text)
+    number = layout.leading_lines(text)
+    head_end = text.index("\n") + 1 if number and "\n" in text else 0
+    if number and not head_end:
+        return Absent(text)
+    line = _first_line(text[head_end : head_end + _MAX_LINE + 1])
+    if _LOOKS_SIGNED.match(line) is None:
+        return Absent(text)
+    after = text[head_end + len(line) :]
+    rest = text[:head_end] + after[1:]
+    above_frontmatter = not number and layout.opens_frontmatter(rest)
+    style = layout.style_in(text)
+    if above_frontmatter and line.startswith(HASH.prefix):
+        style = HASH
+    parsed = _parse(line, style)
+    broken = isinstance(parsed, str)
+    later = isinstance(parsed, SignatureLine) and parsed.later_form
+    if number == 0 and layout.leading_lines(rest) and not (above_frontmatter and (later or broken)):
+        return Absent(text) if broken else Absent(rest, misplaced=True)
+    if isinstance(parsed, str):
+        lone = (
+            line.startswith(style.prefix)
+            and line.endswith(style.suffix)
+            and line.count(" ") == style.wrap("").count(" ")
+        )
+        return Malformed(f"line {number + 1}: {parsed}", number + 1, rest if lone and after[:1] in ("", "\n") else None)
+    if not after.startswith("\n"):
+        return Malformed(f"line {number + 1}: the signature line does not end", number + 1, rest if not after else None)
+    return Found(parsed, rest, number + 1)
+
+
+def insert(rest: str, line: SignatureLine, layout: Layout) -> str:
+    """Put a line into text that has none, at its canonical place. ``find`` of the result gives both back."""
+    head, body = "", rest
+    if layout.leading_lines(rest):
+        first = _first_line(rest)
+        head, body = first + "\n", rest[len(first) + 1 :]
+    return f"{head}{layout.style_in(rest).wrap(line.render())}\n{body}"
+
+
+def completed(rest: str, layout: Layout) -> str:
+    """``rest`` with the LF that a lone first line needs so that a signature line can follow it; otherwise unchanged."""
+    return rest + "\n" if layout.leading_lines(rest) and "\n" not in rest else rest
+
+
+def format_timestamp(now: datetime) -> str:
+    """``YYYY-MM-DDTHH:MM:SSZ``. ``now`` must know its time zone."""
+    if now.tzinfo is None:
+        raise ValueError("the time needs a time zone")
+    return now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def encode_signature(signature: bytes) -> str:
+    return base64.urlsafe_b64encode(signature).decode("ascii")
+
+
+def _first_line(text: str) -> str:
+    end = text.find("\n")
+    return text if end < 0 else text[:end]
+
+
+def _parse(line: str, style: CommentStyle) -> SignatureLine | str | None:
+    """A line's signature, None for a placeholder, or what is wrong with it."""
+    if len(line) > _MAX_LINE:
+        return "too long for a signature line"
+    if not line.startswith(style.prefix + "rye"):
+        return f"a signature line here begins with {style.prefix!r} and the marker, nothing else"
+    if not line.endswith(style.suffix):
+        return f"text after the signature, or it is not closed by {style.suffix!r}"
+    match = _FIELDS.fullmatch(line[len(style.prefix) : len(line) - len(style.suffix)])
+    if match is None:
+        return "it does not have the fields TIMESTAMP:HASH:SIGNATURE:KEYID"
+    if (match["hash"], match["signature"], match["key_id"], match["attested"]) == (
+        "placeholder",
+        "unsigned",
+        "unsigned",
+        None,
+    ):
+        return None
+    return _check_fields(match)
+
+
+def _check_fields(match: re.Match[str]) -> SignatureLine | str:
+    key_id, attested, encoded = match["key_id"], match["attested"], match["signature"]
+    if not _is_time(match["timestamp"]):
+        return "the timestamp is not a possible YYYY-MM-DDTHH:MM:SSZ"
+    if _HEX64.fullmatch(match["hash"]) is None:
+        return "the hash is not 64 lower-case hex digits"
+    if _KEY_ID.fullmatch(key_id) is None:
+        return "the key id is not 16 (or, in the later form, 64) lower-case hex digits, or text follows it"
+    later = len(key_id) == 64
+    if match["marker"] == "ryeos" and not later:
+        return "the marker ryeos:signed needs a key id of 64 hex digits"
+    if attested is not None and _ATTESTED.fullmatch(attested) is None:
+        return "what follows '|' is not provider@username"
+    signature = _decode_signature(encoded, later=later)
+    if signature is None:
+        return "the signature is not canonical base64url of 64 bytes"
+    return SignatureLine(match["timestamp"], match["hash"], signature, key_id, attested)
+
+
+def _decode_signature(encoded: str, *, later: bool) -> bytes | None:
+    if not later and len(encoded) != 88:
+        return None
+    if _BASE64URL.fullmatch(encoded) is None and not (later and _BASE64.fullmatch(encoded)):
+        return None
+    unpadded = encoded.rstrip("=").replace("+", "-").replace("/", "_")
+    try:
+        signature = base64.urlsafe_b64decode(unpadded + "==")
+    except binascii.Error:  # pragma: no cover - the patterns above let nothing of the sort through
+        return None
+    return signature if encode_signature(signature).rstrip("=") == unpadded else None
+
+
+def _is_time(text: str) -> bool:
+    match = _TIMESTAMP.fullmatch(text)
+    if match is None:
+        return False
+    year, month, day, hour, minute, second = (int(part) for part in match.groups())
+    try:
+        datetime(year, month, day, hour, minute, second, tzinfo=UTC)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,226 @@
+"""Whom the user trusts (DESIGN §4): the only place, beside ``--trusted-key`` and a pinned registry, that trust comes from.
+
+``trusted-keys.toml`` in the user's config folder holds whole keys, each with a label, where it came from and when. A key is
+trusted from ``add`` until ``remove``; ``revoke`` keeps it, so that its signatures are told apart from unknown ones. The file is refused,
+as a whole, when others may write it or when a part of it is not understood.
+
+Key files inside a project or a package are :class:`Proposal` values. Nothing here turns one into trust but ``add``.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+
+from rye.errors import RyeError
+from rye.limits import KEYS
+from rye.signing import private_files
+from rye.signing.keys import PublicKey, read_pem, read_public_key
+from rye.signing.signature_line import format_timestamp
+
+FILE_NAME = "trusted-keys.toml"
+PROPOSAL_FOLDERS = ("keys", ".ai/keys")
+MAX_PROPOSALS = 100
+_FIELDS = {"fingerprint", "label", "source", "added", "revoked", "pem"}
+
+
+@dataclass(frozen=True, slots=True)
+class TrustedKey:
+    """One entry. ``source`` says where the key came from, in words; times are as in a signature line."""
+
+    key: PublicKey
+    label: str
+    source: str
+    added: str
+    revoked: str | None = None
+    """When the user revoked it; None: it is trusted."""
+
+    def as_json(self) -> dict[str, object]:
+        return {
+            "fingerprint": self.key.fingerprint,
+            "key_id": self.key.key_id,
+            "label": self.label,
+            "source": self.source,
+            "added": self.added,
+            "revoked": self.revoked,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A key file found in a project: what ``rye trust add`` could accept. ``key`` is None when it cannot be read."""
+
+    path: Path
+    key: PublicKey | None
+    owner: str | None = None
+    problem: str | None = None
+
+
+class TrustStore:
+    """The trust store in a config folder (:func:`rye.project.folders.config_dir`)."""
+
+    def __init__(self, folder: Path):
+        self.path = folder / FILE_NAME
+
+    def entries(self) -> tuple[TrustedKey, ...]:
+        """All entries in the order they were added. Raises RyeError ``bad-trust-store``."""
+        try:
+            if private_files.writable_by_others(self.path):
+                message = f"{self.path} can be changed by other users, so nothing in it can be trusted."
+                raise RyeError("bad-trust-store", message, f"Check its content, then run `chmod 600 {self.path}`.")
+            data = self.path.read_bytes()
+        except FileNotFoundError:
+            return ()
+        if len(data) > KEYS.trust_file_bytes:
+            raise self._unreadable(f"it has more than {KEYS.trust_file_bytes:,} bytes")
+        try:
+            document = tomllib.loads(data.decode("utf-8"))
+        except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+            raise self._unreadable(str(error)[:200]) from None
+        rows = document.pop("key", [])
+        if document or not isinstance(rows, list):
+            raise self._unreadable("only [[key]] tables are known")
+        return tuple(self._entry(row) for row in rows)
+
+    def trusted(self) -> tuple[PublicKey, ...]:
+        return tuple(entry.key for entry in self.entries() if entry.revoked is None)
+
+    def revoked(self) -> tuple[PublicKey, ...]:
+        return tuple(entry.key for entry in self.entries() if entry.revoked is not None)
+
+    def find(self, selector: str) -> TrustedKey:
+        """The one entry with this fingerprint, key id or label. Raises RyeError ``unknown-key`` or ``ambiguous-key``."""
+        matching = [entry for entry in self.entries() if selector in _names(entry)]
+        if not matching:
+            hint = "`rye trust list` shows the keys that are trusted."
+            raise RyeError("unknown-key", f"No key in the trust store is called {selector!r}.", hint)
+        if len(matching) > 1:
+            listed = ", ".join(entry.key.fingerprint for entry in matching)
+            raise RyeError("ambiguous-key", f"{selector!r} stands for several keys: {listed}.", "Give the fingerprint.")
+        return matching[0]
+
+    def add(self, key: PublicKey, label: str, source: str, now: datetime) -> TrustedKey:
+        """Trust a key; one that is trusted already keeps its entry. Raises RyeError ``revoked-key``, ``bad-key``, ``bad-label``."""
+        if not label.strip() or not label.isprintable() or len(label) > 100:
+            raise RyeError("bad-label", f"{label[:100]!r} cannot be a label.", "Use 1 to 100 printable characters.")
+        checked = PublicKey.from_raw(key.raw)
+        with self._locked():
+            entries = self.entries()
+            present = next((entry for entry in entries if entry.key == checked), None)
+            if present is not None and present.revoked is not None:
+                message = f"The key {checked.fingerprint} was revoked on {present.revoked}."
+                hint = f"To trust it again, run `rye trust remove {checked.fingerprint}` first."
+                raise RyeError("revoked-key", message, hint)
+            if present is not None:
+                return present
+            entry = TrustedKey(checked, label, source, format_timestamp(now))
+            self._write((*entries, entry))
+            return entry
+
+    def remove(self, selector: str) -> TrustedKey:
+        """Forget a key: what it signed is ``untrusted`` from now on."""
+        with self._locked():
+            gone = self.find(selector)
+            self._write(entry for entry in self.entries() if entry != gone)
+            return gone
+
+    def revoke(self, selector: str, now: datetime) -> TrustedKey:
+        """Keep a key as revoked: what it signed is ``revoked`` from now on. Doing it again keeps the first date."""
+        with self._locked():
+            entry = self.find(selector)
+            if entry.revoked is not None:
+                return entry
+            revoked = replace(entry, revoked=format_timestamp(now))
+            self._write(revoked if other == entry else other for other in self.entries())
+            return revoked
+
+    def _entry(self, row: object) -> TrustedKey:
+        if not isinstance(row, dict) or set(row) - _FIELDS or not all(isinstance(value, str) for value in row.values()):
+            raise self._unreadable(f"a [[key]] has text values for {', '.join(sorted(_FIELDS))} and nothing else")
+        if missing := _FIELDS - {"revoked"} - set(row):
+            raise self._unreadable(f"a [[key]] lacks {', '.join(sorted(missing))}")
+        try:
+            key = read_pem(row["pem"])
+        except RyeError as error:
+            raise self._unreadable(error.message) from None
+        if row["fingerprint"] != key.fingerprint:
+            raise self._unreadable(f"the key of {row['label']!r} does not have the fingerprint beside it")
+        return TrustedKey(key, row["label"], row["source"], row["added"], row.get("revoked"))
+
+    def _write(self, entries: Iterable[TrustedKey]) -> None:
+        import tomlkit
+
+        document = tomlkit.document()
+        document.add(tomlkit.comment("Keys that this user trusts. Change it with `rye trust add|remove|revoke`."))
+        tables = tomlkit.aot()
+        for entry in entries:
+            table = tomlkit.table()
+            for name, value in (
+                ("label", entry.label),
+                ("fingerprint", entry.key.fingerprint),
+                ("source", entry.source),
+                ("added", entry.added),
+                ("revoked", entry.revoked),
+            ):
+                if value is not None:
+                    table.add(name, value)
+            table.add("pem", tomlkit.string(entry.key.pem, multiline=True))
+            tables.append(table)
+        if tables:
+            document.add("key", tables)
+        private_files.write(self.path, tomlkit.dumps(document))
+
+    def _locked(self) -> AbstractContextManager[object]:
+        """One writer at a time, over reading and writing."""
+        from filelock import FileLock
+
+        private_files.make_folder(self.path.parent)
+        return FileLock(self.path.with_name(f".{FILE_NAME}.lock"), timeout=10)
+
+    def _unreadable(self, why: str) -> RyeError:
+        hint = "Mend the file, or delete it and add the keys again with `rye trust add`."
+        return RyeError("bad-trust-store", f"{self.path} cannot be read: {why}.", hint)
+
+
+def proposals(project: Path) -> tuple[Proposal, ...]:
+    """Key files that a project brings along, sorted by path: regular files only, no links followed, at most MAX_PROPOSALS."""
+    paths = [
+        path
+        for folder in PROPOSAL_FOLDERS
+        if (project / folder).is_dir() and not (project / folder).is_symlink()
+        for path in sorted((project / folder).iterdir())
+        if path.suffix in (".pem", ".pub", ".toml") and path.is_file() and not path.is_symlink()
+    ]
+    return tuple(_proposal(path) for path in paths[:MAX_PROPOSALS])
+
+
+def read_key_file(path: Path) -> tuple[PublicKey, str | None]:
+    """The key in a file that the user named (``--trusted-key``, ``rye trust add``), and the owner that it claims.
+
+    Raises RyeError ``bad-key``, ``no-such-file``.
+    """
+    try:
+        with path.open("rb") as file:
+            found = read_public_key(file.read(KEYS.file_bytes + 1))
+    except RyeError as error:
+        raise RyeError(error.code, f"{path}: {error.message}", error.hint) from None
+    except OSError as error:
+        message = f"The key file {path} cannot be read: {error.strerror or error}."
+        raise RyeError("no-such-file", message, "Give a PEM file or a key TOML.") from None
+    return found.key, found.owner
+
+
+def _proposal(path: Path) -> Proposal:
+    try:
+        key, owner = read_key_file(path)
+    except RyeError as error:
+        return Proposal(path, None, problem=error.message)
+    return Proposal(path, key, owner)
+
+
+def _names(entry: TrustedKey) -> tuple[str, ...]:
+    return (entry.key.fingerprint, entry.key.key_id, entry.key.later_key_id, entry.label)
