@@ -21,8 +21,8 @@ from rye.signing.ed25519 import key_problem
 MAX_LINE_BYTES = 2_048
 MAX_NUMBER = 2**53 - 1
 MAX_ORIGIN_CHARACTERS = 128
-MAX_VERSION_CHARACTERS = 128
-MAX_RANGE_CHARACTERS = 256
+MAX_VERSION_CHARACTERS = 256
+MAX_RANGE_CHARACTERS = 1_024
 
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,15}")
 _TIME = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})Z")
@@ -203,9 +203,16 @@ def read_version(text: str) -> str:
 
 
 def read_range(text: str) -> str:
-    """A version range as written, printable ASCII with single blanks. Whether it means anything is the resolver's question."""
+    """A version range as written (``*``: any), printable ASCII with single blanks between its words."""
     if len(text) > MAX_RANGE_CHARACTERS or _RANGE.fullmatch(text) is None:
         raise malformed(f"{text[:80]!r} is not a version range")
+    if text != "*":
+        from rye.resolution.ranges import Range
+
+        try:
+            Range.parse(text)
+        except RyeError as error:
+            raise malformed(f"{text[:80]!r} is not a version range") from error
     return text
 
 
