@@ -76,6 +76,10 @@ class ResolutionLimits:
     """One range as written."""
     conflicts: int = 100_000
     """Conflicts that the solver learns from before it gives up: finding a solution is NP-complete, and authors may be hostile."""
+    proof_lines: int = 200
+    """Lines of an explanation; the earliest steps of a longer proof are left out, and it says so."""
+    hints: int = 8
+    """Hints beside a proof."""
 
 
 RESOLUTION = ResolutionLimits()
@@ -91,8 +95,61 @@ class PermissionLimits:
     """Transitions of the automata in one comparison of two sets: about half a second. Real sets need some hundreds."""
     pattern_steps: int = 300
     """Added for each pattern of the set that is compared."""
+    compared_calls: int = 100_000
+    """Pairs of a call in a directive's process and a capability that could cover it; real directives have some dozens."""
     simulation_rounds: int = 64
     """Rounds in which one star's simulation may settle; a shortcut, so fewer cost only time."""
 
 
 PERMISSIONS = PermissionLimits()
+
+
+@dataclass(frozen=True, slots=True)
+class RegistryLimits:
+    """What a client takes from a registry, how fresh it must be, and how long it waits (DESIGN §5; protocol.md)."""
+
+    config_bytes: int = 4 * KIB
+    """``/config.json``."""
+    root_bytes: int = 60_000
+    """One root statement with its signatures."""
+    head_bytes: int = 64 * KIB
+    """``/head``."""
+    shard_bytes: int = 16 * MIB
+    """One shard: about 150,000 names, so 38 million in a registry."""
+    index_bytes: int = 16 * MIB
+    """One index file: all statements about one name."""
+    item_bytes: int = 4 * MIB
+    """One item or attached file as a release states it; the content rules usually allow less."""
+    roots: int = 1_000
+    """Root statements that are followed in one run; more is an endless chain."""
+    head_warn_seconds: int = 72 * 3600
+    """A head older than this is reported."""
+    head_stop_seconds: int = 7 * 24 * 3600
+    """A head older than this is refused."""
+    clock_skew_seconds: int = 10 * 60
+    """How far in the future a head may be."""
+    connect_seconds: float = 10.0
+    """To open one connection."""
+    stall_seconds: float = 15.0
+    """Without a single byte."""
+    file_seconds: float = 120.0
+    """One file, retries excluded: the deadline against slow drips."""
+    total_seconds: float = 600.0
+    """All requests of one run of the client together, retries and waiting included."""
+    minimum_speed: int = 1 * KIB
+    """Bytes per second, measured after ``speed_grace_seconds``; slower is given up."""
+    speed_grace_seconds: float = 5.0
+    """How long one file may be slower than ``minimum_speed``."""
+    concurrency: int = 16
+    """Requests under way at once."""
+    retries: int = 3
+    """Repeats of one request after a connection error or a status of 408, 425, 429, 500, 502, 503 or 504."""
+    retry_seconds: float = 0.25
+    """Wait before the first repeat; doubled each time, with jitter."""
+    retry_after_seconds: float = 30.0
+    """The longest ``Retry-After`` that is honoured; a longer one fails at once."""
+    redirects: int = 3
+    """Redirects of one request, on the same host only."""
+
+
+REGISTRY = RegistryLimits()

@@ -1,0 +1,123 @@
+"""What an organization, a person or a project allows items to ask for: the values behind ``[policy]`` in ``rye.toml``.
+
+Comparisons are exact: a capability is *allowed* when the allowed patterns together grant every string that it grants, and
+*forbidden* when it shares one string with a forbidden pattern. What is too complex to compare is refused.
+
+Policies come from several places, and one that comes with a project may have been written by a stranger. So
+:func:`combined` only ever tightens: every set of allowed patterns and of signers must be met, forbidden patterns add up, the
+lower tier and the greater age count, and each risk table has its say, the highest tier it gives counting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal, TypeVar
+
+from rye.permissions.containment import Granted, TooComplex, find_readable
+from rye.permissions.risk import Row, Tier, highest, tier
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """The empty policy allows everything."""
+
+    allowed: tuple[tuple[str, ...], ...] = ()
+    """Sets of capability patterns; a capability must be contained in each of the sets."""
+    forbidden: tuple[str, ...] = ()
+    """Patterns that no capability may overlap."""
+    maximum_tier: Tier = Tier.UNRESTRICTED
+    signers: tuple[frozenset[str], ...] = ()
+    """Sets of key fingerprints; an item must be signed by a key of each of the sets."""
+    minimum_release_age: int = 0
+    """Seconds that a release must have been public."""
+    tables: tuple[tuple[Row, ...], ...] = ()
+    """Risk tables in the order of :func:`rye.permissions.risk.rows`, each standing before the built-in one."""
+
+    def tier(self, capability: str) -> Tier:
+        """The tier of ``capability`` under the risk tables."""
+        return max(tier(capability, table) for table in self.tables or ((),))
+
+    def highest(self, capabilities: Iterable[str]) -> Tier:
+        """The tier of a set of capabilities under the risk tables."""
+        granted = tuple(capabilities)
+        return max(highest(granted, table) for table in self.tables or ((),))
+
+    def accepts_signer(self, fingerprints: Iterable[str]) -> bool:
+        """Whether keys with these fingerprints are enough of a signature."""
+        present = frozenset(fingerprints)
+        return all(not signers.isdisjoint(present) for signers in self.signers)
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """One reason why a capability is refused."""
+
+    rule: Literal["allowed", "forbidden", "maximum-tier"]
+    capability: str
+    message: str
+    witness: str | None = None
+    """An action that the capability grants and the rule does not want granted; None where no single action shows it."""
+
+
+def combined(policies: Iterable[Policy]) -> Policy:
+    """All of ``policies`` at once."""
+    given = tuple(policies)
+    return Policy(
+        allowed=_distinct(allowed for policy in given for allowed in policy.allowed),
+        forbidden=_distinct(pattern for policy in given for pattern in policy.forbidden),
+        maximum_tier=min((policy.maximum_tier for policy in given), default=Tier.UNRESTRICTED),
+        signers=_distinct(signers for policy in given for signers in policy.signers),
+        minimum_release_age=max((policy.minimum_release_age for policy in given), default=0),
+        tables=_distinct(table for policy in given for table in policy.tables if table),
+    )
+
+
+def violations(policy: Policy, capabilities: Iterable[str]) -> tuple[Violation, ...]:
+    """Every way in which an item that asks for ``capabilities`` breaks ``policy``, in the order of the capabilities."""
+    granted = sorted(set(capabilities))
+    found: list[Violation] = []
+    for capability in granted:
+        found += _not_allowed(policy, capability)
+        found += _forbidden(policy, capability)
+        own = policy.tier(capability)
+        if own > policy.maximum_tier:
+            message = f"{capability} is {own}; the policy allows at most {policy.maximum_tier}"
+            found.append(Violation("maximum-tier", capability, message))
+    together = policy.highest(granted)
+    if together > policy.maximum_tier and not any(violation.rule == "maximum-tier" for violation in found):
+        message = f"together the capabilities are {together}; the policy allows at most {policy.maximum_tier}"
+        found.append(Violation("maximum-tier", ", ".join(granted), message))
+    return tuple(found)
+
+
+def _not_allowed(policy: Policy, capability: str) -> Iterable[Violation]:
+    for allowed in policy.allowed:
+        try:
+            witness = find_readable([capability], Granted(allowed))
+        except TooComplex:
+            yield Violation(
+                "allowed", capability, f"{capability} is too complex to compare with what the policy allows"
+            )
+        else:
+            if witness is not None:
+                message = f"{capability} grants {witness}, which the policy does not allow"
+                yield Violation("allowed", capability, message, witness)
+
+
+def _forbidden(policy: Policy, capability: str) -> Iterable[Violation]:
+    for pattern in policy.forbidden:
+        try:
+            witness = find_readable([capability, pattern], Granted(()))
+        except TooComplex:
+            yield Violation("forbidden", capability, f"{capability} is too complex to compare with {pattern}")
+        else:
+            if witness is not None:
+                message = f"{capability} grants {witness}, which the policy forbids ({pattern})"
+                yield Violation("forbidden", capability, message, witness)
+
+
+def _distinct(values: Iterable[_T]) -> tuple[_T, ...]:
+    return tuple(dict.fromkeys(values))

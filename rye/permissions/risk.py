@@ -1,0 +1,146 @@
+"""How dangerous a capability is: safe < write < elevated < unrestricted (DESIGN §7).
+
+One table of patterns, most specific first; the first row that matches an action gives its tier. A capability is tiered by the
+worst action that it can reach, on automata, so that no spelling hides what it grants (``sh[e]ll``, ``s?ell``, ``rye.e*``). Two
+rules look at the form of a capability as well, as far as no row but the last, ``rye.execute.*``, speaks for it:
+
+* with a wildcard it is elevated, since it also covers what is published tomorrow under a name that it matches;
+* when it contains every action of ``rye.execute.*`` it is unrestricted, however it is written.
+
+A capability that reaches no real action is elevated: nobody can say what it is for. One that is too complex to compare is
+unrestricted. A policy's rows stand before the built-in ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from fnmatch import fnmatchcase
+from functools import lru_cache
+
+from rye.permissions.actions import is_action
+from rye.permissions.containment import Budget, TooComplex, contained, find
+from rye.permissions.patterns import has_wildcards
+
+
+class Tier(IntEnum):
+    """Ordered by risk."""
+
+    SAFE = 0
+    WRITE = 1
+    ELEVATED = 2
+    UNRESTRICTED = 3
+
+    def __str__(self) -> str:
+        return self.name.lower()
+
+    @classmethod
+    def named(cls, name: str) -> Tier:
+        """The tier of this lower-case name. Raises ValueError."""
+        for tier in cls:
+            if str(tier) == name:
+                return tier
+        raise ValueError(f"{name!r} is not a tier; tiers are {', '.join(map(str, cls))}")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row of a risk table: actions that match ``pattern`` have ``tier``."""
+
+    pattern: str
+    tier: Tier
+
+
+ELEVATED_SEGMENTS = (
+    *("shell", "bash", "sh", "zsh", "powershell", "cmd", "terminal"),
+    *("process", "subprocess", "exec", "eval", "sudo"),
+    *("network", "http", "https", "ssh", "socket"),
+    *("mcp", "registry"),
+)
+"""An id with one of these segments runs programs, talks to other machines or publishes."""
+
+EXECUTE = "rye.execute.*"
+
+_FIRST_ROWS = (
+    Row("rye.execute.tool.rye.file-system.*", Tier.WRITE),
+    Row("rye.search.*", Tier.SAFE),
+    Row("rye.load.*", Tier.SAFE),
+    Row("rye.sign.*", Tier.WRITE),
+)
+_SEGMENT_ROWS = tuple(
+    Row(f"{EXECUTE}.{segment}{end}", Tier.ELEVATED) for segment in ELEVATED_SEGMENTS for end in ("", ".*")
+)
+TABLE = (*_FIRST_ROWS, *_SEGMENT_ROWS, Row(EXECUTE, Tier.WRITE))
+"""The built-in table, most specific first."""
+
+
+def rows(table: Mapping[str, str]) -> tuple[Row, ...]:
+    """A policy's table of ``pattern = tier``, most specific first: a row stands before every row that contains it, of other
+    rows the higher tier comes first. Raises ValueError for an unknown tier."""
+    given = [Row(pattern, Tier.named(name)) for pattern, name in table.items()]
+
+    def place(row: Row) -> tuple[int, int, str]:
+        wider = sum(contained(row.pattern, [other.pattern]) for other in given)
+        return -wider, -row.tier, row.pattern
+
+    return tuple(sorted(given, key=place))
+
+
+@lru_cache(maxsize=4096)
+def tier(capability: str, overrides: tuple[Row, ...] = ()) -> Tier:
+    """The tier of one capability; ``overrides`` are a policy's rows in the order of :func:`rows`."""
+    if not has_wildcards(capability):
+        return _of_action(capability, (*overrides, *TABLE))
+    try:
+        return _of_pattern(capability, (*overrides, *_FIRST_ROWS), Budget())
+    except TooComplex:
+        return Tier.UNRESTRICTED
+
+
+def highest(capabilities: Iterable[str], overrides: tuple[Row, ...] = ()) -> Tier:
+    """The tier of a set: the highest of its members, and unrestricted when together they grant every execute action."""
+    granted = list(capabilities)
+    found = max((tier(capability, overrides) for capability in granted), default=Tier.SAFE)
+    if found is Tier.ELEVATED and _contains_all_execution(granted, [row.pattern for row in overrides]):
+        return Tier.UNRESTRICTED
+    return found
+
+
+def by_tier(capabilities: Iterable[str], overrides: tuple[Row, ...] = ()) -> dict[Tier, tuple[str, ...]]:
+    """Capabilities grouped for a person to read: the highest tier first, sorted inside; tiers without any are left out."""
+    groups: dict[Tier, list[str]] = {}
+    for capability in sorted(set(capabilities)):
+        groups.setdefault(tier(capability, overrides), []).append(capability)
+    return {group: tuple(groups[group]) for group in sorted(groups, reverse=True)}
+
+
+def _of_action(action: str, table: Sequence[Row]) -> Tier:
+    if not is_action(action):
+        return Tier.ELEVATED
+    return next((row.tier for row in table if fnmatchcase(action, row.pattern)), Tier.ELEVATED)
+
+
+def _of_pattern(capability: str, table: Sequence[Row], budget: Budget) -> Tier:
+    reached: list[Tier] = []
+    spoken_for: list[str] = []
+    for row in table:
+        if find([capability, row.pattern], spoken_for, budget, real_actions=True) is not None:
+            reached.append(row.tier)
+        spoken_for.append(row.pattern)
+    if find([capability, EXECUTE], spoken_for, budget, real_actions=True) is not None:
+        if find([EXECUTE], [capability], budget, real_actions=True) is None:
+            return Tier.UNRESTRICTED
+        reached.append(Tier.ELEVATED)
+    return max(reached, default=Tier.ELEVATED)
+
+
+def _contains_all_execution(capabilities: Sequence[str], spoken_for: Sequence[str]) -> bool:
+    try:
+        budget = Budget()
+        return (
+            find([EXECUTE], capabilities, budget, real_actions=True) is None
+            and find([EXECUTE], spoken_for, budget, real_actions=True) is not None
+        )
+    except TooComplex:
+        return True
