@@ -1,0 +1,61 @@
+"""``rye sign``: puts the author's signature line into items that are valid."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import click
+
+from rye.cli.options import Session, command
+from rye.errors import RyeError
+from rye.items.kinds import KINDS
+
+
+@command("sign")
+@click.argument("paths", nargs=-1, metavar="PATH…")
+@click.option("--key", metavar="NAME", help="Sign with this key instead of the default one.")
+@click.option("--kind", type=click.Choice(list(KINDS)), help="Read the files as items of this kind.")
+@click.pass_obj
+def sign(session: Session, paths: tuple[str, ...], key: str | None, kind: str | None) -> None:
+    """Validate items and sign those that need it.
+
+    PATH is a file, a folder or a pattern; none: the project's own items. What is signed by this key and unchanged stays as it is.
+    When one item has an error, nothing is signed.
+    """
+    from rye.cli.key_access import signing_key
+    from rye.project.atomic import replace_file
+    from rye.project.checking import check_files
+    from rye.project.context import arguments_or_own_items, read_options
+    from rye.signing.sign_item import sign_bytes
+
+    checked = check_files(arguments_or_own_items(session.cwd, paths), kind, read_options(session.cwd))
+    failed = [entry for entry in checked if any(d.severity == "error" for d in entry.diagnostics)]
+    for entry in failed:
+        errors = [finding for finding in entry.diagnostics if finding.severity == "error"]
+        session.console.diagnostics(entry.shown, errors, entry.text)
+    if failed:
+        raise RyeError(
+            "invalid-item",
+            f"{failed[0].shown} does not validate; nothing was signed."
+            if len(failed) == 1
+            else f"{len(failed)} items do not validate; nothing was signed.",
+            f"`rye validate {failed[0].shown}` shows what to mend.",
+            details={"diagnostics": [f.as_json() for entry in failed for f in entry.diagnostics]},
+        )
+    private = signing_key(session, key)
+    now = datetime.now(UTC)
+    signed = []
+    for entry in checked:
+        assert entry.item is not None
+        item = entry.item
+        signed.append((item, sign_bytes(item.data, item.location.kind, item.path.name, private, now)))
+    results = []
+    for item, data in signed:
+        changed = data != item.data
+        if changed:
+            replace_file(item.path, data)
+        status = "signed" if changed else "unchanged"
+        results.append({"path": item.shown, "kind": item.location.kind, "status": status, "key": private.public.key_id})
+        session.console.data(f"{status:<9} {item.shown}")
+    if session.json:
+        session.console.document({"results": results})

@@ -1,0 +1,49 @@
+"""``rye verify``: the verdict on each file's signature. Everything but ``valid`` exits 1 (DESIGN §4)."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import click
+
+from rye.cli.options import Session, command
+from rye.items.kinds import KINDS
+
+_STYLE = {"valid": "ok", "partial": "warning", "unsigned": "warning", "untrusted": "warning"}
+
+
+@command("verify")
+@click.argument("paths", nargs=-1, metavar="PATH…")
+@click.option("--kind", type=click.Choice(list(KINDS)), help="Read the files as items of this kind.")
+@click.option("--trusted-key", "trusted", multiple=True, metavar="FILE", help="Trust this key (PEM or key TOML), too.")
+@click.pass_obj
+def verify(session: Session, paths: tuple[str, ...], kind: str | None, trusted: tuple[str, ...]) -> int:
+    """Check the signatures of items against the keys that you trust.
+
+    PATH is a file, a folder or a pattern; none: the project's own items.
+    """
+    from rye.cli.key_access import trusted_keys
+    from rye.project.context import arguments_or_own_items
+    from rye.project.signatures import verify_file
+
+    keys = trusted_keys(session, trusted)
+    found = arguments_or_own_items(session.cwd, paths)
+    results: list[dict[str, object]] = []
+    counts: Counter[str] = Counter()
+    for entry in found:
+        judged = verify_file(entry.path, entry.shown, kind, keys.keys, keys.revoked)
+        counts[judged.verification.verdict] += 1
+        results.append({"path": entry.shown, "kind": judged.kind, **judged.verification.as_json()})
+        _print(session, entry.shown, judged.verification.verdict, judged.verification.detail)
+    if session.json:
+        session.console.document({"results": results, "counts": dict(sorted(counts.items()))})
+    elif len(results) > 1:
+        session.console.say(", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items())))
+    return 0 if set(counts) <= {"valid"} else 1
+
+
+def _print(session: Session, shown: str, verdict: str, detail: str) -> None:
+    styled = session.console.style(verdict, _STYLE.get(verdict, "removed"))
+    session.console.data(f"{styled}{' ' * (14 - len(verdict))}{shown}")
+    if verdict != "valid":
+        session.console.say(f"  {detail}", "dim")

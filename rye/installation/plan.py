@@ -1,0 +1,171 @@
+"""What installing will change, and what of it somebody has to agree to. Pure: two locks in, a plan out.
+
+The rules of consent (DESIGN §7):
+
+* A right counts as approved when the approved patterns of the item's lock entry contain it, exactly (:mod:`rye.permissions.containment`).
+* A hook counts as approved when the very same hook (condition, item, inputs) is among the approved ones.
+* A first installation asks for all its rights. An update that widens its rights, adds a hook or comes from another signer
+  *stops*: only a person's yes or an approval that names the item and its version lets it pass, never ``--yes``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from rye.items.identity import Identity
+from rye.items.reading import HookAction
+from rye.project.lock import Lock, LockedItem
+
+Action = Literal["add", "update", "downgrade", "replace", "remove", "keep"]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One right that is not approved yet. ``witness``: an action that it allows and the approved ones do not; None: see ``pattern``."""
+
+    pattern: str
+    tier: str
+    witness: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ItemChange:
+    """What happens to one item."""
+
+    action: Action
+    identity: Identity
+    old: LockedItem | None
+    new: LockedItem | None
+    asks: tuple[Asked, ...] = ()
+    """Rights that need consent, by tier (worst first) and pattern."""
+    hooks: tuple[HookAction, ...] = ()
+    """Hooks that need consent."""
+    signer_changed: bool = False
+    """Another key than the installed version's signed it."""
+    signer_new: bool = False
+    """No installed item of its namespace is signed by this key."""
+
+    @property
+    def label(self) -> str:
+        """``kind:id@version``, as an approval names it."""
+        item = self.new or self.old
+        assert item is not None
+        return f"{self.identity}@{item.version}"
+
+    @property
+    def stops(self) -> bool:
+        """Whether only a person's yes, or an approval by name, lets it pass."""
+        return self.old is not None and self.new is not None and bool(self.asks or self.hooks or self.signer_changed)
+
+    @property
+    def needs_consent(self) -> bool:
+        return self.new is not None and bool(self.asks or self.hooks or self.signer_changed)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All changes, sorted by identity; unchanged items are among them with the action ``keep``."""
+
+    changes: tuple[ItemChange, ...]
+
+    @property
+    def effective(self) -> tuple[ItemChange, ...]:
+        """Those that do something or ask something."""
+        return tuple(change for change in self.changes if change.action != "keep" or change.needs_consent)
+
+
+def make_plan(old: Lock, new: Sequence[LockedItem]) -> Plan:
+    """Compare what is installed with what shall be. The new entries' own approvals are ignored: only the old lock's count."""
+    before = {item.identity: item for item in old.items}
+    after = {item.identity: item for item in new}
+    signers: dict[str, set[str]] = {}
+    for item in old.items:
+        signers.setdefault(item.identity.namespace, set()).add(item.signer)
+    changes = []
+    for identity in sorted(before.keys() | after.keys()):
+        was, shall = before.get(identity), after.get(identity)
+        if shall is None:
+            changes.append(ItemChange("remove", identity, was, None))
+            continue
+        approved = was.approved_capabilities if was is not None else ()
+        approved_hooks = was.approved_hooks if was is not None else ()
+        changes.append(
+            ItemChange(
+                _action(was, shall),
+                identity,
+                was,
+                shall,
+                asks=_asked(approved, shall.capabilities),
+                hooks=tuple(hook for hook in shall.hooks if hook not in approved_hooks),
+                signer_changed=was is not None and was.signer != shall.signer,
+                signer_new=shall.signer not in signers.get(identity.namespace, set()),
+            )
+        )
+    return Plan(tuple(changes))
+
+
+def _action(was: LockedItem | None, shall: LockedItem) -> Action:
+    if was is None:
+        return "add"
+    if was.version == shall.version:
+        return "keep" if (was.sha256, was.attached, was.registry) == (shall.sha256, shall.attached, shall.registry) else "replace"
+    from rye.resolution.versions import Version
+
+    return "update" if Version.parse(shall.version) > Version.parse(was.version) else "downgrade"
+
+
+def _asked(approved: Iterable[str], wanted: Iterable[str]) -> tuple[Asked, ...]:
+    from rye.permissions.containment import diff
+    from rye.permissions.risk import TIERS, tier
+
+    found = [Asked(change.pattern, tier(change.pattern), change.witness) for change in diff(approved, wanted).widened]
+    return tuple(sorted(found, key=lambda asked: (-TIERS.index(asked.tier), asked.pattern)))
+
+
+@dataclass(frozen=True, slots=True)
+class Consent:
+    """What somebody agreed to. ``person``: asked and answered yes. ``yes``: ``--yes``. ``approved``: ``--approve`` arguments."""
+
+    person: bool = False
+    yes: bool = False
+    approved: frozenset[str] = frozenset()
+
+    def names(self, change: ItemChange) -> bool:
+        """Whether an approval names this change: ``[kind:]id@version`` of what shall be installed."""
+        return change.new is not None and bool(
+            self.approved & {change.label, change.label.removeprefix(f"{change.identity.kind}:")}
+        )
+
+    def covers(self, change: ItemChange) -> bool:
+        """Whether the change may be made. Hooks of a first installation may stay unapproved: they are denied then."""
+        if not change.needs_consent or self.person or self.names(change):
+            return True
+        return self.yes and not change.stops
+
+
+def refused(plan: Plan, consent: Consent) -> tuple[ItemChange, ...]:
+    """The changes that nobody agreed to. Nothing is installed while there is one."""
+    return tuple(change for change in plan.changes if not consent.covers(change))
+
+
+def approved_items(plan: Plan, consent: Consent) -> tuple[LockedItem, ...]:
+    """The new lock's entries with what is approved after this consent. Call only when :func:`refused` is empty."""
+    return tuple(_approve(change, consent) for change in plan.changes if change.new is not None)
+
+
+def _approve(change: ItemChange, consent: Consent) -> LockedItem:
+    assert change.new is not None
+    explicit = consent.person or consent.names(change)
+    known = change.old.approved_hooks if change.old is not None else ()
+    hooks = change.new.hooks if explicit else tuple(hook for hook in change.new.hooks if hook in known)
+    return replace(change.new, approved_capabilities=change.new.capabilities, approved_hooks=hooks)
+
+
+def by_tier(changes: Iterable[ItemChange]) -> Mapping[str, list[tuple[ItemChange, Asked]]]:
+    """All asked rights of a plan, worst tier first, as the consent screen shows them."""
+    from rye.permissions.risk import TIERS
+
+    rows = [(change, asked) for change in changes for asked in change.asks]
+    return {tier: found for tier in reversed(TIERS) if (found := [row for row in rows if row[1].tier == tier])}

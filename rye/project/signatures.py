@@ -1,0 +1,39 @@
+"""Verifying an item's file from disk: which kind it is, and its signature's verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from rye.errors import UsageError
+from rye.items.kinds import KINDS
+from rye.limits import CONTENT
+from rye.project.item_file import place, read_bytes
+from rye.signing.keys import PublicKey
+from rye.signing.verification import Verification, verify
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One file's kind (None where it cannot be told) and verdict."""
+
+    kind: str | None
+    verification: Verification
+
+
+def verify_file(
+    path: Path, shown: str, kind: str | None, trusted: Iterable[PublicKey], revoked: Iterable[PublicKey]
+) -> Judged:
+    """Judge the signature of the file at ``path``. Raises RyeError when it cannot be read or its kind cannot be told."""
+    data = read_bytes(path, CONTENT.item_bytes)
+    if len(data) > CONTENT.item_bytes:
+        return Judged(kind, Verification("malformed", f"The file has more than {CONTENT.item_bytes:,} bytes."))
+    location = place(path, data.decode("utf-8", "replace").replace("\r\n", "\n"), kind)
+    if location is None:
+        raise UsageError(
+            "unknown-kind-of-file",
+            f"Cannot tell what kind of item {shown!r} is.",
+            f"Say so with --kind ({', '.join(KINDS)}).",
+        )
+    return Judged(location.kind, verify(data, location.kind, path.name, trusted, revoked))
