@@ -339,8 +339,8 @@ class Release(Statement):
         )
         if release.attached and release.identity.kind != "skill":
             raise malformed("only a skill has attached files")
-        if any(relation.identity is None for relation in release.depends_on):
-            raise malformed("it depends on something that is no item; features of the environment are required instead")
+        if any(relation.identity is None for relation in (*release.depends_on, *release.conflicts_with)):
+            raise malformed("only a `requires` line can be about something that is no item")
         _check_paths([entry.path for entry in release.attached])
         return release
 
