@@ -20,6 +20,7 @@ from datetime import datetime, timedelta
 from typing import ClassVar, TypeVar
 
 from rye.items.identity import Identity, is_segment
+from rye.items.kinds import KINDS
 from rye.registry import lines
 from rye.registry.lines import Lines, StatementError, malformed
 from rye.registry.notes import encode_base64
@@ -209,15 +210,19 @@ class Keyset(Statement):
 
 @dataclass(frozen=True, slots=True)
 class FileEntry:
-    """The item itself: size in bytes and SHA-256."""
+    """The item itself: what its file's name ends with (``.md``, ``.py``, ``SKILL.md``, …), size in bytes and SHA-256."""
 
+    suffix: str
     size: int
     sha256: str
 
+    def write(self) -> str:
+        return f"{self.suffix} {self.size} {self.sha256}"
+
     @classmethod
     def read(cls, text: str) -> FileEntry:
-        size, sha256 = _fields(text, 2)
-        return cls(lines.read_positive(size), lines.read_hash(sha256))
+        suffix, size, sha256 = _fields(text, 3)
+        return cls(suffix, lines.read_positive(size), lines.read_hash(sha256))
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,7 +316,7 @@ class Release(Statement):
             f"keyset {self.keyset}",
             f"time {lines.write_time(self.time)}",
             f"description {self.description}",
-            f"file {self.file.size} {self.file.sha256}",
+            f"file {self.file.write()}",
             *(f"attached {entry.write()}" for entry in self.attached),
             *(f"depends_on {relation.write()}" for relation in self.depends_on),
             *(f"requires {relation.write()}" for relation in self.requires),
@@ -337,6 +342,9 @@ class Release(Statement):
             capabilities=source.many("capability", _read_capability),
             hooks=source.many("hook", Hook.read),
         )
+        kind = KINDS[release.identity.kind]
+        if release.file.suffix not in ((kind.main_file,) if kind.main_file else kind.suffixes):
+            raise malformed(f"a {kind.name}'s file does not end in {release.file.suffix}")
         if release.attached and release.identity.kind != "skill":
             raise malformed("only a skill has attached files")
         if any(relation.identity is None for relation in (*release.depends_on, *release.conflicts_with)):
