@@ -1,0 +1,211 @@
+"""A directive as a value: what :mod:`rye.items.directive` reads from a file. Lines and columns count from 1 in the file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+from rye.items.expressions import Expression
+from rye.items.inputs import InputDeclaration
+from rye.items.reading import Dependency
+
+RELATIONS = ("requires", "depends_on", "used_by", "suggests", "conflicts_with", "example_of")
+"""The relationship elements, direct children of ``<context>`` (R09)."""
+OPAQUE = ("template", "example", "raw")
+"""Elements of the fence whose content is text, whatever it looks like (DECISIONS Directives 11)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    tier: str
+    id: str | None = None
+    fallback: str | None = None
+    fallback_id: str | None = None
+    text: str = ""
+    """How the model should reason, in a sentence or two."""
+
+
+@dataclass(frozen=True, slots=True)
+class Permission:
+    """One capability, where it is declared."""
+
+    capability: str
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class CostContext:
+    estimated_usage: str | None = None
+    """``low``, ``medium`` or ``high``."""
+    turns: int | None = None
+    spawn_threshold: int | None = None
+    max_tokens: int | None = None
+    """The element's text: context tokens at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spend:
+    amount: Decimal
+    currency: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    context: CostContext | None = None
+    duration: int | None = None
+    """Seconds at most."""
+    spend: Spend | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    related_files: tuple[str, ...] = ()
+    dependencies: tuple[str, ...] = ()
+    """External ones, as written (``pytest>=7.0``)."""
+    relations: tuple[Dependency, ...] = ()
+    """In document order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hook:
+    """One ``<hook>``. ``expression`` is None where ``<when>`` does not parse: such a hook never fires."""
+
+    when: str
+    expression: Expression | None
+    item_type: str
+    item_id: str
+    inputs: tuple[tuple[str, str], ...]
+    line: int
+    column: int
+    when_line: int
+    when_column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    name: str
+    description: str
+    type: str | None = None
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LegacyOutputs:
+    """``<success>`` and ``<failure>`` messages; None where the element is not there."""
+
+    success: str | None = None
+    failure: str | None = None
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """An opaque section of the fence: the text of ``<template>``, ``<example>`` or ``<raw>``."""
+
+    kind: str
+    attributes: tuple[tuple[str, str], ...]
+    text: str
+    """Its text where it holds no elements; else what stands between its tags, as written."""
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """An action element in a process step: ``<execute>``, ``<search>``, ``<load>`` or ``<sign>``."""
+
+    primary: str
+    item_type: str | None
+    item_id: str | None
+    attributes: tuple[tuple[str, str], ...]
+    """All of them, ``item_type`` and ``item_id`` too."""
+    params: tuple[tuple[str, str], ...]
+    """Its ``<param name value/>`` children."""
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    name: str
+    text: str
+    """What stands in it, as written, without its common indent and outer blank lines."""
+    description: str | None
+    """The text of its ``<description>`` element."""
+    actions: tuple[Action, ...]
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """The ``<process>`` section after the fence."""
+
+    steps: tuple[Step, ...]
+    text: str
+    """What stands between its tags, as written."""
+    source: str
+    """The whole section with its tags, as written."""
+    line: int
+    column: int
+    end_line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Criterion:
+    text: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One action that the process asks for, whichever way it is written (DECISIONS Directives 7).
+
+    ``item_type`` and ``item_id`` are as written, placeholders included; None where they are not given.
+    """
+
+    primary: str
+    item_type: str | None
+    item_id: str | None
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Directive:
+    """A directive. Where the file broke a rule, the part concerned is missing here; nothing wrong ever grants anything."""
+
+    name: str
+    version: str
+    description: str
+    category: str
+    author: str
+    title: str
+    """The text of the Markdown title above the fence; empty where there is none."""
+    introduction: str
+    """The Markdown between title and fence."""
+    model: Model | None
+    limits: dict[str, int | Decimal | str]
+    """``turns`` and ``tokens`` under their full names ``max_turns`` and ``max_tokens``."""
+    permissions: tuple[Permission, ...]
+    cost: Cost | None
+    context: Context
+    hooks: tuple[Hook, ...]
+    inputs: tuple[InputDeclaration, ...]
+    outputs: tuple[Output, ...] | LegacyOutputs
+    sections: tuple[Section, ...]
+    process: Process | None
+    success_criteria: tuple[Criterion, ...]
+    success_criteria_source: str
+    """The whole ``<success_criteria>`` section with its tags, as written; empty where there is none."""
+    success_criteria_line: int | None
+    calls: tuple[Call, ...]
+    """Every call in the process, in order."""
+    line: int
+    """Of the ``<directive>`` element."""
+
+    @property
+    def capabilities(self) -> tuple[str, ...]:
+        """The capability strings, sorted, without duplicates."""
+        return tuple(sorted({permission.capability for permission in self.permissions}))
