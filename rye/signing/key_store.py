@@ -128,6 +128,7 @@ class KeyStore:
             raise UsageError("bad-key-name", f"{name!r} cannot be a key's name.", "Use a-z, 0-9, - and _, at most 64.")
         path = self._private_path(name)
         text = key.pem() if passphrase is None else seal(key, passphrase)
+        private_files.make_folder(self.folder.parent)
         private_files.make_folder(self.folder)
         try:
             private_files.write_new(path, text)

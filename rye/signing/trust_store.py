@@ -1,8 +1,8 @@
 """Whom the user trusts (DESIGN §4): the only place, beside ``--trusted-key`` and a pinned registry, that trust comes from.
 
 ``trusted-keys.toml`` in the user's config folder holds whole keys, each with a label, where it came from and when. A key is
-trusted from ``add`` until ``remove``; ``revoke`` keeps it, so that its signatures are told apart from unknown ones. The file is refused,
-as a whole, when others may write it or when a part of it is not understood.
+trusted from ``add`` until ``remove``; ``revoke`` keeps it, so that its signatures are told apart from unknown ones. The file is
+refused, as a whole, when others may write it or when a part of it is not understood.
 
 Key files inside a project or a package are :class:`Proposal` values. Nothing here turns one into trust but ``add``.
 """
@@ -104,7 +104,10 @@ class TrustStore:
         return matching[0]
 
     def add(self, key: PublicKey, label: str, source: str, now: datetime) -> TrustedKey:
-        """Trust a key; one that is trusted already keeps its entry. Raises RyeError ``revoked-key``, ``bad-key``, ``bad-label``."""
+        """Trust a key; one that is trusted already keeps its entry.
+
+        Raises RyeError ``revoked-key``, ``bad-key``, ``bad-label``.
+        """
         if not label.strip() or not label.isprintable() or len(label) > 100:
             raise RyeError("bad-label", f"{label[:100]!r} cannot be a label.", "Use 1 to 100 printable characters.")
         checked = PublicKey.from_raw(key.raw)
