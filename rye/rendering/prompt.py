@@ -1,0 +1,67 @@
+"""The prompt of a directive (DESIGN §8): title and description, process, success criteria, with inputs filled in, then returns.
+
+Parts are joined by one blank line and otherwise stand as written: markup in them is for the model. The prompt has no newline at
+its end. The fence is infrastructure and never part of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from rye.items.directive_model import Directive, LegacyOutputs, Output
+from rye.rendering.interpolation import Missing, interpolate, missing_values
+from rye.rendering.returns import legacy_returns_block, returns_block
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Text of the file; ``line`` is where it begins, None: not known."""
+
+    text: str
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PromptSource:
+    """What a prompt is made of."""
+
+    parts: tuple[Part, ...]
+    """In the order of the prompt; blank ones are left out."""
+    outputs: tuple[Output, ...] | LegacyOutputs = ()
+
+
+def source_of(directive: Directive) -> PromptSource:
+    """The parts of a directive that its prompt shows. Without a description in Markdown, the metadata's stands for it."""
+    parts = [
+        Part(f"# {directive.title}" if directive.title else ""),
+        Part(directive.introduction if directive.introduction.strip() else directive.description),
+    ]
+    if directive.process is not None:
+        parts.append(Part(directive.process.source, directive.process.line))
+    parts.append(Part(directive.success_criteria_source, directive.success_criteria_line))
+    return PromptSource(tuple(parts), directive.outputs)
+
+
+def render(source: PromptSource, values: Mapping[str, object]) -> str:
+    """The prompt with ``values`` (of :func:`rye.rendering.inputs.resolve`) filled in.
+
+    Raises RyeError ``missing-input`` naming the line of every required placeholder without a value.
+    """
+    texts: list[str] = []
+    missing: list[Missing] = []
+    for part in source.parts:
+        if not part.text.strip():
+            continue
+        line = None if part.line is None else part.line + len(part.text) - len(part.text.lstrip("\n"))
+        text, without = interpolate(part.text.strip("\n"), values, line)
+        texts.append(text)
+        missing += without
+    if isinstance(source.outputs, LegacyOutputs):
+        block, without = legacy_returns_block(source.outputs, values)
+        missing += without
+    else:
+        block = returns_block(source.outputs)
+    if missing:
+        raise missing_values(missing)
+    return "\n\n".join([*texts, block] if block else texts)
