@@ -2,7 +2,8 @@
 
 The rules of consent (DESIGN §7):
 
-* A right counts as approved when the approved patterns of the item's lock entry contain it, exactly (:mod:`rye.permissions.containment`).
+* A right counts as approved when the approved patterns of the item's lock entry contain it, exactly
+  (:mod:`rye.permissions.containment`).
 * A hook counts as approved when the very same hook (condition, item, inputs) is among the approved ones.
 * A first installation asks for all its rights. An update that widens its rights, adds a hook or comes from another signer
   *stops*: only a person's yes or an approval that names the item and its version lets it pass, never ``--yes``.
@@ -12,21 +13,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from rye.items.identity import Identity
 from rye.items.reading import HookAction
 from rye.project.lock import Lock, LockedItem
+
+if TYPE_CHECKING:
+    from rye.permissions.risk import Tier
 
 Action = Literal["add", "update", "downgrade", "replace", "remove", "keep"]
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One right that is not approved yet. ``witness``: an action that it allows and the approved ones do not; None: see ``pattern``."""
+    """One right that is not approved yet. ``witness``: an action that it allows and the approved ones do not; None: not found."""
 
     pattern: str
-    tier: str
+    tier: Tier
     witness: str | None
 
 
@@ -110,7 +114,11 @@ def _action(was: LockedItem | None, shall: LockedItem) -> Action:
     if was is None:
         return "add"
     if was.version == shall.version:
-        return "keep" if (was.sha256, was.attached, was.registry) == (shall.sha256, shall.attached, shall.registry) else "replace"
+        return (
+            "keep"
+            if (was.sha256, was.attached, was.registry) == (shall.sha256, shall.attached, shall.registry)
+            else "replace"
+        )
     from rye.resolution.versions import Version
 
     return "update" if Version.parse(shall.version) > Version.parse(was.version) else "downgrade"
@@ -118,10 +126,10 @@ def _action(was: LockedItem | None, shall: LockedItem) -> Action:
 
 def _asked(approved: Iterable[str], wanted: Iterable[str]) -> tuple[Asked, ...]:
     from rye.permissions.containment import diff
-    from rye.permissions.risk import TIERS, tier
+    from rye.permissions.risk import tier
 
     found = [Asked(change.pattern, tier(change.pattern), change.witness) for change in diff(approved, wanted).widened]
-    return tuple(sorted(found, key=lambda asked: (-TIERS.index(asked.tier), asked.pattern)))
+    return tuple(sorted(found, key=lambda asked: (-asked.tier, asked.pattern)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,9 +171,9 @@ def _approve(change: ItemChange, consent: Consent) -> LockedItem:
     return replace(change.new, approved_capabilities=change.new.capabilities, approved_hooks=hooks)
 
 
-def by_tier(changes: Iterable[ItemChange]) -> Mapping[str, list[tuple[ItemChange, Asked]]]:
+def by_tier(changes: Iterable[ItemChange]) -> Mapping[Tier, list[tuple[ItemChange, Asked]]]:
     """All asked rights of a plan, worst tier first, as the consent screen shows them."""
-    from rye.permissions.risk import TIERS
+    from rye.permissions.risk import Tier
 
     rows = [(change, asked) for change in changes for asked in change.asks]
-    return {tier: found for tier in reversed(TIERS) if (found := [row for row in rows if row[1].tier == tier])}
+    return {tier: found for tier in reversed(Tier) if (found := [row for row in rows if row[1].tier == tier])}

@@ -1,0 +1,84 @@
+"""``rye show``: what an item says, read completely."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from rye.cli.options import Session, command
+from rye.items.kinds import KINDS
+
+
+@command("show")
+@click.argument("target", metavar="FILE|ID")
+@click.option("--kind", type=click.Choice(list(KINDS)), help="Read the file as an item of this kind.")
+@click.option("--base", is_flag=True, help="As published, without the project's overrides.")
+@click.option("--mermaid", is_flag=True, help="The graph of a formula's steps as a Mermaid diagram.")
+@click.pass_obj
+def show(session: Session, target: str, kind: str | None, base: bool, mermaid: bool) -> None:
+    """Show an item: a file, or an id looked up in the project, installed, user and system spaces.
+
+    Overrides of the project and the user are applied, unless --base is given.
+    """
+    from rye.cli.effective import effective_target
+    from rye.errors import UsageError
+    from rye.project.target import require_parsed
+
+    found = effective_target(session, target, kind, base=base)
+    value = require_parsed(found.item)
+    module = found.item.kind.load()
+    if mermaid:
+        if not hasattr(module, "as_mermaid"):
+            raise UsageError("no-graph", f"A {found.item.kind.name} has no graph.", "Leave --mermaid out.")
+        session.console.data(module.as_mermaid(value))
+        return
+    metadata = found.item.reading.metadata
+    document: dict[str, object] = {
+        "kind": found.item.kind.name,
+        "id": found.id,
+        "version": metadata.version if metadata else None,
+        "description": metadata.description if metadata else None,
+        **module.as_json(value),
+        "path": found.item.shown,
+        "space": found.entry.space if found.entry else None,
+    }
+    if session.json:
+        session.console.document(document)
+        return
+    for line in _lines(document):
+        session.console.data(line)
+    if hasattr(module, "as_text"):
+        session.console.data("\n" + module.as_text(value))
+    errors = [finding for finding in found.item.reading.diagnostics if finding.severity in ("error", "warning")]
+    session.console.diagnostics(found.item.shown, errors)
+
+
+def _lines(value: Any, indent: int = 0) -> Iterator[str]:
+    """A value as indented text; what is empty is left out."""
+    from rye.cli.console import printable
+
+    pad = "  " * indent
+    for key, entry in value.items():
+        if entry in (None, "", [], {}, ()):
+            continue
+        name = key.replace("_", " ")
+        if isinstance(entry, dict):
+            yield f"{pad}{name}:"
+            yield from _lines(entry, indent + 1)
+        elif isinstance(entry, list | tuple):
+            yield f"{pad}{name}:"
+            for element in entry:
+                if isinstance(element, dict):
+                    inner = list(_lines(element, indent + 2))
+                    yield f"{pad}  - {inner[0].strip()}" if inner else f"{pad}  -"
+                    yield from inner[1:]
+                else:
+                    yield f"{pad}  - {printable(str(element))}"
+        elif isinstance(entry, str) and "\n" in entry:
+            yield f"{pad}{name}:"
+            yield from (f"{pad}  {printable(line)}" for line in entry.splitlines())
+        else:
+            shown = {True: "yes", False: "no"}.get(entry, entry) if isinstance(entry, bool) else entry
+            yield f"{pad}{name}: {printable(str(shown))}"

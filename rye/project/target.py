@@ -1,0 +1,73 @@
+"""What a command's ``FILE|ID`` argument means: a file, or an item looked up in the spaces."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from rye.errors import RyeError
+from rye.items.identity import parse_reference
+from rye.items.reading import ReadOptions
+from rye.project.context import load_manifest
+from rye.project.item_file import ItemFile, load_item
+from rye.project.layout import Project, find_project
+from rye.project.spaces import Entry, find, looks_like_path
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The item meant. ``entry`` is None where a file was named that stands in no space."""
+
+    item: ItemFile
+    entry: Entry | None
+    project: Project | None
+
+    @property
+    def id(self) -> str:
+        """The qualified id where a namespace is known, else the local id."""
+        return self.entry.id if self.entry is not None else self.item.location.local_id
+
+
+def find_target(argument: str, cwd: Path, kind: str | None = None) -> Target:
+    """Read the item that the argument means. Raises RyeError when there is none, or more than one."""
+    project = find_project(cwd)
+    manifest = load_manifest(project) if project is not None else None
+    options = ReadOptions(tools=manifest.tools if manifest else frozenset())
+    if looks_like_path(argument, cwd):
+        item = load_item(cwd / argument, shown=argument, kind=kind, options=options)
+        return Target(item, None, project)
+    reference = parse_reference(argument if kind is None or ":" in argument else f"{kind}:{argument}")
+    entry = find(reference, project, manifest.namespace if manifest else None)
+    item = load_item(entry.path, shown=str(entry.path), kind=entry.location.kind, options=options)
+    _check_version(item, reference.range, argument)
+    return Target(item, entry, project)
+
+
+def _check_version(item: ItemFile, wanted: str | None, argument: str) -> None:
+    if wanted is None:
+        return
+    from rye.resolution.ranges import Range
+    from rye.resolution.versions import Version
+
+    version = item.reading.metadata.version if item.reading.metadata else None
+    if version is None or Version.parse(version) not in Range.parse(wanted):
+        raise RyeError(
+            "other-version",
+            f"{argument!r} is not here: {item.shown} is version {version or 'unknown'}.",
+            "`rye list` shows what is installed; `rye add` installs another version.",
+        )
+
+
+def require_parsed(item: ItemFile) -> object:
+    """The parsed value; RyeError ``does-not-parse`` with the first error where there is none (DECISIONS Directives 13)."""
+    if item.reading.value is not None:
+        return item.reading.value
+    errors = [finding for finding in item.reading.diagnostics if finding.severity == "error"]
+    first = errors[0] if errors else None
+    place = f":{first.line}" if first is not None and first.line is not None else ""
+    raise RyeError(
+        "does-not-parse",
+        f"{item.shown}{place}: {first.message if first else 'it cannot be read.'}",
+        f"`rye validate {item.shown}` shows all findings.",
+        details={"diagnostics": [finding.as_json() for finding in item.reading.diagnostics]},
+    )
