@@ -153,3 +153,16 @@ class RegistryLimits:
 
 
 REGISTRY = RegistryLimits()
+
+
+@dataclass(frozen=True, slots=True)
+class OverrideLimits:
+    """Merging a target with its overrides (DECISIONS Overrides 5, 18)."""
+
+    review_days: int = 90
+    """A review older than this is reported."""
+    refused_frontmatter_lookalikes: int = 8
+    """Directives that may be dropped one by one because they would create frontmatter; with more the file is rejected."""
+
+
+OVERRIDES = OverrideLimits()

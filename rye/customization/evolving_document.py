@@ -1,0 +1,338 @@
+"""The target's text while directives change it (DECISIONS Overrides 11–14, 17).
+
+The text is a sequence of blocks, each a heading with the lines up to the next heading. Every block has a *label*: a byte
+string that sorts as the text does. A replacement's blocks get the replaced heading's label plus four bytes each, so they sort
+where the section stood, and everything below one label is one *region*.
+
+* A replaced section leaves a marker with its old level and text at its label. So it keeps its identity even when its heading
+  changed, its replacement is one section whatever headings it has, and an emptied one is still found, and found to be gone,
+  when a namesake follows.
+* Headings inside a replacement are blocks like any others; inserted content is never scanned, so it is never a target.
+* A section ends at the next heading, or marker, of the same or a higher level; a region ends where its labels end.
+* Inserted content waits in slots around a section: before, heading, prepended, body with subsections, appended, after.
+
+Sorted lists of labels per level and per heading make a look-up logarithmic and a replacement proportional to what it
+removes and brings in, so a hostile file cannot make many small directives expensive.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+from rye.customization.heading_path import Selector
+from rye.customization.line_form import is_blank
+from rye.customization.markdown_sections import scan
+
+Label = bytes
+Slot = Literal["before", "prepended", "appended", "after"]
+_AFTER_ALL_BELOW = b"\xff"
+"""Sorts after every label that extends another one: their next byte is the high byte of a small number."""
+
+
+class Match(NamedTuple):
+    """A section found. ``namesakes``: how many other headings the path's selectors would have matched in their scopes."""
+
+    label: Label
+    namesakes: int
+    base_line: int | None
+    """Line of the heading in the target's file, or of the replaced heading that it is part of."""
+
+
+class Missing(NamedTuple):
+    """No section. ``emptied_by``: line of the directive that removed it, where one did."""
+
+    emptied_by: int | None = None
+
+
+@dataclass(slots=True)
+class _Block:
+    level: int
+    text: str
+    lines: list[str]
+    source: int | None
+    """Line of the directive that brought it in; None: the target's own."""
+    base_line: int | None
+    marker: bool = False
+    """Stands for a replaced section; has no lines of its own."""
+    emptied: bool = False
+
+
+@dataclass(slots=True)
+class _Insertion:
+    lines: list[str]
+    source: int
+
+
+@dataclass(slots=True)
+class _Ending:
+    appended: list[_Insertion] = field(default_factory=list)
+    after: list[_Insertion] = field(default_factory=list)
+
+
+class Composed(NamedTuple):
+    """The finished body. ``sources[i]`` is the line of the directive that brought ``lines[i]``; None: the target's own.
+    ``rewritten_end``: the last line was inserted or uncovered, so the text ends with one newline (DECISIONS Overrides 18)."""
+
+    lines: list[str]
+    sources: list[int | None]
+    rewritten_end: bool
+
+
+class EvolvingDocument:
+    """The body of one target. First every replacement, then every insertion, then :meth:`compose`."""
+
+    def __init__(self, lines: list[str], start: int):
+        """``lines[start:]`` is the body, after the frontmatter."""
+        self._blocks: dict[Label, _Block] = {}
+        self._order: list[Label] = []
+        self._levels: dict[int, list[Label]] = {level: [] for level in range(1, 7)}
+        self._headings: dict[Selector, list[Label]] = {}
+        self._before: dict[Label, list[_Insertion]] = {}
+        self._lead: dict[Label, list[_Insertion]] = {}
+        """Prepended to a region that does not start with a heading."""
+        self._prepended: dict[Label, list[_Insertion]] = {}
+        self._endings: dict[int, dict[Label, _Ending]] = {}
+        found = scan(lines, start)
+        self.setext_lines = tuple(index + 1 for index in found.setext)
+        self._insert_blocks(
+            (_number(index), _Block(block.level, block.text, lines[block.start : block.end], None, block.start + 1))
+            for index, block in enumerate(found.blocks)
+        )
+
+    # Looking up
+
+    def find(self, path: tuple[Selector, ...]) -> Match | Missing:
+        """The first section that each selector matches, each within the scope of the one before (DECISIONS Overrides 9)."""
+        low, high = b"", _AFTER_ALL_BELOW
+        namesakes = 0
+        label = b""
+        for selector in path:
+            labels = self._headings.get(selector, [])
+            first = bisect_right(labels, low)
+            if first >= len(labels) or labels[first] >= high:
+                return Missing()
+            label = labels[first]
+            block = self._blocks[label]
+            if block.emptied:
+                return Missing(block.source)
+            # Inside a region, its own heading again is not a namesake.
+            following = bisect_left(labels, label + _AFTER_ALL_BELOW) if block.marker else first + 1
+            namesakes += max(0, bisect_left(labels, high) - following)
+            low, high = label, self._end(label)
+        return Match(label, namesakes, self._blocks[label].base_line)
+
+    def _end(self, label: Label) -> Label:
+        """A label that everything after the section sorts at or after."""
+        block = self._blocks[label]
+        if block.marker:
+            return label + _AFTER_ALL_BELOW
+        end = _AFTER_ALL_BELOW
+        for level in range(1, block.level + 1):
+            labels = self._levels[level]
+            following = bisect_right(labels, label)
+            if following < len(labels) and labels[following] < end:
+                end = labels[following]
+        return end
+
+    def _span(self, label: Label) -> tuple[int, int]:
+        return bisect_left(self._order, label), bisect_left(self._order, self._end(label))
+
+    def section_is(self, label: Label, content: list[str]) -> bool:
+        """Whether the section already reads as ``content``, but for blank lines at its end."""
+        start, end = self._span(label)
+        at = 0
+        for index in range(start, end):
+            for line in self._blocks[self._order[index]].lines:
+                if at < len(content):
+                    if line != content[at]:
+                        return False
+                    at += 1
+                elif not is_blank(line):
+                    return False
+        return at == len(content)
+
+    # Changing
+
+    def replace(self, label: Label, content: list[str], source: int) -> tuple[int, int]:
+        """Put ``content`` (no blank lines at its ends; maybe none at all) in the section's place.
+
+        Gives how many lines the section had and how many setext headings the content has.
+        """
+        start, end = self._span(label)
+        old = self._blocks[label]
+        removed = self._order[start:end]
+        gone = sum(len(self._blocks[each].lines) for each in removed)
+        self._remove_blocks(removed)
+        marker = _Block(old.level, old.text, [], source, old.base_line, marker=True, emptied=not content)
+        found = scan(content)
+        self._insert_blocks(
+            [
+                (label, marker),
+                *(
+                    (
+                        label + _number(index),
+                        _Block(block.level, block.text, content[block.start : block.end], source, old.base_line),
+                    )
+                    for index, block in enumerate(found.blocks)
+                ),
+            ]
+        )
+        return gone, len(found.setext)
+
+    def _remove_blocks(self, labels: list[Label]) -> None:
+        """Take out blocks that stand together."""
+        first, last = labels[0], labels[-1]
+        for selector in {Selector(self._blocks[each].level, self._blocks[each].text) for each in labels}:
+            if selector.level:
+                _cut(self._headings[selector], first, last)
+        for level_labels in self._levels.values():
+            _cut(level_labels, first, last)
+        _cut(self._order, first, last)
+        for each in labels:
+            del self._blocks[each]
+
+    def _insert_blocks(self, blocks: Iterable[tuple[Label, _Block]]) -> None:
+        """Put in blocks that will stand together, in order."""
+        order: list[Label] = []
+        levels: dict[int, list[Label]] = {}
+        headings: dict[Selector, list[Label]] = {}
+        for label, block in blocks:
+            self._blocks[label] = block
+            order.append(label)
+            if block.level:
+                levels.setdefault(block.level, []).append(label)
+                headings.setdefault(Selector(block.level, block.text), []).append(label)
+        _splice(self._order, order)
+        for level, labels in levels.items():
+            _splice(self._levels[level], labels)
+        for selector, labels in headings.items():
+            _splice(self._headings.setdefault(selector, []), labels)
+
+    def insert(self, label: Label, slot: Slot, content: list[str], source: int) -> None:
+        """Put ``content`` (not empty, no blank lines at its ends) into a slot of the section, after what is there already."""
+        insertion = _Insertion(content, source)
+        first = self._first_block(label)
+        if slot == "before":
+            self._before.setdefault(first, []).append(insertion)
+        elif slot == "prepended":
+            slots = self._prepended if self._blocks[first].level else self._lead
+            slots.setdefault(first, []).append(insertion)
+        else:
+            ending = self._endings.setdefault(self._span(label)[1], {}).setdefault(first, _Ending())
+            (ending.appended if slot == "appended" else ending.after).append(insertion)
+
+    def _first_block(self, label: Label) -> Label:
+        """The first block with lines: a marker and its region's first heading are the same place."""
+        while self._blocks[label].marker:
+            label += _number(0)
+        return label
+
+    # Writing
+
+    def compose(self, head: list[str], head_source: int | None) -> Composed:
+        """The whole text: ``head`` (the frontmatter with its ``---`` lines, or nothing), then the body with its insertions.
+
+        ``head_source``: line of the directive that created the frontmatter; None: it is the target's own.
+        """
+        out = _Output()
+        if head_source is None:
+            out.run(head, None)
+        else:
+            out.piece(head, head_source)
+        for index, label in enumerate(self._order):
+            self._write_endings(out, index)
+            block = self._blocks[label]
+            if block.marker:
+                out.seam()
+                continue
+            for insertion in (*self._before.get(label, ()), *self._lead.get(label, ())):
+                out.piece(insertion.lines, insertion.source)
+            prepended = self._prepended.get(label)
+            if prepended:
+                out.run(block.lines[:1], block.source)
+                for insertion in prepended:
+                    out.piece(insertion.lines, insertion.source)
+                out.run(block.lines[1:], block.source)
+            else:
+                out.run(block.lines, block.source)
+        self._write_endings(out, len(self._order))
+        return out.finish()
+
+    def _write_endings(self, out: _Output, index: int) -> None:
+        """What was appended to or put after the sections that end here: the innermost section's first."""
+        endings = self._endings.get(index, {})
+        for label in sorted(endings, reverse=True):
+            for insertion in (*endings[label].appended, *endings[label].after):
+                out.piece(insertion.lines, insertion.source)
+
+
+class _Output:
+    """Lines written so far. A join, wherever text of two sources or around a removal meets, has exactly one blank line."""
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+        self._sources: list[int | None] = []
+        self._source: int | None = None
+        self._joining = False
+
+    def run(self, lines: list[str], source: int | None) -> None:
+        """Lines that follow on from the last run when both have the same source."""
+        if source != self._source:
+            self._joining = True
+            self._source = source
+        if self._joining:
+            start = 0
+            while start < len(lines) and is_blank(lines[start]):
+                start += 1
+            if start == len(lines):
+                return
+            self._join()
+            lines = lines[start:]
+        self._write(lines, source)
+
+    def piece(self, lines: list[str], source: int) -> None:
+        """Inserted lines: joined to what is before and after."""
+        self._join()
+        self._write(lines, source)
+        self._joining = True
+
+    def seam(self) -> None:
+        """Something was taken out here, or begins or ends here that replaced something."""
+        self._joining = True
+
+    def _join(self) -> None:
+        while self._lines and is_blank(self._lines[-1]):
+            self._lines.pop()
+            self._sources.pop()
+        if self._lines:
+            self._write([""], None)
+        self._joining = False
+
+    def _write(self, lines: list[str], source: int | None) -> None:
+        self._lines.extend(lines)
+        self._sources.extend([source] * len(lines))
+
+    def finish(self) -> Composed:
+        rewritten = self._joining or (bool(self._sources) and self._sources[-1] is not None)
+        if rewritten:
+            while self._lines and is_blank(self._lines[-1]):
+                self._lines.pop()
+                self._sources.pop()
+        return Composed(self._lines, self._sources, rewritten)
+
+
+def _number(index: int) -> Label:
+    return index.to_bytes(4, "big")
+
+
+def _cut(labels: list[Label], first: Label, last: Label) -> None:
+    del labels[bisect_left(labels, first) : bisect_right(labels, last)]
+
+
+def _splice(labels: list[Label], new: list[Label]) -> None:
+    if new:
+        at = bisect_left(labels, new[0])
+        labels[at:at] = new

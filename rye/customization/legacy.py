@@ -1,0 +1,208 @@
+"""The old overrides format, plain H2 sections that replace their namesakes, rewritten as directives (DECISIONS Overrides 6, 19).
+
+One ``replace`` per H2, in order; frontmatter keys that the new format does not use for itself become ``frontmatter-set``, as the
+old format let them win. What stood before the first H2 becomes the preamble. Nothing is lost silently: what cannot be written
+as a directive is an error, and what was never applied is reported.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import date
+
+from rye.customization.display import visible
+from rye.customization.frontmatter import Frontmatter, FrontmatterError, read_frontmatter
+from rye.customization.heading_path import HeadingPathError, Selector, parse_heading_path
+from rye.customization.line_form import is_blank, read_form, split_lines, trimmed
+from rye.customization.markdown_sections import Block, frontmatter_end, scan
+from rye.customization.override_file import (
+    CLOSER,
+    ESCAPED_CLOSER,
+    METADATA_END,
+    REQUIRED_FIELDS,
+    first_opener,
+    opener_operation,
+)
+from rye.items.diagnostics import Diagnostic, has_errors
+
+UNKNOWN_VERSION = "unknown"
+NEVER_REVIEWED = date(1970, 1, 1)
+REASON = "Migrated from the old format"
+
+_KEY = re.compile(r"[a-zA-Z0-9_-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """``output``: the file in the new format; None when a diagnostic is an error, and then nothing may be written."""
+
+    output: str | None
+    diagnostics: tuple[Diagnostic, ...]
+    replaced: tuple[str, ...] = ()
+    """The targets of the ``replace`` directives."""
+
+
+def migrate_legacy(
+    text: str, *, agent: str | None = None, base_version: str | None = None, today: date | None = None
+) -> Migration:
+    """Rewrite an old overrides file.
+
+    ``agent`` (the file's folder), ``base_version`` and ``today`` (the review's date) fill in what its frontmatter does not say.
+    Without them the version is ``unknown`` and the review 1970-01-01, so that a merge asks for a review.
+    """
+    body, form = read_form(text)
+    lines, _ = split_lines(body)
+    end = frontmatter_end(lines)
+    start = end or 0
+    found: list[Diagnostic] = []
+    if first_opener(lines, start) < len(lines):
+        message = "The file has directives: it is in the new format already."
+        return Migration(None, (Diagnostic("error", "not-old-format", message, first_opener(lines, start) + 1),))
+    try:
+        frontmatter = read_frontmatter(lines[1 : start - 1]) if end else Frontmatter([])
+    except FrontmatterError as error:
+        message = f"The frontmatter cannot be read: {visible(str(error))}."
+        return Migration(None, (Diagnostic("error", "bad-frontmatter", message, 1),))
+    head = _head(frontmatter, agent, base_version, today, found)
+    directives = _frontmatter_directives(frontmatter, found)
+    preamble, sections, targets = _sections(lines, start, found)
+    if not targets and not has_errors(found):
+        found.append(Diagnostic("error", "not-old-format", "The file has no H2 section to migrate."))
+    if has_errors(found):
+        return Migration(None, tuple(found))
+    count = f"{len(targets)} H2 section{'' if len(targets) == 1 else 's'}"
+    message = f"Wrote {count} as 'replace' directives; give each a reason that says why it is there."
+    found.append(Diagnostic("notice", "migrated", message))
+    parts = [head, *([preamble] if preamble else []), *directives, *sections]
+    output = "\n\n".join("\n".join(part) for part in parts) + "\n"
+    return Migration(form.write(output), tuple(found), tuple(targets))
+
+
+def _head(
+    frontmatter: Frontmatter, agent: str | None, base_version: str | None, today: date | None, found: list[Diagnostic]
+) -> list[str]:
+    """The new frontmatter, with its ``---`` lines."""
+
+    def said(*keys: str) -> str | None:
+        entries = (frontmatter.get(key) for key in keys)
+        return next((entry.scalar for entry in entries if entry and entry.scalar), None)
+
+    name = said("agent", "name") or agent
+    if name is None:
+        message = "Nothing says which agent the overrides are for."
+        found.append(Diagnostic("error", "no-agent", message, hint="Add 'agent: NAME' to the file's frontmatter."))
+        return []
+    version = said("base-version", "x-plan-version", "version") or base_version
+    if version is None:
+        version = UNKNOWN_VERSION
+        message = (
+            f"The version that the overrides were written for is not known; 'base-version' is {UNKNOWN_VERSION!r}."
+        )
+        found.append(Diagnostic("warning", "unknown-base-version", message))
+    reviewed = said("last-reviewed") or (today or NEVER_REVIEWED).isoformat()
+    values = zip(REQUIRED_FIELDS, (name, version, reviewed), strict=True)
+    return ["---", *(f"{key}: {_quoted(value)}" for key, value in values), "---"]
+
+
+def _frontmatter_directives(frontmatter: Frontmatter, found: list[Diagnostic]) -> list[list[str]]:
+    directives: list[list[str]] = []
+    for entry in frontmatter.entries:
+        if entry.key is None or entry.key in (*REQUIRED_FIELDS, "name"):
+            continue
+        line = (entry.line or 0) + 2
+        value = trimmed(_value_lines(entry.lines))
+        if not _KEY.fullmatch(entry.key) or not value or any(_breaks_out(each) for each in value):
+            message = f"The frontmatter key {visible(entry.key)!r} cannot be written as a directive."
+            found.append(Diagnostic("error", "cannot-migrate", message, line, hint="Take it out and set it by hand."))
+            continue
+        directives.append(_directive("frontmatter-set", f"key: {entry.key}", value))
+    return directives
+
+
+def _value_lines(lines: list[str]) -> list[str]:
+    """An entry's lines without its key. A value that starts behind the key stands on the first line."""
+    key_line = lines[0].lstrip(" ")
+    if key_line[0] in "'\"":
+        after = key_line.index(key_line[0], 1) + 1
+    else:
+        after = 0
+    behind = key_line[key_line.index(":", after) + 1 :].strip(" \t")
+    return [behind, *lines[1:]]
+
+
+def _sections(lines: list[str], start: int, found: list[Diagnostic]) -> tuple[list[str], list[list[str]], list[str]]:
+    """The preamble, a directive for each H2 section, and their targets."""
+    preamble: list[str] = []
+    sections: list[list[str]] = []
+    targets: list[str] = []
+    seen: set[str] = set()
+    blocks = scan(lines, start).blocks
+    at = 0
+    while at < len(blocks):
+        block = blocks[at]
+        at += 1
+        if block.level != 2:
+            kept = lines[block.start : block.end]
+            if not sections:
+                preamble.extend(kept)
+            elif not all(map(is_blank, kept)):
+                message = "Text outside the H2 sections was never applied; it is left out."
+                found.append(Diagnostic("warning", "text-left-out", message, block.start + 1))
+            continue
+        end = block.end
+        while at < len(blocks) and blocks[at].level > 2:
+            end = blocks[at].end
+            at += 1
+        section = _section(block, lines[block.start : end], found)
+        if section is None:
+            continue
+        target = str(Selector(2, block.text))
+        if target in seen:
+            message = f"{visible(target)!r} is there twice; the later one overwrites the earlier."
+            found.append(Diagnostic("warning", "repeated-section", message, block.start + 1))
+        seen.add(target)
+        targets.append(target)
+        sections.append(section)
+    return trimmed(preamble), sections, targets
+
+
+def _section(block: Block, lines: list[str], found: list[Diagnostic]) -> list[str] | None:
+    """One ``replace``; None, with an error, when the section cannot be one."""
+    target = str(Selector(2, block.text))
+    try:
+        addressable = parse_heading_path(target) == (Selector(2, block.text),)
+    except HeadingPathError:
+        addressable = False
+    opener = next((offset for offset, line in enumerate(lines) if opener_operation(line) is not None), None)
+    if not addressable:
+        message = f"{visible(target)!r} cannot be the target of a directive."
+        found.append(Diagnostic("error", "cannot-migrate", message, block.start + 1))
+        return None
+    if opener is not None:
+        message = "A line that opens a directive cannot stand in a directive's content."
+        hint = "Put a space in front of it."
+        found.append(Diagnostic("error", "cannot-migrate", message, block.start + opener + 1, hint=hint))
+        return None
+    if any(ESCAPED_CLOSER in line for line in lines):
+        message = "The section holds the escaped closing delimiter, which a directive's content cannot say."
+        found.append(Diagnostic("error", "cannot-migrate", message, block.start + 1))
+        return None
+    written = _quoted(target) if METADATA_END in target else target
+    return _directive(
+        "replace", f"target: {written}", [line.replace(CLOSER, ESCAPED_CLOSER) for line in trimmed(lines)]
+    )
+
+
+def _directive(operation: str, where: str, content: list[str]) -> list[str]:
+    return [f"<!-- DIRECTIVE: {operation}", where, f"reason: {REASON}", METADATA_END, *content, CLOSER]
+
+
+def _breaks_out(line: str) -> bool:
+    return CLOSER in line or ESCAPED_CLOSER in line or opener_operation(line) is not None
+
+
+def _quoted(text: str) -> str:
+    """A YAML double-quoted scalar on one line, without ``-->`` in it."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("-->", "--\\x3E").replace("\t", "\\t")
+    return f'"{escaped}"'

@@ -1,0 +1,404 @@
+"""Merging a target with its overrides (DECISIONS Overrides 1–19): text and text in, text and findings out.
+
+1. The overrides file is read; a rejected one gives no output and exit code 2.
+2. Frontmatter directives change the frontmatter, in document order, apart from everything else.
+3. All ``replace`` directives, in document order, on the evolving text; then the others, their targets resolved on that text.
+4. A directive whose target is not there is an *orphan*: a warning, and it is skipped. One that is malformed is an error; the
+   result of the rest is still given. Notices and warnings exit 0, any error 1.
+
+A merge that changes nothing gives the target back byte for byte. Nothing reads a clock: the age of the review is checked
+against the ``today`` that the caller gives. :func:`drift` compares a result with a file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+from difflib import unified_diff
+from typing import Literal
+
+from rye.customization.display import visible
+from rye.customization.evolving_document import Composed, EvolvingDocument, Label, Match, Missing, Slot
+from rye.customization.frontmatter import Frontmatter, FrontmatterError, read_frontmatter
+from rye.customization.heading_path import Selector, path_text
+from rye.customization.line_form import read_form, split_lines
+from rye.customization.markdown_sections import frontmatter_end, scan
+from rye.customization.override_file import FRONTMATTER_OPERATIONS, Directive, OverrideFile, read_overrides
+from rye.items.diagnostics import Diagnostic, Severity, has_errors, in_order
+from rye.limits import OVERRIDES
+
+Outcome = Literal["applied", "no-op", "orphaned", "refused"]
+
+_SLOTS: dict[str, Slot] = {
+    "insert-before": "before",
+    "prepend": "prepended",
+    "append": "appended",
+    "insert-after": "after",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What one well-formed directive did, for ``--explain``. ``line``: its opener's in the overrides file.
+    ``base_line``: where in the target's file its section or key stands, where it stands there."""
+
+    line: int
+    operation: str
+    target: str
+    """The heading path, or the frontmatter key."""
+    reason: str
+    outcome: Outcome
+    detail: str
+    base_line: int | None = None
+
+    def as_json(self) -> dict[str, object]:
+        return {
+            "line": self.line,
+            "operation": self.operation,
+            "target": self.target,
+            "reason": self.reason,
+            "outcome": self.outcome,
+            "detail": self.detail,
+            "base_line": self.base_line,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class MergeResult:
+    """``output``: the merged text; None when the overrides file was rejected, and then nothing may be written.
+    Diagnostics are about lines of the overrides file; steps are in its order."""
+
+    output: str | None
+    diagnostics: tuple[Diagnostic, ...]
+    steps: tuple[Step, ...] = ()
+
+    @property
+    def exit_code(self) -> int:
+        """0: notices and warnings at most; 1: some directive was in error; 2: rejected (DECISIONS Overrides 16)."""
+        if self.output is None:
+            return 2
+        return 1 if has_errors(self.diagnostics) else 0
+
+
+def merge(
+    base: str,
+    overrides: str,
+    *,
+    base_name: str | None = None,
+    overrides_name: str = "AGENT.overrides.md",
+    base_file: str = "AGENT.generated.md",
+    today: date | None = None,
+) -> MergeResult:
+    """Merge ``overrides`` into ``base``.
+
+    Both are decoded text with the line endings and BOM that the files have. ``base_name``: the target's folder, which names it
+    where its frontmatter has no ``name``; None and no ``name``: the agent is not checked. ``overrides_name`` and ``base_file``
+    are the files' names for messages. ``today``: the date of the age check; None: no check. Never raises for bad content.
+    """
+    reading = read_overrides(overrides)
+    if reading.file is None:
+        return MergeResult(None, in_order(reading.diagnostics))
+    text, form = read_form(base)
+    lines, ended = split_lines(text)
+    found = list(reading.diagnostics)
+    end = frontmatter_end(lines)
+    frontmatter, problem = _read_base_frontmatter(lines, end)
+    if problem is not None:
+        found.append(Diagnostic("warning", "base-frontmatter", f"The target's frontmatter cannot be read: {problem}."))
+    found.extend(_check_fit(reading.file, frontmatter, base_name, today))
+    if has_errors(d for d in found if d.code == "wrong-agent"):
+        return MergeResult(None, in_order(found))
+    if not reading.file.directives:
+        return MergeResult(base, in_order(found))
+    refused: dict[int, str] = {}
+    while True:
+        attempt = _Attempt(reading.file.directives, lines, end, overrides_name, base_file, refused)
+        composed = attempt.run(problem)
+        culprit = _becomes_frontmatter(composed) if end is None and not attempt.created_frontmatter else None
+        if culprit is None:
+            break
+        if len(refused) >= OVERRIDES.refused_frontmatter_lookalikes:
+            message = (
+                "Its directives would turn the top of a target without frontmatter into frontmatter, again and again."
+            )
+            found.append(Diagnostic("error", "becomes-frontmatter", message, culprit))
+            return MergeResult(None, in_order(found))
+        refused[culprit] = "its content would become frontmatter at the top of a target that has none"
+    found.extend(attempt.found)
+    merged = "\n".join(composed.lines)
+    if composed.lines and (composed.rewritten_end or ended):
+        merged += "\n"
+    output = base if merged == text else form.write(merged)
+    return MergeResult(output, in_order(found), tuple(sorted(attempt.steps, key=lambda step: step.line)))
+
+
+def _read_base_frontmatter(lines: list[str], end: int | None) -> tuple[Frontmatter | None, str | None]:
+    """The target's frontmatter (None: there is none, or it cannot be read) and why it cannot be read."""
+    if end is None:
+        return None, None
+    try:
+        return read_frontmatter(lines[1 : end - 1]), None
+    except FrontmatterError as error:
+        return None, visible(str(error))
+
+
+def _check_fit(
+    file: OverrideFile, frontmatter: Frontmatter | None, base_name: str | None, today: date | None
+) -> list[Diagnostic]:
+    """Whether the overrides were written for this target and reviewed lately (DECISIONS Overrides 5, 19)."""
+    found: list[Diagnostic] = []
+
+    def value(key: str) -> str | None:
+        entry = frontmatter.get(key) if frontmatter else None
+        return entry.scalar if entry else None
+
+    name = value("name") or base_name
+    if name and file.agent != name:
+        message = f"The overrides are for {visible(file.agent)!r}, but the target is {visible(name)!r}."
+        found.append(
+            Diagnostic("error", "wrong-agent", message, 1, hint="Check 'agent' in the overrides' frontmatter.")
+        )
+    version = value("x-plan-version") or value("version")
+    if version and file.base_version != version:
+        message = (
+            f"The overrides were written for version {visible(file.base_version)!r}; "
+            f"the target's is {visible(version)!r}."
+        )
+        hint = "Read the target's changes, then set 'base-version' and 'last-reviewed'."
+        found.append(Diagnostic("warning", "stale-base-version", message, 1, hint=hint))
+    if today is not None and (age := (today - file.last_reviewed).days) > OVERRIDES.review_days:
+        message = f"The overrides were last reviewed {age} days ago, on {file.last_reviewed.isoformat()}."
+        hint = "Check that every directive is still wanted, then set 'last-reviewed'."
+        found.append(Diagnostic("warning", "stale-review", message, 1, hint=hint))
+    return found
+
+
+def _becomes_frontmatter(composed: Composed) -> int | None:
+    """Where the text starts with what reads as frontmatter: the line of the directive to blame, else None."""
+    end = frontmatter_end(composed.lines)
+    if end is None:
+        return None
+    first, last = composed.sources[0], composed.sources[end - 1]
+    return first if first is not None else last
+
+
+class _Attempt:
+    """One run of all directives but the refused ones over one target."""
+
+    def __init__(
+        self,
+        directives: tuple[Directive, ...],
+        lines: list[str],
+        end: int | None,
+        overrides_name: str,
+        base_file: str,
+        refused: dict[int, str],
+    ):
+        self.found: list[Diagnostic] = []
+        self.steps: list[Step] = []
+        self.created_frontmatter = False
+        self._directives = directives
+        self._lines = lines
+        self._end = end
+        self._overrides_name = overrides_name
+        self._base_file = base_file
+        self._refused = refused
+        self._document = EvolvingDocument(lines, end or 0)
+        self._targets: dict[Label | tuple[Selector, ...] | str, list[Directive]] = {}
+        """Which directives name the same section or key."""
+        self._replaced_by: dict[Label, Directive] = {}
+
+    def run(self, frontmatter_problem: str | None) -> Composed:
+        head, source = self._frontmatter(frontmatter_problem)
+        body = [d for d in self._directives if d.operation not in FRONTMATTER_OPERATIONS]
+        if body and (setext := self._document.setext_lines):
+            where = ", ".join(map(str, setext[:10])) + (", …" if len(setext) > 10 else "")
+            message = (
+                f"{self._base_file} has setext headings (underlined, line {where}): neither targets nor boundaries."
+            )
+            self.found.append(Diagnostic("notice", "setext-heading", message))
+        for replacing in (True, False):
+            for directive in body:
+                if (directive.operation == "replace") is replacing:
+                    self._apply(directive)
+        self._report_shared_targets()
+        return self._document.compose(head, source)
+
+    def _report(
+        self, severity: Severity, code: str, message: str, directive: Directive, hint: str | None = None
+    ) -> None:
+        self.found.append(Diagnostic(severity, code, message, directive.line, hint=hint))
+
+    def _step(self, directive: Directive, outcome: Outcome, detail: str, base_line: int | None = None) -> None:
+        target = directive.target if directive.target is not None else directive.key or ""
+        self.steps.append(
+            Step(directive.line, directive.operation, target, directive.reason, outcome, detail, base_line)
+        )
+
+    # Frontmatter
+
+    def _frontmatter(self, problem: str | None) -> tuple[list[str], int | None]:
+        """The lines of the changed frontmatter, and the line of the directive that created it, where one did."""
+        original = self._lines[: self._end or 0]
+        directives = [d for d in self._directives if d.operation in FRONTMATTER_OPERATIONS]
+        if not directives:
+            return original, None
+        if problem is not None:
+            for directive in directives:
+                self._refuse(directive, "bad-base-frontmatter", f"the target's frontmatter cannot be read ({problem})")
+            return original, None
+        block = read_frontmatter(original[1:-1])
+        found, steps = len(self.found), len(self.steps)
+        applied = [d for d in directives if self._change(block, d)]
+        try:
+            block.check()
+        except FrontmatterError as error:
+            del self.found[found:], self.steps[steps:]
+            for directive in directives:
+                self._refuse(directive, "bad-value", visible(str(error)))
+            return original, None
+        for directive in directives:
+            self._targets.setdefault(directive.key or "", []).append(directive)
+        if not applied:
+            return original, None
+        if self._end is None:
+            self.created_frontmatter = any(entry.key is not None for entry in block.entries)
+            return (["---", *block.lines(), "---"], applied[0].line) if self.created_frontmatter else ([], None)
+        return [original[0], *block.lines(), original[-1]], None
+
+    def _change(self, block: Frontmatter, directive: Directive) -> bool:
+        """Apply one frontmatter directive; whether it changed the block."""
+        key = directive.key or ""
+        entry = block.get(key)
+        base_line = None if entry is None or entry.line is None else entry.line + 2
+        if directive.operation == "frontmatter-delete":
+            if not block.delete(key):
+                self._report("warning", "absent-key", f"There is no frontmatter key {key!r} to delete.", directive)
+                self._step(directive, "no-op", "the key is not there")
+                return False
+            self._step(directive, "applied", f"deleted {key!r}", base_line)
+            return True
+        try:
+            was_there = block.set(key, list(directive.content))
+        except FrontmatterError as error:
+            self._refuse(directive, "bad-value", f"the value of {key!r} is not valid YAML: {visible(str(error))}")
+            return False
+        self._step(directive, "applied", f"{'changed' if was_there else 'added'} {key!r}", base_line)
+        return True
+
+    def _refuse(self, directive: Directive, code: str, why: str) -> None:
+        self._report("error", code, f"The directive is skipped: {why}.", directive)
+        self._step(directive, "refused", why)
+
+    # Body
+
+    def _apply(self, directive: Directive) -> None:
+        if directive.line in self._refused:
+            self._refuse(directive, "becomes-frontmatter", self._refused[directive.line])
+            return
+        match = self._document.find(directive.path)
+        if isinstance(match, Missing):
+            self._targets.setdefault(directive.path, []).append(directive)
+            self._orphan(directive, match)
+            return
+        self._targets.setdefault(match.label, []).append(directive)
+        if match.namesakes:
+            message = f"{match.namesakes + 1} headings match {visible(directive.target or '')!r}; the first is meant."
+            self._report("notice", "ambiguous-target", message, directive, "Name its parent: '# Parent > ## Section'.")
+        content = list(directive.content)
+        if content and (left_open := scan(content).open_at_end):
+            message = f"The content leaves a {left_open} open, which swallows what follows it."
+            self._report("warning", "open-content", message, directive)
+        if directive.operation == "replace":
+            self._replace(directive, match, content)
+        elif not content:
+            self._report("notice", "empty-content", f"{directive.operation} without content does nothing.", directive)
+            self._step(directive, "no-op", "there is no content", match.base_line)
+        else:
+            self._document.insert(match.label, _SLOTS[directive.operation], content, directive.line)
+            self._step(directive, "applied", f"{_count(content)} {_PLACES[directive.operation]}", match.base_line)
+
+    def _replace(self, directive: Directive, match: Match, content: list[str]) -> None:
+        if self._document.section_is(match.label, content):
+            self._step(directive, "no-op", "the section already reads so", match.base_line)
+            return
+        gone, setext = self._document.replace(match.label, content, directive.line)
+        if setext:
+            message = "The content has setext headings (underlined): neither targets nor boundaries."
+            self._report("notice", "setext-heading", message, directive)
+        did = f"replaced {gone} lines with {len(content)}" if content else f"removed {gone} lines"
+        earlier = self._replaced_by.get(match.label)
+        if earlier is not None:
+            did += f", over the directive of line {earlier.line}"
+        self._replaced_by[match.label] = directive
+        self._step(directive, "applied", did, match.base_line)
+
+    def _orphan(self, directive: Directive, missing: Missing) -> None:
+        """The warning of the document, with its fields and causes (DECISIONS Overrides 16)."""
+        lines = [
+            f"Orphaned directive in {visible(self._overrides_name)}",
+            f"  Operation: {directive.operation}",
+            f"  Target: {visible(directive.target or '')}",
+            f"  Reason: {visible(directive.reason)}",
+            f"  Line: {directive.line}",
+            "",
+            "  This directive was not applied because the target heading was not found.",
+            "  Possible causes:",
+            "  - Target heading was removed or renamed in generated output",
+            "  - Heading path is incorrect (check spelling, punctuation, heading level)",
+            f"  - Generated file structure changed (check {visible(self._base_file)})",
+        ]
+        why = "the target heading was not found"
+        if missing.emptied_by is not None:
+            why = f"the directive of line {missing.emptied_by} removed the section"
+            lines.append(f"  - The directive of line {missing.emptied_by} removed the section")
+        self._report("warning", "orphaned-directive", "\n".join(lines), directive)
+        self._step(directive, "orphaned", why)
+
+    def _report_shared_targets(self) -> None:
+        """A notice per section or key that several directives name, and one per replace that overtakes an earlier directive
+        (DECISIONS Overrides 12)."""
+        for directives in self._targets.values():
+            if len(directives) < 2:
+                continue
+            directives.sort(key=lambda directive: directive.line)
+            first = directives[0]
+            what = visible(path_text(first.path)) if first.path else f"the frontmatter key {first.key!r}"
+            listed = [f"{each.operation} (line {each.line})" for each in directives[:20]]
+            more = ", …" if len(directives) > 20 else ""
+            message = f"{len(directives)} directives target {what}, in this order: {', '.join(listed)}{more}."
+            self._report("notice", "shared-target", message, directives[-1])
+            overtaken: Directive | None = None
+            for each in directives:
+                if each.operation == "replace" and overtaken is not None:
+                    message = f"This replace is applied before the {overtaken.operation} of line {overtaken.line}."
+                    self._report("notice", "replace-first", message, each)
+                elif each.operation in _SLOTS and overtaken is None:
+                    overtaken = each
+
+
+_PLACES = {
+    "insert-before": "before the section",
+    "prepend": "at the section's beginning",
+    "append": "at the section's end",
+    "insert-after": "after the section",
+}
+
+
+def _count(content: list[str]) -> str:
+    return "1 line" if len(content) == 1 else f"{len(content)} lines"
+
+
+def drift(merged: str, actual: str, *, merged_name: str = "merged", actual_name: str = "actual") -> str | None:
+    """The unified diff that would turn ``actual`` into ``merged``; None when they are the same, byte for byte."""
+    if merged == actual:
+        return None
+    before, after = ([line + "\n" for line in text.split("\n")] for text in (actual, merged))
+    for lines in (before, after):
+        lines[-1] = lines[-1][:-1]
+        if not lines[-1]:
+            lines.pop()
+    return "".join(
+        line if line.endswith("\n") else line + "\n\\ No newline at end of file\n"
+        for line in unified_diff(before, after, actual_name, merged_name)
+    )

@@ -1,0 +1,377 @@
+"""Formula overlays: a TOML file that changes single steps of a formula.
+
+Rules are of DECISIONS, Role directives and formula overlays, 2–6, 9 and 11.
+
+* ``[[step-overrides]]`` entries have ``step_id``, ``mode`` (``replace``, ``append``, ``skip``, exactly) and, for replace and
+  append, a ``description``; an empty one counts as missing. Anything else is an error, never ignored.
+* The project's file replaces the user's entirely, even when it overrides nothing; a malformed one never falls back.
+* Entries apply in file order. After a skip its step is unknown; whoever needed it needs what it needed.
+* The fix of stale entries takes out their lines and nothing else, and proves it by reading the result again.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from typing import Any, Generic, Literal, Protocol, TypeVar, cast
+
+from rye.customization.display import visible
+from rye.customization.line_form import BOM
+from rye.errors import RyeError
+from rye.items.diagnostics import Diagnostic, has_errors
+
+Mode = Literal["replace", "append", "skip"]
+MODES: tuple[Mode, ...] = ("replace", "append", "skip")
+ENTRIES = "step-overrides"
+ENTRY_KEYS = ("step_id", "mode", "description")
+STEP_FORMULA_TYPES = ("workflow",)
+"""Types of formula that render steps; the others take no overlay."""
+
+
+class StepLike(Protocol):
+    """A formula's step as far as overlays change it: a frozen dataclass with at least these fields."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def description(self) -> str: ...
+    @property
+    def needs(self) -> tuple[str, ...]: ...
+
+
+S = TypeVar("S", bound=StepLike)
+
+
+@dataclass(frozen=True, slots=True)
+class StepOverride:
+    """One entry. ``description`` is None on a skip without one. ``line``: its header's, where it can be told."""
+
+    step_id: str
+    mode: Mode
+    description: str | None = None
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Overlay:
+    """The entries of one file in order; maybe none."""
+
+    overrides: tuple[StepOverride, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OverlayReading:
+    """``overlay`` is None when the file is malformed: then a diagnostic is an error."""
+
+    overlay: Overlay | None
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OverlayChoice:
+    """Which of two files is in force: ``source`` is None where neither is there. A malformed file in force leaves ``overlay``
+    None with errors. ``hides_user``: the project's file hides one of the user's (``rye overlay show`` says so)."""
+
+    source: Literal["user", "project"] | None
+    overlay: Overlay | None
+    diagnostics: tuple[Diagnostic, ...] = ()
+    hides_user: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class OverlayResult(Generic[S]):
+    """The steps that are left, in order. ``applied``: what each entry did, in file order, for ``--explain``."""
+
+    steps: tuple[S, ...]
+    warnings: tuple[str, ...]
+    applied: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StaleFix:
+    """``text``: the file without its stale entries; None: nothing would be left, the file can go. ``removed``: their step ids."""
+
+    text: str | None
+    removed: tuple[str, ...]
+
+
+# Reading
+
+
+def read_overlay(data: bytes | str) -> OverlayReading:
+    """Read an overlay file; one BOM and CRLF are accepted. Never raises for bad content."""
+    try:
+        text = data.decode("utf-8") if isinstance(data, bytes) else data
+    except UnicodeDecodeError as error:
+        message = f"The file is not UTF-8: byte {error.start} is 0x{data[error.start]:02x}."
+        return OverlayReading(None, (Diagnostic("error", "not-utf8", message),))
+    text = text.removeprefix(BOM)
+    try:
+        document = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, ValueError) as error:
+        return OverlayReading(None, (_malformed(str(error)),))
+    except RecursionError:
+        return OverlayReading(None, (Diagnostic("error", "malformed-toml", "The file is nested too deeply."),))
+    found: list[Diagnostic] = []
+    for key in document:
+        if key != ENTRIES:
+            hint = (
+                f"Write [[{ENTRIES}]]." if _close(key, (ENTRIES,)) else f"An overlay holds only [[{ENTRIES}]] tables."
+            )
+            found.append(Diagnostic("error", "unknown-key", f"{visible(key)!r} is no key of an overlay.", hint=hint))
+    entries = document.get(ENTRIES, [])
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        message = f"{ENTRIES!r} is not an array of tables."
+        found.append(Diagnostic("error", "bad-entry", message, hint=f"Write [[{ENTRIES}]] with two brackets."))
+        return OverlayReading(None, tuple(found))
+    headers = [s.first + 1 for s in _statements(text) if s.is_entry_header] if entries else []
+    places = headers if len(headers) == len(entries) else [None] * len(entries)
+    overrides = [_entry(entry, line, found) for entry, line in zip(entries, places, strict=True)]
+    if has_errors(found):
+        return OverlayReading(None, tuple(found))
+    return OverlayReading(Overlay(tuple(override for override in overrides if override)), tuple(found))
+
+
+def _malformed(problem: str) -> Diagnostic:
+    place = re.search(r" \(at line (\d+), column (\d+)\)$", problem)
+    line, column = (int(place[1]), int(place[2])) if place else (None, None)
+    message = f"The file is not TOML: {visible(problem[: place.start()] if place else problem)}."
+    return Diagnostic("error", "malformed-toml", message, line, column)
+
+
+def _entry(entry: dict[str, Any], line: int | None, found: list[Diagnostic]) -> StepOverride | None:
+    before = len(found)
+
+    def error(code: str, message: str, hint: str | None = None) -> None:
+        found.append(Diagnostic("error", code, message, line, hint=hint))
+
+    for key in entry:
+        if key not in ENTRY_KEYS:
+            close = _close(key, ENTRY_KEYS)
+            hint = f"Did you mean {close!r}?" if close else f"Keys: {', '.join(ENTRY_KEYS)}."
+            error("unknown-key", f"{visible(key)!r} is no key of a step override.", hint)
+    for key, value in entry.items():
+        if key in ENTRY_KEYS and not isinstance(value, str):
+            error("bad-entry", f"{key!r} is not a string.")
+    step_id, mode, description = (entry.get(key) for key in ENTRY_KEYS)
+    if step_id is None or (isinstance(step_id, str) and not step_id.strip()):
+        error("missing-key", "A step override has no 'step_id'.", "Name the step that it changes.")
+    if mode is None:
+        error("missing-key", "A step override has no 'mode'.", f"Modes: {', '.join(MODES)}.")
+    elif isinstance(mode, str) and mode not in MODES:
+        close = _close(mode, MODES)
+        hint = f"Did you mean {close!r}?" if close else f"Modes: {', '.join(MODES)}."
+        error("bad-mode", f"{visible(mode)!r} is no mode.", hint)
+    elif mode in ("replace", "append") and (
+        description is None or (isinstance(description, str) and not description.strip())
+    ):
+        error("missing-key", f"A step override with mode {mode!r} has no 'description'.")
+    if len(found) > before:
+        return None
+    return StepOverride(str(step_id), cast(Mode, mode), description, line)
+
+
+def _close(word: str, words: Sequence[str]) -> str | None:
+    folded = {each.replace("_", "-"): each for each in words}
+    close = get_close_matches(word.lower().replace("_", "-")[:64], list(folded), 1)
+    return folded[close[0]] if close else None
+
+
+# Choosing
+
+
+def choose_overlay(user: bytes | str | None, project: bytes | str | None) -> OverlayChoice:
+    """The overlay in force of the user's file and the project's; None: there is no such file (rule 2).
+
+    The file that is not in force is not read.
+    """
+    if project is None:
+        if user is None:
+            return OverlayChoice(None, None)
+        reading = read_overlay(user)
+        return OverlayChoice("user", reading.overlay, reading.diagnostics)
+    reading = read_overlay(project)
+    found = list(reading.diagnostics)
+    if reading.overlay is not None and not reading.overlay.overrides:
+        switched = ", and switches the user's overlay off" if user is not None else ""
+        message = f"The project's overlay has no step overrides{switched}."
+        found.append(Diagnostic("warning", "empty-overlay", message, hint="Remove the file to use the user's overlay."))
+    return OverlayChoice("project", reading.overlay, tuple(found), user is not None)
+
+
+# Applying
+
+
+def apply_overlay(steps: Sequence[S], overlay: Overlay, *, formula_type: str = "workflow") -> OverlayResult[S]:
+    """Change ``steps`` (after ``extends`` and ``expand``, before variables) as ``overlay`` says.
+
+    Stale entries are warnings. Raises RyeError for a type of formula without steps and for an overlay that leaves no step.
+    """
+    if formula_type not in STEP_FORMULA_TYPES:
+        raise RyeError(
+            "overlay-without-steps",
+            f"A formula of type {formula_type!r} renders no steps, so an overlay cannot change it.",
+            "Remove the overlay.",
+        )
+    current: dict[str, S] = {step.id: step for step in steps}
+    dependents: dict[str, set[str]] = {}
+    for step in steps:
+        for need in step.needs:
+            dependents.setdefault(need, set()).add(step.id)
+    warnings: list[str] = []
+    applied: list[str] = []
+    for override in overlay.overrides:
+        step_id = override.step_id
+        if step_id not in current:
+            warnings.append(f'overlay references unknown step "{visible(step_id)}" (stale override)')
+            continue
+        applied.append(f'{override.mode} "{visible(step_id)}"')
+        if override.mode == "skip":
+            _skip(current, dependents, step_id)
+            continue
+        old = current[step_id]
+        text = override.description or ""
+        if override.mode == "append":
+            text = f"{old.description}\n{text}"
+        current[step_id] = _changed(old, description=text)
+    if steps and not current:
+        raise RyeError(
+            "overlay-leaves-no-step", "The overlay skips every step of the formula.", "Keep at least one step."
+        )
+    return OverlayResult(tuple(current.values()), tuple(warnings), tuple(applied))
+
+
+def _skip(current: dict[str, S], dependents: dict[str, set[str]], step_id: str) -> None:
+    """Take the step out; every need of it becomes its own needs, without duplicates, the first kept (rule 4)."""
+    gone = current.pop(step_id)
+    inherited = [need for need in gone.needs if need != step_id]
+    for need in inherited:
+        dependents[need].discard(step_id)
+    for dependent in dependents.pop(step_id, set()) - {step_id}:
+        step = current[dependent]
+        needs: dict[str, None] = {}
+        for need in step.needs:
+            needs.update(dict.fromkeys(inherited if need == step_id else (need,)))
+        current[dependent] = _changed(step, needs=tuple(needs))
+        for need in inherited:
+            dependents[need].add(dependent)
+
+
+def _changed(step: S, **changes: object) -> S:
+    change = cast(Callable[..., S], replace)
+    return change(step, **changes)
+
+
+# Fixing
+
+
+def remove_stale(text: str, known_ids: AbstractSet[str]) -> StaleFix:
+    """Take out the entries whose step is not in ``known_ids``, the formula's own (rule 9).
+
+    Only the lines of an entry's header and of its keys go; comments between them, and every other byte, stay. The caller says
+    which formula it is; for an unknown one this must not be called. Raises RyeError for a malformed file, and for one whose
+    entries are written in a way that cannot be taken out line by line.
+    """
+    reading = read_overlay(text)
+    if reading.overlay is None:
+        raise RyeError(
+            "malformed-overlay", f"The overlay is malformed: {reading.diagnostics[0].message}", "Fix it by hand first."
+        )
+    overrides = reading.overlay.overrides
+    stale = [override.step_id not in known_ids for override in overrides]
+    removed = tuple(override.step_id for override, gone in zip(overrides, stale, strict=True) if gone)
+    if not removed:
+        return StaleFix(text, ())
+    if all(stale):
+        return StaleFix(None, removed)
+    lines = text.split("\n")
+    keep = [True] * len(lines)
+    entry = -1
+    for statement in _statements(text):
+        entry += statement.is_entry_header
+        if statement.is_comment or entry < 0 or not stale[min(entry, len(stale) - 1)]:
+            continue
+        keep[statement.first : statement.last + 1] = [False] * (statement.last + 1 - statement.first)
+    fixed = "\n".join(line for line, kept in zip(lines, keep, strict=True) if kept)
+    expected = [(o.step_id, o.mode, o.description) for o, gone in zip(overrides, stale, strict=True) if not gone]
+    again = read_overlay(fixed).overlay
+    if again is None or [(o.step_id, o.mode, o.description) for o in again.overrides] != expected:
+        raise RyeError(
+            "overlay-fix-by-hand",
+            "The stale entries are not tables of their own, so they cannot be taken out safely.",
+            f"Remove by hand: {', '.join(map(visible, removed))}.",
+        )
+    return StaleFix(fixed, removed)
+
+
+@dataclass(frozen=True, slots=True)
+class _Statement:
+    """A comment, header or key with its value: the lines ``first`` to ``last``, counted from 0. Blank lines are none."""
+
+    first: int
+    last: int
+    is_comment: bool
+    is_entry_header: bool
+
+
+_HEADER = re.compile(r"[ \t]*\[\[[ \t]*(?:step-overrides|\"step-overrides\"|'step-overrides')[ \t]*\]\]")
+_TOKEN = re.compile(r"\"\"\"|'''|[\"'#\[\]{}\n]")
+_IN_BASIC = re.compile(r"\\.|\"", re.DOTALL)
+_IN_LONG_BASIC = re.compile(r"\\.|\"\"\"", re.DOTALL)
+
+
+def _statements(text: str) -> Iterator[_Statement]:
+    """The statements of a valid TOML text."""
+    position, line = 0, 0
+    while position < len(text):
+        end = _statement_end(text, position)
+        statement = text[position:end]
+        last = line + statement.count("\n")
+        body = statement.strip(" \t\r\n\ufeff")
+        if body:
+            header = _HEADER.match(statement.removeprefix(BOM)) is not None
+            yield _Statement(line, last, body.startswith("#"), header)
+        position, line = end + 1, last + 1
+
+
+def _statement_end(text: str, position: int) -> int:
+    """The index of the newline that ends the statement, outside strings and brackets; the text's length at its end."""
+    depth = 0
+    while match := _TOKEN.search(text, position):
+        token, position = match[0], match.end()
+        if token == "\n":
+            if depth <= 0:
+                return match.start()
+        elif token == "#":
+            newline = text.find("\n", position)
+            position = len(text) if newline < 0 else newline
+        elif token in "[{":
+            depth += 1
+        elif token in "]}":
+            depth -= 1
+        else:
+            position = _string_end(text, position, token)
+    return len(text)
+
+
+def _string_end(text: str, position: int, quote: str) -> int:
+    """The index after the string whose opening quotes end at ``position``. Long strings may end in up to two quotes more."""
+    if quote[0] == "'":
+        end = text.find(quote, position)
+        position = len(text) if end < 0 else end + len(quote)
+    else:
+        inside = _IN_BASIC if len(quote) == 1 else _IN_LONG_BASIC
+        while (match := inside.search(text, position)) and match[0] != quote:
+            position = match.end()
+        position = match.end() if match else len(text)
+    if len(quote) == 3:
+        for _ in range(2):
+            if text.startswith(quote[0], position):
+                position += 1
+    return position

@@ -1,0 +1,88 @@
+"""Role directives: plain Markdown that an operator adds to a role's prompt.
+
+Rules are of DECISIONS, Role directives and formula overlays, 1, 8 and 12.
+
+The user's file (the "town") comes first, the project's (the "rig") last, so it has the last word. Each is trimmed; a blank one
+counts as absent. The text itself is never interpreted. Names of roles are item names, so no name can lead out of a folder.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from rye.customization.line_form import read_form
+from rye.errors import UsageError
+from rye.items.identity import is_segment
+
+Level = Literal["user", "project"]
+LEVEL_WORDS: dict[Level, str] = {"user": "Town", "project": "Rig"}
+_AUTHORITY = "(operator policy — overrides formula where they conflict)"
+
+
+@dataclass(frozen=True, slots=True)
+class RoleDirectiveFile:
+    """One place that was looked at. ``text`` is None where there is no file; a blank file is there and says nothing."""
+
+    role: str
+    level: Level
+    path: str
+    text: str | None = None
+
+    @property
+    def found(self) -> bool:
+        return self.text is not None
+
+    @property
+    def effective(self) -> bool:
+        """Whether it says anything."""
+        return bool(_said(self.text))
+
+
+@dataclass(frozen=True, slots=True)
+class RoleDirectives:
+    """What a role is told: ``header`` and ``text``, both empty when nobody says anything."""
+
+    header: str = ""
+    text: str = ""
+    sources: tuple[RoleDirectiveFile, ...] = ()
+
+    def render(self) -> str:
+        """Header, a blank line and the text; empty when there is none. Without a final newline."""
+        return f"{self.header}\n\n{self.text}" if self.text else ""
+
+
+def check_role_name(name: str) -> str:
+    """``name`` when it is an item name. Raises UsageError otherwise (rule 8)."""
+    if not is_segment(name):
+        raise UsageError(
+            "bad-role-name",
+            f"{name!r} is not a role's name.",
+            "Names are lower-case letters, digits, '-' and '_', at most 64, and no path.",
+        )
+    return name
+
+
+def directives_header(user: bool, project: bool) -> str:
+    """The header over the directives of those who say something; empty for nobody (rule 1)."""
+    speaking: dict[Level, bool] = {"user": user, "project": project}
+    words = " & ".join(LEVEL_WORDS[level] for level, speaks in speaking.items() if speaks)
+    return f"## {words} Directives {_AUTHORITY}" if words else ""
+
+
+def join_directives(user: str | None, project: str | None) -> str:
+    """Both texts trimmed, the user's first, joined by one newline; blank ones count as absent."""
+    return "\n".join(text for text in (_said(user), _said(project)) if text)
+
+
+def role_directives(files: tuple[RoleDirectiveFile, ...]) -> RoleDirectives:
+    """What a role is told by the files that were looked at (at most one of each level), in any order."""
+    texts: dict[Level, str | None] = {file.level: file.text for file in files}
+    user, project = texts.get("user"), texts.get("project")
+    header = directives_header(bool(_said(user)), bool(_said(project)))
+    ordered = tuple(sorted(files, key=lambda file: file.level != "user"))
+    return RoleDirectives(header, join_directives(user, project), ordered)
+
+
+def _said(text: str | None) -> str:
+    return read_form(text or "")[0].strip()
