@@ -206,7 +206,7 @@ class TestReading:
             KEY.public.pem.encode() * 2,
             KEY.public.pem.encode() + b"more",
             KEY.public.pem.replace("PUBLIC", "CERTIFICATE").encode(),
-            b"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n",
+            KEY.public.pem.replace("PUBLIC", "PRIVATE").encode(),
         ],
     )
     def test_anything_else_is_refused_with_a_reason(self, data: bytes) -> None:
