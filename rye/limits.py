@@ -133,7 +133,7 @@ class RegistryLimits:
     stall_seconds: float = 15.0
     """Without a single byte."""
     file_seconds: float = 120.0
-    """One file, retries excluded: the deadline against slow drips."""
+    """One file, its repeats included: the deadline against slow drips."""
     total_seconds: float = 600.0
     """All requests of one run of the client together, retries and waiting included."""
     minimum_speed: int = 1 * KIB
