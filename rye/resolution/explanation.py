@@ -1,0 +1,360 @@
+"""Why there is no solution, as a proof that people can read.
+
+The rules of this file:
+
+1. One line per step, "Because … and …, …."; a step that goes on from the line before begins with "And because". The
+   last line is the conclusion about the project. What is not from this proof (what to do about it) stands apart, as
+   hints.
+2. A step that a later line needs, other than the next one, has a number in front of it, and is cited by it; each is
+   proved once.
+3. Steps in a row that each add one fact are told as one line with both facts.
+4. A set of releases is named by the range that somebody asked for where there is one, else by its releases' bounds.
+   Pre-releases between the bounds do not count, as in ranges. "Every version of" is said of all that is known.
+5. A proof longer than ``RESOLUTION.proof_lines`` begins with a line that says how many steps are left out.
+6. No recursion: a derivation may be as deep as the search was long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from rye.limits import RESOLUTION
+from rye.resolution.incompatibility import (
+    ROOT,
+    Absent,
+    Conflicts,
+    Depends,
+    Derived,
+    Excluded,
+    External,
+    Incompatibility,
+    LacksFeature,
+    NoVersion,
+)
+from rye.resolution.problem import Absence, Exclusion
+from rye.resolution.ranges import Range
+from rye.resolution.universe import Releases
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """The proof's lines, conclusion last, and what might help."""
+
+    lines: tuple[str, ...]
+    hints: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return "\n".join((*self.lines, *(f"hint: {hint}" for hint in self.hints)))
+
+
+def explain(root_cause: Incompatibility, names: Sequence[str], releases: Callable[[int], Releases]) -> Explanation:
+    """Tell the derivation of ``root_cause``. ``names`` and ``releases`` are by the packages' indexes."""
+    facts = list(_facts(root_cause))
+    words = _Words(facts, names, releases)
+    return Explanation(_lines(root_cause, words), _hints(facts, words))
+
+
+def _facts(root_cause: Incompatibility) -> Iterator[External]:
+    """Every fact that the proof rests on, each once, in an order that only the proof decides."""
+    seen = {id(root_cause)}
+    waiting = [root_cause]
+    while waiting:
+        cause = waiting.pop().cause
+        if isinstance(cause, Derived):
+            for part in (cause.second, cause.first):
+                if id(part) not in seen:
+                    seen.add(id(part))
+                    waiting.append(part)
+        else:
+            yield cause
+
+
+# ---------------------------------------------------------------------------------------------------- the order of steps
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """One line to be: it concludes ``node`` from facts, and from the steps that proved ``cited``."""
+
+    node: Incompatibility
+    cited: tuple[Incompatibility, ...]
+    facts: tuple[External, ...]
+
+
+def _steps(root_cause: Incompatibility) -> list[_Step]:
+    """The steps in an order in which each is proved before it is used (rules 2, 3, 6)."""
+    uses = _uses(root_cause)
+    steps: list[_Step] = []
+    done: set[int] = set()
+    waiting: list[tuple[Incompatibility, _Step | None]] = [(root_cause, None)]
+    while waiting:
+        node, step = waiting.pop()
+        if id(node) in done:
+            continue
+        if step is not None:
+            done.add(id(node))
+            steps.append(step)
+            continue
+        step = _step(node, uses, done)
+        waiting.append((node, step))
+        waiting.extend((cited, None) for cited in reversed(step.cited) if id(cited) not in done)
+    return steps
+
+
+def _step(node: Incompatibility, uses: dict[int, int], done: set[int]) -> _Step:
+    proved, facts = _parts(node)
+    if len(proved) == 1 and uses[id(proved[0])] == 1 and id(proved[0]) not in done:
+        earlier, more = _parts(proved[0])
+        if len(earlier) == 1:
+            return _Step(node, tuple(earlier), (*more, *facts))
+    # The shorter proof goes last, so that the line after it can go on from it.
+    proved.sort(key=lambda part: not _parts(part)[0])
+    return _Step(node, tuple(proved), tuple(facts))
+
+
+def _parts(node: Incompatibility) -> tuple[list[Incompatibility], list[External]]:
+    """What a node follows from: derived ones, and facts."""
+    proved: list[Incompatibility] = []
+    facts: list[External] = []
+    if isinstance(node.cause, Derived):
+        for part in (node.cause.first, node.cause.second):
+            if isinstance(part.cause, Derived):
+                proved.append(part)
+            else:
+                facts.append(part.cause)
+    else:
+        facts.append(node.cause)
+    return proved, facts
+
+
+def _uses(root_cause: Incompatibility) -> dict[int, int]:
+    """How many steps need each derived incompatibility."""
+    uses = {id(root_cause): 1}
+    waiting = [root_cause]
+    while waiting:
+        for part in _parts(waiting.pop())[0]:
+            if id(part) not in uses:
+                waiting.append(part)
+            uses[id(part)] = uses.get(id(part), 0) + 1
+    return uses
+
+
+def _lines(root_cause: Incompatibility, words: _Words) -> tuple[str, ...]:
+    steps = _steps(root_cause)
+    left_out = max(0, len(steps) - RESOLUTION.proof_lines)
+    place = {id(step.node): number for number, step in enumerate(steps)}
+    cited: set[int] = set()
+    for number, step in enumerate(steps[left_out:], left_out):
+        cited.update(place[id(node)] for node in step.cited if place[id(node)] != number - 1)
+    numbers = {line: n for n, line in enumerate(sorted(line for line in cited if line >= left_out), 1)}
+    lines = [f"({left_out} earlier steps are left out.)"] if left_out else []
+    for number, step in enumerate(steps[left_out:], left_out):
+        goes_on = False
+        reasons = []
+        for node in step.cited:
+            line = place[id(node)]
+            if line == number - 1 and line >= left_out:
+                goes_on = True
+            else:
+                reasons.append(words.statement(node) + (f" ({numbers[line]})" if line in numbers else ""))
+        reasons.extend(words.facts(step.facts))
+        opening = f"({numbers[number]}) " if number in numbers else ""
+        opening += "And because" if goes_on else "Because"
+        lines.append(f"{opening} {_join(reasons, 'and')}, {words.statement(step.node)}.")
+    return tuple(lines)
+
+
+def _join(parts: Sequence[str], word: str) -> str:
+    return f"{', '.join(parts[:-1])} {word} {parts[-1]}" if len(parts) > 1 else parts[0]
+
+
+# ---------------------------------------------------------------------------------------------------- words
+
+
+class _Words:
+    """Texts for sets of releases, facts and what follows from them."""
+
+    def __init__(self, facts: Sequence[External], names: Sequence[str], releases: Callable[[int], Releases]):
+        self.names = names
+        self.releases = releases
+        self._asked: dict[tuple[int, int], Range] = {}
+        """The shortest range that the proof has for a mask (rule 4)."""
+        for fact in facts:
+            if isinstance(fact, Depends | Conflicts):
+                key = (fact.target, fact.target_mask)
+                known = self._asked.get(key)
+                if known is None or (len(fact.range.text), fact.range.text) < (len(known.text), known.text):
+                    self._asked[key] = fact.range
+
+    def ranged(self, package: int, wanted: Range) -> str:
+        return self.names[package] if wanted.is_any() else f"{self.names[package]} {wanted}"
+
+    def subject(self, package: int, mask: int) -> str:
+        """A set of releases, of which something is said."""
+        if package == ROOT:
+            return self.names[ROOT]
+        every = self.releases(package).every
+        if mask & every == every and mask & (mask - 1):
+            return f"every version of {self.names[package]}"
+        if mask & every and not mask & (mask - 1):
+            return f"{self.names[package]} {self._bounds(package, mask)}"
+        return self.object(package, mask)
+
+    def object(self, package: int, mask: int) -> str:
+        """A set of releases that is asked for or refused."""
+        asked = self._asked.get((package, mask))
+        if asked is not None:
+            return self.ranged(package, asked)
+        every = self.releases(package).every
+        if every and mask & every == every:
+            return self.names[package]
+        parts = [self._bounds(package, mask & every)] if mask & every else []
+        for (other, single), wanted in sorted(self._asked.items(), key=lambda item: item[1].text):
+            if other == package and single > every and single & mask:
+                parts.append(wanted.text)
+        return f"{self.names[package]} {' || '.join(parts)}"
+
+    def _bounds(self, package: int, mask: int) -> str:
+        """Releases by their bounds: runs among the releases proper, then runs among the pre-releases."""
+        candidates = self.releases(package).candidates
+        if not mask & (mask - 1):
+            return str(candidates[mask.bit_length() - 1].version)
+        runs: list[str] = []
+        for prereleases in (False, True):
+            line = [bit for bit, c in enumerate(candidates) if c.version.is_prerelease == prereleases]
+            start = 0
+            while start < len(line):
+                end = start
+                while end < len(line) and mask >> line[end] & 1:
+                    end += 1
+                if end > start:
+                    first = candidates[line[start]].version
+                    if end == start + 1:
+                        runs.append(str(first))
+                    elif end == len(line) and not prereleases:
+                        runs.append(f">={first}")
+                    elif start == 0 and not prereleases:
+                        runs.append(f"<{candidates[line[end]].version}")
+                    elif prereleases:
+                        runs.append(f">={first}, <={candidates[line[end - 1]].version}")
+                    else:
+                        runs.append(f">={first}, <{candidates[line[end]].version}")
+                start = end + 1
+        if len(runs) <= 6:
+            return " || ".join(runs)
+        return f"(some versions from {runs[0].lstrip('<>=')} on, {mask.bit_count()} of {len(candidates)})"
+
+    def facts(self, facts: Sequence[External]) -> list[str]:
+        """Facts in the order in which they read best; a chain of two dependencies as one."""
+        ordered = sorted(facts, key=self._rank)
+        dependencies = [fact for fact in ordered if isinstance(fact, Depends)]
+        if len(ordered) == len(dependencies) == 2:
+            for one, other in (dependencies, dependencies[::-1]):
+                if one.target == other.package and not one.target_mask & ~other.mask:
+                    return [f"{self.fact(one)}, which depends on {self.ranged(other.target, other.range)}"]
+            one, other = dependencies
+            if (one.package, one.mask) == (other.package, other.mask):
+                return [f"{self.fact(one)} and on {self.ranged(other.target, other.range)}"]
+        return [self.fact(fact) for fact in ordered]
+
+    def _rank(self, fact: External) -> tuple[int, bool, str, str]:
+        kind = 0 if isinstance(fact, Depends) else 1 if isinstance(fact, Conflicts) else 2
+        return (kind, fact.package == ROOT, self.names[fact.package], self.fact(fact))
+
+    def fact(self, fact: External) -> str:
+        if isinstance(fact, Depends):
+            return f"{self.subject(fact.package, fact.mask)} depends on {self.ranged(fact.target, fact.range)}"
+        if isinstance(fact, Conflicts):
+            return f"{self.subject(fact.package, fact.mask)} conflicts with {self.ranged(fact.target, fact.range)}"
+        if isinstance(fact, NoVersion):
+            return f"no version of {self.names[fact.package]} matches {fact.range}"
+        if isinstance(fact, LacksFeature):
+            return (
+                f"{self.subject(fact.package, fact.mask)} needs {fact.feature}, which the environment does not provide"
+            )
+        detail = f" ({fact.detail})" if fact.detail else ""
+        if isinstance(fact, Excluded):
+            return f"{self.subject(fact.package, fact.mask)} {_EXCLUDED[fact.reason]}{detail}"
+        return f"{self.names[fact.package]} {_ABSENT[fact.absence]}{detail}"
+
+    def statement(self, node: Incompatibility) -> str:
+        """What an incompatibility says, as a sentence without a full stop."""
+        if node.is_failure():
+            return f"the requirements of {self.names[ROOT]} cannot be met"
+        if not isinstance(node.cause, Derived):
+            return self.fact(node.cause)
+        terms = sorted(node.terms, key=lambda term: self.names[term[0]])
+        together = [self.subject(package, mask) for package, mask in terms if mask >= 0]
+        needed = [self.object(package, ~mask) for package, mask in terms if mask < 0]
+        if not together:
+            return f"{_join(needed, 'or')} is required"
+        if not needed:
+            if len(together) == 1:
+                whole = together[0].startswith("every version of ")
+                return (
+                    f"no {together[0].removeprefix('every ')} can be used" if whole else f"{together[0]} cannot be used"
+                )
+            if len(together) == 2:
+                return f"{together[0]} is incompatible with {together[1]}"
+            return f"{_join(together, 'and')} cannot be used together"
+        verb = "requires" if len(together) == 1 else "together require"
+        return f"{_join(together, 'and')} {verb} {_join(needed, 'or')}"
+
+
+_EXCLUDED = {
+    Exclusion.REVOKED: "was signed with a revoked key",
+    Exclusion.TOO_NEW: "is younger than minimum-release-age",
+    Exclusion.YANKED: "was yanked",
+}
+_ABSENT = {
+    Absence.NOT_FOUND: "was not found",
+    Absence.OTHER_REGISTRY: "is in another registry than the one its namespace is mapped to",
+}
+
+# ---------------------------------------------------------------------------------------------------- hints
+
+
+def _hints(facts: Sequence[External], words: _Words) -> tuple[str, ...]:
+    """What might help, most specific first, each once."""
+    hints: dict[str, None] = {}
+    for fact in facts:
+        hint = _hint(fact, words)
+        if hint is not None:
+            hints[hint] = None
+    asked = sorted(
+        words.ranged(fact.target, fact.range) for fact in facts if isinstance(fact, Depends) and fact.package == ROOT
+    )
+    if asked:
+        who = words.names[ROOT]
+        which = "another range" if len(asked) == 1 else "a change to one of these ranges"
+        hints[f"{who[:1].upper()}{who[1:]} asks for {_join(asked, 'and')}: {which} may help."] = None
+    return tuple(hints)[: RESOLUTION.hints]
+
+
+def _hint(fact: External, words: _Words) -> str | None:
+    name = words.names[fact.package]
+    if isinstance(fact, NoVersion):
+        candidates = words.releases(fact.package).candidates
+        if not candidates:
+            return f"{name} has no releases yet."
+        near = [c.version for c in candidates if c.version in fact.range.versions]
+        if near:
+            return f"Only pre-releases of {name} are within {fact.range}; to take one, name it: ^{near[-1]}."
+        newest = max((c.version for c in candidates), key=lambda version: (not version.is_prerelease, version))
+        return f"The newest version of {name} is {newest}."
+    if isinstance(fact, LacksFeature):
+        return (
+            f'If the environment has {fact.feature}, add "{fact.feature}" to provides under [environment] in rye.toml.'
+        )
+    if isinstance(fact, Absent):
+        if fact.absence is Absence.NOT_FOUND:
+            return f"Check the spelling of {name}: rye search {name.rpartition('/')[2]}"
+        return "Each namespace has one registry, under [registries] in rye.toml; there is no fall-back to another."
+    if isinstance(fact, Excluded):
+        return {
+            Exclusion.REVOKED: f"Ask the publisher of {name} for a release that is signed with a key in force.",
+            Exclusion.TOO_NEW: f"Wait until {name} is old enough, or lower minimum-release-age under [policy].",
+            Exclusion.YANKED: f"A yanked version of {name} is only kept where rye.lock holds it already; choose another version.",
+        }[fact.reason]
+    return None

@@ -1,0 +1,122 @@
+"""Incompatibilities: facts of the form "these terms are never all true", with what they follow from.
+
+The rules of this file:
+
+1. A term says of one package, by its index, that its choice is in a set. The set is an int used as a bitmask over the
+   package's known releases (:mod:`rye.resolution.universe`). The infinitely many higher bits of a two's complement
+   number stand for "not chosen at all": a mask >= 0 means "chosen, and one of these", a negative mask means "not
+   chosen, or not one of those". So union, intersection, complement and subset of terms are ``|``, ``&``, ``~`` and
+   ``a & ~b == 0``, and -1 says nothing.
+2. An incompatibility has at most one term per package, and none that is -1.
+3. Every incompatibility but a :class:`Derived` one is true by the provider's word. A derived one is the resolvent of
+   two others at one package: their terms for it are joined, the other packages' terms intersected. Whoever satisfies
+   it satisfies one of the two.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rye.resolution.problem import Absence, Exclusion
+from rye.resolution.ranges import Range
+
+ROOT = 0
+"""The index of the project itself; its one release is bit 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Depends:
+    """The releases ``mask`` of ``package`` all depend on ``target`` within ``range``."""
+
+    package: int
+    mask: int
+    target: int
+    target_mask: int
+    range: Range
+
+
+@dataclass(frozen=True, slots=True)
+class Conflicts:
+    """The releases ``mask`` of ``package`` all refuse ``target`` within ``range``."""
+
+    package: int
+    mask: int
+    target: int
+    target_mask: int
+    range: Range
+
+
+@dataclass(frozen=True, slots=True)
+class NoVersion:
+    """No release of ``package`` is within ``range``."""
+
+    package: int
+    range: Range
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """``package`` has no releases."""
+
+    package: int
+    absence: Absence
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Excluded:
+    """The releases ``mask`` of ``package`` may not be chosen."""
+
+    package: int
+    mask: int
+    reason: Exclusion
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class LacksFeature:
+    """The releases ``mask`` of ``package`` need a feature that the environment does not provide."""
+
+    package: int
+    mask: int
+    feature: str
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """Follows from two others (rule 3)."""
+
+    first: Incompatibility
+    second: Incompatibility
+
+
+External = Depends | Conflicts | NoVersion | Absent | Excluded | LacksFeature
+Cause = External | Derived
+
+
+@dataclass(slots=True, eq=False)
+class Incompatibility:
+    """``terms``: (package index, mask) in order of the index. ``contradicted`` is the solver's mark: cannot come true now."""
+
+    terms: tuple[tuple[int, int], ...]
+    cause: Cause
+    contradicted: bool = False
+
+    def is_failure(self) -> bool:
+        """Whether it forbids the project itself: it is always chosen, so nothing can be."""
+        return all(package == ROOT and mask & 1 for package, mask in self.terms)
+
+
+def resolvent(first: Incompatibility, second: Incompatibility, pivot: int) -> Incompatibility:
+    """Rule 3, at ``pivot``. The project's own term goes when it is true anyway: proofs read better without it."""
+    terms = dict(first.terms)
+    for package, mask in second.terms:
+        if package == pivot:
+            terms[package] |= mask
+        else:
+            terms[package] = terms.get(package, -1) & mask
+    if terms[pivot] == -1:
+        del terms[pivot]
+    if len(terms) > 1 and terms.get(ROOT, 0) & 1:
+        del terms[ROOT]
+    return Incompatibility(tuple(sorted(terms.items())), Derived(first, second))

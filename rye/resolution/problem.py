@@ -1,0 +1,144 @@
+"""What the caller of the solver says and what it gets back.
+
+A *package* is any hashable value with a readable, unique ``str`` (:class:`rye.items.identity.Identity` in the client). The caller
+answers two questions through a :class:`Provider`; the solver does no I/O. When a package has not been fetched yet,
+the provider raises :class:`Missing`, the solver goes on with the rest, and :class:`NeedsMore` names the whole level at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+
+from rye.errors import RyeError
+from rye.resolution.ranges import Range
+from rye.resolution.versions import Version
+
+if TYPE_CHECKING:
+    from rye.resolution.explanation import Explanation
+    from rye.resolution.incompatibility import Incompatibility
+
+P = TypeVar("P", bound=Hashable)
+
+
+class Exclusion(Enum):
+    """Why a version that exists may not be chosen. The value is the stable word for programs."""
+
+    REVOKED = "revoked"
+    """Signed with a key that is revoked for this position of the log."""
+    TOO_NEW = "too-new"
+    """Younger than ``minimum-release-age``."""
+    YANKED = "yanked"
+    """Taken back by its publisher. The only one that a lock forgives."""
+
+
+class Absence(Enum):
+    """Why a package has no versions at all."""
+
+    NOT_FOUND = "not-found"
+    """Its registry does not have it."""
+    OTHER_REGISTRY = "other-registry"
+    """Its namespace is mapped to one registry but the package is in another; there is no fall-back across registries."""
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement(Generic[P]):
+    """A package and the versions of it that are needed (or, as a conflict, refused)."""
+
+    package: P
+    range: Range
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One release as its index line tells it. ``exclusions`` maps each reason to a detail for people, or to ``""``."""
+
+    version: Version
+    exclusions: Mapping[Exclusion, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Unavailable:
+    """Instead of candidates: the package has none. ``detail`` for people, e.g. the registry's name."""
+
+    absence: Absence
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Demands(Generic[P]):
+    """What one release asks for."""
+
+    dependencies: Sequence[Requirement[P]] = ()
+    conflicts: Sequence[Requirement[P]] = ()
+    """``conflicts_with``: works both ways. One with the package itself has no effect: only one version of it is ever chosen."""
+    missing_features: Sequence[str] = ()
+    """``requires`` entries that are neither an item nor in the environment's ``provides``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Root(Generic[P]):
+    """The project: what it asks for directly, and what its lock holds."""
+
+    requirements: Sequence[Requirement[P]]
+    locked: Mapping[P, Version] = field(default_factory=dict)
+    """Preferred while nothing speaks against it; leave out what is to be updated."""
+    conflicts: Sequence[Requirement[P]] = ()
+    name: str = "your project"
+
+
+class Provider(Protocol[P]):
+    """The caller's knowledge. Answers must not change during one :func:`~rye.resolution.solver.resolve`; their order is free."""
+
+    def candidates(self, package: P) -> Sequence[Candidate] | Unavailable:
+        """Every release, the excluded ones too. Raises Missing when the package is not fetched yet."""
+        ...
+
+    def demands(self, package: P, version: Version) -> Demands[P]:
+        """What a release asks for. Called only for packages whose candidates are known, and at most once per release."""
+        ...
+
+
+class Missing(Exception):
+    """Raised by a provider: this package's index has to be fetched first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Solution(Generic[P]):
+    """One version per package, in the order of the packages' names."""
+
+    versions: Mapping[P, Version]
+
+
+@dataclass(frozen=True, slots=True)
+class NeedsMore(Generic[P]):
+    """Packages to fetch before the next try, in the order of their names: one wave."""
+
+    packages: tuple[P, ...]
+
+
+class Unsolvable(RyeError):
+    """No choice of versions satisfies everything. ``explanation`` is the proof; ``root_cause`` its derivation graph."""
+
+    def __init__(self, explanation: Explanation, root_cause: Incompatibility):
+        super().__init__(
+            "unsolvable",
+            "\n".join(explanation.lines),
+            "\n".join(explanation.hints) or None,
+            details={"explanation": list(explanation.lines), "hints": list(explanation.hints)},
+        )
+        self.explanation = explanation
+        self.root_cause = root_cause
+
+
+class TooHard(RyeError):
+    """The search was given up (``RESOLUTION.conflicts``)."""
+
+    def __init__(self, conflicts: int):
+        super().__init__(
+            "resolution-too-hard",
+            f"No solution was found within {conflicts} conflicts between versions, and none was ruled out.",
+            "Narrow the ranges in rye.toml, or name exact versions for some items, and try again.",
+        )

@@ -1,0 +1,108 @@
+"""A registry in memory: the provider that the tests of the solver ask, and short ways to write one down."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from rye.resolution import (
+    Absence,
+    Candidate,
+    Demands,
+    Exclusion,
+    Missing,
+    NeedsMore,
+    Range,
+    Requirement,
+    Resolution,
+    Root,
+    Solution,
+    Unavailable,
+    Unsolvable,
+    Version,
+)
+
+
+@dataclass(frozen=True)
+class Release:
+    """What one release asks for, by package and range, and why it may not be chosen."""
+
+    needs: Mapping[str, str] = field(default_factory=dict)
+    refuses: Mapping[str, str] = field(default_factory=dict)
+    features: Sequence[str] = ()
+    exclusions: Mapping[Exclusion, str] = field(default_factory=dict)
+
+
+Graph = Mapping[str, Mapping[str, Release]]
+
+
+class MemoryRegistry:
+    """Answers from ``graph``; a package outside it was not found. With ``fetched``, only those are known yet."""
+
+    def __init__(self, graph: Graph, fetched: set[str] | None = None, elsewhere: Mapping[str, str] | None = None):
+        self.graph = graph
+        self.fetched = fetched
+        self.elsewhere = elsewhere or {}
+
+    def candidates(self, package: str) -> Sequence[Candidate] | Unavailable:
+        if self.fetched is not None and package not in self.fetched:
+            raise Missing
+        if package in self.elsewhere:
+            return Unavailable(Absence.OTHER_REGISTRY, self.elsewhere[package])
+        if package not in self.graph:
+            return Unavailable(Absence.NOT_FOUND)
+        return [Candidate(Version.parse(text), release.exclusions) for text, release in self.graph[package].items()]
+
+    def demands(self, package: str, version: Version) -> Demands[str]:
+        release = self.graph[package][str(version)]
+        return Demands(requirements(release.needs), requirements(release.refuses), release.features)
+
+
+def requirements(wanted: Mapping[str, str]) -> list[Requirement[str]]:
+    return [Requirement(package, Range.parse(text)) for package, text in wanted.items()]
+
+
+def project(
+    needs: Mapping[str, str], locked: Mapping[str, str] | None = None, refuses: Mapping[str, str] | None = None
+) -> Root[str]:
+    versions = {package: Version.parse(text) for package, text in (locked or {}).items()}
+    return Root(requirements(needs), versions, requirements(refuses or {}))
+
+
+def releases(*versions: str) -> dict[str, Release]:
+    """Releases that ask for nothing."""
+    return {version: Release() for version in versions}
+
+
+def chosen(
+    needs: Mapping[str, str],
+    graph: Graph,
+    locked: Mapping[str, str] | None = None,
+    refuses: Mapping[str, str] | None = None,
+) -> dict[str, str]:
+    """The solution as texts."""
+    outcome = Resolution(project(needs, locked, refuses), MemoryRegistry(graph)).resolve()
+    assert isinstance(outcome, Solution)
+    return {package: str(version) for package, version in outcome.versions.items()}
+
+
+def refusal(root: Root[str], registry: MemoryRegistry) -> Unsolvable:
+    """The error of a question that must not be solvable."""
+    try:
+        outcome = Resolution(root, registry).resolve()
+    except Unsolvable as unsolvable:
+        return unsolvable
+    raise AssertionError(f"solved: {outcome}")
+
+
+def in_waves(root: Root[str], graph: Graph) -> tuple[Solution[str], list[tuple[str, ...]]]:
+    """The solution when nothing is known at first, and the waves that it took."""
+    registry = MemoryRegistry(graph, fetched=set())
+    resolution = Resolution(root, registry)
+    waves: list[tuple[str, ...]] = []
+    while isinstance(outcome := resolution.resolve(), NeedsMore):
+        assert registry.fetched is not None
+        assert not registry.fetched & set(outcome.packages)
+        waves.append(outcome.packages)
+        registry.fetched |= set(outcome.packages)
+    return outcome, waves
