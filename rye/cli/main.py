@@ -20,6 +20,8 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "validate": ("rye.cli.validate:validate", "Author", "Check items against the rules of their format."),
     "sign": ("rye.cli.sign:sign", "Author", "Sign items that are valid."),
     "show": ("rye.cli.show:show", "Use", "What an item says, read completely."),
+    "render": ("rye.cli.render:render", "Use", "The prompt that an agent gets."),
+    "hooks": ("rye.cli.hooks:hooks", "Trust", "What directives would have executed, and when."),
     "permissions": ("rye.cli.permissions:permissions", "Trust", "What items may do, and what an update would add."),
     "verify": ("rye.cli.verify:verify", "Trust", "Check the signatures of items."),
     "keys": ("rye.cli.keys:keys", "Trust", "Your own signing keys."),

@@ -26,7 +26,7 @@ def show(session: Session, target: str, kind: str | None, base: bool, mermaid: b
     from rye.errors import UsageError
     from rye.project.target import require_parsed
 
-    found = effective_target(session, target, kind, base=base)
+    found = effective_target(session, target, kind, base=base, inspect=True)
     value = require_parsed(found.item)
     module = found.item.kind.load()
     if mermaid:

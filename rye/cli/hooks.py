@@ -1,0 +1,118 @@
+"""``rye hooks``: what a directive would have executed, and when."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rye.cli.effective import effective_target
+from rye.cli.main import family
+from rye.cli.options import Session, command
+from rye.errors import UsageError
+from rye.project.target import Target, require_parsed
+
+if TYPE_CHECKING:
+    from rye.items.directive_model import Directive
+
+
+def _read(session: Session, argument: str) -> tuple[Target, Directive]:
+    from rye.items.directive_model import Directive
+
+    target = effective_target(session, argument)
+    value = require_parsed(target.item)
+    if not isinstance(value, Directive):
+        raise UsageError("no-hooks", f"A {target.item.kind.name} has no hooks.", "Only directives have hooks.")
+    return target, value
+
+
+@command("list")
+@click.argument("target", metavar="FILE|ID")
+@click.pass_obj
+def list_hooks(session: Session, target: str) -> None:
+    """Show a directive's hooks: condition, exact action, and whether the directive's own rights cover it."""
+    from rye.rendering.hooks import permission
+
+    found, directive = _read(session, target)
+    capabilities = [permission_.capability for permission_ in directive.permissions]
+    approved = _approved(found)
+    rows: list[dict[str, Any]] = []
+    for hook in directive.hooks:
+        decision = permission(hook, capabilities)
+        key = (hook.when, hook.item_type, hook.item_id, hook.inputs)
+        rows.append(
+            {
+                "when": hook.when,
+                "item_type": hook.item_type,
+                "item_id": hook.item_id,
+                "inputs": dict(hook.inputs),
+                "required": decision.required if decision else None,
+                "allowed": bool(decision and decision.allowed),
+                "approved": None if approved is None else key in approved,
+                "line": hook.line,
+            }
+        )
+    if session.json:
+        session.console.document({"id": found.id, "hooks": rows})
+        return
+    if not rows:
+        session.console.say("It has no hooks.")
+    for row in rows:
+        state = {None: "", True: ", approved", False: ", not approved: denied"}[row["approved"]]
+        covered = "covered by its rights" if row["allowed"] else "not covered by its rights: denied"
+        session.console.data(f"when {row['when']}")
+        session.console.data(f"  execute {row['item_type']} {row['item_id']} ({covered}{state})")
+        for name, text in row["inputs"].items():
+            session.console.data(f"    {name} = {text}")
+
+
+def _approved(found: Target) -> set[tuple[object, ...]] | None:
+    """The approved hooks of an installed item; None for others, which nobody has to approve."""
+    if found.entry is None or found.entry.space != "installed" or found.project is None:
+        return None
+    from rye.items.identity import Identity
+    from rye.project.lock_file import read_lock
+
+    locked = read_lock(found.project).find(Identity(found.item.kind.name, found.id))
+    return {(h.when, h.item_type, h.item_id, h.inputs) for h in locked.approved_hooks} if locked else set()
+
+
+@command("eval")
+@click.argument("target", metavar="FILE|ID")
+@click.option("--context", "context_file", required=True, metavar="FILE", help="A JSON object: cost, error, …")
+@click.pass_obj
+def evaluate(session: Session, target: str, context_file: str) -> None:
+    """Say which hooks would fire for a context, and with which inputs. Executes nothing."""
+    import json
+
+    from rye.project.item_file import read_bytes
+    from rye.rendering.hooks import evaluate_hooks
+
+    found, directive = _read(session, target)
+    try:
+        context = json.loads(read_bytes(session.path(context_file), 16 * 1024 * 1024))
+    except (ValueError, RecursionError) as error:
+        raise UsageError("bad-context", f"{context_file!r} is not JSON: {error}.", "Give a JSON object.") from None
+    if not isinstance(context, dict):
+        raise UsageError("bad-context", f"{context_file!r} is not a JSON object.", 'E.g. {"cost": {"current": 9}}.')
+    capabilities = [permission.capability for permission in directive.permissions]
+    result = evaluate_hooks(directive.hooks, context, capabilities)
+    if session.json:
+        session.console.document(result.as_json())
+        return
+    for action in result.actions:
+        covered = "" if action.allowed else "   (denied: the directive's rights do not cover it)"
+        session.console.data(f"execute {action.item_type} {action.item_id} {json.dumps(dict(action.inputs))}{covered}")
+    for skipped in result.skipped:
+        session.console.say(f"skipped {skipped.hook.item_type} {skipped.hook.item_id}: {skipped.reason}", "dim")
+    del found
+
+
+hooks = family(
+    "hooks",
+    "What directives would have executed, and when.",
+    {
+        "list": ("rye.cli.hooks:list_hooks", "Show a directive's hooks with their exact action."),
+        "eval": ("rye.cli.hooks:evaluate", "Say which hooks would fire for a context."),
+    },
+)

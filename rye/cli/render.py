@@ -1,0 +1,98 @@
+"""``rye render``: the prompt that an agent gets (DESIGN §8)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rye.cli.effective import effective_target
+from rye.cli.options import Session, command
+from rye.errors import UsageError
+from rye.items.kinds import KINDS
+from rye.project.target import Target, require_parsed
+
+if TYPE_CHECKING:
+    from rye.items.directive_model import Directive
+
+
+@command("render")
+@click.argument("target", metavar="FILE|ID")
+@click.option("--input", "assignments", multiple=True, metavar="K=V", help="An input's value; repeat for more.")
+@click.option("--inputs", "inputs_file", metavar="FILE", help="A JSON object with inputs (- for standard input).")
+@click.option("--kind", type=click.Choice(list(KINDS)), help="Read the file as an item of this kind.")
+@click.option("--base", is_flag=True, help="As published, without overrides and overlays.")
+@click.pass_obj
+def render(
+    session: Session, target: str, assignments: tuple[str, ...], inputs_file: str | None, kind: str | None, base: bool
+) -> None:
+    """Print the prompt of an item, with inputs filled in and the outputs as a <returns> block."""
+    from rye.rendering.inputs import parse_assignments
+
+    texts = parse_assignments(assignments)
+    values = _read_inputs(session, inputs_file)
+    both = sorted(texts.keys() & values.keys())
+    if both:
+        raise UsageError("bad-input", f"{both[0]} is given by --input and --inputs.", "Give each input once.")
+    found = effective_target(session, target, kind, base=base)
+    value = require_parsed(found.item)
+    if found.item.kind.name == "directive":
+        document = _directive(session, found, value, texts, values)  # type: ignore[arg-type]
+    else:
+        from rye.cli.render_kinds import render_kind
+
+        document = render_kind(session, found, value, texts, values, base=base)
+    for finding in found.item.reading.diagnostics:
+        if finding.severity in ("error", "warning"):
+            session.console.diagnostics(found.item.shown, [finding])
+    if session.json:
+        session.console.document(document)
+    else:
+        prompt = str(document["prompt"])
+        session.console.data(prompt, newline=not prompt.endswith("\n"))
+
+
+def _read_inputs(session: Session, file: str | None) -> dict[str, Any]:
+    if file is None:
+        return {}
+    import json
+    import sys
+
+    from rye.project.item_file import read_bytes
+
+    data = sys.stdin.buffer.read() if file == "-" else read_bytes(session.path(file), 16 * 1024 * 1024)
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise UsageError("bad-input", f"{file!r} is not JSON: {error}.", "Give a JSON object of inputs.") from None
+    if not isinstance(found, dict):
+        raise UsageError("bad-input", f"{file!r} is not a JSON object.", 'Write {"name": value}.')
+    return found
+
+
+def _directive(
+    session: Session, found: Target, directive: Directive, texts: dict[str, str], values: dict[str, Any]
+) -> dict[str, object]:
+    from rye.rendering.inputs import resolve
+    from rye.rendering.prompt import render as render_prompt
+    from rye.rendering.prompt import source_of
+
+    if session.interactive:
+        _ask_missing(session, directive, texts, values)
+    filled = resolve(directive.inputs, texts, values)
+    shown = found.item.kind.load().as_json(directive)
+    return {
+        "prompt": render_prompt(source_of(directive), filled),
+        "inputs": filled,
+        "capabilities": shown["permissions"],
+        "hooks": shown["hooks"],
+        "model": shown["model"],
+        "limits": shown["limits"],
+    }
+
+
+def _ask_missing(session: Session, directive: Directive, texts: dict[str, str], values: dict[str, Any]) -> None:
+    for declaration in directive.inputs:
+        if declaration.required and declaration.default is None and declaration.name not in (*texts, *values):
+            session.console.say(declaration.description or "", "dim")
+            texts[declaration.name] = session.console.ask(f"{declaration.name} ({declaration.type})")
