@@ -1,7 +1,8 @@
 """The registry's private keys: one that signs the log, and the owners' that sign root statements and may lie offline.
 
 A key file is one line in the form that Go's note tools use too,
-``PRIVATE+KEY+<key name>+<hex key ID>+<base64 of type and seed>``, mode 0600. The log's key is ``keys/log-<id>.key``, an owner's ``keys/root-<id>.key`` unless it is kept elsewhere.
+``PRIVATE+KEY+<key name>+<hex key ID>+<base64 of type and seed>``,
+mode 0600. The log's key is ``keys/log-<id>.key``, an owner's ``keys/root-<id>.key`` unless it is kept elsewhere.
 """
 
 from __future__ import annotations

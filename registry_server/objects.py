@@ -32,8 +32,11 @@ class Objects(Protocol):
     def put(self, path: str, content: bytes) -> None:
         """Write the object, replacing an older one."""
 
-    def put_new(self, objects: Iterable[tuple[str, bytes]]) -> None:
-        """Write immutable objects; one that exists with its full size is left alone."""
+    def put_all(self, objects: Iterable[tuple[str, bytes]]) -> None:
+        """Write several objects, all durable when it returns; those that are there with the same bytes are left alone.
+
+        Tiles are compared too, never taken as written because they exist: a batch that was not committed may have left one.
+        """
 
     def delete(self, path: str) -> None:
         """Remove the object where there is one."""
@@ -61,13 +64,13 @@ class Folder:
         self._write(target, content)
         _sync_folder(target.parent)
 
-    def put_new(self, objects: Iterable[tuple[str, bytes]]) -> None:
+    def put_all(self, objects: Iterable[tuple[str, bytes]]) -> None:
         folders = set()
         for path, content in objects:
             target = self.root / path
             folders.add(target.parent)
-            # A file is renamed into place only after its bytes are on the disk: its size tells that it is whole.
-            if not target.is_file() or target.stat().st_size != len(content):
+            # A file is renamed into place only after its bytes are on the disk: one that reads the same is durable.
+            if self.get(path) != content:
                 self._write(target, content)
         for folder in folders:
             _sync_folder(folder)
@@ -143,14 +146,10 @@ class Bucket:
     def put(self, path: str, content: bytes) -> None:
         self.store.put(path, content)
 
-    def put_new(self, objects: Iterable[tuple[str, bytes]]) -> None:
+    def put_all(self, objects: Iterable[tuple[str, bytes]]) -> None:
         for path, content in objects:
-            try:
-                if self.store.head(path)["size"] == len(content):
-                    continue
-            except FileNotFoundError:
-                pass
-            self.store.put(path, content)
+            if self.get(path) != content:
+                self.store.put(path, content)
 
     def delete(self, path: str) -> None:
         try:

@@ -90,8 +90,7 @@ keysets = Table(
     "keysets",
     metadata,
     Column("namespace", String(64), primary_key=True),
-    Column("number", Integer, primary_key=True, autoincrement=False),
-    Column("position", BigInteger, nullable=False),
+    Column("position", BigInteger, primary_key=True, autoincrement=False),
     Column("note", LargeBinary, nullable=False),
 )
 

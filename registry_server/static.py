@@ -53,8 +53,3 @@ def served(path: str) -> Served | None:
         if pattern.fullmatch(relative):
             return Served(relative, media_type, _IMMUTABLE if is_immutable else _HEAD, is_immutable)
     return None
-
-
-def blob_path(sha256: str) -> str:
-    """Where a blob lies: ``blobs/sha256/<aa>/<sha256>``."""
-    return f"blobs/sha256/{sha256[:2]}/{sha256}"

@@ -14,7 +14,7 @@ def test_what_was_put_is_read_back_and_listed(tmp_path: Path) -> None:
     store = Folder(tmp_path / "public")
     store.put("head", b"one")
     store.put("head", b"two")
-    store.put_new([("tile/0/000", b"x" * 32), ("tile/0/000.p/7", b"y")])
+    store.put_all([("tile/0/000", b"x" * 32), ("tile/0/000.p/7", b"y")])
     assert store.get("head") == b"two"
     assert store.get("tile/0/000.p/7") == b"y"
     assert sorted((path, size) for path, size, _ in store.listing()) == [
@@ -31,15 +31,16 @@ def test_what_is_not_an_object_reads_as_none(tmp_path: Path, path: str) -> None:
     assert store.get(path) is None
 
 
-def test_an_immutable_object_is_written_once_but_a_truncated_one_is_mended(tmp_path: Path) -> None:
+def test_an_object_that_is_there_is_left_alone_and_one_with_other_bytes_is_replaced(tmp_path: Path) -> None:
     store = Folder(tmp_path)
-    store.put_new([("a", b"whole")])
+    store.put_all([("a", b"whole")])
     before = os.stat(tmp_path / "a").st_ino
-    store.put_new([("a", b"whole")])
+    store.put_all([("a", b"whole")])
     assert os.stat(tmp_path / "a").st_ino == before
-    (tmp_path / "a").write_bytes(b"who")
-    store.put_new([("a", b"whole")])
-    assert store.get("a") == b"whole"
+    for damaged in (b"who", b"other"):
+        (tmp_path / "a").write_bytes(damaged)
+        store.put_all([("a", b"whole")])
+        assert store.get("a") == b"whole"
 
 
 def test_leftovers_of_a_killed_process_go_and_nothing_else(tmp_path: Path) -> None:

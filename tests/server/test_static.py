@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from registry_server.static import blob_path, served
+from registry_server.static import served
+from rye.registry.wire import blob_path
 
 HASH = "ab" + "0" * 62
 

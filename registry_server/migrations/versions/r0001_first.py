@@ -65,8 +65,7 @@ def upgrade() -> None:
     op.create_table(
         "keysets",
         sa.Column("namespace", sa.String(64), primary_key=True),
-        sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
-        sa.Column("position", sa.BigInteger, nullable=False),
+        sa.Column("position", sa.BigInteger, primary_key=True, autoincrement=False),
         sa.Column("note", sa.LargeBinary, nullable=False),
     )
     op.create_table(

@@ -1,0 +1,206 @@
+"""Whether a statement may be the log's next entry: asked with the writer's lock held, against the state of that moment.
+
+Rules, in the order in which :func:`admit` checks them:
+
+1. The very same note again is a duplicate: it succeeds and changes nothing, so a replay has no effect.
+2. A keyset: the first claims a free namespace (``namespace-taken``, ``name-look-alike``); a later one must follow the chain
+   (:func:`rye.registry.keysets.extend`). A recovery stands in public for 72 h from *now*, whatever its own time says
+   (``recovery-too-soon``), and nothing that is dated back replaces one that is in effect (``recovery-in-effect``).
+3. A statement about an item: by a key of the keyset in force now, that is not revoked (``statement-…``, ``signer-revoked``).
+4. A release: the same bytes again are a duplicate, other bytes under a used version are refused (``version-exists``), and so
+   is a new name that looks like one of the same kind (``name-look-alike``). The in-file signature is by a key in force
+   (``item-signature``).
+5. Yanks, deprecations and advisories are about what exists (``release-unknown``, ``item-unknown``).
+6. A root follows the last one (``root-…``); only the operator's own command gets it here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from registry_server.acceptance import Candidate
+from registry_server.ledger import Ledger, content_digest
+from rye.errors import RyeError
+from rye.registry.keysets import extend, signed_by_owners
+from rye.registry.notes import NoteError
+from rye.registry.statements import (
+    RECOVERY_DELAY,
+    Advisory,
+    Deprecation,
+    Keyset,
+    Release,
+    Root,
+    Yank,
+    root_key_name,
+)
+from rye.registry.trust_error import TrustError
+from rye.registry.wire import index_name
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """The statement stands in the log at ``position``; ``duplicate``: it did before."""
+
+    position: int
+    duplicate: bool
+
+
+def admit(ledger: Ledger, candidate: Candidate, now: datetime, skew: timedelta = timedelta(minutes=10)) -> Admitted:
+    """Append the statement, or find it. Raises RyeError when it may not be in the log; nothing was written then."""
+    known = ledger.position_of(candidate.leaf)
+    if known is not None:
+        return Admitted(known, True)
+    statement = candidate.statement
+    try:
+        if isinstance(statement, Root):
+            _check_root(ledger, candidate, statement, now)
+        elif isinstance(statement, Keyset):
+            _check_keyset(ledger, candidate, statement, now, skew)
+        elif isinstance(statement, Release | Yank | Deprecation | Advisory):
+            _check_signers(ledger, candidate, statement, now)
+            if isinstance(statement, Release):
+                earlier = ledger.release(index_name(statement.identity), statement.version)
+                if earlier is not None:
+                    if earlier.content == content_digest(statement):
+                        return Admitted(earlier.position, True)
+                    raise RyeError(
+                        "version-exists",
+                        f"{statement.identity} {statement.version} is published with other bytes; a version is never reused.",
+                        "Raise the version, sign and publish again.",
+                    )
+            _check_subject(ledger, statement)
+        else:
+            raise RyeError("statement-not-accepted", f"{statement.TITLE} statements are made by the log itself.", None)
+    except (TrustError, NoteError) as error:
+        raise _for_publishers(error) from error
+    return Admitted(ledger.append(candidate), False)
+
+
+def _check_root(ledger: Ledger, candidate: Candidate, root: Root, now: datetime) -> None:
+    earlier = ledger.roots()
+    number = len(earlier) + 1
+    if root.origin != ledger.origin:
+        raise RyeError("wrong-origin", f"The root is for {root.origin}; this registry is {ledger.origin}.", None)
+    if root.number != number or root.previous != (earlier[-1].sha256() if earlier else None):
+        raise RyeError(
+            "root-chain", f"Root {root.number} does not follow root {number - 1}.", "Draft it again: root draft"
+        )
+    if root.expires <= now:
+        raise RyeError("root-expired", f"Root {root.number} has expired before it began.", "Draft it again: root draft")
+    needed = [("its own", root), *([(f"root {number - 1}'s", earlier[-1])] if earlier else [])]
+    for whose, wanted in needed:
+        if not signed_by_owners(candidate.note, [wanted]):
+            raise RyeError(
+                "root-signatures",
+                f"Root {root.number} is not signed by {wanted.threshold} of {whose} owners ({root_key_name(root.origin)}).",
+                "Each owner adds a signature: rye-registry root sign FILE --key KEY",
+            )
+
+
+def _check_keyset(ledger: Ledger, candidate: Candidate, keyset: Keyset, now: datetime, skew: timedelta) -> None:
+    chain = ledger.chain(keyset.namespace)
+    if not chain.links:
+        _refuse_look_alike(ledger, index_name(keyset.namespace))
+    elif keyset.number == 1:
+        raise RyeError(
+            "namespace-taken",
+            f"The namespace {keyset.namespace} is taken.",
+            "Choose another one; or, if it is yours, change its keys: rye namespace keys add",
+        )
+    else:
+        last = chain.links[-1].keyset
+        # The chain's own rule goes by the statement's date, which its signer chooses; here the real time counts.
+        if last.recovery is not None and keyset.number == last.number and now >= last.recovery:
+            raise RyeError(
+                "recovery-in-effect",
+                f"The recovery of {keyset.namespace} is in effect and can no longer be replaced.",
+                "Sign keyset statements with the new keys.",
+            )
+    if keyset.recovery is not None and keyset.recovery < now + RECOVERY_DELAY - skew:
+        raise RyeError(
+            "recovery-too-soon",
+            f"A recovery of {keyset.namespace} stands in public for 72 hours before it takes effect.",
+            "Make the statement again, with a later recovery time.",
+        )
+    extend(chain, ledger.size, candidate.note, keyset, ledger.roots())
+
+
+def _check_signers(
+    ledger: Ledger, candidate: Candidate, statement: Release | Yank | Deprecation | Advisory, now: datetime
+) -> None:
+    identity = statement.identity
+    if isinstance(statement, Advisory) and statement.keyset is None:
+        if not signed_by_owners(candidate.note, ledger.roots()[-1:]):
+            raise RyeError(
+                "advisory-signer",
+                f"The advisory {statement.number} is not signed by the registry's owners.",
+                "Operators sign it with rye-registry root sign.",
+            )
+        return
+    chain = ledger.chain(identity.namespace)
+    current = chain.current(now)
+    if current is None:
+        raise RyeError(
+            "namespace-unclaimed",
+            f"Nobody has claimed the namespace {identity.namespace} yet.",
+            f"Claim it first: rye namespace claim {identity.namespace}",
+        )
+    signers = chain.check(ledger.size, statement, candidate.note, now)
+    if signers.link != current:
+        # Dated back, to before a recovery took effect.
+        raise RyeError(
+            "statement-keyset",
+            f"The statement is signed under keyset {signers.link.keyset.number}; {current.keyset.number} is in force.",
+            "Sign it again with a key that is in force.",
+        )
+    if signers.revoked:
+        raise RyeError("signer-revoked", "The key that signed the statement is revoked.", "Sign it with another key.")
+    if isinstance(statement, Release) and candidate.signer not in current.keyset.keys:
+        raise RyeError(
+            "item-signature",
+            f"The file of {identity} is signed by a key that is not in force in {identity.namespace}.",
+            "Sign the file again with a key of the namespace: rye sign FILE",
+        )
+
+
+def _check_subject(ledger: Ledger, statement: Release | Yank | Deprecation | Advisory) -> None:
+    name = index_name(statement.identity)
+    if isinstance(statement, Release):
+        if not ledger.has_name(name):
+            _refuse_look_alike(ledger, name)
+    elif isinstance(statement, Yank):
+        if ledger.release(name, statement.version) is None:
+            raise RyeError(
+                "release-unknown",
+                f"There is no release {statement.version} of {statement.identity}.",
+                f"rye info {statement.identity} lists the versions.",
+            )
+    elif not ledger.has_name(name):
+        raise RyeError("item-unknown", f"There is no {statement.identity} in this registry.", "rye search finds names.")
+
+
+def _refuse_look_alike(ledger: Ledger, name: str) -> None:
+    other = ledger.look_alike(name)
+    if other is not None:
+        raise RyeError(
+            "name-look-alike",
+            f"{name} looks like {other}, which is taken: `._-` are left out, `l` and `i` read as 1, `o` as 0.",
+            "Choose a name that nobody can mistake for it.",
+        )
+
+
+_HINTS = {
+    "statement-keyset": "Fetch the namespace's newest keyset and sign again: rye publish does both.",
+    "statement-signer": "Sign with a key of the namespace: rye namespace show lists them.",
+    "keyset-chain": "Fetch the newest keyset first: rye namespace show",
+    "keyset-number": "Fetch the newest keyset first: rye namespace show",
+    "keyset-takeover": "The namespace's present keys must sign a change of keys.",
+    "recovery-signatures": "The registry's owners must sign a recovery: rye-registry root sign",
+    "note-signature-wrong": "The note was changed after it was signed: sign it again.",
+}
+
+
+def _for_publishers(error: RyeError) -> RyeError:
+    """The same rule, with advice for the one who sends a statement instead of the one who reads it."""
+    return RyeError(error.code, error.message, _HINTS.get(error.code, "Make the statement again, then sign it."))

@@ -1,0 +1,298 @@
+"""What the server answers: the static registry, the few addresses for writing and searching, and its own health.
+
+====================================  =======================================================================================
+``GET`` the paths of the protocol     static files, read whole (they are small), with ETag and the caching that suits each
+``POST``/``PUT /api/blobs/<sha256>``  keep bytes until a statement refers to them; nothing of it is served before
+``POST /api/statements``              append signed statements, all of a request or none
+``GET /api/search``                   full-text search
+``GET /api/whoami``                   what the token is
+``GET /healthz``, ``GET /metrics``    for the operator's monitoring
+====================================  =======================================================================================
+
+Every failure, of routing and of the server itself too, is ``{"error": {"code", "message", "hint"}}`` with a fitting status. A
+body is read only after the token is known to be good, never beyond its limit and never longer than ``request_seconds``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import re
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from litestar import HttpMethod, Litestar, Request, Response, get, route
+from litestar.datastructures import State
+from litestar.exceptions import HTTPException
+
+from registry_server.service import Service
+from registry_server.static import served
+from registry_server.tokens import Account
+from rye.errors import RyeError
+from rye.items.identity import KIND_NAMES, is_segment
+from rye.registry import wire
+
+_log = logging.getLogger("rye.registry")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_JSON = "application/json"
+_SAFE_HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "cross-origin",
+}
+
+#: HTTP status by error code; what is not listed is the sender's statement that cannot be processed (422).
+_STATUS = {
+    "unauthorized": 401,
+    "wrong-namespace": 403,
+    "claims-closed": 403,
+    "not-found": 404,
+    "method-not-allowed": 405,
+    "request-timeout": 408,
+    "version-exists": 409,
+    "namespace-taken": 409,
+    "name-look-alike": 409,
+    "keyset-chain": 409,
+    "keyset-number": 409,
+    "request-too-large": 413,
+    "file-too-large": 413,
+    "too-many-files": 413,
+    "answer-malformed": 400,
+    "bad-request": 400,
+    "note-too-large": 413,
+    "note-malformed": 400,
+    "note-base64": 400,
+    "statement-malformed": 400,
+    "statement-kind": 400,
+    "busy": 503,
+    "uploads-full": 507,
+    "publish-timeout": 504,
+    "internal": 500,
+    "database-unavailable": 503,
+    "log-key-missing": 503,
+}
+
+Handler = Callable[[Request[Any, Any, State], Service], Awaitable[Response[bytes]]]
+
+
+def create_app(service: Service) -> Litestar:
+    """The ASGI application around a running service."""
+    return Litestar(
+        route_handlers=[_blobs, _statements, _search, _whoami, _health, _metrics, _static],
+        state=State({"service": service}),
+        openapi_config=None,
+        exception_handlers={Exception: _failed},
+        request_max_body_size=None,  # bodies are read and capped here
+        logging_config=None,
+    )
+
+
+# -- static files --------------------------------------------------------------------------------------------------------
+
+
+@route(["/", "/{path:path}"], http_method=[HttpMethod.GET, HttpMethod.HEAD])
+async def _static(request: Request[Any, Any, State]) -> Response[bytes]:
+    service = _service(request)
+    path = request.scope["path"]
+    found = served(path)
+    content = None
+    if found is not None:
+        objects = service.public
+        content = objects.get(found.path) if objects.is_local else await asyncio.to_thread(objects.get, found.path)
+    if found is None or content is None:
+        raise RyeError(
+            "not-found", f"There is nothing at {path[:200]}.", "docs/protocol.md lists what a registry serves."
+        )
+    tag = f'"{hashlib.sha256(content).hexdigest()}"'
+    headers = {"ETag": tag, "Cache-Control": found.cache_control, **_SAFE_HEADERS}
+    if tag in {part.strip() for part in request.headers.get("if-none-match", "")[:1000].split(",")}:
+        return Response(b"", status_code=304, headers=headers, media_type=found.media_type)
+    return Response(content, headers=headers, media_type=found.media_type)
+
+
+# -- writing -------------------------------------------------------------------------------------------------------------
+
+
+@route("/api/blobs/{sha256:str}", http_method=[HttpMethod.POST, HttpMethod.PUT])
+async def _blobs(request: Request[Any, Any, State], sha256: str) -> Response[bytes]:
+    service = _service(request)
+    await _account(request)
+    if _SHA256.fullmatch(sha256) is None:
+        raise RyeError("bad-request", "A blob's name is its SHA-256: 64 lower-case hex digits.", None)
+    with service.writing():
+        content = await _body(request, service.settings.blob_bytes)
+        is_new = await asyncio.to_thread(service.keep_upload, sha256, content)
+    body = b'{"sha256":"%s","size":%d,"duplicate":%s}' % (
+        sha256.encode(),
+        len(content),
+        b"false" if is_new else b"true",
+    )
+    return _json(body, 201 if is_new else 200)
+
+
+@route("/api/statements", http_method=[HttpMethod.POST])
+async def _statements(request: Request[Any, Any, State]) -> Response[bytes]:
+    service = _service(request)
+    account = await _account(request)
+    with service.writing():
+        body = await _body(request, service.settings.request_bytes)
+        wanted = wire.decode_json(body, wire.StatementsRequest)
+        if len(wanted.notes) > service.settings.request_statements:
+            raise RyeError(
+                "request-too-large",
+                f"A request holds at most {service.settings.request_statements} statements, this one {len(wanted.notes)}.",
+                "Send them in several requests.",
+            )
+        candidates = await asyncio.to_thread(service.examine, account, wanted.notes)
+        future = service.sequencer.submit(candidates)
+        try:
+            receipt = await asyncio.wait_for(asyncio.wrap_future(future), service.settings.answer_seconds)
+        except TimeoutError:
+            raise RyeError(
+                "publish-timeout",
+                "The statements are not in a signed checkpoint yet.",
+                "Send the same request again: what was accepted meanwhile counts as a duplicate and succeeds.",
+            ) from None
+    service.counted(candidates, receipt)
+    results = [wire.StatementResult(result.position, result.duplicate) for result in receipt.results]
+    return _json(wire.encode_json(wire.StatementsAnswer(results, receipt.size)))
+
+
+# -- questions -----------------------------------------------------------------------------------------------------------
+
+
+@get("/api/search")
+async def _search(request: Request[Any, Any, State]) -> Response[bytes]:
+    service, limits = _service(request), _service(request).settings
+    query = request.query_params.get("q", "")
+    kind = request.query_params.get("kind") or None
+    namespace = request.query_params.get("namespace") or None
+    if len(query) > limits.search_characters:
+        raise RyeError("bad-request", f"A query has at most {limits.search_characters} characters.", "Use fewer words.")
+    if kind is not None and kind not in KIND_NAMES:
+        raise RyeError("bad-request", f"{kind[:80]!r} is not a kind of item.", f"Kinds: {', '.join(KIND_NAMES)}.")
+    if namespace is not None and not is_segment(namespace):
+        raise RyeError("bad-request", f"{namespace[:80]!r} is no namespace.", None)
+    limit = _number(request, "limit", 20, 1, limits.search_results)
+    offset = _number(request, "offset", 0, 0, limits.search_offset)
+    hits, total = await asyncio.to_thread(service.search, query, kind, namespace, limit, offset)
+    results = [wire.SearchResult(hit.id, hit.kind, hit.version, hit.description, hit.score) for hit in hits]
+    return _json(wire.encode_json(wire.SearchAnswer(results, total)))
+
+
+@get("/api/whoami")
+async def _whoami(request: Request[Any, Any, State]) -> Response[bytes]:
+    account = await _account(request)
+    return _json(wire.encode_json(wire.WhoamiAnswer(account.name, account.token, list(account.namespaces))))
+
+
+@get("/healthz")
+async def _health(request: Request[Any, Any, State]) -> Response[bytes]:
+    size, age = await asyncio.to_thread(_service(request).health)
+    return _json(b'{"status":"ok","size":%d,"head_age_seconds":%d}' % (size, age))
+
+
+@get("/metrics")
+async def _metrics(request: Request[Any, Any, State]) -> Response[bytes]:
+    from prometheus_client import CONTENT_TYPE_LATEST
+
+    service = _service(request)
+    if not service.settings.metrics:
+        raise RyeError("not-found", "There is nothing at /metrics.", "Set metrics = true in registry.toml.")
+    return Response(
+        await asyncio.to_thread(service.metrics_text), media_type=CONTENT_TYPE_LATEST, headers=_SAFE_HEADERS
+    )
+
+
+# -- what handlers share -------------------------------------------------------------------------------------------------
+
+
+def _service(request: Request[Any, Any, State]) -> Service:
+    service: Service = request.app.state["service"]
+    return service
+
+
+async def _account(request: Request[Any, Any, State]) -> Account:
+    header = request.headers.get("authorization", "")
+    scheme, _, token = header.partition(" ")
+    account = None
+    if scheme.lower() == "bearer" and len(token) < 200:
+        account = await asyncio.to_thread(_service(request).account, token.strip())
+    if account is None:
+        raise RyeError(
+            "unauthorized",
+            "The token is missing, unknown or revoked.",
+            "Log in with a token of this registry: rye login. Its operator makes one: rye-registry token create NAME",
+        )
+    return account
+
+
+async def _body(request: Request[Any, Any, State], most: int) -> bytes:
+    """The request's body, at most ``most`` bytes, within the time that it may take. Raises RyeError."""
+    too_large = RyeError("request-too-large", f"The request has more than {most:,} bytes.", "Send less at a time.")
+    declared = request.headers.get("content-length", "")
+    if declared.isdecimal() and (len(declared) > 15 or int(declared) > most):
+        raise too_large
+    parts: list[bytes] = []
+    size = 0
+    try:
+        async with asyncio.timeout(_service(request).settings.request_seconds):
+            async for part in request.stream():
+                size += len(part)
+                if size > most:
+                    raise too_large
+                parts.append(part)
+    except TimeoutError:
+        raise RyeError(
+            "request-timeout", "The request took too long to arrive.", "Try again on a better line."
+        ) from None
+    return b"".join(parts)
+
+
+def _number(request: Request[Any, Any, State], name: str, default: int, least: int, most: int) -> int:
+    text = request.query_params.get(name)
+    if text is None:
+        return default
+    if not (text.isascii() and text.isdecimal() and len(text) < 10 and least <= int(text) <= most):
+        raise RyeError("bad-request", f"{name} is a number from {least} to {most}.", None)
+    return int(text)
+
+
+def _json(body: bytes, status: int = 200, headers: dict[str, str] | None = None) -> Response[bytes]:
+    return Response(
+        body,
+        status_code=status,
+        media_type=_JSON,
+        headers={"Cache-Control": "no-store", **_SAFE_HEADERS, **(headers or {})},
+    )
+
+
+def _failed(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
+    """Every failure as the error document."""
+    error = _as_rye_error(request, error)
+    status = _STATUS.get(error.code, 422)
+    headers = {}
+    if status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
+    if status == 503:
+        headers["Retry-After"] = "1"
+    hint = error.hint[:4000] if error.hint else None
+    answer = wire.ErrorAnswer(wire.ErrorBody(error.code, error.message[:4000], hint))
+    _service(request).refused(error.code)
+    return _json(wire.encode_json(answer), status, headers)
+
+
+def _as_rye_error(request: Request[Any, Any, Any], error: Exception) -> RyeError:
+    if isinstance(error, RyeError):
+        return error
+    if isinstance(error, HTTPException):
+        if error.status_code == 404:
+            return RyeError("not-found", f"There is nothing at {request.scope['path'][:200]}.", None)
+        if error.status_code == 405:
+            return RyeError("method-not-allowed", f"{request.scope['method'][:20]} is not possible here.", None)
+        if error.status_code < 500:
+            return RyeError("bad-request", "The request is malformed.", None)
+    _log.error("a request failed", exc_info=error)
+    return RyeError("internal", "The registry failed to answer; its log says why.", "Try again, or tell its operator.")

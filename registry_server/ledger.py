@@ -1,0 +1,274 @@
+"""The state of the registry inside one transaction: questions to the tables, and the appending of one entry to all of them.
+
+Positions are handed out here and nowhere else; everything else that follows from the entries (index files, shards, tiles) is
+computed by :mod:`registry_server.sequencer` at the end of a batch.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import semver
+import sqlalchemy as sa
+
+from registry_server import search
+from registry_server.acceptance import Candidate
+from registry_server.schema import (
+    head,
+    keysets,
+    log_entries,
+    name_entries,
+    names,
+    registry,
+    releases,
+    roots,
+    shards,
+    tree_edge,
+)
+from rye.errors import RyeError
+from rye.items.identity import fold
+from rye.registry import notes
+from rye.registry.keysets import KeysetChain, extend
+from rye.registry.lines import read_time
+from rye.registry.merkle import leaf_hash
+from rye.registry.statements import Keyset, Release, Root, Yank
+from rye.registry.wire import IndexLine, ShardEntry, index_name, shard_of
+
+_CHUNK = 500
+"""Values in one IN list."""
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """The newest head in the database."""
+
+    size: int
+    time: datetime
+    checkpoint: bytes
+    document: bytes
+
+
+class Ledger:
+    """One transaction's view. ``size`` counts the entries appended in it, too."""
+
+    def __init__(self, connection: sa.Connection) -> None:
+        self.connection = connection
+        self._chains: dict[str, KeysetChain] = {}
+        self._roots: list[Root] | None = None
+        self.touched: set[str] = set()
+        """Names whose index files changed in this transaction."""
+        origin = connection.scalar(sa.select(registry.c.value).where(registry.c.key == "origin"))
+        if origin is None:
+            raise RyeError(
+                "no-registry", "The database holds no registry.", "Make one: rye-registry init --origin NAME"
+            )
+        self.origin: str = origin
+        self.size: int = (connection.scalar(sa.select(sa.func.max(log_entries.c.position))) or 0) + 1
+        if self.size == 1 and connection.scalar(sa.select(log_entries.c.position)) is None:
+            self.size = 0
+
+    # -- questions ----------------------------------------------------------------------------------------------------
+
+    def published(self) -> Published | None:
+        row = self.connection.execute(sa.select(head)).first()
+        return None if row is None else Published(row.size, read_time(row.time), row.checkpoint, row.document)
+
+    def edge(self) -> dict[int, bytes]:
+        """The tree's partial tiles as of the newest head."""
+        return {row.level: row.hashes for row in self.connection.execute(sa.select(tree_edge))}
+
+    def roots(self) -> list[Root]:
+        """All root statements, from number 1 on."""
+        if self._roots is None:
+            rows = self.connection.execute(sa.select(roots.c.note).order_by(roots.c.number))
+            self._roots = [Root.parse(notes.parse(row.note).text) for row in rows]
+        return self._roots
+
+    def root_notes(self) -> list[tuple[int, bytes]]:
+        """``(number, signed note)`` of all root statements."""
+        return [(row.number, row.note) for row in self.connection.execute(sa.select(roots).order_by(roots.c.number))]
+
+    def chain(self, namespace: str) -> KeysetChain:
+        """The keysets of a namespace, verified again from their notes."""
+        if namespace not in self._chains:
+            chain = KeysetChain(self.origin, namespace)
+            rows = self.connection.execute(
+                sa.select(keysets).where(keysets.c.namespace == namespace).order_by(keysets.c.position)
+            )
+            for row in rows:
+                note = notes.parse(row.note)
+                chain = extend(chain, row.position, note, Keyset.parse(note.text), self.roots())
+            self._chains[namespace] = chain
+        return self._chains[namespace]
+
+    def position_of(self, leaf: bytes) -> int | None:
+        """Where exactly this note already stands in the log."""
+        where = log_entries.c.hash == leaf_hash(leaf)
+        position: int | None = self.connection.scalar(sa.select(sa.func.min(log_entries.c.position)).where(where))
+        return position
+
+    def release(self, name: str, version: str) -> sa.Row[Any] | None:
+        where = sa.and_(releases.c.name == name, releases.c.version == version)
+        return self.connection.execute(sa.select(releases).where(where)).first()
+
+    def has_name(self, name: str) -> bool:
+        return self.connection.scalar(sa.select(names.c.name).where(names.c.name == name)) is not None
+
+    def look_alike(self, name: str) -> str | None:
+        """Another name, already taken, that folds to the same letters."""
+        where = sa.and_(names.c.fold == _folded(name), names.c.name != name)
+        return self.connection.scalar(sa.select(names.c.name).where(where))
+
+    def leaves(self, start: int, end: int) -> list[bytes]:
+        """Entries from position ``start`` up to ``end``."""
+        where = sa.and_(log_entries.c.position >= start, log_entries.c.position < end)
+        return list(
+            self.connection.scalars(sa.select(log_entries.c.leaf).where(where).order_by(log_entries.c.position))
+        )
+
+    def index_lines(self, wanted: Iterable[str]) -> Iterator[tuple[str, list[IndexLine]]]:
+        """Each of the names with all lines of its index file."""
+        for chunk in _chunks(sorted(wanted)):
+            rows = self.connection.execute(
+                sa.select(name_entries.c.name, name_entries.c.position, log_entries.c.leaf)
+                .join(log_entries, log_entries.c.position == name_entries.c.position)
+                .where(name_entries.c.name.in_(chunk))
+                .order_by(name_entries.c.name, name_entries.c.position)
+            )
+            found: dict[str, list[IndexLine]] = {}
+            for row in rows:
+                found.setdefault(row.name, []).append(IndexLine(row.position, row.leaf.decode()))
+            yield from found.items()
+
+    def shard(self, shard: str) -> list[ShardEntry]:
+        """All names of a shard."""
+        rows = self.connection.execute(
+            sa.select(names.c.name, names.c.index_sha256, names.c.index_size).where(names.c.shard == shard)
+        )
+        return [ShardEntry(row.name, row.index_sha256, row.index_size) for row in rows]
+
+    def shards(self) -> dict[str, str]:
+        """The hashes of all shards that are not empty."""
+        return {row.shard: row.sha256 for row in self.connection.execute(sa.select(shards))}
+
+    def all_names(self) -> list[str]:
+        return list(self.connection.scalars(sa.select(names.c.name).order_by(names.c.name)))
+
+    # -- changes ------------------------------------------------------------------------------------------------------
+
+    def append_leaf(self, leaf: bytes) -> int:
+        """Put an entry at the end of the log; returns its position."""
+        position = self.size
+        self.connection.execute(log_entries.insert().values(position=position, leaf=leaf, hash=leaf_hash(leaf)))
+        self.size += 1
+        return position
+
+    def append(self, candidate: Candidate) -> int:
+        """Put an admitted statement into the log and into everything that follows from it."""
+        statement, leaf = candidate.statement, candidate.leaf
+        position = self.append_leaf(leaf)
+        if isinstance(statement, Root):
+            self.connection.execute(roots.insert().values(number=statement.number, position=position, note=leaf))
+            self._roots = None
+            return position
+        if isinstance(statement, Keyset):
+            self._add_to_index(index_name(statement.namespace), position)
+            values = {"namespace": statement.namespace, "position": position, "note": leaf}
+            self.connection.execute(keysets.insert().values(values))
+            self._chains.pop(statement.namespace, None)
+            return position
+        name = index_name(statement.identity)  # type: ignore[union-attr]  # snapshots are appended as bare leaves
+        self._add_to_index(name, position)
+        if isinstance(statement, Release):
+            self.connection.execute(
+                releases.insert().values(
+                    name=name,
+                    version=statement.version,
+                    position=position,
+                    content=content_digest(statement),
+                    description=statement.description,
+                    keywords=candidate.keywords,
+                    yanked=False,
+                )
+            )
+            self._refresh_document(name)
+        elif isinstance(statement, Yank):
+            where = sa.and_(releases.c.name == name, releases.c.version == statement.version)
+            self.connection.execute(releases.update().where(where).values(yanked=statement.yanked))
+            self._refresh_document(name)
+        return position
+
+    def rolled_back(self, size: int, touched: set[str]) -> None:
+        """After a rollback to a savepoint: back to what was so when it began."""
+        self._chains.clear()
+        self._roots = None
+        self.size, self.touched = size, touched
+
+    def write_index(self, name: str, sha256: str, size: int) -> None:
+        self.connection.execute(names.update().where(names.c.name == name).values(index_sha256=sha256, index_size=size))
+
+    def write_shard(self, shard: str, sha256: str) -> None:
+        self.connection.execute(shards.delete().where(shards.c.shard == shard))
+        self.connection.execute(shards.insert().values(shard=shard, sha256=sha256))
+
+    def write_head(self, published: Published, edge: dict[int, bytes]) -> None:
+        time = published.time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        self.connection.execute(head.delete())
+        self.connection.execute(
+            head.insert().values(
+                id=1, size=published.size, time=time, checkpoint=published.checkpoint, document=published.document
+            )
+        )
+        self.connection.execute(tree_edge.delete())
+        for level, hashes in edge.items():
+            self.connection.execute(tree_edge.insert().values(level=level, hashes=hashes))
+
+    def _add_to_index(self, name: str, position: int) -> None:
+        if not self.has_name(name):
+            self.connection.execute(
+                names.insert().values(
+                    name=name, shard=shard_of(name), fold=_folded(name), index_sha256="", index_size=0
+                )
+            )
+        self.connection.execute(name_entries.insert().values(name=name, position=position))
+        self.touched.add(name)
+
+    def _refresh_document(self, name: str) -> None:
+        kind, _, identifier = name.partition(":")
+        rows = self.connection.execute(
+            sa.select(releases).where(releases.c.name == name, releases.c.yanked.is_(sa.false()))
+        ).all()
+        if not rows:
+            search.remove(self.connection, kind, identifier)
+            return
+        latest = max(rows, key=lambda row: _rank(row.version))
+        search.put(
+            self.connection,
+            search.Document(kind, identifier, latest.version, latest.description, latest.keywords),
+        )
+
+
+def content_digest(release: Release) -> str:
+    """What decides whether two releases have the same bytes: the file and all attached files with their paths."""
+    content = [release.file.write(), *(entry.write() for entry in release.attached)]
+    return hashlib.sha256("\n".join(content).encode()).hexdigest()
+
+
+def _rank(version: str) -> tuple[bool, semver.Version]:
+    """Versions as search prefers them: a release before any pre-release, then by precedence."""
+    parsed = semver.Version.parse(version)
+    return parsed.prerelease is None, parsed
+
+
+def _folded(name: str) -> str:
+    kind, _, identifier = name.partition(":")
+    return f"{kind}:{fold(identifier)}"
+
+
+def _chunks(values: list[str]) -> Iterator[list[str]]:
+    for start in range(0, len(values), _CHUNK):
+        yield values[start : start + _CHUNK]

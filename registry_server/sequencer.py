@@ -1,0 +1,359 @@
+"""The log's one writer: batches of statements in, one signed head out.
+
+All requests that wait form one batch; a request in it that is refused fails alone, whatever it had appended is taken back. One
+batch is one database transaction under the writer's lock, and goes in steps that a crash may interrupt anywhere:
+
+1. ``begun``: the lock is held; each request is admitted in its own savepoint.
+2. ``appended``: index files, shards, the snapshot and its leaf, tiles and bundles are computed, snapshot and checkpoint signed.
+3. ``written``: every new immutable file, blobs included, is on the disk. Nothing refers to them yet.
+4. ``committed``: the database holds entries, head and signed checkpoint. From here on the batch exists for ever.
+5. ``shown``: ``/checkpoint`` and ``/head`` are replaced, each as a whole, by those of the newest transaction.
+6. The requests are answered.
+
+A crash before 4 leaves files that nothing refers to and that the next batch replaces where it needs the names; a crash after 4 is
+mended by :meth:`Sequencer.recover`. Since the signed checkpoint is part of the transaction, two different trees of one size are
+never signed for anybody to see: the log cannot fork by accident.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import queue
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import sqlalchemy as sa
+
+from registry_server import database
+from registry_server.acceptance import Candidate, blobs_of
+from registry_server.admission import Admitted, admit
+from registry_server.keys import PrivateKey
+from registry_server.ledger import Ledger, Published
+from registry_server.objects import Objects
+from registry_server.settings import Settings
+from registry_server.tree import Edge
+from rye.errors import RyeError
+from rye.registry import notes, wire
+from rye.registry.merkle import leaf_hash
+from rye.registry.statements import Checkpoint, Root, Snapshot
+from rye.registry.tiles import WIDTH, Tile, encode_bundle
+
+_log = logging.getLogger("rye.registry")
+
+#: Told the name of each step that is done; a test raises in it, or ends the process, to see what a crash leaves.
+Fault = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What one request came to: a result for each of its statements, and a checkpointed size that covers them."""
+
+    results: tuple[Admitted, ...]
+    size: int
+
+
+Outcome = Receipt | Exception
+
+
+class Sequencer:
+    """Appends. :meth:`append` is the whole work; :meth:`submit` brings concurrent requests together into batches."""
+
+    def __init__(
+        self,
+        engine: sa.Engine,
+        public: Objects,
+        uploads: Objects,
+        log_keys: Sequence[PrivateKey],
+        settings: Settings,
+        *,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        fault: Fault = lambda _step: None,
+    ) -> None:
+        self.engine = engine
+        self.public = public
+        self.uploads = uploads
+        self.settings = settings
+        self.batches = 0
+        """Batches that were committed."""
+        self._log_keys = tuple(log_keys)
+        self._clock = clock
+        self._fault = fault
+        self._shown = -1
+        """Size of the head that this process has last written out."""
+        self._queue: queue.SimpleQueue[tuple[tuple[Candidate, ...], Future[Receipt]] | None] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+
+    # -- requests -----------------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Begin to take requests. :meth:`recover` comes first."""
+        self._thread = threading.Thread(target=self._run, name="sequencer", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Finish what waits, then stop."""
+        if self._thread is not None:
+            self._queue.put(None)
+            self._thread.join()
+            self._thread = None
+
+    def submit(self, candidates: Sequence[Candidate]) -> Future[Receipt]:
+        """Hand in one request. Its result comes when its entries are in a signed, durable checkpoint; or a RyeError."""
+        future: Future[Receipt] = Future()
+        self._queue.put((tuple(candidates), future))
+        return future
+
+    def read_blob(self, sha256: str) -> bytes | None:
+        """A blob that was uploaded or published."""
+        found = self.uploads.get(sha256)
+        return found if found is not None else self.public.get(wire.blob_path(sha256))
+
+    def _run(self) -> None:
+        while True:
+            try:
+                first = self._queue.get(timeout=max(self.settings.heartbeat_check_seconds, 0.05))
+            except queue.Empty:
+                self._beat()
+                continue
+            batch, stopping = [], first is None
+            waiting = first
+            count = 0
+            while waiting is not None:
+                batch.append(waiting)
+                count += len(waiting[0])
+                if count >= self.settings.batch_statements:
+                    break
+                try:
+                    waiting = self._queue.get_nowait()
+                except queue.Empty:
+                    break
+                stopping = waiting is None
+            if batch:
+                self._serve(batch)
+            if stopping:
+                return
+
+    def _serve(self, batch: list[tuple[tuple[Candidate, ...], Future[Receipt]]]) -> None:
+        try:
+            outcomes = self.append([candidates for candidates, _ in batch])
+        except Exception as error:
+            _log.exception("a batch of %d requests failed", len(batch))
+            outcomes = [error] * len(batch)
+        for (_, future), outcome in zip(batch, outcomes, strict=True):
+            if isinstance(outcome, Receipt):
+                future.set_result(outcome)
+            else:
+                future.set_exception(outcome)
+
+    def _beat(self) -> None:
+        try:
+            self.heartbeat()
+        except Exception:
+            _log.exception("the heartbeat failed; it will be tried again")
+
+    # -- the work -----------------------------------------------------------------------------------------------------
+
+    def append(self, requests: Sequence[Sequence[Candidate]]) -> list[Outcome]:
+        """Append one batch: for each request a receipt, or the error that refused it alone. Raises when nothing was written."""
+        outcomes: list[Outcome] = []
+        promoted: set[str] = set()
+        with database.writer(self.engine) as connection:
+            ledger = Ledger(connection)
+            old = ledger.published()
+            before = ledger.size
+            now = self._now(old)
+            self._fault("begun")
+            for request in requests:
+                outcomes.append(self._admit(ledger, request, now))
+            if ledger.size > before:
+                for request, outcome in zip(requests, outcomes, strict=True):
+                    if isinstance(outcome, Receipt):
+                        promoted.update(blob for candidate in request for blob in blobs_of(candidate.statement))
+                size = self._seal(ledger, old, now, promoted)
+            else:
+                size = old.size if old else 0
+        if size > before:
+            self.batches += 1
+            self._fault("committed")
+        if self._shown < size:
+            self.show()
+            self._remove_old_partials(before, size)
+        for sha256 in promoted:
+            self.uploads.delete(sha256)
+        return [Receipt(outcome.results, size) if isinstance(outcome, Receipt) else outcome for outcome in outcomes]
+
+    def heartbeat(self) -> bool:
+        """Sign a fresh snapshot when the newest is older than the setting; returns whether it did. Shows a head that waits."""
+        age = timedelta(seconds=self.settings.heartbeat_seconds)
+        with database.reader(self.engine) as connection:
+            published = Ledger(connection).published()
+        if published is not None and self._clock() - published.time < age:
+            if self._shown < published.size:
+                self.show()
+            return False
+        with database.writer(self.engine) as connection:
+            ledger = Ledger(connection)
+            old = ledger.published()
+            if old is not None and self._clock() - old.time < age:
+                return False  # another process was faster
+            self._seal(ledger, old, self._now(old), set())
+        self.batches += 1
+        self._fault("committed")
+        self.show()
+        return True
+
+    def show(self) -> None:
+        """Write ``/checkpoint`` and ``/head`` of the newest transaction, under the lock so that an older one never comes last."""
+        with database.writer(self.engine) as connection:
+            published = Ledger(connection).published()
+            if published is None:
+                return
+            self.public.put("checkpoint", published.checkpoint)
+            self._fault("checkpoint")
+            self.public.put("head", published.document)
+            self._shown = published.size
+            self._fault("shown")
+
+    def recover(self) -> None:
+        """After a start: show the newest head, having put back whatever static file it needs and is missing."""
+        with database.writer(self.engine) as connection:
+            ledger = Ledger(connection)
+            published = ledger.published()
+            if published is None:
+                return
+            if ledger.size != published.size:
+                raise RyeError(
+                    "database-damaged",
+                    f"The log has {ledger.size} entries, its signed checkpoint {published.size}.",
+                    "Restore the database from a backup; nothing was changed.",
+                )
+            head = wire.decode_head(published.document)
+            self.public.put_all(self._roots(ledger))
+            if any(self.public.get(f"shards/{sha256}") is None for sha256 in head.shards.values()):
+                self.public.put_all(self._index_files(ledger, ledger.all_names()).values())
+                self.public.put_all(self._shard_files(ledger, head.shards))
+            edge = Edge(ledger.size, ledger.edge())
+            self.public.put_all((tile.path, data) for tile, data in edge.tiles())
+            self.public.put_all(self._bundles(ledger, ledger.size // WIDTH * WIDTH, ledger.size))
+        self.show()
+
+    # -- steps of a batch ---------------------------------------------------------------------------------------------
+
+    def _now(self, old: Published | None) -> datetime:
+        """The clock in whole seconds, never before the newest snapshot: time does not run backwards in the log."""
+        now = self._clock().astimezone(UTC).replace(microsecond=0)
+        return max(now, old.time) if old else now
+
+    def _admit(self, ledger: Ledger, request: Sequence[Candidate], now: datetime) -> Outcome:
+        touched = set(ledger.touched)
+        size = ledger.size
+        savepoint = ledger.connection.begin_nested()
+        try:
+            skew = timedelta(seconds=self.settings.clock_skew_seconds)
+            results = tuple(admit(ledger, candidate, now, skew) for candidate in request)
+        except RyeError as error:
+            savepoint.rollback()
+            ledger.rolled_back(size, touched)
+            return error
+        savepoint.commit()
+        return Receipt(results, 0)
+
+    def _seal(self, ledger: Ledger, old: Published | None, now: datetime, promoted: set[str]) -> int:
+        """Compute, sign and write everything that follows from the new entries; returns the tree's size."""
+        first = old.size if old else 0
+        index_files = self._index_files(ledger, ledger.touched)
+        for name, (path, data) in index_files.items():
+            ledger.write_index(name, path.rpartition("/")[2], len(data))
+        touched = {wire.shard_of(name) for name in ledger.touched}
+        shard_files = [(f"shards/{_sha256(data)}", data, shard) for shard, data in self._shards(ledger, touched)]
+        for path, _, shard in shard_files:
+            ledger.write_shard(shard, path.rpartition("/")[2])
+        shards = ledger.shards()
+        root = ledger.roots()[-1]
+        snapshot_note = self._sign(Snapshot(ledger.origin, now, root.number, wire.shards_root(shards)).text(), root)
+        ledger.append_leaf(snapshot_note.encode())
+        edge = Edge(first, ledger.edge())
+        entries = ledger.leaves(first // WIDTH * WIDTH, ledger.size)
+        for leaf in entries[first % WIDTH :]:
+            edge.append(leaf_hash(leaf))
+        checkpoint_note = self._sign(Checkpoint(ledger.origin, edge.size, edge.range.root()).text(), root)
+        document = wire.encode_head(
+            wire.Head(checkpoint_note, snapshot_note, [wire.encode_hash(node) for node in edge.last_proof], shards)
+        )
+        if len(document) > wire.MAX_HEAD_BYTES:
+            raise RyeError("head-too-large", "The head has become larger than clients accept.", None)
+        self._fault("appended")
+        self.public.put_all(self._blobs(promoted))
+        self.public.put_all(index_files.values())
+        self.public.put_all((path, data) for path, data, _ in shard_files)
+        self.public.put_all((tile.path, data) for tile, data in edge.tiles())
+        self.public.put_all(_bundles_of(entries, first // WIDTH * WIDTH))
+        if first == 0 or any(Root.TITLE.encode() in leaf[:20] for leaf in entries[first % WIDTH :]):
+            self.public.put_all(self._roots(ledger))
+        ledger.write_head(Published(edge.size, now, checkpoint_note.encode(), document), edge.partial())
+        self._fault("written")
+        return edge.size
+
+    def _sign(self, text: str, root: Root) -> str:
+        """A note signed by every log key of ours that the root in force lists."""
+        signers = [key.signer for key in self._log_keys if key.verifier.key in root.logs]
+        if not signers:
+            raise RyeError(
+                "log-key-missing",
+                f"No log key of root {root.number} is in the key folder.",
+                "Put the log's key file back into the keys folder, or publish a root that lists the key that is there.",
+            )
+        return notes.sign(text, signers).encode()
+
+    def _index_files(self, ledger: Ledger, names: Iterable[str]) -> dict[str, tuple[str, bytes]]:
+        """The path and content of each name's index file."""
+        found = {}
+        for name, lines in ledger.index_lines(names):
+            data = wire.encode_index(lines)
+            found[name] = (f"index/{_sha256(data)}", data)
+        return found
+
+    def _shards(self, ledger: Ledger, shards: Iterable[str]) -> list[tuple[str, bytes]]:
+        return [(shard, wire.encode_shard(ledger.shard(shard))) for shard in sorted(shards)]
+
+    def _shard_files(self, ledger: Ledger, shards: Iterable[str]) -> list[tuple[str, bytes]]:
+        return [(f"shards/{_sha256(data)}", data) for _, data in self._shards(ledger, shards)]
+
+    def _roots(self, ledger: Ledger) -> list[tuple[str, bytes]]:
+        return [(f"root/{number}", note) for number, note in ledger.root_notes()]
+
+    def _bundles(self, ledger: Ledger, start: int, end: int) -> list[tuple[str, bytes]]:
+        return _bundles_of(ledger.leaves(start, end), start)
+
+    def _blobs(self, hashes: Iterable[str]) -> Iterable[tuple[str, bytes]]:
+        for sha256 in sorted(hashes):
+            data = self.uploads.get(sha256)
+            if data is not None:
+                yield wire.blob_path(sha256), data
+            elif self.public.get(wire.blob_path(sha256)) is None:
+                raise RyeError("blob-missing", f"The blob {sha256} is gone.", "Upload it again.")
+
+    def _remove_old_partials(self, old: int, new: int) -> None:
+        """Partial tiles may go when the full one exists (tlog-tiles); the newest full tile keeps its own for slow readers."""
+        for tile in range(max(old // WIDTH - 1, 0), new // WIDTH - 1):
+            for width in range(1, WIDTH):
+                partial = Tile(0, tile, width)
+                self.public.delete(partial.path)
+                self.public.delete(partial.entries_path)
+
+
+def _bundles_of(entries: Sequence[bytes], start: int) -> list[tuple[str, bytes]]:
+    """Bundles of entries from position ``start``, a multiple of 256."""
+    found = []
+    for offset in range(0, len(entries), WIDTH):
+        part = entries[offset : offset + WIDTH]
+        found.append((Tile(0, (start + offset) // WIDTH, len(part)).entries_path, encode_bundle(part)))
+    return found
+
+
+def _sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

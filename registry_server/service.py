@@ -1,0 +1,182 @@
+"""The running registry behind the API: engine, stores, sequencer, and what a request needs of them. Blocking; threads call it."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
+
+from registry_server import database, keys, search, tokens
+from registry_server.acceptance import Candidate, examine, namespace_of, read_note
+from registry_server.ledger import Ledger
+from registry_server.objects import Folder, public_objects, upload_objects
+from registry_server.search import Hit
+from registry_server.sequencer import Receipt, Sequencer
+from registry_server.settings import Settings
+from registry_server.tokens import Account
+from rye.errors import RyeError
+from rye.registry import wire
+from rye.registry.statements import Keyset
+from rye.signing.keys import PublicKey
+
+
+class Service:
+    """Opens everything on construction; :meth:`start` begins to take writes, :meth:`close` ends it."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.engine = database.connect(settings.database_url, wait_seconds=settings.database_wait_seconds)
+        with database.reader(self.engine) as connection:
+            self.origin = Ledger(connection).origin
+        self.public = public_objects(settings)
+        self.uploads = upload_objects(settings)
+        log_keys = keys.in_folder(settings.keys, "log")
+        self.sequencer = Sequencer(self.engine, self.public, self.uploads, log_keys, settings)
+        self._writes = threading.BoundedSemaphore(max(settings.concurrent_writes, 1))
+        self._kept_bytes = 0
+        self._swept = 0.0
+        self._sweeping = threading.Lock()
+        self._registry = CollectorRegistry()
+        self._statements = Counter("rye_statements", "Statements appended.", ["type"], registry=self._registry)
+        self._duplicates = Counter("rye_duplicates", "Statements that were there already.", registry=self._registry)
+        self._refusals = Counter("rye_refusals", "Requests refused.", ["code"], registry=self._registry)
+        self._batches = Gauge("rye_batches", "Batches committed by this process.", registry=self._registry)
+        self._size = Gauge("rye_log_size", "Entries in the log.", registry=self._registry)
+        self._age = Gauge("rye_head_age_seconds", "Age of the newest snapshot.", registry=self._registry)
+        self._kept = Gauge("rye_uploads_bytes", "Uploaded blobs that nothing refers to yet.", registry=self._registry)
+
+    def start(self) -> None:
+        """Mend what a crash left, then take writes."""
+        for store in (self.public, self.uploads):
+            if isinstance(store, Folder):
+                store.remove_leftovers()
+        self.sequencer.recover()
+        self.public.put("config.json", wire.encode_config(wire.Config(1, self.origin, self.settings.api)))
+        self._sweep()
+        self.sequencer.start()
+
+    def close(self) -> None:
+        self.sequencer.stop()
+        self.engine.dispose()
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """One of the places for writing requests. Raises RyeError ``busy`` when all are taken."""
+        if not self._writes.acquire(blocking=False):
+            raise RyeError("busy", "The registry is at work on too many requests.", "Try again in a moment.")
+        try:
+            yield
+        finally:
+            self._writes.release()
+
+    def account(self, token: str) -> Account | None:
+        with database.reader(self.engine) as connection:
+            return tokens.check(connection, token)
+
+    def search(
+        self, query: str, kind: str | None, namespace: str | None, limit: int, offset: int
+    ) -> tuple[list[Hit], int]:
+        with database.reader(self.engine) as connection:
+            return search.find(connection, query, kind=kind, namespace=namespace, limit=limit, offset=offset)
+
+    def keep_upload(self, sha256: str, content: bytes) -> bool:
+        """Keep bytes until a statement refers to them; returns whether they were new. Raises RyeError."""
+        if hashlib.sha256(content).hexdigest() != sha256:
+            raise RyeError(
+                "blob-mismatch", "The bytes do not have this SHA-256.", "They were damaged on the way: send again."
+            )
+        if self.sequencer.read_blob(sha256) == content:
+            return False
+        if self._kept_bytes + len(content) > self.settings.uploads_bytes:
+            self._sweep(always=True)
+            if self._kept_bytes + len(content) > self.settings.uploads_bytes:
+                raise RyeError(
+                    "uploads-full",
+                    "The registry keeps too many uploads that nothing refers to.",
+                    "Publish what was uploaded, or try again tomorrow; the operator can raise uploads_bytes.",
+                )
+        self._kept_bytes += len(content)
+        self.uploads.put(sha256, content)
+        self._sweep()
+        return True
+
+    def examine(self, account: Account, texts: Sequence[str]) -> list[Candidate]:
+        """Everything about a request that needs no lock. Raises RyeError for its first fault."""
+        now = datetime.now(UTC)
+        candidates = [read_note(text, self.origin, now, self.settings.clock_skew_seconds) for text in texts]
+        with database.reader(self.engine) as connection:
+            ledger = Ledger(connection)
+            keys_of: dict[str, list[PublicKey]] = {}
+            for candidate in candidates:
+                namespace = namespace_of(candidate.statement) or ""
+                self._check_authority(account, ledger, namespace)
+                if namespace not in keys_of:
+                    current = ledger.chain(namespace).current(now)
+                    keys_of[namespace] = [PublicKey.from_raw(key) for key in current.keyset.keys] if current else []
+                if isinstance(candidate.statement, Keyset):
+                    keys_of[namespace] += [PublicKey.from_raw(key) for key in candidate.statement.keys]
+        return [
+            examine(candidate, self.sequencer.read_blob, keys_of[namespace_of(candidate.statement) or ""])
+            for candidate in candidates
+        ]
+
+    def _check_authority(self, account: Account, ledger: Ledger, namespace: str) -> None:
+        if not account.may_write(namespace):
+            raise RyeError(
+                "wrong-namespace",
+                f"The token {account.name} is for {', '.join(account.namespaces)}, not for {namespace}.",
+                f"Use a token for {namespace}: rye-registry token create NAME --namespace {namespace}",
+            )
+        if not self.settings.open_claims and not account.namespaces and not ledger.chain(namespace).links:
+            raise RyeError(
+                "claims-closed",
+                f"Nobody has claimed {namespace}, and this registry gives namespaces out by name.",
+                f"Ask its operator for a token: rye-registry token create NAME --namespace {namespace}",
+            )
+
+    def health(self) -> tuple[int, int]:
+        """Size of the log and age of the newest snapshot in seconds. Raises when the database does not answer."""
+        with database.reader(self.engine) as connection:
+            published = Ledger(connection).published()
+        if published is None:
+            raise RyeError("database-unavailable", "The registry has no head.", "rye-registry verify")
+        return published.size, int((datetime.now(UTC) - published.time).total_seconds())
+
+    # -- metrics ------------------------------------------------------------------------------------------------------
+
+    def counted(self, candidates: Sequence[Candidate], receipt: Receipt) -> None:
+        for candidate, result in zip(candidates, receipt.results, strict=True):
+            if result.duplicate:
+                self._duplicates.inc()
+            else:
+                self._statements.labels(candidate.statement.TITLE.partition("/")[0]).inc()
+
+    def refused(self, code: str) -> None:
+        self._refusals.labels(code).inc()
+
+    def metrics_text(self) -> bytes:
+        size, age = self.health()
+        self._size.set(size)
+        self._age.set(age)
+        self._batches.set(self.sequencer.batches)
+        self._kept.set(self._kept_bytes)
+        return generate_latest(self._registry)
+
+    def _sweep(self, *, always: bool = False) -> None:
+        """Forget uploads that nothing referred to in time, and count the others; at most once a minute."""
+        with self._sweeping:
+            if not always and time.monotonic() - self._swept < 60 and self._swept:
+                return
+            self._swept = time.monotonic()
+            kept = 0
+            for path, size, modified in list(self.uploads.listing()):
+                if modified < time.time() - self.settings.uploads_hours * 3600:
+                    self.uploads.delete(path)
+                else:
+                    kept += size
+            self._kept_bytes = kept
