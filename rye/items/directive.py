@@ -54,7 +54,7 @@ METADATA = ("description", "category", "author", "model", "limits", "permissions
 _PARTS = ("metadata", "inputs", "outputs")
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _VERSION = re.compile(r"(?:0|[1-9][0-9]{0,8})\.(?:0|[1-9][0-9]{0,8})\.(?:0|[1-9][0-9]{0,8})")
-_TITLE = re.compile(r" {0,3}#[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*")
+_TITLE = re.compile(r" {0,3}#(?=[ \t])")
 _PROCESS_PLACE = (
     "Move it behind the fence: the fence holds metadata, inputs and outputs only. `rye validate --fix` does it."
 )
@@ -66,7 +66,7 @@ def read(source: Source, options: ReadOptions) -> Reading:
     findings = Findings()
     directive = _read(source, findings)
     metadata = _metadata(directive) if directive is not None else None
-    return Reading(directive, metadata, in_order(findings.found))
+    return Reading(directive, metadata, in_order(findings.all()))
 
 
 def _read(source: Source, findings: Findings) -> Directive | None:
@@ -174,12 +174,20 @@ def _introduction(scanned: Scan, fence: Fence, lines: list[str], findings: Findi
     for number in range(1, fence.line):
         if skipped[number - 1]:
             continue
-        found = _TITLE.fullmatch(lines[number - 1])
+        line = lines[number - 1]
+        found = _TITLE.match(line)
         if found:
-            return found.group(1).strip(), "\n".join(lines[number : fence.line - 1]).strip()
+            return _heading(line[found.end() :]), "\n".join(lines[number : fence.line - 1]).strip()
     findings.add("notice", "D090", "There is no Markdown title above the fence.", 1, 1, "Add a line `# Title`.")
     shown = (line for line, skip in zip(lines[: fence.line - 1], skipped, strict=False) if not skip)
     return "", "\n".join(shown).strip()
+
+
+def _heading(text: str) -> str:
+    """An ATX heading's text without its closing hashes."""
+    text = text.strip()
+    kept = text.rstrip("#")
+    return kept.rstrip() if not kept or kept[-1] in " \t" else text
 
 
 # Step 3: the element as a value.

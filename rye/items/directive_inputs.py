@@ -9,7 +9,6 @@ from rye.items.directive_rules import Findings
 from rye.items.directive_xml import Element
 from rye.items.inputs import INPUT_TYPES, InputDeclaration, from_text
 from rye.items.placeholders import is_input_name
-from rye.items.spelling import near_miss
 
 _KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _LEGACY = ("success", "failure")
@@ -94,11 +93,7 @@ def _list(element: Element, findings: Findings) -> tuple[Output, ...]:
 def _dict(element: Element, findings: Findings) -> tuple[Output, ...]:
     outputs = []
     for child in element.children:
-        if (
-            "name" in child.attributes
-            or near_miss(child.tag, ("output", *_LEGACY)) is not None
-            or not _KEY.fullmatch(child.tag)
-        ):
+        if "name" in child.attributes or _KEY.fullmatch(child.tag) is None:
             findings.unknown("error", child.tag, child, "outputs", ("output",))
             continue
         findings.attributes("error", child.tag, child.attributes, child, ("type",))

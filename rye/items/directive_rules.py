@@ -57,11 +57,16 @@ CODES: dict[str, str] = {
     "D073": "Success criteria are malformed or out of place",
     "D080": "A placeholder names an input that is not declared",
     "D090": "The Markdown title is missing",
+    "D099": "More findings than are listed",
     "D701": "No declared capability covers a call in the process",
     "D702": "A declared capability that no call uses",
     "D703": "Too many calls and capabilities to compare",
 }
 """Every code with what it means (D7xx: :mod:`rye.permissions.static_check`); ``docs/directives.md`` has the same table."""
+
+
+MAX_FINDINGS = 200
+"""Findings listed one by one for one file."""
 
 
 class Placed(Protocol):
@@ -78,9 +83,23 @@ class Findings:
     """What the readers of one directive's parts report."""
 
     found: list[Diagnostic] = field(default_factory=list)
+    more: int = 0
+    more_errors: bool = False
 
     def add(self, severity: Severity, code: str, message: str, line: int | None, column: int | None, hint: str) -> None:
-        self.found.append(Diagnostic(severity, code, message, line, column, hint))
+        if len(self.found) < MAX_FINDINGS:
+            self.found.append(Diagnostic(severity, code, message, line, column, hint))
+        else:
+            self.more += 1
+            self.more_errors = self.more_errors or severity == "error"
+
+    def all(self) -> tuple[Diagnostic, ...]:
+        """What was reported; more than MAX_FINDINGS are counted in one."""
+        if not self.more:
+            return tuple(self.found)
+        severity: Severity = "error" if self.more_errors else "warning"
+        last = Diagnostic(severity, "D099", f"{self.more:,} more findings are not listed.", hint="Mend these first.")
+        return (*self.found, last)
 
     def error(self, code: str, message: str, at: Placed, hint: str) -> None:
         self.add("error", code, message, at.line, at.column, hint)
@@ -91,6 +110,9 @@ class Findings:
     def unknown(self, severity: Severity, tag: str, at: Placed, inside: str, known: Iterable[str]) -> None:
         """D011: ``tag`` is no element of ``inside``. Opaque sections may stand anywhere (DECISIONS Directives 11)."""
         if tag in OPAQUE:
+            return
+        if len(self.found) >= MAX_FINDINGS:
+            self.add(severity, "D011", "", None, None, "")
             return
         self.add(
             severity, "D011", f"`<{tag}>` is unknown in `<{inside}>`.", at.line, at.column, _meant(tag, known, "<{}>")

@@ -410,7 +410,7 @@ class _Scanner:
             return None
         number = found.group(1)
         if in_paragraph and (
-            number not in (None, "1") and int(number) != 1 or not self.line[found.end() :].strip(" \t")
+            (number not in (None, "1") and int(number) != 1) or not self.line[found.end() :].strip(" \t")
         ):
             return None
         return self.indent, found.end() - self.next

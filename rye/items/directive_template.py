@@ -1,0 +1,94 @@
+"""The text of a new directive, with only what the format demands; it passes ``rye validate --strict`` as it is."""
+
+from __future__ import annotations
+
+import re
+from xml.sax.saxutils import escape
+
+from rye.errors import UsageError
+from rye.items.identity import is_id
+
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
+
+_TEXT = """\
+# {title}
+
+{introduction}
+
+```xml
+<directive name="{name}" version="1.0.0">
+  <metadata>
+    <description>{description}</description>
+    <category>{category}</category>
+    <author>{author}</author>
+    <model tier="general" />
+    <permissions>
+      <search>
+        <knowledge>*</knowledge>
+      </search>
+    </permissions>
+    <cost>
+      <context estimated_usage="low" turns="6">4096</context>
+    </cost>
+  </metadata>
+
+  <inputs>
+    <input name="subject" type="string" required="true">
+      What to work on
+    </input>
+  </inputs>
+
+  <outputs>
+    <output name="summary">What was done, in a few sentences</output>
+  </outputs>
+</directive>
+```
+
+<process>
+  <step name="gather_knowledge">
+    Find what is known about {{input:subject}}.
+    `rye_search(item_type="knowledge", query="{{input:subject}}")`
+  </step>
+
+  <step name="summarize">
+    Say in a few sentences what was found, and name its sources.
+  </step>
+</process>
+
+<success_criteria>
+  <criterion>The summary names every source that it uses</criterion>
+</success_criteria>
+"""
+
+
+def new_directive(name: str, category: str, description: str | None = None, author: str | None = None) -> str:
+    """A conforming directive for ``directives/<category>/<name>.md``. Raises UsageError for a name or category that cannot be."""
+    if _NAME.fullmatch(name) is None:
+        raise UsageError(
+            "bad-name",
+            f"{name!r} is no directive's name: names are snake_case.",
+            "Use lower-case letters, digits and `_`, a letter first, e.g. deploy_staging.",
+        )
+    if not is_id(category):
+        raise UsageError(
+            "bad-category",
+            f"{category!r} is no category: categories are lower-case folders joined by '/'.",
+            "Write it as workflows or team/release.",
+        )
+    words = " ".join((description or f"Say here what {name} does").split())
+    title = name.replace("_", " ").capitalize()
+    return _TEXT.format(
+        title=title,
+        introduction=_plain(words),
+        name=name,
+        description=escape(words),
+        category=category,
+        author=escape(" ".join((author or "your-name").split()) or "your-name"),
+    )
+
+
+def _plain(words: str) -> str:
+    """A sentence as Markdown that opens no block and no tag: nobody's description may start a fence or a process."""
+    shown = re.sub(r"([\\`*_<>#~\[\]{}])", r"\\\1", words)
+    shown = re.sub(r"^([-+=]|\d+(?=[.)]))", r"\\\1", shown)
+    return shown if shown.endswith((".", "!", "?")) else f"{shown}."
