@@ -171,14 +171,26 @@ _TOKEN = re.compile(
 
 
 class _Token(NamedTuple):
-    kind: Literal["name", "number", "operator", "keyword", "string", "end"]
+    kind: Literal["name", "number", "operator", "keyword", "string", "end", "wrong"]
     text: str
     column: int
     value: int | float | str | None = None
+    """Of a number or string; of a ``wrong`` token, which no token follows, what is wrong with it."""
 
 
 def _tokens(text: str) -> list[_Token]:
+    """All tokens, up to the first thing that is none: so that the parser finds the first error, of whichever sort."""
     tokens: list[_Token] = []
+    try:
+        _scan(text, tokens)
+    except ExpressionError as error:
+        tokens.append(_Token("wrong", "", error.column, error.message))
+    else:
+        tokens.append(_Token("end", "", len(text) + 1))
+    return tokens
+
+
+def _scan(text: str, tokens: list[_Token]) -> None:
     position = 0
     while position < len(text):
         match = _TOKEN.match(text, position)
@@ -198,8 +210,6 @@ def _tokens(text: str) -> list[_Token]:
         elif match.lastgroup == "quote":
             value, position = _string(text, position, piece)
             tokens.append(_Token("string", text[column - 1 : position], column, value))
-    tokens.append(_Token("end", "", len(text) + 1))
-    return tokens
 
 
 def _number(text: str, column: int) -> int | float:
@@ -346,6 +356,8 @@ class _Parser:
 
     def unexpected(self, expected: str) -> ExpressionError:
         token = self.token
+        if token.kind == "wrong":
+            return ExpressionError(str(token.value), token.column)
         found = "the expression ends" if token.kind == "end" else f"{token.text!r} stands"
         advice = f"; {_ADVICE[token.text]}" if token.kind == "operator" and token.text in _ADVICE else ""
         return ExpressionError(f"{found} where {expected} should be{advice}", token.column)
