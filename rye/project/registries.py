@@ -1,0 +1,73 @@
+"""Which registry answers for which namespace. Never a fall-back from one to another: a name has one home.
+
+Precedence (DESIGN §9): ``--registry`` or ``RYE_REGISTRY``; the project's ``[registries]`` for the namespace, then its
+``[project] registry``; the user's ``registry`` setting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from rye.errors import RyeError, UsageError
+from rye.project.manifest import Manifest
+
+
+@dataclass(frozen=True, slots=True)
+class Registries:
+    """Addresses by namespace, and the one for all others."""
+
+    default: str | None
+    by_namespace: Mapping[str, str] = field(default_factory=dict)
+
+    def of(self, namespace: str) -> str:
+        """The address that answers for a namespace. Raises RyeError ``no-registry``."""
+        address = self.by_namespace.get(namespace, self.default)
+        if address is None:
+            raise no_registry()
+        return address
+
+    def main(self) -> str:
+        """The address for what belongs to no namespace. Raises RyeError ``no-registry``."""
+        if self.default is None:
+            raise no_registry()
+        return self.default
+
+
+def no_registry() -> RyeError:
+    return RyeError(
+        "no-registry",
+        "No registry is configured.",
+        "Name one with --registry, or once for all with `rye login ADDRESS`; `rye registry serve` starts one here.",
+    )
+
+
+def registries(given: str | None, manifest: Manifest | None, setting: str | None, base: Path) -> Registries:
+    """Join what the command, the project and the user say. Raises UsageError ``bad-registry``."""
+    if given is not None:
+        return Registries(normal_address(given, base))
+    project = manifest.registry if manifest is not None else None
+    default = project or setting
+    mapped = manifest.registries if manifest is not None else {}
+    return Registries(
+        normal_address(default, base) if default else None,
+        {namespace: normal_address(address, base) for namespace, address in mapped.items()},
+    )
+
+
+def normal_address(address: str, base: Path) -> str:
+    """An address without a final ``/``; a folder's path becomes a ``file://`` address. Raises UsageError ``bad-registry``."""
+    parts = urlsplit(address)
+    if parts.scheme in ("https", "http") and parts.hostname and not (parts.query or parts.fragment or parts.username):
+        return address.rstrip("/")
+    if parts.scheme == "file" and parts.netloc in ("", "localhost") and parts.path:
+        return address.rstrip("/")
+    if not parts.scheme and (base / address).is_dir():
+        return (base / address).resolve().as_uri()
+    raise UsageError(
+        "bad-registry",
+        f"{address!r} is not a registry's address.",
+        "Give https://…, file:///… or the path of a registry's folder.",
+    )

@@ -1,0 +1,1 @@
+"""From a project's own items to signed release notes: collecting, checking, resolving relations, ordering."""

@@ -1,0 +1,190 @@
+"""Making the release note of one item, with every check that the registry will make again (docs/protocol.md, rye.release/v1).
+
+An item can be released when: its file is UTF-8, LF, without BOM; its kind's rules hold, those for publishing included; it has a
+version; its in-file signature is ``valid`` by a key of the namespace's keyset; nothing in it looks like a secret.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import sha256
+
+from rye.errors import RyeError
+from rye.items.diagnostics import Diagnostic
+from rye.items.identity import Identity, is_id
+from rye.items.reading import Metadata
+from rye.project.item_file import ItemFile
+from rye.registry.derivation import Resolve, derived_lines, note_description
+from rye.registry.statements import AttachedFile, FileEntry, Release
+from rye.signing.keys import PublicKey
+
+
+@dataclass(frozen=True, slots=True)
+class AttachedBytes:
+    """A file that is published with its item."""
+
+    path: str
+    data: bytes
+    executable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Publishable:
+    """One item that passed every check that needs no registry."""
+
+    identity: Identity
+    version: str
+    suffix: str
+    data: bytes
+    metadata: Metadata
+    attached: tuple[AttachedBytes, ...]
+    shown: str
+
+    @property
+    def blobs(self) -> dict[str, bytes]:
+        """All bytes to upload, by their SHA-256."""
+        return {sha256(data).hexdigest(): data for data in (self.data, *(entry.data for entry in self.attached))}
+
+    @property
+    def size(self) -> int:
+        return len(self.data) + sum(len(entry.data) for entry in self.attached)
+
+
+def publishable(
+    item: ItemFile, namespace: str, attached: Sequence[AttachedBytes] = (), version: str | None = None
+) -> Publishable:
+    """Check an item read with ``ReadOptions(publishing=True)``. ``version`` is for formats that carry none.
+
+    Raises RyeError: ``invalid-item``, ``no-version``, ``other-version``, ``bad-name``, ``secret-found``.
+    """
+    errors = [finding for finding in item.reading.diagnostics if finding.severity == "error"]
+    metadata = item.reading.metadata
+    if errors or metadata is None:
+        raise _invalid(item, errors)
+    identity = Identity(item.kind.name, f"{namespace}/{item.location.local_id}")
+    if not is_id(identity.id):
+        raise RyeError(
+            "bad-name",
+            f"{item.shown}: {identity.id!r} cannot be published: names are a-z, 0-9, '-' and '_'.",
+            "Rename the file or its folders.",
+        )
+    found = _version(item, metadata, version)
+    _refuse_secrets(item, attached)
+    return Publishable(identity, found, item.suffix, item.data, metadata, tuple(attached), item.shown)
+
+
+def _invalid(item: ItemFile, errors: Sequence[Diagnostic]) -> RyeError:
+    first = errors[0] if errors else None
+    place = f":{first.line}" if first is not None and first.line else ""
+    return RyeError(
+        "invalid-item",
+        f"{item.shown}{place} does not validate: {first.message if first else 'it cannot be read.'}",
+        f"`rye validate {item.shown}` shows what to mend.",
+        details={"diagnostics": [finding.as_json() for finding in errors]},
+    )
+
+
+def _version(item: ItemFile, metadata: Metadata, given: str | None) -> str:
+    if metadata.version is None:
+        if given is None:
+            raise RyeError(
+                "no-version",
+                f"{item.shown} carries no version.",
+                f"Give one: `rye publish {item.shown} --version 1.0.0`.",
+            )
+        from rye.resolution.versions import Version
+
+        return str(Version.parse(given))
+    if given is not None and given != metadata.version:
+        raise RyeError(
+            "other-version", f"{item.shown} says that it is version {metadata.version}.", "Leave --version out."
+        )
+    return metadata.version
+
+
+def _refuse_secrets(item: ItemFile, attached: Iterable[AttachedBytes]) -> None:
+    from rye.items.secrets import find_secrets, is_secret_file
+
+    texts = [(item.shown, item.text or "")]
+    for entry in attached:
+        if is_secret_file(entry.path):
+            raise _secret(f"{entry.path} of {item.shown} is a file for secrets", item)
+        texts.append((f"{item.shown} ({entry.path})", entry.data.decode("utf-8", "replace")))
+    for shown, text in texts:
+        found = find_secrets(text)
+        if found:
+            line, what = found[0]
+            raise _secret(f"{shown}:{line} looks like {what}", item)
+
+
+def _secret(what: str, item: ItemFile) -> RyeError:
+    return RyeError(
+        "secret-found",
+        f"{what}; what is published stays public for ever.",
+        f"Take it out of {item.shown}, replace the secret where it is in use, and publish again.",
+    )
+
+
+def check_signature(item: Publishable, keys: Iterable[PublicKey]) -> None:
+    """The in-file signature must be ``valid`` by one of the namespace's keys. Raises RyeError ``not-signed``."""
+    from rye.signing.verification import verify
+
+    verification = verify(item.data, item.identity.kind, f"x{item.suffix}", keys)
+    if not verification.ok:
+        raise RyeError(
+            "not-signed",
+            f"{item.shown} is not signed by a key of {item.identity.namespace!r} ({verification.verdict}): "
+            f"{verification.detail}",
+            f"`rye sign {item.shown}` signs it with your key.",
+        )
+
+
+def release_note(item: Publishable, origin: str, keyset: int, now: datetime, resolve: Resolve) -> Release:
+    """The statement that binds the item's name, version and bytes. Raises RyeError ``unresolved-reference``."""
+    lines = derived_lines(item.identity, item.metadata, resolve)
+    return Release(
+        origin=origin,
+        identity=item.identity,
+        version=item.version,
+        keyset=keyset,
+        time=now,
+        description=note_description(item.metadata),
+        file=FileEntry(item.suffix, len(item.data), sha256(item.data).hexdigest()),
+        attached=tuple(
+            AttachedFile(entry.path, len(entry.data), sha256(entry.data).hexdigest(), entry.executable)
+            for entry in item.attached
+        ),
+        depends_on=lines.depends_on,
+        requires=lines.requires,
+        conflicts_with=lines.conflicts_with,
+        capabilities=lines.capabilities,
+        hooks=lines.hooks,
+    )
+
+
+def dependencies_first(releases: Sequence[Release]) -> list[Release]:
+    """The batch in an order in which each item comes after what it depends on, as far as that is in the batch.
+
+    Items that depend on each other in a circle stay in the order of their names.
+    """
+    by_identity = {release.identity: release for release in releases}
+    ordered: dict[Identity, Release] = {}
+    visiting: set[Identity] = set()
+    for start in sorted(by_identity):
+        stack = [(start, False)]
+        while stack:
+            identity, done = stack.pop()
+            if done:
+                ordered.setdefault(identity, by_identity[identity])
+                continue
+            if identity in visiting:
+                continue
+            visiting.add(identity)
+            stack.append((identity, True))
+            needed = sorted(
+                (r.identity for r in by_identity[identity].depends_on if r.identity in by_identity), reverse=True
+            )
+            stack.extend((other, False) for other in needed if other is not None)
+    return list(ordered.values())

@@ -1,0 +1,132 @@
+"""The writing and searching half of a registry: a small API, reached with a token (docs/protocol.md, Writing).
+
+A token goes to the host that the person logged in to and to no other: no redirect is followed, and a plain ``http`` address
+is refused unless it is this machine's own. What the API answers is shown or retried, never trusted: what counts is read back
+through :mod:`rye.registry.client` and verified.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, TypeVar
+from urllib.parse import quote, urljoin, urlsplit
+
+from rye.errors import RyeError
+from rye.limits import REGISTRY
+from rye.registry import wire
+
+if TYPE_CHECKING:
+    import httpx
+
+_A = TypeVar("_A")
+_ANSWER_BYTES = 8 * 1024 * 1024
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+class ApiError(RyeError):
+    """The registry's API refused or failed; ``status`` is the HTTP status, 0 when there was no answer."""
+
+    def __init__(self, code: str, message: str, hint: str | None = None, status: int = 0):
+        super().__init__(code, message, hint)
+        self.status = status
+
+
+class RegistryApi:
+    """Calls one registry's API. ``registry`` is the registry's address, ``api`` what its ``config.json`` says."""
+
+    def __init__(self, registry: str, api: str | None, token: str | None = None) -> None:
+        if api is None or urlsplit(registry).scheme == "file":
+            raise ApiError(
+                "read-only-registry",
+                f"{registry} can only be read: it has no API.",
+                "Write to the registry that it is a copy of.",
+            )
+        self._base = api_address(registry, api)
+        self._token = token
+        self._client: httpx.Client | None = None
+
+    def put_blob(self, sha256: str, data: bytes) -> None:
+        """Upload one blob; repeating is harmless."""
+        self._send("POST", f"blobs/{sha256}", content=data, content_type="application/octet-stream")
+
+    def post_statements(self, notes: list[str]) -> wire.StatementsAnswer:
+        """Append signed notes, all or none; answers when they are in a durable checkpoint."""
+        body = wire.encode_json(wire.StatementsRequest(notes))
+        answer = self._send("POST", "statements", content=body, content_type="application/json")
+        return wire.decode_json(answer, wire.StatementsAnswer)
+
+    def search(
+        self, query: str, *, kind: str | None = None, namespace: str | None = None, limit: int = 20, offset: int = 0
+    ) -> wire.SearchAnswer:
+        """Search; ``kind`` and ``namespace`` narrow it."""
+        words = {"q": query, "kind": kind, "namespace": namespace, "limit": str(limit), "offset": str(offset)}
+        answer = self._send("GET", "search", params={name: value for name, value in words.items() if value is not None})
+        return wire.decode_json(answer, wire.SearchAnswer)
+
+    def whoami(self) -> wire.WhoamiAnswer:
+        """Whose token it is."""
+        return wire.decode_json(self._send("GET", "whoami"), wire.WhoamiAnswer)
+
+    def close(self) -> None:
+        if self._client is not None:
+            self._client.close()
+
+    def _send(
+        self,
+        method: str,
+        path: str,
+        *,
+        content: bytes | None = None,
+        content_type: str | None = None,
+        params: Mapping[str, str] | None = None,
+    ) -> bytes:
+        import httpx
+
+        if self._client is None:
+            timeout = httpx.Timeout(REGISTRY.file_seconds, connect=REGISTRY.connect_seconds)
+            self._client = httpx.Client(timeout=timeout, follow_redirects=False)
+        headers = {"Accept": "application/json"}
+        if self._token is not None:
+            headers["Authorization"] = f"Bearer {self._token}"
+        if content_type is not None:
+            headers["Content-Type"] = content_type
+        url = self._base + "/".join(quote(part, safe="") for part in path.split("/"))
+        try:
+            with self._client.stream(method, url, headers=headers, content=content, params=params) as response:
+                body = bytearray()
+                for chunk in response.iter_bytes():
+                    body += chunk
+                    if len(body) > _ANSWER_BYTES:
+                        raise ApiError("answer-too-large", f"{self._base} answers more than it may.")
+        except httpx.HTTPError as error:
+            raise ApiError(
+                "registry-unreachable",
+                f"Cannot reach the registry at {self._base}: {str(error) or type(error).__name__}.",
+                "Check the address and that the registry runs (`rye registry serve` starts one here).",
+            ) from None
+        if response.is_success:
+            return bytes(body)
+        raise self._refusal(response.status_code, bytes(body))
+
+    def _refusal(self, status: int, body: bytes) -> ApiError:
+        try:
+            error = wire.decode_json(body, wire.ErrorAnswer).error
+        except RyeError:
+            return ApiError("registry-failed", f"The registry answered with status {status}.", None, status)
+        hint = error.hint
+        if status == 401:
+            hint = hint or "Log in with `rye login`."
+        return ApiError(error.code, error.message, hint, status)
+
+
+def api_address(registry: str, api: str) -> str:
+    """The API's address with a final ``/``. Raises ApiError ``foreign-api`` when it is on another host than the registry."""
+    address = urljoin(registry.rstrip("/") + "/", api)
+    here, there = urlsplit(registry), urlsplit(address)
+    if (here.scheme, here.netloc) != (there.scheme, there.netloc) or there.query or there.fragment:
+        raise ApiError(
+            "foreign-api", f"{registry} names an API on another host: {address}.", "Do not use this registry."
+        )
+    if there.scheme != "https" and there.hostname not in _LOOPBACK:
+        raise ApiError("insecure-registry", f"{address} is not https: a token would be readable on the way.")
+    return address.rstrip("/") + "/"
