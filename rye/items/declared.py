@@ -1,0 +1,96 @@
+"""What formats other than directives declare in their metadata: a version and dependencies on other items (DESIGN §6).
+
+A version is exact SemVer; ``1`` and ``1.0`` are read as ``1.0.0`` (DECISIONS Skills 2). A dependency is one text
+``[kind:]id[@range]`` in a list named ``dependencies``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from rye.items.diagnostics import Diagnostic
+from rye.items.identity import KIND_NAMES, is_id
+from rye.items.reading import Dependency
+
+_NUMBER = r"(?:0|[1-9][0-9]*)"
+_IDENTIFIERS = r"[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*"
+_SEMVER = re.compile(rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(?:-({_IDENTIFIERS}))?(?:\+{_IDENTIFIERS})?")
+_SHORT = re.compile(rf"{_NUMBER}(?:\.{_NUMBER})?")
+_VERSION_CHARACTERS = 256
+_DEPENDENCIES = 1000
+
+LineOf = Callable[..., int | None]
+"""Gives the file's line of a path into the metadata, e.g. ``("dependencies", 0)``."""
+
+
+def normalized_version(value: Any) -> str | None:
+    """``X.Y.Z[-pre][+build]`` for a version as written (text or whole number), or None where it is none."""
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        return None
+    if isinstance(value, int) and not 0 <= value < 10**9:
+        return None
+    text = str(value).strip()
+    if not text.isascii() or len(text) > _VERSION_CHARACTERS:
+        return None
+    if _SHORT.fullmatch(text):
+        return text + (".0" if "." in text else ".0.0")
+    match = _SEMVER.fullmatch(text)
+    if match is None or any(len(p) > 1 and p[0] == "0" and p.isdigit() for p in (match[1] or "").split(".")):
+        return None
+    return text
+
+
+def version_of(value: Any, code: str, name: str, line: int | None, diagnostics: list[Diagnostic]) -> str | None:
+    """The version declared under the key ``name``; one that is none is an error in ``diagnostics``."""
+    if value is None:
+        return None
+    version = normalized_version(value)
+    if version is None:
+        hint = "Write it as X.Y.Z, e.g. 1.0.0."
+        diagnostics.append(Diagnostic("error", code, f"{name} is not a semantic version: {value!r}.", line, hint=hint))
+    return version
+
+
+def parse_dependency(text: str, line: int | None = None) -> Dependency | None:
+    """``[kind:]id[@range]`` as a dependency, or None where it is malformed."""
+    reference, at, wanted = (part.strip() for part in text.partition("@"))
+    kind, colon, identifier = reference.rpartition(":")
+    if (colon and kind not in KIND_NAMES) or not is_id(identifier) or (at and not wanted):
+        return None
+    return Dependency("depends_on", reference, wanted or None, line)
+
+
+def dependencies_of(
+    value: Any, code: str, line_of: LineOf, diagnostics: list[Diagnostic], *path: str | int
+) -> tuple[Dependency, ...]:
+    """The dependencies listed at ``path``; malformed entries are errors in ``diagnostics``."""
+    if value is None:
+        return ()
+    hint = "List texts of the form [kind:]namespace/category/name[@range], e.g. tool:acme/file-system/read@^1.2."
+    shown = ".".join(str(part) for part in path)
+    if not isinstance(value, list):
+        diagnostics.append(
+            Diagnostic("error", code, f"{shown} must be a list of references.", line_of(*path), hint=hint)
+        )
+        return ()
+    if len(value) > _DEPENDENCIES:
+        message = f"{shown} lists more than {_DEPENDENCIES} dependencies."
+        diagnostics.append(Diagnostic("error", code, message, line_of(*path)))
+        return ()
+    found: list[Dependency] = []
+    for index, entry in enumerate(value):
+        line = line_of(*path, index)
+        dependency = parse_dependency(entry, line) if isinstance(entry, str) else None
+        if dependency is None:
+            message = f"{shown}[{index}] is not a reference: {_short(entry)}."
+            diagnostics.append(Diagnostic("error", code, message, line, hint=hint))
+        else:
+            found.append(dependency)
+    return tuple(found)
+
+
+def _short(value: Any) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= 80 else shown[:77] + "…"

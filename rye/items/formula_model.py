@@ -1,0 +1,65 @@
+"""A formula as a value: steps and templates, variables, composition rules (DECISIONS Role directives and formula overlays 7)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+TYPES = ("workflow", "convoy", "expansion", "aspect")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A workflow's step, an expansion's template step, a convoy's leg or an aspect: what its table says."""
+
+    id: str
+    title: str = ""
+    description: str = ""
+    needs: tuple[str, ...] = ()
+    parallel: bool = False
+    interactive: bool = False
+    acceptance: str | None = None
+    extra: dict[str, Any] = field(default_factory=dict, hash=False)
+    """Keys beyond these, as TOML gives them (``children``, ``type``, ``focus``, …)."""
+    line: int | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Var:
+    """A variable that ``{{name}}`` stands for. ``default`` is None where there is none (an empty text is one)."""
+
+    name: str
+    description: str = ""
+    required: bool = False
+    default: str | None = None
+    extra: dict[str, Any] = field(default_factory=dict, hash=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ExpandRule:
+    """``[[compose.expand]]``: replace the step ``target`` by the template of the expansion ``with_``."""
+
+    target: str
+    with_: str
+    vars: dict[str, str] = field(default_factory=dict, hash=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Formula:
+    """One formula, resolved or not: a resolved one has no ``extends`` and no ``expand`` left."""
+
+    formula: str
+    type: str
+    description: str = ""
+    version: str | None = None
+    steps: tuple[Step, ...] = ()
+    vars: tuple[Var, ...] = ()
+    extends: tuple[str, ...] = ()
+    expand: tuple[ExpandRule, ...] = ()
+    template: tuple[Step, ...] = ()
+    legs: tuple[Step, ...] = ()
+    synthesis: Step | None = None
+    """A convoy's last step; its ``needs`` are what the file calls ``depends_on``."""
+    aspects: tuple[Step, ...] = ()
+    extra: dict[str, Any] = field(default_factory=dict, hash=False)
+    """Other top-level keys, kept (``inputs``, ``prompts``, ``output``, ``squash``, ``advice``, the rest of ``compose``, …)."""

@@ -1,0 +1,72 @@
+"""Patterns of ``.ryeignore``: what of a skill's folder stays out of its release (DECISIONS Skills 1). A subset of gitignore's.
+
+One pattern per line; blank lines and ``#`` comments say nothing; ``!`` takes a match back; a ``/`` at the end means folders
+only; a pattern with another ``/`` is anchored at the skill's folder, one without matches a name at any depth; ``*``, ``?``
+and ``[…]`` stay within a name, ``**`` crosses folders. The last match decides; below an ignored folder nothing is looked at.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from fnmatch import translate
+from functools import lru_cache
+
+_MOST_PATTERNS = 1000
+_MOST_PARTS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class _Pattern:
+    parts: tuple[str, ...]
+    negated: bool
+    folders_only: bool
+
+
+@dataclass(frozen=True, slots=True)
+class IgnorePatterns:
+    """A parsed file."""
+
+    patterns: tuple[_Pattern, ...] = ()
+
+    def ignores(self, path: str, *, folder: bool) -> bool:
+        """Whether the last pattern that matches ``path`` (relative, with ``/``) ignores it."""
+        names = tuple(path.split("/"))
+        for pattern in reversed(self.patterns):
+            if (folder or not pattern.folders_only) and _matches(pattern.parts, names):
+                return not pattern.negated
+        return False
+
+
+def parse_ignore(text: str) -> IgnorePatterns:
+    """Read the text of a ``.ryeignore``; lines beyond a thousand, or of more than 32 parts, count for nothing."""
+    found: list[_Pattern] = []
+    for line in text.split("\n")[:_MOST_PATTERNS]:
+        line = line.rstrip(" \t\r")
+        if not line or line.startswith("#"):
+            continue
+        negated = line.startswith("!")
+        body = line[1:] if negated else line.removeprefix("\\")
+        folders_only, body = body.endswith("/"), body.rstrip("/")
+        anchored = "/" in body
+        parts = tuple(part for part in body.split("/") if part)
+        if parts and len(parts) <= _MOST_PARTS:
+            found.append(_Pattern(parts if anchored else ("**", *parts), negated, folders_only))
+    return IgnorePatterns(tuple(found))
+
+
+def _matches(parts: tuple[str, ...], names: tuple[str, ...]) -> bool:
+    """Whole-path match, part by part; ``**`` stands for any number of names. Time: parts times names."""
+    reachable = {0}
+    for part in parts:
+        if part == "**":
+            reachable = set(range(min(reachable), len(names) + 1)) if reachable else set()
+        else:
+            name = _name(part)
+            reachable = {at + 1 for at in reachable if at < len(names) and name.match(names[at])}
+    return len(names) in reachable
+
+
+@lru_cache(maxsize=2048)
+def _name(part: str) -> re.Pattern[str]:
+    return re.compile(translate(part))

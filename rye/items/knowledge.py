@@ -1,0 +1,215 @@
+"""Knowledge: Markdown with its metadata in a leading ``yaml`` fence or in frontmatter (DESIGN §1).
+
+====  =========================================================================================================
+Code  Rule
+====  =========================================================================================================
+K01   Metadata: frontmatter from line 1, or a ``yaml`` fence as the first thing after the signature line.
+K02   Types: ``name`` is required, ``tags`` and ``references`` are lists of texts, ``version`` is SemVer.
+K03   Title, entry type, category and version are there (warnings); near-misses of known keys are warnings.
+K04   Name and category are those of the file's place (warnings, errors to publish).
+K05   There is text below the metadata.
+K06   In a folder: a reference by bare name that none of its items has (notice: it may live elsewhere).
+====  =========================================================================================================
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from rye.items.declared import dependencies_of, version_of
+from rye.items.diagnostics import Diagnostic, Severity, in_order
+from rye.items.frontmatter import Frontmatter, FrontmatterError, has_frontmatter, split
+from rye.items.identity import is_segment, lookup_key
+from rye.items.reading import Metadata, Reading, ReadOptions, Source
+from rye.items.spelling import near_miss
+from rye.items.yaml_reading import YamlDocument, YamlError, json_safe, read_yaml
+
+_KEYS = (
+    "name", "title", "entry_type", "category", "version", "author", "created_at", "tags", "references", "description",
+    "dependencies", "extends", "updated_at",
+)  # fmt: skip
+_EXPECTED = ("title", "entry_type", "category", "version")
+_OPENER = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*([^`\s]*)[^`]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Knowledge:
+    """One entry. ``references`` are ids, names or paths as written; whoever knows what exists checks them."""
+
+    name: str
+    title: str
+    entry_type: str | None
+    category: str | None
+    version: str | None
+    author: str | None
+    created_at: str | None
+    description: str
+    tags: tuple[str, ...]
+    references: tuple[str, ...]
+    body: str
+    extra: dict[str, Any] = field(default_factory=dict)
+    reference_lines: tuple[int, ...] = ()
+
+
+def read(source: Source, options: ReadOptions) -> Reading:
+    """Read an entry. ``value`` is a :class:`Knowledge`, or None without metadata or a name."""
+    try:
+        parts = _parts(source.text)
+        document = read_yaml(parts.yaml, first_line=parts.yaml_line)
+    except FrontmatterError as error:
+        hint = "Start the file with a ```yaml fence, or with frontmatter between --- lines."
+        return Reading(None, None, (Diagnostic("error", "K01", error.message, error.line, hint=hint),))
+    except YamlError as error:
+        message = f"The metadata is not YAML: {error.message}."
+        return Reading(None, None, (Diagnostic("error", "K01", message, error.line, error.column),))
+    data = document.value
+    if not isinstance(data, dict):
+        return Reading(None, None, (Diagnostic("error", "K01", "The metadata must be a mapping.", parts.yaml_line),))
+    found: list[Diagnostic] = []
+    texts = {key: _text(data, key, document, found) for key in ("name", "title", "entry_type", "category", "author")}
+    texts |= {key: _text(data, key, document, found) for key in ("created_at", "description")}
+    lists = {key: _texts(data, key, document, found) for key in ("tags", "references")}
+    version = version_of(data.get("version"), "K02", "version", document.line("version"), found)
+    dependencies = dependencies_of(data.get("dependencies"), "K02", document.line, found, "dependencies")
+    for key in data:
+        if key not in _KEYS and (meant := near_miss(key, _KEYS)):
+            message = f"{key} is unknown and without effect."
+            found.append(Diagnostic("warning", "K03", message, document.line(key), hint=f"Did you mean {meant}?"))
+    for key in _EXPECTED:
+        if key not in data:
+            found.append(Diagnostic("warning", "K03", f"{key} is missing.", parts.yaml_line))
+    if not parts.body.strip():
+        found.append(Diagnostic("warning", "K05", "There is no text below the metadata.", parts.body_line))
+    name = texts["name"]
+    if name is None:
+        if "name" not in data:
+            found.append(Diagnostic("error", "K02", "name is missing.", parts.yaml_line))
+        return Reading(None, None, in_order(found))
+    found += _placed(source, options, name, texts["category"], document)
+    entry = Knowledge(
+        name, texts["title"] or name, texts["entry_type"], texts["category"], version, texts["author"], texts["created_at"],
+        texts["description"] or "", lists["tags"], lists["references"], parts.body.strip(),
+        {key: value for key, value in data.items() if key not in _KEYS[:11]},
+        tuple(document.line("references", index) for index in range(len(lists["references"]))),
+    )  # fmt: skip
+    described = " ".join((texts["description"] or texts["title"] or "").split())
+    metadata = Metadata(name, version, described, texts["category"], dependencies)
+    return Reading(entry, metadata, in_order(found))
+
+
+def _parts(text: str) -> Frontmatter:
+    """The metadata block and the rest. Raises FrontmatterError where there is none."""
+    if has_frontmatter(text):
+        return split(text)
+    lines = text.split("\n")
+    start, in_comment = 0, False
+    while start < len(lines):  # a signature, whole or broken, and other comments may stand above the fence
+        line = lines[start].strip()
+        if not in_comment and line not in ("", "-->") and not line.startswith("<!--"):
+            break
+        in_comment = (in_comment or line.startswith("<!--")) and not line.endswith("-->")
+        start += 1
+    opener = _OPENER.fullmatch(lines[start]) if start < len(lines) else None
+    if opener is None or opener[2].lower() not in ("yaml", "yml"):
+        raise FrontmatterError(
+            "There is no metadata: neither frontmatter nor a leading yaml fence.", min(start + 1, len(lines))
+        )
+    closer = re.compile(rf" {{0,3}}{re.escape(opener[1][0])}{{{len(opener[1])},}}[ \t]*")
+    for end in range(start + 1, len(lines)):
+        if closer.fullmatch(lines[end]):
+            yaml = "\n".join(lines[start + 1 : end])
+            return Frontmatter(yaml, start + 2, "\n".join(lines[end + 1 :]), end + 2)
+    raise FrontmatterError("The yaml fence is not closed.", start + 1)
+
+
+def _text(data: dict[str, Any], key: str, document: YamlDocument, found: list[Diagnostic]) -> str | None:
+    value = data.get(key)
+    if key not in data or (isinstance(value, str) and value.strip()):
+        return value.strip() if isinstance(value, str) else None
+    found.append(Diagnostic("error", "K02", f"{key} must be a text.", document.line(key), hint="Put it in quotes."))
+    return None
+
+
+def _texts(data: dict[str, Any], key: str, document: YamlDocument, found: list[Diagnostic]) -> tuple[str, ...]:
+    value = data.get(key)
+    if value is None:
+        return ()
+    if not isinstance(value, list) or not all(isinstance(entry, str) and entry.strip() for entry in value):
+        found.append(Diagnostic("error", "K02", f"{key} must be a list of texts.", document.line(key)))
+        return ()
+    return tuple(value)
+
+
+def _placed(
+    source: Source, options: ReadOptions, name: str, category: str | None, document: YamlDocument
+) -> list[Diagnostic]:
+    severity: Severity = "error" if options.publishing else "warning"
+    out: list[Diagnostic] = []
+    if not is_segment(name):
+        message = f"name {name!r} is no item name: a-z, 0-9, '-' and '_', at most 64 characters."
+        out.append(Diagnostic(severity, "K04", message, document.line("name")))
+    elif source.name is not None and name != source.name:
+        message = f"name {name!r} is not the file's name {source.name!r}."
+        out.append(Diagnostic(severity, "K04", message, document.line("name"), hint=f"Rename the file to {name}.md."))
+    if category is not None and source.category is not None and category.strip("/") != source.category:
+        message = f"The category is {category!r}, but the file stands in {source.category!r}."
+        out.append(Diagnostic(severity, "K04", message, document.line("category"), hint="Move the file, or change it."))
+    return out
+
+
+def check_set(readings: Mapping[str, Reading], options: ReadOptions | None = None) -> dict[str, tuple[Diagnostic, ...]]:
+    """K06 by path, paths in order. References with a slash or a dot are paths or ids of other places and not looked at."""
+    names = {lookup_key(reading.value.name) for reading in readings.values() if reading.value is not None}
+    found: dict[str, tuple[Diagnostic, ...]] = {}
+    for path in sorted(readings):
+        entry: Knowledge | None = readings[path].value
+        if entry is None:
+            continue
+        here = tuple(
+            Diagnostic("notice", "K06", f"No entry of this folder is called {reference!r}.", line)
+            for reference, line in zip(entry.references, entry.reference_lines, strict=False)
+            if "/" not in reference and "." not in reference and lookup_key(reference) not in names
+        )
+        if here:
+            found[path] = here
+    return found
+
+
+def as_json(entry: Knowledge) -> dict[str, object]:
+    """The fields of ``rye show``."""
+    return {
+        "name": entry.name,
+        "title": entry.title,
+        "entry_type": entry.entry_type,
+        "category": entry.category,
+        "version": entry.version,
+        "author": entry.author,
+        "created_at": entry.created_at,
+        "description": entry.description,
+        "tags": list(entry.tags),
+        "references": list(entry.references),
+        "body": entry.body,
+        "extra": json_safe(entry.extra),
+    }
+
+
+def template(name: str, category: str = "notes") -> str:
+    """The file that ``rye new knowledge NAME`` writes."""
+    title = name.replace("-", " ").replace("_", " ").title()
+    return f"""```yaml
+name: {name}
+title: "{title}"
+entry_type: reference
+category: {category}
+version: "0.1.0"
+tags:
+  - example
+```
+
+# {title}
+
+What an agent should know.
+"""
