@@ -2,7 +2,7 @@
 
 Rules:
 
-* ``objects/<aa>/<sha256>`` holds content by its hash (blobs, shards, index files), ``tiles/<origin's hash>/<path>`` full tiles.
+* ``objects/<aa>/<sha256>`` holds content by its hash (blobs, shards, index files), ``tiles/<origin's hash>/<path>`` tiles.
 * Only verified content is put in, and content is verified again when it is taken out: a damaged object is deleted and missed.
 * A file appears whole or not at all (written beside its place, then renamed), so any number of programs may use it.
 * Nothing in it is needed: whatever is missing is fetched. It can be deleted at any time.
@@ -62,13 +62,12 @@ class Cache:
         return sha256
 
     def get_tile(self, origin: str, tile: Tile) -> bytes | None:
-        """A full tile of a registry's log, or None. The caller checks it against the log's root."""
+        """A tile of a registry's log, or None. The caller checks it against the log's root."""
         return _read(self._tile(origin, tile))
 
     def put_tile(self, origin: str, tile: Tile, data: bytes) -> None:
-        """Keep a verified full tile; partial ones are superseded soon and not kept."""
-        if tile == tile.full:
-            self._write(self._tile(origin, tile), data)
+        """Keep a verified tile. Partial ones are kept too, so that the last head can be proved against without a network."""
+        self._write(self._tile(origin, tile), data)
 
     def drop_tiles(self, origin: str) -> None:
         """Forget all tiles of a registry: they did not verify."""

@@ -97,6 +97,28 @@ class StateStore:
             path.unlink(missing_ok=True)
         return existed
 
+    def origin_at(self, address: str) -> str | None:
+        """Which registry the user pinned at an address."""
+        return self._addresses().get(address)
+
+    def remember_address(self, address: str, origin: str) -> None:
+        """The user pinned this registry at this address: another one there is refused from now on."""
+        if self.origin_at(address) == origin:
+            return
+        path = self.folder / "addresses.json"
+        with self._lock(path):
+            addresses = {**self._addresses(), address: origin}
+            _write(path, msgspec.json.format(msgspec.json.encode(addresses, order="sorted"), indent=1) + b"\n")
+
+    def _addresses(self) -> dict[str, str]:
+        path = self.folder / "addresses.json"
+        try:
+            return msgspec.json.decode(path.read_bytes(), type=dict[str, str])
+        except FileNotFoundError:
+            return {}
+        except (OSError, msgspec.MsgspecError) as error:
+            raise _damaged(path, str(error)) from error
+
     def origins(self) -> list[str]:
         """The registries that are pinned, sorted."""
         found = []

@@ -9,7 +9,8 @@ Rules of every end:
 
 ``https`` adds: a deadline per file and for all together, a minimum speed, bounded concurrency over kept-alive HTTP/1.1
 connections, repeats with back-off and ``Retry-After``, redirects on the same scheme, host and port only.
-``http`` is for loopback addresses, unless the user allowed it for a registry. ``file`` refuses every path that leaves the registry's folder, through links too.
+``http`` is for loopback addresses, unless the user allowed it for a registry.
+``file`` refuses every path that leaves the registry's folder, through links too.
 """
 
 from __future__ import annotations
@@ -70,7 +71,8 @@ class MemoryTransport:
         self.requested = []
 
     def fetch_many(self, requests: Sequence[Request]) -> list[Fetched]:
-        self.requested.append([request.path for request in requests])
+        if requests:
+            self.requested.append([request.path for request in requests])
         return [self._fetch(request) for request in requests]
 
     def close(self) -> None:
@@ -81,6 +83,24 @@ class MemoryTransport:
         if data is None:
             return not_found(request.path)
         return data if len(data) <= request.max_bytes else too_large(request)
+
+
+@dataclass(frozen=True, slots=True)
+class OfflineTransport:
+    """``--offline``: what is not cached is not there."""
+
+    def fetch_many(self, requests: Sequence[Request]) -> list[Fetched]:
+        return [
+            FetchError(
+                "fetch-offline",
+                f"{request.path} is not cached, and --offline forbids fetching it.",
+                "Run it once online.",
+            )
+            for request in requests
+        ]
+
+    def close(self) -> None:
+        """Nothing is open."""
 
 
 @dataclass(frozen=True, slots=True)

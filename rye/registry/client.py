@@ -1,0 +1,519 @@
+"""A registry as the rest of the program sees it: names go in, verified records and bytes come out.
+
+The thin shell around :mod:`rye.registry.trusted`: it fetches in waves, keeps what was verified in the cache, and lets nothing
+out that was not verified. It never trusts by itself: a registry that was not pinned is proposed (:class:`PinProposal`).
+
+Nothing is remembered until :meth:`RegistryClient.commit`; used as a context manager, that happens when the block ends without an
+error. So a run that fails leaves the trusted state as it was.
+
+Waves: the head (with the newest root, where the registry is new); tiles that prove the head; shards; index files with the keysets
+of their namespaces; blobs; tiles that prove the releases. A cached file costs nothing, offline everything comes from the cache.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from types import TracebackType
+
+from rye.errors import RyeError
+from rye.items.identity import KIND_NAMES, Identity
+from rye.limits import REGISTRY, RegistryLimits
+from rye.registry import merkle, tiles, wire
+from rye.registry.cache import Cache
+from rye.registry.keysets import KeysetChain
+from rye.registry.records import ItemHistory, ReleaseRecord, check_installable, judge
+from rye.registry.state_store import StateStore
+from rye.registry.statements import AttachedFile, FileEntry, Root, root_key_name
+from rye.registry.tiles import Tile, TileError, VerifiedTiles
+from rye.registry.transport import FetchError, OfflineTransport, Request, Transport, open_transport
+from rye.registry.trust_error import TrustError
+from rye.registry.trusted import LoggedStatement, TrustedHead, TrustedState, check_blob
+from rye.registry.wire import Config, ShardEntry
+
+
+@dataclass(frozen=True, slots=True)
+class PinProposal:
+    """A registry that is contacted for the first time: what a person compares before trusting it."""
+
+    address: str
+    origin: str
+    fingerprint: str
+    """SHA-256 of the text of root 1, which the operator publishes elsewhere."""
+    owners: tuple[bytes, ...]
+    """Raw public keys."""
+    threshold: int
+    expires: datetime
+
+    @property
+    def owner_key_name(self) -> str:
+        return root_key_name(self.origin)
+
+
+AcceptRoot = str | Callable[[PinProposal], bool] | None
+"""Who says that a new registry is the right one: the fingerprint that the user gave, or a function that asks them."""
+
+
+@dataclass(frozen=True, slots=True)
+class ItemFiles:
+    """The verified bytes of one release."""
+
+    record: ReleaseRecord
+    file: bytes
+    attached: Mapping[str, bytes]
+    """By relative path."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proofs:
+    """That statements are in the log: enough to show it to someone else, without the registry."""
+
+    head: str
+    """The signed head, whole, under whose checkpoint they are."""
+    lines: tuple[wire.IndexLine, ...]
+    """The statements: releases and the keysets that they rest on, by position."""
+    paths: Mapping[int, tuple[bytes, ...]]
+    """The inclusion proof of each, by position."""
+
+
+class RegistryClient:
+    """One registry during one run."""
+
+    def __init__(
+        self,
+        address: str,
+        transport: Transport,
+        store: StateStore,
+        cache: Cache,
+        *,
+        limits: RegistryLimits = REGISTRY,
+        offline: bool = False,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ):
+        """Use :meth:`open`; this is for tests that bring their own transport."""
+        self.address = address.rstrip("/")
+        self._transport: Transport = OfflineTransport() if offline else transport
+        self._store = store
+        self._cache = cache
+        self._limits = limits
+        self._offline = offline
+        self._now = now
+        self._state: TrustedState | None = None
+        self._head: TrustedHead | None = None
+        self._config: Config | None = None
+        self._shards: dict[str, dict[str, ShardEntry]] = {}
+        self._indexes: dict[str, tuple[LoggedStatement, ...] | None] = {}
+        self._chains: dict[str, KeysetChain] = {}
+
+    @classmethod
+    def open(
+        cls,
+        address: str,
+        *,
+        accept_root: AcceptRoot = None,
+        origin: str | None = None,
+        store: StateStore | None = None,
+        cache: Cache | None = None,
+        limits: RegistryLimits = REGISTRY,
+        offline: bool = False,
+        allow_http: bool = False,
+        token: str | None = None,
+    ) -> RegistryClient:
+        """A client with a fresh, verified head. ``origin``: what the project or lock expects there.
+
+        Raises TrustError, FetchError, StateError and RyeError ``registry-unpinned``.
+        """
+        from rye.project.folders import cache_dir, data_dir
+
+        transport: Transport = OfflineTransport()
+        if not offline:
+            transport = open_transport(address, limits, allow_http=allow_http, token=token)
+        client = cls(
+            address,
+            transport,
+            store or StateStore(data_dir() / "registries"),
+            cache or Cache(cache_dir() / "registry"),
+            limits=limits,
+            offline=offline,
+        )
+        try:
+            client.refresh(accept_root, origin)
+        except BaseException:
+            client.close()
+            raise
+        return client
+
+    def __enter__(self) -> RegistryClient:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if kind is None:
+                self.commit()
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Give back connections."""
+        self._transport.close()
+
+    @property
+    def state(self) -> TrustedState:
+        """What is trusted now, committed or not."""
+        if self._state is None:
+            raise RuntimeError("refresh() comes first")
+        return self._state
+
+    @property
+    def head(self) -> TrustedHead:
+        """The accepted head that every answer of this run rests on."""
+        if self._head is None:
+            raise RuntimeError("refresh() comes first")
+        return self._head
+
+    @property
+    def origin(self) -> str:
+        return self.state.origin
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a person should hear about the head, e.g. that it is older than 72 hours."""
+        return self.head.warnings
+
+    @property
+    def api(self) -> str | None:
+        """The address of the API, on the registry's own host; None where the registry is only read."""
+        if self._config is None:
+            self._config = self._fetch_config()
+        return wire.api_address(self._config, self.address)
+
+    def refresh(self, accept_root: AcceptRoot = None, origin: str | None = None) -> None:
+        """Accept the newest head (from the cache, offline), after the roots that lead to it."""
+        known = self._store.origin_at(self.address)
+        if known is not None and origin not in (None, known):
+            raise TrustError("root-origin", f"{self.address} is pinned as {known}, and {origin} is expected there.")
+        pinned = known or origin
+        state = self._store.load(pinned) if pinned else None
+        if isinstance(accept_root, str) and state is not None and state.fingerprint != accept_root:
+            message = f"{state.origin} is pinned with the fingerprint {state.fingerprint}, not {accept_root}."
+            raise TrustError("root-fingerprint", message, pinned=state.fingerprint, found=accept_root)
+        if self._offline:
+            if state is None or state.head is None:
+                message = f"Nothing is cached of the registry {self.address}."
+                raise FetchError("fetch-offline", message, "Run the command once without --offline.")
+            data = state.head.encode()
+        elif state is None:
+            state, data = self._first_contact(accept_root, origin)
+        else:
+            data = self._fetch_one(Request("head", self._limits.head_bytes))
+        state = self._follow_roots(state, state.root_hint(data))
+        opened = state.open_head(data, self._now(), self._limits)
+        size, root_hash = opened.checkpoint.size, opened.checkpoint.root_hash
+        fetched = self._fetch_tiles(state.origin, opened.tiles_needed(), size, root_hash)
+        self._state, self._head = state.accept_head(opened, fetched)
+        self._shards, self._indexes, self._chains = {}, {}, {}
+
+    def commit(self) -> None:
+        """Remember what was accepted, merged with what other programs accepted meanwhile."""
+        self._state = self._store.save(self.state, self._reconcile)
+        self._store.remember_address(self.address, self.origin)
+
+    def histories(self, identities: Iterable[Identity]) -> dict[Identity, ItemHistory]:
+        """Everything that stands about these identities; one that does not exist is left out."""
+        wanted = list(dict.fromkeys(identities))
+        namespaces = {identity.namespace for identity in wanted}
+        self._load_indexes([*map(str, wanted), *map(wire.namespace_name, namespaces)])
+        found: dict[Identity, ItemHistory] = {}
+        for identity in wanted:
+            chain = self._chain(identity.namespace)
+            entries = self._indexes[str(identity)]
+            if entries is not None:
+                found[identity] = judge(identity, entries, chain, self.state.all_roots, self.head.snapshot.time)
+        return found
+
+    def releases(self, identities: Iterable[Identity]) -> dict[Identity, tuple[ReleaseRecord, ...]]:
+        """The releases of these identities, in the log's order; none where an identity does not exist."""
+        wanted = list(dict.fromkeys(identities))
+        histories = self.histories(wanted)
+        return {identity: histories[identity].records if identity in histories else () for identity in wanted}
+
+    def kinds_of(self, ids: Iterable[str]) -> dict[str, tuple[str, ...]]:
+        """Under which kinds each qualified id exists, in the order of the table of kinds. One wave."""
+        wanted = list(dict.fromkeys(ids))
+        self._load_shards(wanted)
+        return {
+            identifier: tuple(kind for kind in KIND_NAMES if self._entry(f"{kind}:{identifier}") is not None)
+            for identifier in wanted
+        }
+
+    def keysets(self, namespaces: Iterable[str]) -> dict[str, KeysetChain]:
+        """The keyset chains of these namespaces; an unclaimed one has an empty chain."""
+        wanted = list(dict.fromkeys(namespaces))
+        self._load_indexes([wire.namespace_name(namespace) for namespace in wanted])
+        return {namespace: self._chain(namespace) for namespace in wanted}
+
+    def fetch_blobs(self, blobs: Iterable[tuple[str, int]]) -> dict[str, bytes]:
+        """Content by (SHA-256, size), from the cache or in one wave; every byte is verified. Raises for the first that fails."""
+        sizes = dict(blobs)
+        found: dict[str, bytes] = {}
+        missing: list[str] = []
+        for sha256, size in sizes.items():
+            data = self._cache.get(sha256)
+            if data is None:
+                missing.append(sha256)
+            else:
+                found[sha256] = check_blob(sha256, size, data)
+        requests = [Request(wire.blob_path(sha256), sizes[sha256]) for sha256 in missing]
+        for sha256, fetched in zip(missing, self._transport.fetch_many(requests), strict=True):
+            if isinstance(fetched, FetchError):
+                if fetched.code == "fetch-not-found":
+                    raise TrustError(
+                        "blob-missing", f"The registry does not have the file {sha256} that a release names."
+                    )
+                if fetched.code == "fetch-too-large":
+                    message = f"The file {sha256} has more than the {sizes[sha256]} bytes that its release states."
+                    raise TrustError("blob-size", message, sha256=sha256)
+                raise fetched
+            found[sha256] = check_blob(sha256, sizes[sha256], fetched)
+            self._cache.put(fetched)
+        return found
+
+    def fetch_items(self, records: Sequence[ReleaseRecord]) -> list[ItemFiles]:
+        """The bytes of releases with all that is attached, in one wave; in the order of ``records``."""
+        for record in records:
+            check_installable(record, limits=self._limits)
+        blobs: dict[str, int] = {}
+        for record in records:
+            files: list[FileEntry | AttachedFile] = [record.release.file, *record.release.attached]
+            for file in files:
+                if blobs.setdefault(file.sha256, file.size) != file.size:
+                    raise TrustError("blob-size", f"Two statements name different sizes of the file {file.sha256}.")
+        found = self.fetch_blobs(blobs.items())
+        return [
+            ItemFiles(
+                record,
+                found[record.release.file.sha256],
+                {entry.path: found[entry.sha256] for entry in record.release.attached},
+            )
+            for record in records
+        ]
+
+    def prove(self, records: Iterable[ReleaseRecord]) -> Proofs:
+        """That these releases, and the keysets of their namespaces, are in the log: all tiles in one wave.
+
+        Raises TrustError (``leaf-mismatch`` for a line that is not in the log) and TileError.
+        """
+        lines = {record.line.log: record.line for record in records}
+        for namespace in {record.identity.namespace for record in records}:
+            self._chain(namespace)
+            for entry in self._indexes[wire.namespace_name(namespace)] or ():
+                lines[entry.line.log] = entry.line
+        ordered = tuple(lines[position] for position in sorted(lines))
+        checkpoint = self.head.checkpoint
+        needed = self.head.tiles_needed(lines)
+        fetched = self._fetch_tiles(self.origin, needed, checkpoint.size, checkpoint.root_hash)
+        paths = self.head.prove(ordered, fetched)
+        return Proofs(self.state.head or "", ordered, {position: tuple(path) for position, path in paths.items()})
+
+    def accept_recovery(self, sha256: str) -> None:
+        """The user accepted the recovery that ``recovery-unaccepted`` named."""
+        self._state = self.state.accept_recovery(sha256)
+        self._chains = {}
+
+    def _first_contact(self, accept_root: AcceptRoot, origin: str | None) -> tuple[TrustedState, bytes]:
+        limits = self._limits
+        requests = [
+            Request("root/1", limits.root_bytes),
+            Request("head", limits.head_bytes),
+            Request("config.json", limits.config_bytes),
+        ]
+        root_data, head_data, config_data = map(_or_raise, self._transport.fetch_many(requests))
+        self._config = wire.decode_config(config_data)
+        # Everything is read from the root itself, whose hash is what the user accepts; config.json only says how to speak.
+        text = root_data.decode("utf-8", "replace")
+        found = hashlib.sha256(text[: text.rfind("\n\n") + 1].encode()).hexdigest()
+        state = TrustedState.pin(root_data, found, origin)
+        if self._config.origin != state.origin:
+            raise TrustError(
+                "root-origin", f"The root is of {state.origin}, and config.json says {self._config.origin}."
+            )
+        root: Root = state.root
+        proposal = PinProposal(self.address, state.origin, found, root.owners, root.threshold, root.expires)
+        known = self._store.load(state.origin)
+        if known is not None:
+            if known.fingerprint != found:
+                message = (
+                    f"{state.origin} is pinned with the fingerprint {known.fingerprint}; {self.address} shows {found}."
+                )
+                raise TrustError("root-fingerprint", message, pinned=known.fingerprint, found=found)
+            return known, head_data
+        if isinstance(accept_root, str):
+            return TrustedState.pin(root_data, accept_root, origin), head_data
+        if accept_root is None or not accept_root(proposal):
+            raise RyeError(
+                "registry-unpinned",
+                f"The registry {state.origin} at {self.address} is not pinned; its root has the fingerprint {found}.",
+                f"Compare the fingerprint with the one its operator publishes, then run: "
+                f"rye registry add {self.address} --fingerprint {found}",
+                details={"origin": state.origin, "fingerprint": found, "address": self.address},
+            )
+        return state, head_data
+
+    def _follow_roots(self, state: TrustedState, wanted: int) -> TrustedState:
+        """The state with all roots up to ``wanted``, or as many as there are: the snapshot must name the last."""
+        number = state.root.number
+        wanted = min(wanted, number + self._limits.roots)
+        while number < wanted:
+            wave = range(number + 1, min(wanted, number + self._limits.concurrency) + 1)
+            requests = [Request(f"root/{n}", self._limits.root_bytes) for n in wave]
+            for fetched in self._transport.fetch_many(requests):
+                if isinstance(fetched, FetchError):
+                    if fetched.code == "fetch-not-found":
+                        return state
+                    raise fetched
+                state = state.accept_root(fetched)
+            number = state.root.number
+        return state
+
+    def _reconcile(self, smaller: TrustedState, larger: TrustedState) -> None:
+        """Two programs accepted different heads: the larger must contain the smaller."""
+        old, new = smaller.checkpoint, larger.checkpoint
+        if old is None or new is None:
+            return
+        needed = tiles.consistency_tiles(old.size, new.size)
+        read = VerifiedTiles(self._fetch_tiles(larger.origin, needed, new.size, new.root_hash), new.size, new.root_hash)
+        proof = merkle.consistency_proof(old.size, new.size, read)
+        try:
+            merkle.verify_consistency(old.size, new.size, old.root_hash, new.root_hash, proof)
+        except merkle.ProofError as error:
+            evidence = {
+                name: wire.decode_head((state.head or "").encode()).checkpoint
+                for name, state in (("trusted", smaller), ("offered", larger))
+            }
+            message = f"Two programs were shown {old.size} and {new.size} entries that are not one history."
+            raise TrustError("head-inconsistent", message, evidence=evidence, cause=error.code) from error
+
+    def _fetch_config(self) -> Config:
+        config = wire.decode_config(self._fetch_one(Request("config.json", self._limits.config_bytes)))
+        if config.origin != self.origin:
+            raise TrustError("root-origin", f"config.json says {config.origin}; the registry is {self.origin}.")
+        return config
+
+    def _chain(self, namespace: str) -> KeysetChain:
+        found = self._chains.get(namespace)
+        if found is None:
+            name = wire.namespace_name(namespace)
+            self._load_indexes([name])
+            self._state, found = self.state.accept_namespace(self.head, namespace, self._indexes[name])
+            self._chains[namespace] = found
+        return found
+
+    def _entry(self, name: str) -> ShardEntry | None:
+        return self._shards.get(wire.shard_of(name), {}).get(name)
+
+    def _load_shards(self, names: Iterable[str]) -> None:
+        wanted = {wire.shard_of(name) for name in names} - self._shards.keys()
+        listed = sorted(shard for shard in wanted if shard in self.head.shards)
+        requests = {
+            self.head.shards[shard]: Request(f"shards/{self.head.shards[shard]}", self._limits.shard_bytes)
+            for shard in listed
+        }
+        data = self._fetch_addressed(requests, "shard-missing")
+        for shard in listed:
+            self._shards[shard] = self.head.open_shard(shard, data[self.head.shards[shard]])
+            self._cache.put(data[self.head.shards[shard]])
+
+    def _load_indexes(self, names: Iterable[str]) -> None:
+        wanted = [name for name in dict.fromkeys(names) if name not in self._indexes]
+        self._load_shards(wanted)
+        entries = {name: self._entry(name) for name in wanted}
+        requests: dict[str, Request] = {}
+        for entry in entries.values():
+            if entry is not None:
+                if entry.size > self._limits.index_bytes:
+                    raise TrustError(
+                        "index-size", f"The index file of {entry.name} has {entry.size:,} bytes: too many."
+                    )
+                requests[entry.sha256] = Request(f"index/{entry.sha256}", entry.size)
+        data = self._fetch_addressed(requests, "index-missing")
+        for name, entry in entries.items():
+            if entry is None:
+                self._indexes[name] = None
+            else:
+                self._indexes[name] = self.head.open_index(entry, data[entry.sha256])
+                self._cache.put(data[entry.sha256])
+
+    def _fetch_addressed(self, requests: Mapping[str, Request], missing: str) -> dict[str, bytes]:
+        """Files by their hash, from the cache or in one wave. What is fetched is not checked here: its user does that."""
+        found: dict[str, bytes] = {}
+        for sha256 in requests:
+            data = self._cache.get(sha256)
+            if data is not None:
+                found[sha256] = data
+        absent = [sha256 for sha256 in requests if sha256 not in found]
+        for sha256, fetched in zip(absent, self._transport.fetch_many([requests[s] for s in absent]), strict=True):
+            if isinstance(fetched, FetchError) and fetched.code == "fetch-not-found":
+                raise TrustError(missing, f"The registry does not serve {requests[sha256].path}, which its head names.")
+            found[sha256] = _or_raise(fetched)
+        return found
+
+    def _fetch_one(self, request: Request) -> bytes:
+        return _or_raise(self._transport.fetch_many([request])[0])
+
+    def _fetch_tiles(self, origin: str, needed: Sequence[Tile], size: int, root_hash: bytes) -> dict[Tile, bytes]:
+        """Tiles from the cache and in one wave, verified against a root hash before they are kept.
+
+        Cached tiles that do not verify are dropped and fetched anew: they are damaged, or left from a registry that forked.
+        """
+        if not needed:
+            return {}
+        cached = {tile: data for tile in needed if (data := self._cache.get_tile(origin, tile)) is not None}
+        for known in (cached, {}):
+            found = dict(known)
+            absent = [tile for tile in needed if tile not in found]
+            found.update(self._download_tiles(absent))
+            try:
+                VerifiedTiles(found, size, root_hash)
+            except TileError:
+                if not known:
+                    raise
+                self._cache.drop_tiles(origin)
+                continue
+            for tile in absent:
+                self._cache.put_tile(origin, tile, found[tile])
+            return found
+        raise AssertionError("the second round has no cached tiles")
+
+    def _download_tiles(self, wanted: Sequence[Tile]) -> dict[Tile, bytes]:
+        """One wave; a partial tile that was replaced by the full one costs a second."""
+        found: dict[Tile, bytes] = {}
+        replaced: list[Tile] = []
+        for tile, fetched in zip(
+            wanted, self._transport.fetch_many([Request(t.path, t.bytes) for t in wanted]), strict=True
+        ):
+            if isinstance(fetched, FetchError) and fetched.code == "fetch-not-found" and tile != tile.full:
+                replaced.append(tile)
+            else:
+                found[tile] = _tile_or_raise(tile, fetched)
+        requests = [Request(tile.full.path, tile.full.bytes) for tile in replaced]
+        for tile, fetched in zip(replaced, self._transport.fetch_many(requests), strict=True):
+            found[tile] = tiles.clip(tile, _tile_or_raise(tile, fetched))
+        return found
+
+
+def _tile_or_raise(tile: Tile, fetched: bytes | FetchError) -> bytes:
+    if isinstance(fetched, FetchError) and fetched.code == "fetch-not-found":
+        raise TrustError("tile-missing", f"The registry does not serve {tile.path}, which its log must have.")
+    if isinstance(fetched, FetchError) and fetched.code == "fetch-too-large":
+        raise TileError("tile-size", f"The tile {tile.path} has more than {tile.bytes} bytes.")
+    return _or_raise(fetched)
+
+
+def _or_raise(fetched: bytes | FetchError) -> bytes:
+    if isinstance(fetched, FetchError):
+        raise fetched
+    return fetched

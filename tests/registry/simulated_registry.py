@@ -1,0 +1,345 @@
+"""A whole registry in memory, built with the pure functions, for tests to read, mutate and re-sign.
+
+A :class:`SimulatedRegistry` holds every private key, so a test can play the honest operator, a mirror that changes bytes, or
+an operator who cheats and signs it. Statements are appended as notes (``append``); :meth:`SimulatedRegistry.publish` closes a
+batch with a snapshot and writes the static files. ``files`` maps paths to bytes and may be changed at will; ``write_files``
+makes it anew from the log. Everything else is derived from ``leaves``, so a test that changes a leaf and calls ``write_files``
+gets a registry that is consistent in itself and contradicts its own past: exactly what a client must notice.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from rye.items.identity import Identity
+from rye.items.kinds import KINDS
+from rye.registry import merkle, notes, tiles, wire
+from rye.registry.notes import SignedNote, Signer, VerifierKey
+from rye.registry.statements import (
+    Advisory,
+    AttachedFile,
+    Checkpoint,
+    Deprecation,
+    FileEntry,
+    Keyset,
+    Relation,
+    Release,
+    Root,
+    Snapshot,
+    Statement,
+    Yank,
+    namespace_key_name,
+    parse,
+    root_key_name,
+)
+from rye.signing.keys import PrivateKey
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def key(label: str) -> PrivateKey:
+    """A private key that is the same in every run and worth nothing."""
+    return PrivateKey(hashlib.sha256(f"test key {label}".encode()).digest())
+
+
+def signer(name: str, private: PrivateKey) -> Signer:
+    return Signer(VerifierKey(name, private.public.raw), private.sign)
+
+
+def suffix_of(identity: Identity) -> str:
+    """What the name of an item's file ends with."""
+    kind = KINDS[identity.kind]
+    return kind.main_file or kind.suffixes[0]
+
+
+@dataclass
+class SimulatedRegistry:
+    """One registry. Keys are lists of private keys; what is signed with them can be overridden in every method."""
+
+    origin: str = "registry.example"
+    now: datetime = START
+    owners: list[PrivateKey] = field(default_factory=lambda: [key("owner 1"), key("owner 2"), key("owner 3")])
+    owner_threshold: int = 2
+    logs: list[PrivateKey] = field(default_factory=lambda: [key("log 1")])
+    namespaces: dict[str, list[PrivateKey]] = field(default_factory=dict)
+    """The keys of the last keyset of each namespace."""
+    roots: list[SignedNote] = field(default_factory=list)
+    keysets: dict[str, Keyset] = field(default_factory=dict)
+    leaves: list[str] = field(default_factory=list)
+    """Every entry of the log, whole."""
+    blobs: dict[str, bytes] = field(default_factory=dict)
+    files: dict[str, bytes] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.roots:
+            self.add_root()
+            self.publish()
+
+    # identity
+
+    @property
+    def fingerprint(self) -> str:
+        return hashlib.sha256(self.roots[0].text.encode()).hexdigest()
+
+    @property
+    def size(self) -> int:
+        return len(self.leaves)
+
+    def fork(self) -> SimulatedRegistry:
+        """The same registry with the same keys, to go another way."""
+        return copy.deepcopy(self)
+
+    def pass_time(self, **parts: float) -> None:
+        """``hours=``, ``days=``, …"""
+        self.now += timedelta(**parts)
+
+    # statements
+
+    def append(self, note: SignedNote) -> int:
+        """An entry of the log, as it is; its position."""
+        self.leaves.append(note.encode())
+        return len(self.leaves) - 1
+
+    def sign(self, statement: Statement, signers: Iterable[Signer]) -> SignedNote:
+        return notes.sign(statement.text(), signers)
+
+    def owner_signers(self, owners: Sequence[PrivateKey] | None = None) -> list[Signer]:
+        chosen = self.owners[: self.owner_threshold] if owners is None else owners
+        return [signer(root_key_name(self.origin), owner) for owner in chosen]
+
+    def log_signers(self, logs: Sequence[PrivateKey] | None = None) -> list[Signer]:
+        return [signer(self.origin, log) for log in (self.logs[:1] if logs is None else logs)]
+
+    def namespace_signers(self, namespace: str, keys: Sequence[PrivateKey] | None = None) -> list[Signer]:
+        chosen = self.namespaces[namespace][:1] if keys is None else keys
+        return [signer(namespace_key_name(self.origin, namespace), private) for private in chosen]
+
+    def root(self, **changes: object) -> Root:
+        """The next root, as the present owners would write it."""
+        previous = Root.parse(self.roots[-1].text) if self.roots else None
+        root = Root(
+            origin=self.origin,
+            number=previous.number + 1 if previous else 1,
+            previous=previous.sha256() if previous else None,
+            time=self.now,
+            expires=self.now + timedelta(days=365),
+            threshold=self.owner_threshold,
+            owners=tuple(owner.public.raw for owner in self.owners),
+            logs=tuple(log.public.raw for log in self.logs),
+        )
+        return replace(root, **changes)  # type: ignore[arg-type]
+
+    def add_root(self, root: Root | None = None, signers: Sequence[Signer] | None = None) -> int:
+        """Rotate: change ``owners`` or ``logs`` first and give the old owners among ``signers``."""
+        note = self.sign(root or self.root(), self.owner_signers() if signers is None else signers)
+        self.roots.append(note)
+        return self.append(note)
+
+    def keyset(self, namespace: str, keys: Sequence[PrivateKey], **changes: object) -> Keyset:
+        """The next keyset of a namespace."""
+        previous = self.keysets.get(namespace)
+        keyset = Keyset(
+            origin=self.origin,
+            namespace=namespace,
+            number=previous.number + 1 if previous else 1,
+            previous=previous.sha256() if previous else None,
+            time=self.now,
+            threshold=1,
+            keys=tuple(private.public.raw for private in keys),
+            revoked=previous.revoked if previous else (),
+        )
+        return replace(keyset, **changes)  # type: ignore[arg-type]
+
+    def claim(self, namespace: str, keys: Sequence[PrivateKey] | None = None, **changes: object) -> int:
+        """Keyset 1, or the next one signed by the new and the old keys."""
+        new = list(keys or [key(f"{namespace} 1")])
+        old = self.namespaces.get(namespace, [])
+        keyset = self.keyset(namespace, new, **changes)
+        signing = list(dict.fromkeys([*new, *old]))
+        return self.add_keyset(keyset, self.namespace_signers(namespace, signing), new)
+
+    def add_keyset(self, keyset: Keyset, signers: Sequence[Signer], keys: Sequence[PrivateKey]) -> int:
+        """Any keyset with any signatures."""
+        self.keysets[keyset.namespace] = keyset
+        self.namespaces[keyset.namespace] = list(keys)
+        return self.append(self.sign(keyset, signers))
+
+    def recover(self, namespace: str, keys: Sequence[PrivateKey], after: timedelta = timedelta(hours=72)) -> Keyset:
+        """A recovery signed by the new keys and the owners."""
+        keyset = self.keyset(namespace, keys, recovery=self.now + after)
+        self.add_keyset(keyset, [*self.namespace_signers(namespace, keys), *self.owner_signers()], keys)
+        return keyset
+
+    def release(
+        self,
+        identity: Identity,
+        version: str = "1.0.0",
+        content: bytes = b"text\n",
+        *,
+        attached: dict[str, bytes] | None = None,
+        keys: Sequence[PrivateKey] | None = None,
+        depends_on: Sequence[Relation] = (),
+        **changes: object,
+    ) -> int:
+        """Publish bytes; the release's position."""
+        release = Release(
+            origin=self.origin,
+            identity=identity,
+            version=version,
+            keyset=self.keysets[identity.namespace].number if identity.namespace in self.keysets else 1,
+            time=self.now,
+            description=f"{identity.id} in its version {version}",
+            file=FileEntry(suffix_of(identity), len(content), self.add_blob(content)),
+            attached=tuple(
+                AttachedFile(path, len(data), self.add_blob(data)) for path, data in (attached or {}).items()
+            ),
+            depends_on=tuple(depends_on),
+        )
+        release = replace(release, **changes)  # type: ignore[arg-type]
+        return self.append(self.sign(release, self.namespace_signers(identity.namespace, keys)))
+
+    def yank(self, identity: Identity, version: str, *, yanked: bool = True, reason: str = "it is broken") -> int:
+        statement = Yank(
+            self.origin, identity, version, yanked, self.keysets[identity.namespace].number, self.now, reason
+        )
+        return self.append(self.sign(statement, self.namespace_signers(identity.namespace)))
+
+    def deprecate(self, identity: Identity, *, deprecated: bool = True, replacement: Identity | None = None) -> int:
+        number = self.keysets[identity.namespace].number
+        statement = Deprecation(
+            self.origin, identity, deprecated, replacement, number, self.now, "there is a better one"
+        )
+        return self.append(self.sign(statement, self.namespace_signers(identity.namespace)))
+
+    def advise(
+        self,
+        identity: Identity,
+        wanted: str,
+        *,
+        number: str = "RYE-2026-1",
+        by_owners: bool = False,
+        severity: str = "high",
+    ) -> int:
+        keyset = None if by_owners else self.keysets[identity.namespace].number
+        statement = Advisory(self.origin, identity, number, wanted, severity, keyset, self.now, "it does harm")
+        signers = self.owner_signers() if by_owners else self.namespace_signers(identity.namespace)
+        return self.append(self.sign(statement, signers))
+
+    def add_blob(self, data: bytes) -> str:
+        sha256 = hashlib.sha256(data).hexdigest()
+        self.blobs[sha256] = data
+        return sha256
+
+    # the static files
+
+    def publish(self) -> None:
+        """Close the batch: a snapshot as the last leaf, a checkpoint, and every file."""
+        self.append(self.sign(self.snapshot(), self.log_signers()))
+        self.write_files()
+
+    def snapshot(self, **changes: object) -> Snapshot:
+        """The snapshot over what is in the log now."""
+        shards = {shard: hashlib.sha256(data).hexdigest() for shard, data in self.shard_files().items()}
+        snapshot = Snapshot(self.origin, self.now, len(self.roots), wire.shards_root(shards))
+        return replace(snapshot, **changes)  # type: ignore[arg-type]
+
+    def index_lines(self) -> dict[str, list[wire.IndexLine]]:
+        """All statements by the name that they are about."""
+        found: dict[str, list[wire.IndexLine]] = {}
+        for position, leaf in enumerate(self.leaves):
+            statement = parse(notes.parse(leaf).text)
+            if isinstance(statement, Keyset):
+                name = wire.namespace_name(statement.namespace)
+            elif isinstance(statement, Release | Yank | Deprecation | Advisory):
+                name = str(statement.identity)
+            else:
+                continue
+            found.setdefault(name, []).append(wire.IndexLine(position, leaf))
+        return found
+
+    def index_files(self) -> dict[str, bytes]:
+        return {name: wire.encode_index(entries) for name, entries in self.index_lines().items()}
+
+    def shard_files(self, indexes: dict[str, bytes] | None = None) -> dict[str, bytes]:
+        entries: dict[str, list[wire.ShardEntry]] = {}
+        for name, data in (self.index_files() if indexes is None else indexes).items():
+            entry = wire.ShardEntry(name, hashlib.sha256(data).hexdigest(), len(data))
+            entries.setdefault(wire.shard_of(name), []).append(entry)
+        return {shard: wire.encode_shard(found) for shard, found in entries.items()}
+
+    def nodes(self, size: int | None = None) -> dict[merkle.Node, bytes]:
+        """Every complete subtree of the log."""
+        found: dict[merkle.Node, bytes] = {}
+        tree = merkle.CompactRange()
+        for leaf in self.leaves[:size]:
+            tree, completed = tree.append(merkle.leaf_hash(leaf.encode()))
+            found.update(completed)
+        return found
+
+    def reader(self) -> merkle.HashReader:
+        found = self.nodes()
+        return lambda level, index: found[(level, index)]
+
+    def checkpoint(self, **changes: object) -> Checkpoint:
+        checkpoint = Checkpoint(self.origin, self.size, merkle.root_at(self.size, self.reader()))
+        return replace(checkpoint, **changes)  # type: ignore[arg-type]
+
+    def head(
+        self,
+        *,
+        checkpoint: SignedNote | None = None,
+        snapshot: str | None = None,
+        proof: Sequence[bytes] | None = None,
+        shards: dict[str, str] | None = None,
+    ) -> wire.Head:
+        """The head of the present log; each part can be replaced."""
+        if checkpoint is None:
+            checkpoint = notes.sign(self.checkpoint().text(), self.log_signers())
+        if proof is None:
+            proof = merkle.inclusion_proof(self.size - 1, self.size, self.reader())
+        if shards is None:
+            shards = {shard: hashlib.sha256(data).hexdigest() for shard, data in self.shard_files().items()}
+        note = self.leaves[-1] if snapshot is None else snapshot
+        return wire.Head(checkpoint.encode(), note, [wire.encode_hash(item) for item in proof], shards)
+
+    def write_files(self, head: wire.Head | None = None, indexes: dict[str, bytes] | None = None) -> None:
+        """All files anew. With ``indexes`` the shards list those index files, whatever the log says."""
+        present = head or self.head()
+        read = self.reader()
+        index_files = self.index_files() if indexes is None else indexes
+        files = {
+            "config.json": wire.encode_config(wire.Config(wire.PROTOCOL_VERSION, self.origin, None)),
+            "head": wire.encode_head(present),
+            "checkpoint": present.checkpoint.encode(),
+            **{f"root/{number}": note.encode().encode() for number, note in enumerate(self.roots, 1)},
+            **{tile.path: tiles.tile_bytes(tile, read) for tile in tiles.all_tiles(self.size)},
+            **{wire.blob_path(sha256): data for sha256, data in self.blobs.items()},
+        }
+        for tile in tiles.all_tiles(self.size):
+            if tile.level == 0:
+                first = tile.index * tiles.WIDTH
+                entries = [leaf.encode() for leaf in self.leaves[first : first + tile.width]]
+                files[tile.entries_path] = tiles.encode_bundle(entries)
+        for folder, contents in (("shards", self.shard_files(index_files)), ("index", index_files)):
+            for data in contents.values():
+                files[f"{folder}/{hashlib.sha256(data).hexdigest()}"] = data
+        self.files.clear()
+        self.files.update(files)
+
+    def publish_index(self, indexes: dict[str, bytes]) -> None:
+        """Cheat: sign a snapshot over index files that the log does not bear out."""
+        shards = {shard: hashlib.sha256(data).hexdigest() for shard, data in self.shard_files(indexes).items()}
+        self.append(self.sign(self.snapshot(shards=wire.shards_root(shards)), self.log_signers()))
+        self.write_files(self.head(shards=shards), indexes)
+
+    def write_to(self, folder: Path) -> None:
+        """The files on disk, for clients that read ``file://`` or a web server."""
+        for path, data in self.files.items():
+            target = folder / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(data)
