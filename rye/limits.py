@@ -40,6 +40,14 @@ class ContentLimits:
     """All text of a formula's steps after ``extends`` and ``compose.expand``, in characters."""
     xml_depth: int = 64
     """Nesting of elements in a directive's fence or process section."""
+    xml_elements: int = 5_000
+    """Elements in a directive's fence."""
+    xml_attributes: int = 256
+    """Attributes of one element."""
+    markdown_depth: int = 32
+    """Quotes and list items open inside each other."""
+    listed_findings: int = 200
+    """Findings listed one by one for one directive; the rest are counted."""
     expression_characters: int = 1024
     """A hook's ``<when>`` expression."""
     expression_depth: int = 32

@@ -13,6 +13,7 @@ from typing import Protocol
 from rye.items.diagnostics import Diagnostic, Severity
 from rye.items.directive_model import OPAQUE
 from rye.items.spelling import near_miss
+from rye.limits import CONTENT
 
 CODES: dict[str, str] = {
     "R01": "`<directive>` needs `name` and `version`",
@@ -32,7 +33,7 @@ CODES: dict[str, str] = {
     "D003": "The XML is malformed",
     "D004": "A DOCTYPE",
     "D005": "A processing instruction, or an encoding other than UTF-8",
-    "D006": "Elements, quotes or lists are nested too deeply, or the text is too long",
+    "D006": "Elements, quotes or lists are nested too deeply, or there are too many",
     "D007": "A character reference brings in a hidden character",
     "D008": "A second XML fence holds a `<directive>`",
     "D009": "The directive's fence is never closed",
@@ -65,8 +66,7 @@ CODES: dict[str, str] = {
 """Every code with what it means (D7xx: :mod:`rye.permissions.static_check`); ``docs/directives.md`` has the same table."""
 
 
-MAX_FINDINGS = 200
-"""Findings listed one by one for one file."""
+MAX_FINDINGS = CONTENT.listed_findings
 
 
 class Placed(Protocol):

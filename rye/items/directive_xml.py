@@ -88,6 +88,7 @@ _DECLARATION = re.compile(
 )
 _TAG = re.compile(r"<(/?)([^\s<>/=\"'!?]++)((?:[^<>\"']++|\"[^\"<]*+\"|'[^'<]*+')*+)>")
 _ROOT = re.compile(r"<([^\s<>/=\"'!?&]++)")
+_EQUALS = re.compile(r"=\s*[\"']")
 _XMLNS = re.compile(r"\sxmlns(?::[^\s=]*)?\s*=")
 
 
@@ -218,7 +219,13 @@ class _Reader:
                 raise self.fail(
                     f"`<{name}>` stands after the end of `<{tags[0].name}>`.", at, "Only one root element is allowed."
                 )
+            if rest.count("=") > CONTENT.xml_attributes and len(_EQUALS.findall(rest)) > CONTENT.xml_attributes:
+                raise self.fail(
+                    f"`<{name}>` has more than {CONTENT.xml_attributes} attributes.", at, "Drop some.", "D006"
+                )
             tags.append(tag)
+            if len(tags) > CONTENT.xml_elements:
+                raise self.fail(f"The fence has more than {CONTENT.xml_elements:,} elements.", at, "Drop some.", "D006")
             if not rest.endswith("/"):
                 open_tags.append(tag)
                 if len(open_tags) > CONTENT.xml_depth:

@@ -14,8 +14,9 @@ import html
 import re
 from dataclasses import dataclass, field
 
-MAX_DEPTH = 32
-"""Quotes and list items open inside each other."""
+from rye.limits import CONTENT
+
+MAX_DEPTH = CONTENT.markdown_depth
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,264 @@
+"""Files made to mislead or to exhaust the reader: each is a clear error, soon, and grants nothing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rye.items.directive import as_json, read
+from rye.items.directive_model import Directive
+from rye.items.reading import ReadOptions, Source
+from rye.limits import CONTENT
+from tests.items.test_directive_sample import AFTER, FENCE, changed, findings, only, reading, text
+
+ROOT = '<directive name="a" version="1.0.0">'
+FULL = CONTENT.item_bytes
+
+
+def inside(xml: str) -> str:
+    """The sample with something put right behind the root's start tag."""
+    return text(FENCE.replace('version="1.2.3">', f'version="1.2.3">{xml}', 1))
+
+
+@pytest.mark.parametrize(
+    "doctype",
+    [
+        "<!DOCTYPE directive>",
+        "<!doctype directive>",
+        "<!DocType directive>",
+        "<! DOCTYPE directive>",
+        '<!DOCTYPE d SYSTEM "file:///etc/passwd">',
+        '<!DOCTYPE d PUBLIC "-//X" "http://example.invalid/x.dtd">',
+        "<!DOCTYPE d [<!ENTITY a 'aaaaaaaa'><!ENTITY b '&a;&a;&a;&a;'>]>",
+        '<!DOCTYPE d [<!ENTITY % p SYSTEM "file:///etc/passwd"> %p;]>',
+        "<!-- a --><!DOCTYPE d>",
+        '<?xml version="1.0"?><!DOCTYPE d>',
+        "\n\n  <!DOCTYPE d>",
+    ],
+)
+def test_a_doctype_in_any_form_is_refused_before_parsing(doctype: str) -> None:
+    content = text(f"{doctype}\n{FENCE}")
+    assert reading(content).value is None
+    assert next(found.code for found in reading(content).diagnostics) in ("D004", "D002")
+    assert findings(inside(doctype)) == [("error", "D004")]
+
+
+@pytest.mark.parametrize("wrapped", ["<!-- {} -->", "<template><![CDATA[{}]]></template>"])
+def test_a_doctype_in_a_comment_or_cdata_is_refused_too(wrapped: str) -> None:
+    assert findings(inside(wrapped.format("<!DOCTYPE html>"))) == [("error", "D004")]
+
+
+@pytest.mark.parametrize("entity", ["&foo;", "&nbsp;", "&xxe;", "&lt", "& ", "&#xD800;", "&#0;", "&#x1;", "&#x110000;"])
+def test_only_the_five_entities(entity: str) -> None:
+    content = changed("Deploy the app<", f"{entity}<")
+    assert findings(content) == [("error", "D003")]
+    assert only(content, "D003").line == 8
+    assert reading(content).value is None
+
+
+def test_the_five_entities_and_character_references_are_read() -> None:
+    directive = reading(changed("Deploy the app<", "&lt;&gt;&amp;&quot;&apos;&#233;&#xe9;<")).value
+    assert directive.description == "<>&\"'éé"
+
+
+@pytest.mark.parametrize(
+    "reference", ["&#x202e;", "&#x200b;", "&#xFEFF;", "&#8238;", "&#x7f;", "&#xAD;", "&#x2066;", "&#13;"]
+)
+def test_a_character_reference_brings_nothing_hidden_in(reference: str) -> None:
+    for old, new in [("Deploy the app<", f"Deploy{reference}<"), ('tier="general"', f'tier="gen{reference}eral"')]:
+        found = only(changed(old, new), "D007")
+        assert found.severity == "error"
+        assert "U+" in found.message
+
+
+@pytest.mark.parametrize(
+    "instruction",
+    [
+        "<?php x?>",
+        '<?xml-stylesheet href="x"?>',
+        '<?xml version="1.0"?>',
+        "<?a",
+        '<?xml version="1.0" encoding="utf-16"?>',
+    ],
+)
+def test_processing_instructions_are_refused(instruction: str) -> None:
+    assert findings(inside(instruction)) == [("error", "D005")]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-7", "iso-8859-1", "ucs-4", "cp037", "UTF-8-SIG"])
+def test_an_encoding_other_than_utf8_is_refused(encoding: str) -> None:
+    assert findings(text(f'<?xml version="1.0" encoding="{encoding}"?>\n{FENCE}')) == [("error", "D005")]
+
+
+def test_a_plain_xml_declaration_is_harmless() -> None:
+    assert findings(text(f'<?xml version="1.0" encoding="UTF-8"?>\n{FENCE}')) == []
+
+
+@pytest.mark.parametrize(
+    ("xml", "line"),
+    [
+        ("\n<a>\n<b></a>", 8),
+        ("\n</a>", 7),
+        ("\n<a>", 54),
+        ("\n<a x=1/>", 7),
+        ("\n<a x='1' x='2'/>", 7),
+        ("\n<a x='<'/>", 7),
+        ("\n< a/>", 7),
+        ("\n<!-- a", 7),
+        ("\n<!-- a -- b -->", 7),
+        ("\n<![CDATA[", 7),
+        ("\n<raw><b></raw>", 7),
+        ("\n<template>a < b</template>", 7),
+        ("\n<raw>a & b</raw>", 7),
+        ("\n]]>", 7),
+    ],
+)
+def test_malformed_xml_is_reported_at_the_file_s_line(xml: str, line: int) -> None:
+    content = inside(xml)
+    result = reading(content)
+    assert [found.code for found in result.diagnostics] == ["D003"]
+    assert result.diagnostics[0].line == line
+    assert result.value is None
+    assert result.metadata is None
+
+
+def test_what_is_never_closed_is_named_with_its_line() -> None:
+    assert "line 7" in only(inside("\n<a>"), "D003").message
+    found = only(text(FENCE.removesuffix("</directive>")), "D003")
+    assert (found.line, found.message) == (6, "`<directive>` is never closed.")
+
+
+def test_doubled_attributes_are_malformed_whichever_comes_first() -> None:
+    assert findings(changed('name="deploy_app"', 'name="deploy_app" name="decoy"')) == [("error", "D003")]
+
+
+def test_two_roots_are_malformed() -> None:
+    assert findings(text(f"{FENCE}\n{FENCE}")) == [("error", "D003")]
+
+
+@pytest.mark.parametrize("old", ["<metadata>", "<inputs>\n"])
+@pytest.mark.parametrize("attribute", [' xmlns="urn:x"', ' xmlns:p="urn:x"'])
+def test_namespaces_are_errors(old: str, attribute: str) -> None:
+    assert ("error", "D015") in findings(text(FENCE.replace(old, old.replace(">", attribute + ">"), 1)))
+
+
+def test_a_prefixed_element_is_not_the_element() -> None:
+    content = text(
+        FENCE.replace("<permissions>", '<p:permissions xmlns:p="u:x">').replace("</permissions>", "</p:permissions>")
+    )
+    assert ("error", "D015") in findings(content)
+    assert ("error", "R02") in findings(content)
+    assert reading(content).value.permissions == ()
+
+
+def test_depth_is_capped() -> None:
+    deep = "<a>" * 10_000 + "</a>" * 10_000
+    assert findings(inside(deep)) == [("error", "D006")]
+    assert ("error", "D006") not in findings(inside("<a>" * 60 + "</a>" * 60))
+
+
+@pytest.mark.parametrize("character", ["\0", "\r", "\x01", "\x1b", "\ufffe", "\ud800"])
+def test_characters_that_xml_cannot_hold(character: str) -> None:
+    assert findings(changed("Deploy the app<", f"Deploy{character}<")) == [("error", "D003")]
+
+
+def test_comments_split_no_value() -> None:
+    directive = reading(changed("rye.shell.*", "rye.<!-- x -->shell.*")).value
+    assert directive.capabilities[0] == "rye.execute.tool.rye.shell.*"
+
+
+HOSTILE: dict[str, Callable[[], str]] = {
+    "ten megabytes": lambda: text() + "x" * 10_000_000,
+    "nested elements": lambda: inside("<a>" * 10_000 + "</a>" * 10_000),
+    "many elements": lambda: inside("<a/>" * 60_000),
+    "many unknown fields": lambda: text(FENCE.replace("<metadata>", "<metadata>" + "<a/>" * 60_000)),
+    "many fields": lambda: text(FENCE.replace("<metadata>", "<metadata>" + "<limit/>" * 4_900)),
+    "many attributes": lambda: inside("<a " + " ".join(f'a{n}=""' for n in range(25_000)) + "/>"),
+    "many tools": lambda: text(FENCE.replace("<search>", "<load>" + "<tool>a</tool>" * 4_900 + "</load><search>")),
+    "many outputs": lambda: text(f"{ROOT}<outputs>{''.join(f'<a{n}/>' for n in range(4_900))}</outputs></directive>"),
+    "open angle brackets": lambda: inside("<" * 200_000),
+    "open comments": lambda: inside("<!--" * 50_000),
+    "quotes": lambda: inside("<a " + '"' * 200_000),
+    "ampersands": lambda: inside("&amp;" * 40_000),
+    "backticks": lambda: text(after="` " * 120_000),
+    "growing backticks": lambda: text(after=" ".join("`" * n for n in range(1, 680))),
+    "code fences": lambda: text(after="```a\n" * 50_000),
+    "longer and shorter fences": lambda: text(after="````x\n```\n" * 25_000),
+    "open steps": lambda: text(after="<process>" + "<step>" * 40_000),
+    "half steps": lambda: text(after="<process>" + "<step name='" * 20_000),
+    "processes": lambda: text(after="<process>" * 25_000),
+    "actions": lambda: text(after="<process><step name='a'>" + '<execute item_id="x">' * 10_000),
+    "placeholders": lambda: text(after="<process>" + "{input:zz}" * 20_000 + "</process>"),
+    "open placeholders": lambda: text(after="<process>" + "{input:zz:" * 20_000 + "</process>"),
+    "comments below": lambda: text(after="<!--" * 50_000),
+    "decoy fences": lambda: text(after="```xml\n<!--\n```\n" * 14_000),
+    "declarations": lambda: text(after="```xml\n" + "<!x>" * 50_000 + "\n```\n"),
+    "title": lambda: text(before="# a" + " #" * 60_000 + " b\n\n"),
+    "blank title": lambda: text(before="# a" + " " * 120_000 + "b\n\n"),
+    "parentheses": lambda: changed("cost.current &gt; cost.limit * 0.9", "(" * 100_000),
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_hostile_files_are_answered_within_a_second(case: str) -> None:
+    content = HOSTILE[case]()
+    started = time.perf_counter()
+    result = reading(content)
+    if isinstance(result.value, Directive):
+        as_json(result.value)
+    assert time.perf_counter() - started < 1
+    assert len(result.diagnostics) <= 201
+
+
+def test_hostile_files_stay_below_200_megabytes() -> None:
+    program = (
+        "import resource\n"
+        "from tests.items.test_directive_hostile import HOSTILE\n"
+        "from tests.items.test_directive_sample import reading\n"
+        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "for make in HOSTILE.values(): reading(make())\n"
+        "print(before, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=120)
+    unit = 1 if sys.platform == "darwin" else 1024
+    assert int(done.stdout.split()[1]) * unit < 200 * 1024 * 1024
+
+
+def test_many_findings_are_counted_and_stay_errors() -> None:
+    result = reading(text(FENCE.replace("<search>", "<load>" + "<tool>a</tool>" * 1_000 + "</load><search>")))
+    assert not result.ok
+    assert [found.severity for found in result.diagnostics if found.code == "D099"] == ["error"]
+
+
+_JUNK = st.sampled_from(
+    ["<", ">", "&", '"', "'", "/", "!", "-", "[", "]", "?", "`", "\n", "a", " ", "*", "```", "]]>", "<!--"]
+)
+
+
+@given(st.integers(0, len(text()) - 1), st.integers(0, 30), st.lists(_JUNK, max_size=5).map("".join))
+@settings(max_examples=300, deadline=None)
+def test_any_edit_is_read_without_raising(start: int, length: int, junk: str) -> None:
+    """Property: whatever is cut out and put in, reading ends in findings or a value, and JSON can be made of the value."""
+    content = text()
+    result = read(Source(content[:start] + junk + content[start + length :]), ReadOptions())
+    if result.value is None:
+        assert not result.ok
+        assert result.metadata is None
+    else:
+        as_json(result.value)
+        declared = {permission.capability for permission in result.value.permissions}
+        assert result.metadata is not None
+        assert set(result.metadata.capabilities) == declared
+
+
+@given(st.text(max_size=400))
+@settings(max_examples=200, deadline=None)
+def test_any_text_in_the_fence_is_read_without_raising(xml: str) -> None:
+    result = reading(f"```xml\n<directive>{xml}</directive>\n```\n{AFTER}")
+    assert not result.ok
