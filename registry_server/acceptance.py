@@ -98,6 +98,9 @@ def examine(
     release = candidate.statement
     if not isinstance(release, Release):
         return candidate
+    kind = KINDS[release.identity.kind]
+    if release.file.suffix not in ((kind.main_file,) if kind.main_file else kind.suffixes):
+        raise RyeError("item-invalid", f"No {kind.name} has a file that ends with {release.file.suffix}.", None)
     if release.file.size > limits.item_bytes:
         raise RyeError(
             "file-too-large",
@@ -122,8 +125,8 @@ def examine(
     if decoded.text is None or not decoded.ok or decoded.had_bom or decoded.had_crlf:
         worst = next((d for d in decoded.diagnostics if d.severity == "error"), decoded.diagnostics[0])
         raise _finding("content-refused", release, worst)
-    suffix, signature = _judge_signature(data, release, keys)
-    reading = _read(release, decoded.text, suffix)
+    signature = _judge_signature(data, release, keys)
+    reading = _read(release, decoded.text)
     metadata = reading.metadata
     if metadata is None or has_errors(reading.diagnostics):
         errors = [d for d in reading.diagnostics if d.severity == "error"]
@@ -153,7 +156,7 @@ def _blob(sha256: str, size: int, what: str, read_blob: ReadBlob) -> bytes:
         raise RyeError(
             "blob-missing",
             f"The bytes of {what} were not uploaded ({sha256}).",
-            "Upload them first: POST blobs/<sha256>.",
+            "Upload them first; rye publish does.",
         )
     if len(data) != size or hashlib.sha256(data).hexdigest() != sha256:
         raise RyeError("blob-mismatch", f"The bytes of {what} are not those of the release note.", "Publish it again.")
@@ -175,47 +178,28 @@ def _secret(name: str, line: int | None, what: str) -> RyeError:
     )
 
 
-def _judge_signature(data: bytes, release: Release, keys: Sequence[PublicKey]) -> tuple[str, Verification]:
-    """The verdict, and the suffix under which it was reached: a note does not say it, a tool's comment style follows from it."""
-    kind = KINDS[release.identity.kind]
-    names = [kind.main_file] if kind.main_file else [f"item{suffix}" for suffix in kind.suffixes]
-    best: tuple[str, Verification] | None = None
-    for name in names:
-        verification = verify(data, kind.name, name, keys)
-        if verification.ok:
-            return name, verification
-        if best is None or best[1].verdict == "unsigned":
-            best = (name, verification)
-    assert best is not None  # every kind has a file name
+def _judge_signature(data: bytes, release: Release, keys: Sequence[PublicKey]) -> Verification:
+    verification = verify(data, release.identity.kind, f"item{release.file.suffix}", keys)
+    if verification.ok:
+        return verification
     hints = {
         "unsigned": "Sign it first: rye sign FILE",
         "untrusted": "Sign it with a key of the namespace: rye namespace show lists them.",
     }
     raise RyeError(
         "item-signature",
-        f"The file of {release.identity} has no valid signature ({best[1].verdict}): {best[1].detail}",
-        hints.get(best[1].verdict, "Sign it again: rye sign FILE"),
+        f"The file of {release.identity} has no valid signature ({verification.verdict}): {verification.detail}",
+        hints.get(verification.verdict, "Sign it again: rye sign FILE"),
     )
 
 
-def _read(release: Release, text: str, file_name: str) -> Reading:
+def _read(release: Release, text: str) -> Reading:
     kind = KINDS[release.identity.kind]
-    local = release.identity.local_id
-    category, _, name = local.rpartition("/")
-    options = ReadOptions(publishing=True)
+    category, _, name = release.identity.local_id.rpartition("/")
+    path = kind.main_file or f"{name}{release.file.suffix}"
     attached = tuple(entry.path for entry in release.attached) if kind.main_file else None
-    # The comment style leaves a few suffixes possible; the item is taken as the first of them that it conforms to.
-    suffixes = kind.suffixes or ("",)
-    first: Reading | None = None
-    start = next((n for n, suffix in enumerate(suffixes) if suffix and file_name.endswith(suffix)), 0)
-    for suffix in suffixes[start:]:
-        path = kind.main_file if kind.main_file else f"{name}{suffix}"
-        reading: Reading = kind.load().read(Source(text, path or "", name, category, attached), options)
-        if reading.ok and reading.metadata is not None:
-            return reading
-        first = first or reading
-    assert first is not None
-    return first
+    reading: Reading = kind.load().read(Source(text, path, name, category, attached), ReadOptions(publishing=True))
+    return reading
 
 
 def _keywords(metadata: Metadata) -> str:

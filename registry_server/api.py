@@ -196,13 +196,11 @@ async def _health(request: Request[Any, Any, State]) -> Response[bytes]:
 
 @get("/metrics")
 async def _metrics(request: Request[Any, Any, State]) -> Response[bytes]:
-    from prometheus_client import CONTENT_TYPE_LATEST
-
     service = _service(request)
     if not service.settings.metrics:
         raise RyeError("not-found", "There is nothing at /metrics.", "Set metrics = true in registry.toml.")
     return Response(
-        await asyncio.to_thread(service.metrics_text), media_type=CONTENT_TYPE_LATEST, headers=_SAFE_HEADERS
+        await asyncio.to_thread(service.metrics_text), media_type="text/plain; version=0.0.4", headers=_SAFE_HEADERS
     )
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 _SHA256 = r"[0-9a-f]{64}"
 _IMMUTABLE = "public, max-age=31536000, immutable"
 _HEAD = "public, max-age=0, must-revalidate"
-_TEXT = "text/plain; charset=utf-8"
+_TEXT = "text/plain"  # the charset is added when it is sent
 _BYTES = "application/octet-stream"
 _JSON = "application/json"
 

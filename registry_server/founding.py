@@ -1,0 +1,167 @@
+"""Making a registry, and its root statements afterwards: who owns it and which keys sign its log.
+
+An owner's key may be kept elsewhere: a root statement is drafted here, carried to each owner, signed there with
+``rye-registry root sign``, carried back and published. Nothing but the log's key has to be on the server.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from registry_server import database, keys
+from registry_server.acceptance import Candidate
+from registry_server.keys import PrivateKey
+from registry_server.ledger import Ledger
+from registry_server.objects import public_objects, upload_objects
+from registry_server.schema import registry
+from registry_server.sequencer import Receipt, Sequencer
+from registry_server.settings import SETTINGS_FILE, Settings
+from rye.errors import RyeError
+from rye.registry import notes, statements, wire
+from rye.registry.lines import read_origin
+from rye.registry.notes import SignedNote
+from rye.registry.statements import Root, root_key_name
+
+_SETTINGS_TEXT = (
+    "# Settings of this registry; docs/registry.md lists them all. Flags and RYE_REGISTRY_… win over this file.\n"
+)
+
+
+def found(data: Path, origin: str, values: dict[str, str], root_key_out: Path | None, root_days: int) -> Root:
+    """Make a registry in the folder ``data``, all or nothing; returns its root 1. Raises RyeError.
+
+    ``values`` are settings to write into ``registry.toml``. With ``root_key_out`` the owner's key is written there and
+    never into the data folder.
+    """
+    try:
+        read_origin(origin)
+    except RyeError as error:
+        raise RyeError(
+            "bad-origin",
+            f"{origin!r} is no origin.",
+            "It names the registry for ever: lower case, like a host name, e.g. registry.example.org",
+        ) from error
+    if data.exists() and (not data.is_dir() or any(data.iterdir())):
+        raise RyeError(
+            "registry-exists" if (data / SETTINGS_FILE).exists() else "folder-not-empty",
+            f"{data} is not empty.",
+            "Choose another folder with --data; a registry is never made twice.",
+        )
+    data.parent.mkdir(parents=True, exist_ok=True)
+    building = data.parent / f".{data.name}.{os.getpid()}.new"
+    building.mkdir(mode=0o755)
+    try:
+        root = _fill(Settings(data=building, **values), origin, root_key_out, root_days)  # type: ignore[arg-type]
+        toml = "".join(f"{name} = {_quoted(value)}\n" for name, value in values.items())
+        (building / SETTINGS_FILE).write_text(_SETTINGS_TEXT + toml, encoding="utf-8")
+        if data.exists():
+            data.rmdir()
+        os.replace(building, data)
+    except BaseException:
+        shutil.rmtree(building, ignore_errors=True)
+        raise
+    return root
+
+
+def _fill(settings: Settings, origin: str, root_key_out: Path | None, root_days: int) -> Root:
+    settings.keys.mkdir(mode=0o700)
+    owner, log = PrivateKey.generate(root_key_name(origin)), PrivateKey.generate(origin)
+    now = datetime.now(UTC).replace(microsecond=0)
+    expires = now + timedelta(days=root_days)
+    root = Root(origin, 1, None, now, expires, 1, (owner.verifier.key,), (log.verifier.key,))
+    note = notes.sign(root.text(), [owner.signer])
+    engine = database.connect(settings.database_url)
+    try:
+        with database.writer(engine) as connection:
+            if connection.execute(registry.select()).first() is not None:
+                raise RyeError("registry-exists", "The database holds a registry already.", "Choose an empty database.")
+            connection.execute(registry.insert().values(key="origin", value=origin))
+        keys.write(settings.keys / keys.file_name("log", log), log)
+        keys.write(root_key_out or settings.keys / keys.file_name("root", owner), owner)
+        public = public_objects(settings)
+        sequencer = Sequencer(engine, public, upload_objects(settings), [log], settings)
+        _accepted(sequencer, note, root)
+        public.put("config.json", wire.encode_config(wire.Config(wire.PROTOCOL_VERSION, origin, settings.api)))
+    finally:
+        engine.dispose()
+    return root
+
+
+def draft(
+    ledger: Ledger,
+    *,
+    add_owners: Sequence[bytes] = (),
+    remove_owners: Sequence[bytes] = (),
+    add_logs: Sequence[bytes] = (),
+    remove_logs: Sequence[bytes] = (),
+    threshold: int | None = None,
+    days: int,
+) -> Root:
+    """The next root statement, unsigned: the last one with these changes. Raises RyeError for impossible ones."""
+    last = ledger.roots()[-1]
+    for key, owned in [*((key, last.owners) for key in remove_owners), *((key, last.logs) for key in remove_logs)]:
+        if key not in owned:
+            raise RyeError("unknown-key", "A key that is to be removed is not in the root.", "rye-registry root show")
+    now = datetime.now(UTC).replace(microsecond=0)
+    owners = {*last.owners, *add_owners} - set(remove_owners)
+    logs = {*last.logs, *add_logs} - set(remove_logs)
+    root = replace(
+        last,
+        number=last.number + 1,
+        previous=last.sha256(),
+        time=max(now, last.time),
+        expires=max(now, last.time) + timedelta(days=days),
+        threshold=threshold or last.threshold,
+        owners=tuple(owners),
+        logs=tuple(logs),
+    )
+    root.text()  # refuses what the grammar does
+    return root
+
+
+def read_draft(text: str) -> tuple[str, SignedNote | None]:
+    """A statement's text, from a draft or from a note that others have signed already. Raises RyeError."""
+    if "\n\n" in text:
+        note = notes.parse(text)
+        statements.parse(note.text)
+        return note.text, note
+    statements.parse(text)
+    return text, None
+
+
+def add_signature(text: str, key: PrivateKey) -> SignedNote:
+    """Sign a draft or add a signature to a note: of a root, a recovery or an advisory. Raises RyeError."""
+    statement_text, note = read_draft(text)
+    statement = statements.parse(statement_text)
+    if key.name != root_key_name(statement.origin):
+        raise RyeError(
+            "wrong-key",
+            f"The key is one of {key.name}; owners of this registry have keys of {root_key_name(statement.origin)}.",
+            "Use the owner's key of this registry.",
+        )
+    if note is None:
+        return notes.sign(statement_text, [key.signer])
+    return notes.add_signatures(note, [key.signer])
+
+
+def publish(sequencer: Sequencer, text: str) -> Root:
+    """Append a root that enough owners signed. Raises RyeError."""
+    note = notes.parse(text)
+    root = Root.parse(note.text)
+    _accepted(sequencer, note, root)
+    return root
+
+
+def _accepted(sequencer: Sequencer, note: SignedNote, root: Root) -> None:
+    outcome = sequencer.append([[Candidate(note, root)]])[0]
+    if not isinstance(outcome, Receipt):
+        raise outcome
+
+
+def _quoted(value: str) -> str:
+    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'

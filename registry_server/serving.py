@@ -1,0 +1,121 @@
+"""Running the API under granian in this process, until SIGTERM or SIGINT. One process, one event loop, one sequencer."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import json
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rye.errors import RyeError
+
+if TYPE_CHECKING:
+    from registry_server.settings import Settings
+
+
+def serve(settings: Settings, ready_file: Path | None, announce: Callable[[str], None]) -> None:
+    """Serve until told to stop. Raises RyeError when the address cannot be had; nothing was started then."""
+    from registry_server.api import create_app
+    from registry_server.service import Service
+
+    _probe(settings.host, settings.port)
+    service = Service(settings)
+    try:
+        service.start()
+        asyncio.run(_run(create_app(service), settings, ready_file, announce, service.origin))
+    finally:
+        service.close()
+        if ready_file is not None:
+            ready_file.unlink(missing_ok=True)
+
+
+async def _run(
+    app: Any, settings: Settings, ready_file: Path | None, announce: Callable[[str], None], origin: str
+) -> None:
+    from granian.constants import HTTPModes, Interfaces
+    from granian.http import HTTP1Settings
+    from granian.server.embed import Server
+
+    class Listening(Server):
+        """Binds once and tells the port: the embedded server would bind anew for its worker, to another free port."""
+
+        bound_port = 0
+
+        def _init_shared_socket(self) -> None:
+            super()._init_shared_socket()  # type: ignore[no-untyped-call]
+            if self._ssp is not None:
+                self._shd = self._ssp.build()
+                self._ssp = None
+            holder: Any = self._shd
+            with socket.socket(fileno=os.dup(holder.get_fd())) as bound:
+                self.bound_port = bound.getsockname()[1]
+
+        def startup(self, spawn_target: Any, target_loader: Any) -> None:
+            super().startup(spawn_target, target_loader)  # type: ignore[no-untyped-call]
+            host = f"[{settings.host}]" if ":" in settings.host else settings.host
+            url = f"http://{host}:{self.bound_port}"
+            _tell(url, self.bound_port)
+
+    def _tell(url: str, port: int) -> None:
+        if ready_file is not None:
+            facts = {"url": url, "host": settings.host, "port": port, "pid": os.getpid(), "origin": origin}
+            temporary = ready_file.with_name(f".{ready_file.name}.{os.getpid()}.tmp")
+            temporary.write_text(json.dumps(facts) + "\n", encoding="utf-8")
+            os.replace(temporary, ready_file)
+        announce(url)
+
+    server = Listening(
+        app,
+        address=settings.host,
+        port=settings.port,
+        interface=Interfaces.ASGI,
+        http=HTTPModes.http1,
+        http1_settings=HTTP1Settings(header_read_timeout=10_000, keep_alive=True, max_buffer_size=64 * 1024),
+        websockets=False,
+        log_enabled=False,
+        backlog=1024,
+    )
+    server.workers_kill_timeout = settings.stop_seconds
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        try:
+            loop.add_signal_handler(number, server.stop)
+        except NotImplementedError:  # Windows
+            signal.signal(number, lambda *_: loop.call_soon_threadsafe(server.stop))
+    try:
+        await server.serve()
+    except (OSError, RuntimeError) as error:
+        raise _in_use(settings.host, settings.port, str(error)) from error
+
+
+def _probe(host: str, port: int) -> None:
+    """Refuse an address that cannot be listened on. The server's own socket may share its port with others, so it would not."""
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family[0], socket.SOCK_STREAM) as probe:
+            if sys.platform != "win32":
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(family[4])
+            probe.listen(1)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise _in_use(host, port, "another program listens there") from error
+        raise RyeError(
+            "cannot-listen",
+            f"Cannot listen on {host}:{port}: {error.strerror or error}.",
+            "Choose another --host or --port.",
+        ) from error
+
+
+def _in_use(host: str, port: int, why: str) -> RyeError:
+    return RyeError(
+        "port-in-use",
+        f"Port {port} of {host} is in use: {why}.",
+        f"Stop what listens there, or choose another port: rye-registry serve --port {port + 1 if port else 8421}",
+    )
