@@ -179,6 +179,8 @@ class _Reader:
     action: Tag | None = None
     params: dict[str, str] = field(default_factory=dict)
     names: set[str] = field(default_factory=set)
+    extra: set[str] = field(default_factory=set)
+    """Sections open a second time: reported when they opened, their content does not count."""
     description: Tag | None = None
     criteria_tag: Tag | None = None
     criterion: Tag | None = None
@@ -228,6 +230,8 @@ class _Reader:
         if self.process is not None or self.done is not None:
             line = self.process.line if self.process else self.done.line if self.done else 0
             message = f"A second `<process>`; the first is on line {line}."
+            if self.process is None:
+                self.extra.add("process")
             self.findings.error(
                 "D070", message, tag, "A directive has one process: merge them, or put an example into a code fence."
             )
@@ -355,6 +359,9 @@ class _Reader:
     def _criteria(self, tag: Tag) -> None:
         if tag.closing:
             self._close_criterion()
+            if self.criteria_tag is None and "success_criteria" in self.extra:
+                self.extra.discard("success_criteria")
+                return
             if self.criteria_tag is None:
                 message = "`</success_criteria>` closes nothing."
                 self.findings.error("D073", message, tag, "Delete it, or open `<success_criteria>` before it.")
@@ -366,6 +373,8 @@ class _Reader:
             return
         if self.criteria_tag is not None or self.criteria_source:
             self.findings.error("D073", "A second `<success_criteria>`.", tag, "Merge the two.")
+            if self.criteria_tag is None:
+                self.extra.add("success_criteria")
             return
         if self.process is not None:
             message = "`<success_criteria>` stands inside `<process>`."
