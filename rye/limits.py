@@ -169,7 +169,7 @@ class OverrideLimits:
 
     review_days: int = 90
     """A review older than this is reported."""
-    refused_frontmatter_lookalikes: int = 8
+    refused_frontmatter_lookalikes: int = 4
     """Directives that may be dropped one by one because they would create frontmatter; with more the file is rejected."""
 
 

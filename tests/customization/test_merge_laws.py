@@ -1,0 +1,135 @@
+"""Laws of merging, and what it costs. RYE_FUZZ=1 tries many more examples."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rye.customization.heading_path import Selector
+from rye.customization.legacy import migrate_legacy
+from rye.customization.markdown_sections import heading_of, scan
+from rye.customization.merge import merge
+from rye.customization.override_file import OPERATIONS, read_overrides
+from tests.customization.override_text import HEAD, directive, overrides
+
+EXAMPLES = 5000 if os.environ.get("RYE_FUZZ") == "1" else 80
+LAW = settings(max_examples=EXAMPLES, deadline=None)
+
+LINES = st.sampled_from(
+    [
+        *("", "", " ", "text", "# A", "# B", "## A", "## B", "### C", "## A ##", "\t## A"),
+        *("```", "~~~", "  ```", "- ```", "<!-- x", "-->", "---", "===", "> q"),
+    ]
+)
+BASES = st.lists(LINES, max_size=25).map("\n".join)
+TARGETS = st.sampled_from(["# A", "# B", "## A", "## B", "### C", "# A > ## B", "# B > ### C", "## X"])
+CONTENTS = st.lists(LINES, max_size=6).map("\n".join)
+VALUES = st.sampled_from(["1", "- a", "[", "a: b"])
+DIRECTIVES = st.one_of(
+    st.builds(directive, st.sampled_from(OPERATIONS[:5]), TARGETS, CONTENTS),
+    st.builds(lambda key, value: directive("frontmatter-set", key=key, content=value), st.sampled_from("kl"), VALUES),
+    st.builds(lambda key: directive("frontmatter-delete", key=key), st.sampled_from("kl")),
+)
+
+
+@LAW
+@given(BASES, st.lists(DIRECTIVES, max_size=6))
+def test_merging_is_deterministic_and_never_fails(base: str, directives: list[str]) -> None:
+    first = merge(base, overrides(*directives), base_name="sage")
+    assert first == merge(base, overrides(*directives), base_name="sage")
+    assert first.exit_code in (0, 1) or first.output is None
+    applied = [step for step in first.steps if step.outcome == "applied"]
+    if not applied and first.output is not None:
+        assert first.output == base
+
+
+@LAW
+@given(BASES, TARGETS)
+def test_a_directive_that_does_nothing_changes_nothing(base: str, target: str) -> None:
+    for operation in ("append", "prepend", "insert-before", "insert-after"):
+        assert merge(base, overrides(directive(operation, target, "\n \n")), base_name="sage").output == base
+    level, text = heading_of(target.rpartition(" > ")[2]) or (0, "")
+    lines = base.split("\n")
+    blocks = scan(lines).blocks
+    index = next((i for i, block in enumerate(blocks) if Selector(block.level, block.text) == (level, text)), None)
+    if index is not None and " > " not in target:
+        end = next((block.start for block in blocks[index + 1 :] if block.level <= level), len(lines))
+        same = directive("replace", target, "\n".join(lines[blocks[index].start : end]))
+        if "\n---\n" not in f"\n{base}\n":
+            assert merge(base, overrides(same), base_name="sage").output == base
+
+
+@LAW
+@given(BASES, st.sampled_from(OPERATIONS[:5]), st.sampled_from(["# A", "## A", "## B", "### C"]))
+def test_text_outside_the_touched_section_is_identical(base: str, operation: str, target: str) -> None:
+    result = merge(base, overrides(directive(operation, target, "INSERTED")), base_name="sage")
+    assert result.output is not None
+    if "INSERTED" not in result.output:
+        assert result.output == base
+        return
+    before, _, after = result.output.partition("INSERTED")
+    assert base.startswith(before.rstrip(" \t\n"))
+    assert base.rstrip(" \t\n").endswith(after.strip(" \t\n"))
+    if operation != "replace":
+        assert (before.rstrip() + after.rstrip()).replace("\n", "").replace(" ", "") == base.replace("\n", "").replace(
+            " ", ""
+        )
+
+
+@LAW
+@given(st.text(max_size=300), st.text(max_size=200))
+def test_any_text_is_read_without_failing(text: str, base: str) -> None:
+    read_overrides(text)
+    merge(base, HEAD + text, base_name="sage")
+    migrate_legacy(text, agent="sage")
+
+
+@LAW
+@given(st.lists(LINES, max_size=20).map("\n".join))
+def test_a_migrated_file_reads_without_errors(body: str) -> None:
+    migration = migrate_legacy(body, agent="sage")
+    if migration.output is not None:
+        reading = read_overrides(migration.output)
+        assert reading.file is not None
+        assert [d for d in reading.diagnostics if d.severity == "error"] == []
+        assert tuple(d.target for d in reading.file.directives) == migration.replaced
+
+
+def _seconds(base: str, text: str) -> float:
+    started = time.perf_counter()
+    merge(base, text, base_name="sage")
+    return time.perf_counter() - started
+
+
+def test_500_directives_on_5000_sections_take_less_than_a_second() -> None:
+    base = "".join(f"## Section {i}\n\nSome text.\n\n- an item\n- another\n\n" for i in range(5000))
+    for operation in OPERATIONS[:5]:
+        many = overrides(
+            *(directive(operation, f"## Section {i * 10}", f"## Section {i * 10}\n\nNew.") for i in range(500))
+        )
+        assert _seconds(base, many) < 1
+    keys = overrides(*(directive("frontmatter-set", key=f"k{i}", content='"v"') for i in range(500)))
+    assert _seconds(base, keys) < 1
+
+
+def test_hostile_shapes_stay_near_linear() -> None:
+    hashes = "# a\n" * 30_000
+    assert _seconds(hashes, overrides(*(directive("append", "# a", "x") for _ in range(3000)))) < 5
+    assert _seconds(hashes, overrides(*(directive("replace", "# a", "# a\n# a") for _ in range(3000)))) < 5
+    chain = [directive("replace", f"# {i}", f"# {i}x\n# {i + 1}") for i in range(2500)]
+    assert _seconds("# 0\n", overrides(*chain)) < 5
+    lookalikes = overrides(*(directive("insert-before", "# a", "---\n---") for _ in range(3000)))
+    assert _seconds(hashes, lookalikes) < 5
+    for line in (
+        "- " * 100_000,
+        "#" * 200_000,
+        "# a" + " " * 200_000 + "b",
+        "`" * 200_000,
+        "1. " * 60_000,
+        "<!--" * 50_000,
+    ):
+        assert _seconds(line + "\n## A\n", overrides(directive("append", "## A", line))) < 5
+    assert _seconds("## A\n", overrides("<!-- DIRECTIVE: replace\n" * 9000)) < 5
