@@ -214,6 +214,9 @@ class _Reader:
 
     def _process(self, tag: Tag) -> None:
         if tag.closing:
+            if self.process is None and "process" in self.extra:
+                self.extra.discard("process")
+                return
             if self.process is None:
                 self.findings.error(
                     "D070", "`</process>` closes nothing.", tag, "Delete it, or open `<process>` before it."
