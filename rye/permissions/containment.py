@@ -75,10 +75,10 @@ def diff(old: Iterable[str], new: Iterable[str]) -> Diff:
     return Diff(tuple(_beyond(after, before)), tuple(_beyond(before, after)))
 
 
-def contained(pattern: str, patterns: Iterable[str]) -> bool:
+def contained(pattern: str, patterns: Iterable[str], budget: Budget | None = None) -> bool:
     """Whether every string that ``pattern`` matches is matched by one of ``patterns``. Too complex to tell counts as no."""
     try:
-        return find([pattern], list(patterns)) is None
+        return find([pattern], list(patterns), budget) is None
     except TooComplex:
         return False
 

@@ -77,11 +77,13 @@ TABLE = (*_FIRST_ROWS, *_SEGMENT_ROWS, Row(EXECUTE, Tier.WRITE))
 
 def rows(table: Mapping[str, str]) -> tuple[Row, ...]:
     """A policy's table of ``pattern = tier``, most specific first: a row stands before every row that contains it, of other
-    rows the higher tier comes first. Raises ValueError for an unknown tier."""
+    rows the higher tier comes first. Rows too complex to compare count as containing nothing. Raises ValueError for an
+    unknown tier."""
     given = [Row(pattern, Tier.named(name)) for pattern, name in table.items()]
+    budget = Budget()
 
     def place(row: Row) -> tuple[int, int, str]:
-        wider = sum(contained(row.pattern, [other.pattern]) for other in given)
+        wider = sum(contained(row.pattern, [other.pattern], budget) for other in given)
         return -wider, -row.tier, row.pattern
 
     return tuple(sorted(given, key=place))

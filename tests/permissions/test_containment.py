@@ -1,0 +1,170 @@
+"""Exact comparison of what two sets of patterns grant (DESIGN §7; DECISIONS Directives 16)."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import random
+import time
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rye.permissions.actions import is_action
+from rye.permissions.containment import Budget, TooComplex, contained, diff, find, find_readable, overlap
+from tests.permissions.vectors import vectors
+
+EXAMPLES = 20_000 if os.environ.get("RYE_FUZZ") else 300
+
+SHORT = ["".join(letters) for length in range(5) for letters in itertools.product("abcd", repeat=length)]
+"""Every string of at most four letters; the patterns below name a, b and c, so d stands for any other character."""
+
+pieces = st.sampled_from(["*", "*", "?", "a", "b", "c", "[ab]", "[!a]", "[a-c]", "[b-a]", "[!c-b]"])
+patterns = st.lists(pieces, max_size=5).map("".join)
+pattern_sets = st.lists(patterns, max_size=3)
+
+
+def granted(text: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatchcase(text, pattern) for pattern in patterns)
+
+
+@pytest.mark.parametrize("case", vectors("containment.json"), ids=lambda case: ascii((case["old"], case["new"])))
+def test_golden_containment(case: dict[str, Any]) -> None:
+    found = diff(case["old"], case["new"])
+    assert [change.pattern for change in found.widened] == case["widened"]
+    assert [change.pattern for change in found.narrowed] == case["narrowed"]
+    for changes, others in ((found.widened, case["old"]), (found.narrowed, case["new"])):
+        for change in changes:
+            for witness in (change.witness, case["witnesses"][change.pattern]):
+                assert witness is not None
+                assert fnmatchcase(witness, change.pattern)
+                assert not granted(witness, others)
+
+
+@settings(max_examples=EXAMPLES)
+@given(pattern_sets, pattern_sets)
+def test_diff_agrees_with_brute_force(old: list[str], new: list[str]) -> None:
+    found = diff(old, new)
+    for changes, ours, others in ((found.widened, new, old), (found.narrowed, old, new)):
+        changed = {change.pattern: change.witness for change in changes}
+        for pattern in ours:
+            beyond = any(fnmatchcase(text, pattern) and not granted(text, others) for text in SHORT)
+            if pattern not in changed:
+                assert not beyond
+                continue
+            witness = changed[pattern]
+            assert witness is not None
+            assert fnmatchcase(witness, pattern)
+            assert not granted(witness, others)
+    assert found.equal is (not found.widened and not found.narrowed)
+
+
+@settings(max_examples=EXAMPLES)
+@given(patterns, pattern_sets)
+def test_the_plain_witness_is_a_shortest_one(pattern: str, avoided: list[str]) -> None:
+    witness = find([pattern], avoided)
+    brute = next((text for text in SHORT if fnmatchcase(text, pattern) and not granted(text, avoided)), None)
+    if brute is not None:
+        assert witness is not None
+        assert len(witness) == len(brute)
+    if witness is not None and len(witness) <= 4:
+        assert brute is not None
+
+
+@settings(max_examples=EXAMPLES)
+@given(patterns, patterns)
+def test_overlap_agrees_with_brute_force(one: str, other: str) -> None:
+    common = find([one, other], [])
+    if common is None:
+        assert not any(fnmatchcase(text, one) and fnmatchcase(text, other) for text in SHORT)
+    else:
+        assert fnmatchcase(common, one)
+        assert fnmatchcase(common, other)
+    assert overlap(one, other) is (common is not None)
+
+
+@settings(max_examples=EXAMPLES)
+@given(pattern_sets, pattern_sets, pattern_sets)
+def test_containment_is_a_preorder(a: list[str], b: list[str], c: list[str]) -> None:
+    assert diff(a, a).equal
+    assert not diff(a + b, a).widened
+    if not diff(b, a).widened and not diff(c, b).widened:
+        assert not diff(c, a).widened
+    assert [x.pattern for x in diff(a, b).widened] == [x.pattern for x in diff(b, a).narrowed]
+
+
+def test_the_witness_is_a_real_action_where_there_is_one() -> None:
+    for old, new in ((["rye.load.*"], "rye.*"), (["rye.execute.tool.acme.*"], "*"), ([], "rye.[!l]*.[a-z]*")):
+        witness = find_readable([new], old)
+        assert witness is not None
+        assert is_action(witness)
+    assert find_readable(["*"], ["rye.*"]) == "a", "no action remains: at least a character"
+    assert find_readable(["*"], ["?*"]) == ""
+
+
+def test_containment_is_over_all_strings_not_only_actions() -> None:
+    assert diff(["rye.search.*", "rye.load.*", "rye.sign.*", "rye.execute.*"], ["rye.*"]).widened
+    assert diff(["rye.*"], ["*"]).widened
+    assert diff(["rye.load.tool.[!\n]*"], ["rye.load.tool.?*"]).widened
+
+
+def test_a_wildcard_that_only_a_union_covers() -> None:
+    assert contained("rye.load.[a-z]*", ["rye.load.[a-m]*", "rye.load.[n-z]*"])
+    assert not contained("rye.load.[a-z]*", ["rye.load.[a-m]*", "rye.load.[o-z]*"])
+    assert contained("?*", ["[!a]*", "a*"])
+
+
+def test_dots_mean_nothing_to_a_star() -> None:
+    assert contained("rye.load.tool.a.b.c", ["rye.load.*"])
+    assert contained("rye.*.tool.x", ["rye.*x"])
+
+
+def test_patterns_made_to_explode_are_counted_as_widened() -> None:
+    """Deciding ``*a??…?`` needs exponentially many states; giving up must never look like "not widened"."""
+    started = time.perf_counter()
+    together = ["*a" + "?" * 20, "*[!a]" + "?" * 20]  # every string of 21 characters or more, in a way that hides it
+    (change,) = diff(together, ["?" * 25 + "*"]).widened
+    assert change.witness is None
+    assert not contained("?" * 25 + "*", together)
+    assert time.perf_counter() - started < 5
+    assert contained("?" * 25 + "*", ["*a" + "?" * 3, "*[!a]" + "?" * 3]), "the same, small enough to decide"
+
+
+def test_a_spent_budget_fails_closed() -> None:
+    with pytest.raises(TooComplex):
+        find(["*a*b*c*"], ["*[ab]?", "*c?*"], Budget(5))
+    old, new = [f"*{n}?{n}*" for n in range(2000)], [f"*{n}?{n}*x{n}?" for n in range(1, 2001)]
+    started = time.perf_counter()
+    assert diff(old, [f"?*{n}??" for n in range(2000)]).widened
+    assert len(diff([], new).widened) == 2000
+    assert time.perf_counter() - started < 20
+
+
+def test_random_long_patterns_end_in_time_and_never_claim_a_false_containment() -> None:
+    chance = random.Random(7)
+
+    def pattern() -> str:
+        return "".join(chance.choice("**??ab") for _ in range(60))
+
+    for _ in range(3):
+        old, new = [pattern() for _ in range(20)], [pattern() for _ in range(20)]
+        started = time.perf_counter()
+        widened = {change.pattern for change in diff(old, new).widened}
+        assert time.perf_counter() - started < 5
+        for text in ("".join(chance.choice("abx") for _ in range(70)) for _ in range(300)):
+            for one in new:
+                assert one in widened or not fnmatchcase(text, one) or granted(text, old)
+
+
+def test_large_ordinary_sets_are_quick_and_exact() -> None:
+    old = [f"rye.execute.tool.acme.t{n}.*" for n in range(1000)]
+    started = time.perf_counter()
+    found = diff(old, [f"rye.execute.tool.acme.t{n}.x*" for n in range(1000)])
+    assert not found.widened
+    assert len(found.narrowed) == 1000
+    assert all(change.witness is not None for change in found.narrowed)
+    assert time.perf_counter() - started < 5
