@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypeVar
-from urllib.parse import quote, urljoin, urlsplit
+from urllib.parse import quote, urlsplit
 
 from rye.errors import RyeError
 from rye.limits import REGISTRY
@@ -32,16 +32,19 @@ class ApiError(RyeError):
 
 
 class RegistryApi:
-    """Calls one registry's API. ``registry`` is the registry's address, ``api`` what its ``config.json`` says."""
+    """Calls the API at ``api`` (:attr:`rye.registry.client.RegistryClient.api`) of the registry at ``registry``."""
 
     def __init__(self, registry: str, api: str | None, token: str | None = None) -> None:
-        if api is None or urlsplit(registry).scheme == "file":
+        parts = urlsplit(api or "")
+        if api is None or parts.scheme not in ("https", "http"):
             raise ApiError(
                 "read-only-registry",
                 f"{registry} can only be read: it has no API.",
                 "Write to the registry that it is a copy of.",
             )
-        self._base = api_address(registry, api)
+        if parts.scheme != "https" and parts.hostname not in _LOOPBACK:
+            raise ApiError("insecure-registry", f"{api} is not https: a token would be readable on the way.")
+        self._base = api.rstrip("/") + "/"
         self._token = token
         self._client: httpx.Client | None = None
 
@@ -117,16 +120,3 @@ class RegistryApi:
         if status == 401:
             hint = hint or "Log in with `rye login`."
         return ApiError(error.code, error.message, hint, status)
-
-
-def api_address(registry: str, api: str) -> str:
-    """The API's address with a final ``/``. Raises ApiError ``foreign-api`` when it is on another host than the registry."""
-    address = urljoin(registry.rstrip("/") + "/", api)
-    here, there = urlsplit(registry), urlsplit(address)
-    if (here.scheme, here.netloc) != (there.scheme, there.netloc) or there.query or there.fragment:
-        raise ApiError(
-            "foreign-api", f"{registry} names an API on another host: {address}.", "Do not use this registry."
-        )
-    if there.scheme != "https" and there.hostname not in _LOOPBACK:
-        raise ApiError("insecure-registry", f"{address} is not https: a token would be readable on the way.")
-    return address.rstrip("/") + "/"

@@ -250,6 +250,12 @@ class RegistryClient:
             for identifier in wanted
         }
 
+    def names(self) -> tuple[Identity, ...]:
+        """Every item of the registry, sorted: all shards, in one wave. For registries without a search of their own."""
+        self._open_shards(set(self.head.shards))
+        pairs = (name.split(":", 1) for entries in self._shards.values() for name in entries)
+        return tuple(sorted(Identity(kind, identifier) for kind, identifier in pairs if kind in KIND_NAMES))
+
     def keysets(self, namespaces: Iterable[str]) -> dict[str, KeysetChain]:
         """The keyset chains of these namespaces; an unclaimed one has an empty chain."""
         wanted = list(dict.fromkeys(namespaces))
@@ -416,8 +422,10 @@ class RegistryClient:
         return self._shards.get(wire.shard_of(name), {}).get(name)
 
     def _load_shards(self, names: Iterable[str]) -> None:
-        wanted = {wire.shard_of(name) for name in names} - self._shards.keys()
-        listed = sorted(shard for shard in wanted if shard in self.head.shards)
+        self._open_shards({wire.shard_of(name) for name in names})
+
+    def _open_shards(self, shards: set[str]) -> None:
+        listed = sorted((shards & self.head.shards.keys()) - self._shards.keys())
         requests = {
             self.head.shards[shard]: Request(f"shards/{self.head.shards[shard]}", self._limits.shard_bytes)
             for shard in listed

@@ -99,7 +99,7 @@ class StateStore:
 
     def origin_at(self, address: str) -> str | None:
         """Which registry the user pinned at an address."""
-        return self._addresses().get(address)
+        return self.addresses().get(address)
 
     def remember_address(self, address: str, origin: str) -> None:
         """The user pinned this registry at this address: another one there is refused from now on."""
@@ -107,10 +107,10 @@ class StateStore:
             return
         path = self.folder / "addresses.json"
         with self._lock(path):
-            addresses = {**self._addresses(), address: origin}
+            addresses = {**self.addresses(), address: origin}
             _write(path, msgspec.json.format(msgspec.json.encode(addresses, order="sorted"), indent=1) + b"\n")
 
-    def _addresses(self) -> dict[str, str]:
+    def addresses(self) -> dict[str, str]:
         path = self.folder / "addresses.json"
         try:
             return msgspec.json.decode(path.read_bytes(), type=dict[str, str])

@@ -1,0 +1,218 @@
+"""``rye search`` and ``rye info``: what there is, here and in the registry, and everything about one item."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rye.cli.options import Session, command
+from rye.cli.registry_access import configured, open_api, open_registry
+from rye.errors import RyeError
+from rye.items.kinds import KINDS
+
+if TYPE_CHECKING:
+    from rye.registry.client import RegistryClient
+    from rye.registry.records import ItemHistory, ReleaseRecord
+
+_STATIC_MATCHES = 200
+"""Matches whose index is read where a registry has no search of its own."""
+
+
+@command("search")
+@click.argument("query", nargs=-1, required=True)
+@click.option("--kind", type=click.Choice(list(KINDS)), help="Only items of this kind.")
+@click.option("--namespace", metavar="NAME", help="Only items of this namespace.")
+@click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="How many at the most.")
+@click.option("--local", is_flag=True, help="Only the project, installed, user and system spaces.")
+@click.pass_obj
+def search(
+    session: Session, query: tuple[str, ...], kind: str | None, namespace: str | None, limit: int, local: bool
+) -> None:
+    """Find items by words in their id and description: local ones and the registry's."""
+    from rye.cli.console import printable
+    from rye.project.local_search import search_local
+
+    words = " ".join(query)
+    results = search_local(session.cwd, words, kind=kind, namespace=namespace)
+    total = len(results)
+    registry_error: RyeError | None = None
+    if not local:
+        try:
+            found, count = _in_registry(session, words, kind, namespace, limit)
+        except RyeError as error:
+            registry_error = error
+        else:
+            here = {(row["kind"], row["id"]) for row in results}
+            added = [row for row in found if (row["kind"], row["id"]) not in here]
+            results += added
+            total += count - (len(found) - len(added))
+    if registry_error is not None:
+        if not results or session.registry is not None:
+            raise registry_error
+        session.console.warn(f"Only local items were searched: {registry_error.message}", registry_error.hint)
+    results.sort(key=lambda row: (-row["score"], row["id"], row["kind"]))
+    shown = results[:limit]
+    if session.json:
+        session.console.document({"results": shown, "total": total})
+        return
+    if not shown:
+        session.console.say(f"Nothing matches {words!r}.")
+    session.console.table(
+        [[f"{r['kind']}:{r['id']}", r["version"] or "-", r["space"], printable(r["description"])] for r in shown],
+        ["ITEM", "VERSION", "WHERE", "DESCRIPTION"],
+    )
+    if total > len(shown):
+        session.console.say(f"{total - len(shown)} more; --limit shows them.")
+
+
+def _in_registry(
+    session: Session, words: str, kind: str | None, namespace: str | None, limit: int
+) -> tuple[list[dict[str, Any]], int]:
+    registries = configured(session)
+    address = registries.of(namespace) if namespace is not None else registries.main()
+    with open_registry(session, address) as client:
+        if session.offline or client.api is None:
+            return _static(client, words, kind, namespace, limit)
+        answer = open_api(session, client, needs_token=False).search(words, kind=kind, namespace=namespace, limit=limit)
+    rows = [
+        {
+            "id": found.id,
+            "kind": found.kind,
+            "version": found.version,
+            "description": found.description,
+            "score": found.score,
+            "space": "registry",
+        }
+        for found in answer.results
+    ]
+    return rows, answer.total
+
+
+def _static(
+    client: RegistryClient, words: str, kind: str | None, namespace: str | None, limit: int
+) -> tuple[list[dict[str, Any]], int]:
+    """Search a registry that is only files: by the words of the ids, then of the descriptions of what was found."""
+    from rye.project.local_search import score
+
+    names = [
+        identity
+        for identity in client.names()
+        if (kind is None or identity.kind == kind)
+        and (namespace is None or identity.namespace == namespace)
+        and score(words, identity.id, "") > 0
+    ]
+    histories = client.histories(names[:_STATIC_MATCHES])
+    rows = []
+    for identity, history in histories.items():
+        latest = latest_release(history)
+        if latest is None:
+            continue
+        description = latest.release.description
+        rows.append(
+            {
+                "id": identity.id,
+                "kind": identity.kind,
+                "version": latest.version,
+                "description": description,
+                "score": score(words, identity.id, description),
+                "space": "registry",
+            }
+        )
+    rows.sort(key=lambda row: -float(str(row["score"])))
+    return rows[:limit], len(rows)
+
+
+def latest_release(history: ItemHistory) -> ReleaseRecord | None:
+    """The highest release that may be chosen; a pre-release only where there is nothing else. None: there is none."""
+    from rye.resolution.versions import Version
+
+    usable = [record for record in history.records if record.yank is None and not record.revoked]
+
+    def rank(record: ReleaseRecord) -> tuple[bool, Version]:
+        version = Version.parse(record.version)
+        return not version.is_prerelease, version
+
+    return max(usable, key=rank, default=None)
+
+
+@command("info")
+@click.argument("item", metavar="[KIND:]ID[@VERSION]")
+@click.pass_obj
+def info(session: Session, item: str) -> None:
+    """Show a published item: its versions, signer, rights, dependencies, and whether it was yanked or deprecated."""
+    from rye.cli.yank import _identity
+    from rye.items.identity import parse_reference
+    from rye.permissions.risk import tier
+    from rye.registry.lines import write_time
+    from rye.signing.keys import PublicKey
+
+    namespace = parse_reference(item).id.split("/", 1)[0]
+    with open_registry(session, configured(session).of(namespace)) as client:
+        identity, wanted = _identity(client, item)
+        history = client.histories([identity])[identity]
+        origin = client.origin
+    record = _chosen(history, wanted, str(identity))
+    release = record.release
+    document: dict[str, Any] = {
+        "kind": identity.kind,
+        "id": identity.id,
+        "version": release.version,
+        "description": release.description,
+        "registry": origin,
+        "time": write_time(release.time),
+        "log": record.line.log,
+        "keyset": release.keyset,
+        "signers": [PublicKey(key).fingerprint for key in record.signers],
+        "size": release.file.size,
+        "sha256": release.file.sha256,
+        "attached": [{"path": a.path, "size": a.size, "executable": a.executable} for a in release.attached],
+        "depends_on": [f"{r.identity}@{r.range}" for r in release.depends_on],
+        "requires": [f"{r.identity or r.reference}@{r.range}" for r in release.requires],
+        "conflicts_with": [f"{r.identity}@{r.range}" for r in release.conflicts_with],
+        "capabilities": [{"capability": c, "tier": str(tier(c))} for c in release.capabilities],
+        "hooks": [f"{hook.item_type} {hook.item_id}" for hook in release.hooks],
+        "yanked": record.yank.reason if record.yank else None,
+        "revoked": record.revoked,
+        "deprecated": history.deprecation.reason if history.deprecation else None,
+        "replacement": str(history.deprecation.replacement)
+        if history.deprecation and history.deprecation.replacement
+        else None,
+        "advisories": [
+            {"number": a.number, "severity": a.severity, "range": a.range, "title": a.title} for a in record.advisories
+        ],
+        "versions": [
+            {
+                "version": r.version,
+                "time": write_time(r.release.time),
+                "yanked": r.yank is not None,
+                "revoked": r.revoked,
+            }
+            for r in history.records
+        ],
+    }
+    if session.json:
+        session.console.document(document)
+        return
+    from rye.cli.show import _lines
+
+    versions = [v["version"] + (" (yanked)" if v["yanked"] else "") for v in document["versions"]]
+    rights = [f"{c['tier']}  {c['capability']}" for c in document["capabilities"]]
+    flat = {**document, "versions": versions, "capabilities": rights, "revoked": "yes" if record.revoked else None}
+    for line in _lines(flat):
+        session.console.data(line)
+
+
+def _chosen(history: ItemHistory, wanted: str | None, name: str) -> ReleaseRecord:
+    if wanted is None:
+        found = latest_release(history) or (history.records[-1] if history.records else None)
+    else:
+        from rye.resolution.ranges import Range
+        from rye.resolution.versions import Version
+
+        matching = [r for r in history.records if Version.parse(r.version) in Range.parse(wanted)]
+        found = max(matching, key=lambda r: Version.parse(r.version), default=None)
+    if found is None:
+        versions = ", ".join(record.version for record in history.records[-10:])
+        raise RyeError("no-such-version", f"{name} has no version {wanted or ''}.", f"There are: {versions}.")
+    return found
