@@ -1,0 +1,71 @@
+"""The prompt: parts in order, inputs filled in, returns at the end (DESIGN §8)."""
+
+from __future__ import annotations
+
+import pytest
+
+from rye.errors import RyeError
+from rye.items.directive_model import LegacyOutputs, Output
+from rye.rendering.prompt import Part, PromptSource, render
+
+PROCESS = """<process>
+  <step name="deploy">
+    Deploy to {input:environment} & check <that>.
+    `rye_execute(item_type="tool", item_id="rye/shell/kubectl", parameters={"command": "apply"})`
+  </step>
+</process>"""
+CRITERIA = "<success_criteria>\n<criterion>Deployed to {input:environment}</criterion>\n</success_criteria>"
+SOURCE = PromptSource(
+    (Part("# Deploy {input:what:all}", 3), Part("Deploy it.", 5), Part(PROCESS, 30), Part(CRITERIA, 37)),
+    (Output("deployment_id", "ID of {input:what}"),),
+)
+
+
+def test_the_whole_prompt() -> None:
+    assert render(SOURCE, {"environment": "staging"}) == (
+        "# Deploy all\n\nDeploy it.\n\n"
+        + PROCESS.replace("{input:environment}", "staging")
+        + "\n\n"
+        + CRITERIA.replace("{input:environment}", "staging")
+        + '\n\n<returns>\n  <output name="deployment_id">ID of {input:what}</output>\n</returns>'
+    )
+
+
+def test_every_missing_value_is_named_with_its_line() -> None:
+    with pytest.raises(RyeError) as caught:
+        render(SOURCE, {})
+    assert caught.value.details["missing"] == [
+        {"input": "environment", "line": 32},
+        {"input": "environment", "line": 38},
+    ]
+    assert "line 32" in caught.value.message
+    assert "line 38" in caught.value.message
+
+
+def test_blank_parts_are_left_out_and_edges_keep_the_line_count() -> None:
+    source = PromptSource((Part(""), Part("\n \n"), Part("\n\n  kept  \n\n", 1), Part("\n{input:a}", 5)))
+    assert render(source, {"a": "v"}) == "  kept  \n\nv"
+    with pytest.raises(RyeError, match="line 6"):
+        render(source, {})
+
+
+def test_a_value_keeps_its_own_line_ends() -> None:
+    assert render(PromptSource((Part("{input:a}", 1),)), {"a": "\n\nx\n"}) == "\n\nx\n"
+
+
+def test_no_outputs_no_block() -> None:
+    assert render(PromptSource((Part("x"),)), {}) == "x"
+
+
+def test_legacy_messages_end_the_prompt() -> None:
+    source = PromptSource((Part("x"),), LegacyOutputs("Made {input:name}", None, 20))
+    assert render(source, {"name": "<y>"}).endswith("<returns>\n  <success>Made &lt;y&gt;</success>\n</returns>")
+    with pytest.raises(RyeError, match="line 20"):
+        render(source, {})
+
+
+def test_a_value_cannot_fake_a_placeholder_anywhere() -> None:
+    source = PromptSource((Part("{input:a}"), Part("{input:b}")), LegacyOutputs("{input:a}"))
+    text = render(source, {"a": "{input:b}", "b": "secret"})
+    assert text.count("secret") == 1
+    assert text.count("{input:b}") == 2
