@@ -31,16 +31,25 @@ class PromptSource:
     outputs: tuple[Output, ...] | LegacyOutputs = ()
 
 
-def source_of(directive: Directive) -> PromptSource:
-    """The parts of a directive that its prompt shows. Without a description in Markdown, the metadata's stands for it."""
+def source_of(directive: Directive, text: str = "") -> PromptSource:
+    """The parts of a directive that its prompt shows. Without a description in Markdown, the metadata's stands for it.
+
+    ``text`` is the file's text, in which the lines of title and description are looked up for messages.
+    """
+    title, introduction = directive.title, directive.introduction.strip("\n")
     parts = [
-        Part(f"# {directive.title}" if directive.title else ""),
-        Part(directive.introduction if directive.introduction.strip() else directive.description),
+        Part(f"# {title}" if title else "", _line_of(title, text)),
+        Part(introduction, _line_of(introduction, text)) if introduction.strip() else Part(directive.description),
     ]
     if directive.process is not None:
         parts.append(Part(directive.process.source, directive.process.line))
     parts.append(Part(directive.success_criteria_source, directive.success_criteria_line))
     return PromptSource(tuple(parts), directive.outputs)
+
+
+def _line_of(part: str, text: str) -> int | None:
+    place = text.find(part)
+    return text.count("\n", 0, place) + 1 if place >= 0 else None
 
 
 def render(source: PromptSource, values: Mapping[str, object]) -> str:

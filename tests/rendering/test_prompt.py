@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from rye.errors import RyeError
+from rye.items.directive import read
 from rye.items.directive_model import LegacyOutputs, Output
-from rye.rendering.prompt import Part, PromptSource, render
+from rye.items.reading import ReadOptions, Source
+from rye.rendering.prompt import Part, PromptSource, render, source_of
 
 PROCESS = """<process>
   <step name="deploy">
@@ -40,6 +42,51 @@ def test_every_missing_value_is_named_with_its_line() -> None:
     ]
     assert "line 32" in caught.value.message
     assert "line 38" in caught.value.message
+
+
+DIRECTIVE = """# Greet {input:who}
+
+Say hello to {input:who},
+in {input:language}.
+
+```xml
+<directive name="greet" version="1.0.0">
+  <metadata>
+    <description>Greet somebody</description>
+    <category>social</category>
+    <author>acme</author>
+    <model tier="low" />
+    <permissions><search><directive>*</directive></search></permissions>
+    <limits max_turns="3" max_tokens="1000" />
+  </metadata>
+  <inputs>
+    <input name="who" type="string">Whom</input>
+    <input name="language" type="string">Which</input>
+  </inputs>
+  <outputs><output name="greeting">What was said</output></outputs>
+</directive>
+```
+
+<process>
+  <step name="greet">Greet {input:who:everybody}.</step>
+</process>
+"""
+
+
+def test_a_directive_from_its_file() -> None:
+    directive = read(Source(DIRECTIVE, "greet.md"), ReadOptions()).value
+    assert render(source_of(directive), {"who": "Ann", "language": "Welsh"}) == (
+        "# Greet Ann\n\nSay hello to Ann,\nin Welsh.\n\n"
+        '<process>\n  <step name="greet">Greet Ann.</step>\n</process>\n\n'
+        '<returns>\n  <output name="greeting">What was said</output>\n</returns>'
+    )
+    with pytest.raises(RyeError) as caught:
+        render(source_of(directive, DIRECTIVE), {})
+    assert caught.value.details["missing"] == [
+        {"input": "who", "line": 1},
+        {"input": "who", "line": 3},
+        {"input": "language", "line": 4},
+    ]
 
 
 def test_blank_parts_are_left_out_and_edges_keep_the_line_count() -> None:
