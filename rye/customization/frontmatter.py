@@ -10,6 +10,7 @@ or the caller refuses the changes. So no value can close the frontmatter, add a 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,6 +22,9 @@ from rye.limits import CONTENT
 Tokens = tuple[tuple[object, ...], ...]
 """A YAML node as its events, without places and styles: two nodes are equal when their tokens are."""
 
+_NO_STRING = re.compile(r"[-+]?[0-9.].*|true|false|null|yes|no|on|off|y|n", re.IGNORECASE)
+"""Keys that some YAML reader takes for something else than a string when they are not quoted."""
+_OTHER_LINE_ENDS = frozenset("\r\x85\u2028\u2029")
 _NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 
 
@@ -70,8 +74,11 @@ class Frontmatter:
         Raises FrontmatterError when the value is not one valid YAML value.
         """
         tokens, block_collection = _value_tokens(value)
-        lines = self._spliced(key, value, tokens, block_collection)
         entry = self.get(key)
+        written = key
+        if entry is not None and entry.lines[0].lstrip(" ")[0] in "'\"" and _NO_STRING.fullmatch(key):
+            written = f'"{key}"'  # without its quotes the key would become a number or a boolean
+        lines = self._spliced(written, key, value, tokens, block_collection)
         if entry is not None:
             entry.lines, entry.tokens = lines, tokens
             return True
@@ -92,14 +99,14 @@ class Frontmatter:
         if {entry.key: entry.tokens for entry in again.entries if entry.key is not None} != expected:
             raise FrontmatterError("the changed frontmatter would not read back as its entries")
 
-    def _spliced(self, key: str, value: list[str], tokens: Tokens, block_collection: bool) -> list[str]:
+    def _spliced(self, written: str, key: str, value: list[str], tokens: Tokens, block_collection: bool) -> list[str]:
         """The entry's lines: as written where that reads back as the same value, else with its lines moved in by two."""
         margin = " " * self.indent
         moved = [line if is_blank(line) else f"{margin}  {line}" for line in value]
         if block_collection:
-            ways = [[f"{margin}{key}:", *value], [f"{margin}{key}:", *moved]]
+            ways = [[f"{margin}{written}:", *value], [f"{margin}{written}:", *moved]]
         else:
-            ways = [[f"{margin}{key}: {value[0].lstrip()}", *rest] for rest in (value[1:], moved[1:])]
+            ways = [[f"{margin}{written}: {value[0].lstrip()}", *rest] for rest in (value[1:], moved[1:])]
         for lines in ways:
             try:
                 read = read_frontmatter(lines)
@@ -202,6 +209,8 @@ def scalar_text(value: str) -> str:
 
 def _events(text: str) -> Iterator[_Event]:
     """The events of the one document in ``text``; nothing for an empty one. Duplicate keys and unknown aliases are errors."""
+    if not _OTHER_LINE_ENDS.isdisjoint(text):
+        raise FrontmatterError("a line ends in something else than LF, which YAML readers count differently")
     open_: list[_Collection] = []
     anchors: set[str] = set()
     aliases = 0

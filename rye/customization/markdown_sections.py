@@ -141,9 +141,11 @@ class LineReader:
                         self._fence = None
                 return LineKind.FENCE
             self._fence = None  # the list item ends here, and the fence with it
+        first = body[0]
+        if first not in _MARKS and self._flow:
+            return LineKind.TEXT  # goes on with the paragraph before it, even from outside its list item
         while self._lists and indent < self._lists[-1]:
             self._lists.pop()
-        first = body[0]
         if first not in _MARKS:
             return self._text(indent)
         return self._marked(line, body, first, indent)

@@ -24,6 +24,7 @@ from rye.customization.heading_path import Selector, path_text
 from rye.customization.line_form import read_form, split_lines
 from rye.customization.markdown_sections import frontmatter_end, scan
 from rye.customization.override_file import FRONTMATTER_OPERATIONS, Directive, OverrideFile, read_overrides
+from rye.errors import RyeError
 from rye.items.diagnostics import Diagnostic, Severity, has_errors, in_order
 from rye.limits import OVERRIDES
 
@@ -78,6 +79,25 @@ class MergeResult:
         if self.output is None:
             return 2
         return 1 if has_errors(self.diagnostics) else 0
+
+    def text(self) -> str:
+        """The merged text. Raises RejectedOverrides where there is none."""
+        if self.output is None:
+            raise RejectedOverrides(self.diagnostics)
+        return self.output
+
+
+class RejectedOverrides(RyeError):
+    """An overrides file that cannot be used at all; ``details`` has every finding."""
+
+    exit_code = 2
+
+    def __init__(self, diagnostics: tuple[Diagnostic, ...]):
+        errors = [diagnostic for diagnostic in diagnostics if diagnostic.severity == "error"]
+        message = "The overrides file is rejected: " + " ".join(error.message for error in errors)
+        hint = next((error.hint for error in errors if error.hint), None)
+        details: dict[str, object] = {"diagnostics": [diagnostic.as_json() for diagnostic in diagnostics]}
+        super().__init__("rejected-overrides", message, hint, details=details)
 
 
 def merge(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rye.customization.merge import drift, merge
+from rye.customization.merge import RejectedOverrides, drift, merge
 from rye.customization.override_file import read_overrides
 from tests.customization.override_text import BASE, HEAD, apply, directive, found, output, overrides
 from tests.shared_data import shared
@@ -173,6 +173,15 @@ class TestFileMetadata:
         result = merge(BASE, overrides(KEEP, head=head), base_name="sage")
         assert (result.output, result.exit_code, len(result.diagnostics)) == (None, 2, 1)
 
+    def test_a_rejected_file_is_an_error_document_with_exit_code_2(self) -> None:
+        result = merge(BASE, overrides(KEEP, head="---\nagent: sage\n---\n"))
+        with pytest.raises(RejectedOverrides) as raised:
+            result.text()
+        assert raised.value.exit_code == 2
+        assert "'base-version'" in raised.value.message
+        assert "'last-reviewed'" in raised.value.message
+        assert merge(BASE, overrides(KEEP)).text() == APPENDED
+
     def test_the_name_in_the_target_wins_over_its_folder(self) -> None:
         assert merge(BASE, overrides(KEEP), base_name="folder").exit_code == 0
         assert merge("## A\n", overrides(), base_name="folder").exit_code == 2
@@ -264,6 +273,8 @@ class TestHeadings:
             "- ```\n  ## X\n  ```",
             "1. a\n\n   ```\n   ## X\n   ```",
             "- a\n\n    ```\n  ## X\n  ```",
+            "- a\nlazy\n  ```\n  ## X\n  ```",
+            "1. - ```\n     ## X\n     ```",
             "<!--\n## X\n-->",
             "<!-- a\n## X\nb --> ## X",
             "   <!-- ```\n## X\n-->",
@@ -517,6 +528,22 @@ class TestFrontmatter:
         ]:
             assert output(head, directive("frontmatter-set", key=key, content="1")) == head.replace(old, f"{key}: 1\n")
             assert output(head, directive("frontmatter-delete", key=key)) == head.replace(old, "")
+
+    def test_a_quoted_key_that_would_change_its_type_keeps_its_quotes(self) -> None:
+        base = "---\n'1': a\n\"model\": a\n---\n"
+        assert output(base, directive("frontmatter-set", key="1", content="b")) == base.replace("'1': a", '"1": b')
+        assert output(base, directive("frontmatter-set", key="model", content="b")) == base.replace(
+            '"model": a', "model: b"
+        )
+
+    @pytest.mark.parametrize("character", ["\r", "\x85", "\u2028", "\u2029"])
+    def test_line_ends_that_only_yaml_knows_are_refused(self, character: str) -> None:
+        value = f'"a{character}evil: 1"'
+        assert found(apply(BASE, directive("frontmatter-set", key="model", content=value))) == [("error", "bad-value")]
+        base = f"---\nmodel: a # {character}x\nother: b\n---\n"
+        result = apply(base, directive("frontmatter-delete", key="other"))
+        assert found(result) == [("warning", "base-frontmatter"), ("error", "bad-base-frontmatter")]
+        assert result.output == base
 
     def test_nested_keys_are_not_top_level(self) -> None:
         base = "---\nmap:\n  k: 1\n---\n"

@@ -153,7 +153,7 @@ INJECTION = '$(touch pwned); `id` && "; rm -rf / #'
 
 
 class TestSecurity:
-    def test_shell_injection_in_target_path(self, tmp_path: object) -> None:
+    def test_shell_injection_in_target_path(self) -> None:
         result = apply(BASE, directive("replace", f"## {INJECTION}", "x"))
         assert found(result) == [("warning", "orphaned-directive")]
         assert f"Target: ## {INJECTION}" in result.diagnostics[0].message
