@@ -25,6 +25,7 @@ _TAG = re.compile(rf"<(/?)({_NAMES})((?:\s(?:[^<>\"'/]++|\"[^\"]*+\"|'[^']*+'|/(
 _ATTRIBUTE = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_.:-]*)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
 _ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&apos;", "'"), ("&amp;", "&"))
 _FENCE = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(`{3,}(?=[^`]*$)|~{3,})")
+_FENCE_LINE = re.compile(r"^[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(?:```|~~~)", re.MULTILINE)
 _FENCE_END = re.compile(r"[ \t>]*(`{3,}|~{3,})[ \t]*$")
 _PARAGRAPH_END = re.compile(r"\n[ \t]*(?:\n|(?=</?(?:step|process|success_criteria|criterion)\b))")
 _TICKS = re.compile(r"`+")
@@ -108,7 +109,7 @@ def tags(text: str, first_line: int = 1) -> Iterator[Tag]:
 
 def _fences(text: str, starts: list[int]) -> list[tuple[int, int]]:
     """Start and end offsets of the code fences, by lines, whatever their indent; one that is never closed is none."""
-    if "```" not in text and "~~~" not in text:
+    if _FENCE_LINE.search(text) is None:
         return []
     lines = text.split("\n")
     ends: dict[str, list[tuple[int, int]]] = {"`": [], "~": []}

@@ -145,14 +145,18 @@ class _Reader:
     def __init__(self, fence: Fence):
         self.fence = fence
         self.content = fence.text
-        self.starts = [0]
+        self.references = "&#" in self.content
+        self.starts: list[int] = []
+        start = 0
         for line in fence.lines:
-            self.starts.append(self.starts[-1] + len(line) + 1)
+            self.starts.append(start)
+            start += len(line) + 1
 
     def place(self, offset: int) -> tuple[int, int]:
         """Offset in the content to line and column of the file."""
-        index = bisect_right(self.starts, offset, 0, len(self.starts) - 1) - 1
-        return self.fence.place(index + 1, offset - self.starts[index] + 1)
+        index = max(bisect_right(self.starts, offset) - 1, 0)
+        start = self.starts[index] if self.starts else 0
+        return self.fence.place(index + 1, offset - start + 1)
 
     def fail(self, message: str, offset: int, hint: str | None = None, code: str = "D003") -> XmlError:
         return XmlError(message, *self.place(offset), hint, code)
@@ -284,9 +288,9 @@ class _Reader:
         line, column = self.place(tag.start)
         inner = self.content[tag.inner : tag.end]
         text_line, text_column = self.place(tag.inner + len(inner) - len(inner.lstrip(BLANKS)))
-        self._refuse_hidden(text, tag)
-        for value in attributes.values():
-            self._refuse_hidden(value, tag)
+        if self.references:
+            for read in (text, *attributes.values()):
+                self._refuse_hidden(read, tag)
         return Element(
             tag.name, attributes, tuple(children), text, inner, line, column, text_line, text_column, tag.prefixed
         )
@@ -297,8 +301,6 @@ class _Reader:
             return
         from rye.items.content import check_text
 
-        if "&#" not in self.content:
-            return
         for found in check_text(text):
             if found.severity == "error":
                 message = f"A character reference in `<{tag.name}>` brings in what a file may not hold: {found.message}"

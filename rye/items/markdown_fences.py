@@ -171,6 +171,12 @@ class _Scanner:
     def run(self, lines: list[str]) -> Scan:
         too_deep: int | None = None
         for number, line in enumerate(lines, 1):
+            leaf = self.leaf
+            if leaf.kind == "fence" and not leaf.indent and not self.containers and leaf.marker not in line:
+                leaf.lines.append(line)  # the common case, without a look at its blanks
+                leaf.offsets.append(0)
+                leaf.last = number
+                continue
             self.line, self.number = line, number
             self.offset = self.column = self.rest_of_tab = 0
             self._read()
