@@ -60,10 +60,14 @@ class Console:
             click.echo(text, nl=newline, color=self._color_out or None)
 
     def document(self, value: object) -> None:
-        """The one JSON document."""
+        """The one JSON document. What could steer a terminal, or is no character, is escaped as JSON escapes it."""
         import json
 
-        click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+        text = json.dumps(value, indent=2, ensure_ascii=False)
+        if not text.isascii() or "\x7f" in text:
+            text = "".join(c if c == "\n" or c.isprintable() else json.dumps(c)[1:-1] for c in text)
+            text = text.replace("\x7f", "\\u007f")
+        click.echo(text)
 
     def style(self, text: str, style: str) -> str:
         """``text`` in the style of that name for stdout; unchanged without colour."""
@@ -87,27 +91,27 @@ class Console:
     def say(self, text: str = "", style: str | None = None) -> None:
         """What a person may want to know; silent with ``--quiet`` and in JSON mode."""
         if not self.quiet and not self.json:
-            self._err(text, style)
+            self._err(printable(text), style)
 
     def detail(self, text: str, level: int = 1) -> None:
         """Shown with ``-v`` (level 1) or ``-vv`` (level 2)."""
         if self.verbose >= level and not self.json:
-            self._err(text, "dim")
+            self._err(printable(text), "dim")
 
     def warn(self, text: str, hint: str | None = None) -> None:
         """A warning: shown even with ``--quiet``; on stderr, so JSON stays one document."""
-        self._err(f"{self._mark('warning')} {text}")
+        self._err(f"{self._mark('warning')} {printable(text)}")
         if hint:
-            self._err(f"  {self._mark('hint')} {hint}")
+            self._err(f"  {self._mark('hint')} {printable(hint)}")
 
     def error(self, error: RyeError) -> None:
         """What failed, why, and the next command."""
         if self.json:
             self.document(error.as_json())
             return
-        self._err(f"{self._mark('error')} {error.message}")
+        self._err(f"{self._mark('error')} {printable(error.message)}")
         if error.hint:
-            for number, line in enumerate(error.hint.splitlines()):
+            for number, line in enumerate(printable(error.hint).split("\n")):
                 self._err(f"  {self._mark('hint') if number == 0 else '     '} {line}")
 
     def diagnostics(self, path: str, findings: Iterable[Diagnostic], text: str | None = None) -> None:
@@ -120,7 +124,7 @@ class Console:
                 continue
             if finding.severity == "notice" and self.quiet:
                 continue
-            place = ":".join(str(part) for part in (path, finding.line, finding.column) if part is not None)
+            place = ":".join(str(p) for p in (printable(path), finding.line, finding.column) if p is not None)
             head = self._styled(f"{finding.severity}[{finding.code}]", finding.severity)
             self._err(f"{place}: {head}: {printable(finding.message)}")
             if lines is not None and finding.line is not None and finding.line <= len(lines):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rye.cli.console import printable
 from rye.cli.effective import effective_target
 from rye.cli.main import family
 from rye.cli.options import Session, command
@@ -23,6 +24,9 @@ def _read(session: Session, argument: str) -> tuple[Target, Directive]:
     value = require_parsed(target.item)
     if not isinstance(value, Directive):
         raise UsageError("no-hooks", f"A {target.item.kind.name} has no hooks.", "Only directives have hooks.")
+    for finding in target.item.reading.diagnostics:
+        if finding.severity in ("error", "warning"):
+            session.console.diagnostics(target.item.shown, [finding])
     return target, value
 
 
@@ -60,10 +64,10 @@ def list_hooks(session: Session, target: str) -> None:
     for row in rows:
         state = {None: "", True: ", approved", False: ", not approved: denied"}[row["approved"]]
         covered = "covered by its rights" if row["allowed"] else "not covered by its rights: denied"
-        session.console.data(f"when {row['when']}")
-        session.console.data(f"  execute {row['item_type']} {row['item_id']} ({covered}{state})")
+        session.console.data(printable(f"when {row['when']}"))
+        session.console.data(printable(f"  execute {row['item_type']} {row['item_id']} ({covered}{state})"))
         for name, text in row["inputs"].items():
-            session.console.data(f"    {name} = {text}")
+            session.console.data(printable(f"    {name} = {text}"))
 
 
 def _approved(found: Target) -> set[tuple[object, ...]] | None:
@@ -88,7 +92,7 @@ def evaluate(session: Session, target: str, context_file: str) -> None:
     from rye.project.item_file import read_bytes
     from rye.rendering.hooks import evaluate_hooks
 
-    found, directive = _read(session, target)
+    _, directive = _read(session, target)
     try:
         context = json.loads(read_bytes(session.path(context_file), 16 * 1024 * 1024))
     except (ValueError, RecursionError) as error:
@@ -102,10 +106,10 @@ def evaluate(session: Session, target: str, context_file: str) -> None:
         return
     for action in result.actions:
         covered = "" if action.allowed else "   (denied: the directive's rights do not cover it)"
-        session.console.data(f"execute {action.item_type} {action.item_id} {json.dumps(dict(action.inputs))}{covered}")
+        inputs = json.dumps(dict(action.inputs))
+        session.console.data(printable(f"execute {action.item_type} {action.item_id} {inputs}{covered}"))
     for skipped in result.skipped:
         session.console.say(f"skipped {skipped.hook.item_type} {skipped.hook.item_id}: {skipped.reason}", "dim")
-    del found
 
 
 hooks = family(

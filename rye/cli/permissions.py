@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from rye.cli.console import printable
 from rye.cli.effective import effective_target
 from rye.cli.main import family
 from rye.cli.options import Session, command
@@ -50,9 +51,9 @@ def show(session: Session, target: str) -> None:
     if not rows:
         session.console.say("It declares no capabilities: every action is denied.")
     for level, capability in rows:
-        session.console.data(f"{session.console.style(str(level), _STYLE[str(level)])}\t{capability}")
+        session.console.data(f"{session.console.style(str(level), _STYLE[str(level)])}\t{printable(capability)}")
     for tool in metadata.agent_tools if metadata else ():
-        session.console.data(f"agent tool\t{tool}")
+        session.console.data(printable(f"agent tool\t{tool}"))
 
 
 @command("check")

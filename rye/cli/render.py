@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from rye.cli.console import printable
 from rye.cli.effective import effective_target
+from rye.cli.kind_choice import kind_option
 from rye.cli.options import Session, command
 from rye.errors import UsageError
-from rye.items.kinds import KINDS
 from rye.project.target import Target, require_parsed
 
 if TYPE_CHECKING:
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 @click.argument("target", metavar="FILE|ID")
 @click.option("--input", "assignments", multiple=True, metavar="K=V", help="An input's value; repeat for more.")
 @click.option("--inputs", "inputs_file", metavar="FILE", help="A JSON object with inputs (- for standard input).")
-@click.option("--kind", type=click.Choice(list(KINDS)), help="Read the file as an item of this kind.")
+@kind_option("Read the file as an item of this kind.")
 @click.option("--base", is_flag=True, help="As published, without overrides and overlays.")
 @click.pass_obj
 def render(
@@ -49,6 +51,8 @@ def render(
         session.console.document(document)
     else:
         prompt = str(document["prompt"])
+        if sys.stdout.isatty():
+            prompt = printable(prompt)  # what an author wrote must not steer the terminal; a pipe gets every byte
         session.console.data(prompt, newline=not prompt.endswith("\n"))
 
 
@@ -56,7 +60,6 @@ def _read_inputs(session: Session, file: str | None) -> dict[str, Any]:
     if file is None:
         return {}
     import json
-    import sys
 
     from rye.project.item_file import read_bytes
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import click
 
+from rye.cli.kind_choice import kind_option
 from rye.cli.options import Session, command
-from rye.items.kinds import KINDS
 
 
 @command("show")
 @click.argument("target", metavar="FILE|ID")
-@click.option("--kind", type=click.Choice(list(KINDS)), help="Read the file as an item of this kind.")
+@kind_option("Read the file as an item of this kind.")
 @click.option("--base", is_flag=True, help="As published, without the project's overrides.")
 @click.option("--mermaid", is_flag=True, help="The graph of a formula's steps as a Mermaid diagram.")
 @click.pass_obj
@@ -22,6 +22,7 @@ def show(session: Session, target: str, kind: str | None, base: bool, mermaid: b
 
     Overrides of the project and the user are applied, unless --base is given.
     """
+    from rye.cli.console import printable
     from rye.cli.effective import effective_target
     from rye.errors import UsageError
     from rye.project.target import require_parsed
@@ -32,7 +33,10 @@ def show(session: Session, target: str, kind: str | None, base: bool, mermaid: b
     if mermaid:
         if not hasattr(module, "as_mermaid"):
             raise UsageError("no-graph", f"A {found.item.kind.name} has no graph.", "Leave --mermaid out.")
-        session.console.data(module.as_mermaid(value))
+        diagram = module.as_mermaid(value)
+        if session.json:
+            session.console.document({"kind": found.item.kind.name, "id": found.id, "mermaid": diagram})
+        session.console.data(printable(diagram), newline=False)
         return
     metadata = found.item.reading.metadata
     document: dict[str, object] = {
@@ -50,7 +54,7 @@ def show(session: Session, target: str, kind: str | None, base: bool, mermaid: b
     for line in _lines(document):
         session.console.data(line)
     if hasattr(module, "as_text"):
-        session.console.data("\n" + module.as_text(value))
+        session.console.data("\n" + printable(module.as_text(value)), newline=False)
     errors = [finding for finding in found.item.reading.diagnostics if finding.severity in ("error", "warning")]
     session.console.diagnostics(found.item.shown, errors)
 
@@ -63,7 +67,7 @@ def _lines(value: Any, indent: int = 0) -> Iterator[str]:
     for key, entry in value.items():
         if entry in (None, "", [], {}, ()):
             continue
-        name = key.replace("_", " ")
+        name = printable(str(key)).replace("_", " ")
         if isinstance(entry, dict):
             yield f"{pad}{name}:"
             yield from _lines(entry, indent + 1)

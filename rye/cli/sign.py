@@ -6,15 +6,16 @@ from datetime import UTC, datetime
 
 import click
 
+from rye.cli.console import printable
+from rye.cli.kind_choice import kind_option
 from rye.cli.options import Session, command
 from rye.errors import RyeError
-from rye.items.kinds import KINDS
 
 
 @command("sign")
 @click.argument("paths", nargs=-1, metavar="PATH…")
 @click.option("--key", metavar="NAME", help="Sign with this key instead of the default one.")
-@click.option("--kind", type=click.Choice(list(KINDS)), help="Read the files as items of this kind.")
+@kind_option()
 @click.pass_obj
 def sign(session: Session, paths: tuple[str, ...], key: str | None, kind: str | None) -> None:
     """Validate items and sign those that need it.
@@ -53,9 +54,9 @@ def sign(session: Session, paths: tuple[str, ...], key: str | None, kind: str | 
     for item, data in signed:
         changed = data != item.data
         if changed:
-            replace_file(item.path, data)
+            replace_file(item.path.resolve(), data)
         status = "signed" if changed else "unchanged"
         results.append({"path": item.shown, "kind": item.location.kind, "status": status, "key": private.public.key_id})
-        session.console.data(f"{status:<9} {item.shown}")
+        session.console.data(f"{status:<9} {printable(item.shown)}")
     if session.json:
         session.console.document({"results": results})

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
+from rye.cli.kind_choice import kind_option
 from rye.cli.options import Session, command
-from rye.items.kinds import KINDS
 
 
 @command("validate")
 @click.argument("paths", nargs=-1, metavar="PATH…")
-@click.option("--kind", type=click.Choice(list(KINDS)), help="Read the files as items of this kind.")
+@kind_option()
 @click.option("--strict", is_flag=True, help="Make warnings errors.")
 @click.option("--fix", is_flag=True, help="Mend what has one answer, after showing the change.")
 @click.pass_obj
@@ -27,10 +25,11 @@ def validate(session: Session, paths: tuple[str, ...], kind: str | None, strict:
     from rye.project.context import arguments_or_own_items, read_options
 
     found = arguments_or_own_items(session.cwd, paths)
+    fixes: list[dict[str, object]] = []
     if fix:
         from rye.cli.validate_fix import offer_fixes
 
-        offer_fixes(session, found, kind)
+        fixes = offer_fixes(session, found, kind)
     checked = check_files(found, kind, read_options(session.cwd))
     results = []
     failed = 0
@@ -43,7 +42,7 @@ def validate(session: Session, paths: tuple[str, ...], kind: str | None, strict:
         )
         session.console.diagnostics(entry.shown, findings, entry.text)
     if session.json:
-        session.console.document({"results": results})
+        session.console.document({"results": results, **({"fixes": fixes} if fix else {})})
     else:
         _summary(session, len(results), failed)
     return 1 if failed else 0
@@ -55,7 +54,3 @@ def _summary(session: Session, total: int, failed: int) -> None:
         session.console.data(session.console.style(f"{failed} of {total} {noun} failed", "removed"))
     else:
         session.console.data(session.console.style(f"{total} {noun} valid", "ok"))
-
-
-def shown_path(path: Path, base: Path) -> str:
-    return str(path.relative_to(base)) if path.is_relative_to(base) else str(path)

@@ -6,15 +6,17 @@ from collections import Counter
 
 import click
 
+from rye.cli.console import printable
+from rye.cli.kind_choice import kind_option
 from rye.cli.options import Session, command
-from rye.items.kinds import KINDS
+from rye.errors import RyeError
 
 _STYLE = {"valid": "ok", "partial": "warning", "unsigned": "warning", "untrusted": "warning"}
 
 
 @command("verify")
 @click.argument("paths", nargs=-1, metavar="PATH…")
-@click.option("--kind", type=click.Choice(list(KINDS)), help="Read the files as items of this kind.")
+@kind_option()
 @click.option("--trusted-key", "trusted", multiple=True, metavar="FILE", help="Trust this key (PEM or key TOML), too.")
 @click.pass_obj
 def verify(session: Session, paths: tuple[str, ...], kind: str | None, trusted: tuple[str, ...]) -> int:
@@ -24,14 +26,20 @@ def verify(session: Session, paths: tuple[str, ...], kind: str | None, trusted: 
     """
     from rye.cli.key_access import trusted_keys
     from rye.project.context import arguments_or_own_items
-    from rye.project.signatures import verify_file
+    from rye.project.signatures import Judged, verify_file
+    from rye.signing.verification import Verification
 
     keys = trusted_keys(session, trusted)
     found = arguments_or_own_items(session.cwd, paths)
     results: list[dict[str, object]] = []
     counts: Counter[str] = Counter()
     for entry in found:
-        judged = verify_file(entry.path, entry.shown, kind, keys.keys, keys.revoked)
+        try:
+            judged = verify_file(entry.path, entry.shown, kind, keys.keys, keys.revoked)
+        except RyeError as error:
+            if len(found) == 1:
+                raise
+            judged = Judged(kind, Verification("malformed", f"{error.message} {error.hint or ''}".strip()))
         counts[judged.verification.verdict] += 1
         results.append({"path": entry.shown, "kind": judged.kind, **judged.verification.as_json()})
         _print(session, entry.shown, judged.verification.verdict, judged.verification.detail)
@@ -44,6 +52,6 @@ def verify(session: Session, paths: tuple[str, ...], kind: str | None, trusted: 
 
 def _print(session: Session, shown: str, verdict: str, detail: str) -> None:
     styled = session.console.style(verdict, _STYLE.get(verdict, "removed"))
-    session.console.data(f"{styled}{' ' * (14 - len(verdict))}{shown}")
+    session.console.data(f"{styled}{' ' * (14 - len(verdict))}{printable(shown)}")
     if verdict != "valid":
         session.console.say(f"  {detail}", "dim")

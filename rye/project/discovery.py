@@ -10,9 +10,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
-from rye.errors import RyeError
+from rye.errors import RyeError, UsageError
 from rye.items.kinds import KINDS
 from rye.items.location import PACKAGES, locate
 
@@ -41,6 +42,8 @@ def expand(arguments: Iterable[str], base: Path) -> list[Found]:
 
 
 def _expand_one(argument: str, base: Path) -> Iterator[Found]:
+    if not argument:
+        raise UsageError("no-such-file", "A path is empty.", "Name a file, a folder or a pattern.")
     path = base / argument
     if _is_folder(path):
         if (path / "SKILL.md").is_file():
@@ -59,14 +62,37 @@ def _expand_one(argument: str, base: Path) -> Iterator[Found]:
     elif path.exists() or path.is_symlink():
         yield Found(path, argument)
     elif any(character in argument for character in "*?["):
-        matches = sorted(base.glob(argument) if not Path(argument).is_absolute() else Path("/").glob(argument[1:]))
-        if not matches:
-            raise RyeError("no-such-file", f"No file matches {argument!r}.", "Check the pattern.")
-        for match in matches:
-            if match.is_file():
-                yield Found(match, str(match.relative_to(base)) if match.is_relative_to(base) else str(match))
+        yield from _matching(argument, base)
     else:
         raise RyeError("no-such-file", f"There is no file or folder {argument!r}.", "Check the path.")
+
+
+def _matching(pattern: str, base: Path) -> Iterator[Found]:
+    """What a pattern means is what a shell would make of it: files are themselves, folders are walked."""
+    root, relative = (base, pattern) if not Path(pattern).is_absolute() else (Path("/"), pattern.lstrip("/"))
+    try:
+        matches = sorted(islice(root.glob(relative), MAX_FILES + 1))
+    except ValueError as error:
+        raise UsageError(
+            "bad-pattern", f"{pattern!r} is no pattern: {error}.", "`*` and `**` stand for names."
+        ) from None
+    if len(matches) > MAX_FILES:
+        raise RyeError("too-many-files", f"More than {MAX_FILES} files match {pattern!r}.", "Name a folder.")
+    named = set(Path(relative).parts)
+    none = True
+    for match in matches:
+        if any(part in _LEFT_OUT and part not in named for part in match.relative_to(root).parts):
+            continue
+        shown = str(match.relative_to(base)) if match.is_relative_to(base) else str(match)
+        if not _is_folder(match):
+            none = False
+            yield Found(match, shown)
+            continue
+        for file in [match / "SKILL.md"] if (match / "SKILL.md").is_file() else walk(match):
+            none = False
+            yield Found(file, str(Path(shown) / file.relative_to(match)), set_root=match)
+    if none:
+        raise RyeError("no-such-file", f"No item matches {pattern!r}.", "Check the pattern.")
 
 
 def _is_folder(path: Path) -> bool:
@@ -80,7 +106,7 @@ def walk(root: Path) -> Iterator[Path]:
     """The item files below a folder, sorted: those in a kind's folder, and others whose name or content shows their kind."""
     inside_packages = PACKAGES in root.absolute().parts
     seen = 0
-    for folder, folders, files in os.walk(root, followlinks=False):
+    for folder, folders, files in os.walk(root, onerror=_unreadable, followlinks=False):
         here = Path(folder)
         folders[:] = sorted(name for name in folders if _enter(here, name, inside_packages))
         for name in sorted(files):
@@ -96,6 +122,11 @@ def walk(root: Path) -> Iterator[Path]:
                 yield path
         if "SKILL.md" in files and locate((here / "SKILL.md").absolute()) is not None:
             folders[:] = []  # what stands below a skill is attached to it
+
+
+def _unreadable(error: OSError) -> None:
+    """A folder that cannot be read is an error: what is not seen must not count as valid."""
+    raise RyeError("unreadable", f"Cannot read the folder {error.filename!r}: {error.strerror}.")
 
 
 def _enter(here: Path, name: str, inside_packages: bool) -> bool:
@@ -115,8 +146,12 @@ def _shows_kind(path: Path) -> bool:
     from rye.items.location import guess
     from rye.limits import CONTENT
 
-    with path.open("rb") as stream:
-        text = stream.read(CONTENT.item_bytes).decode("utf-8", "replace").replace("\r\n", "\n").removeprefix("\ufeff")
+    try:
+        with path.open("rb") as stream:
+            data = stream.read(CONTENT.item_bytes)
+    except OSError:
+        return True  # whoever reads it says why it cannot be read
+    text = data.decode("utf-8", "replace").replace("\r\n", "\n").removeprefix("\ufeff")
     return guess(path, text) is not None
 
 

@@ -71,7 +71,7 @@ def load_item(
 
     data = read_bytes(path, CONTENT.item_bytes)
     decoded = content.decode(data)
-    location = place(path, decoded.text, kind)
+    location = place(path, decoded.text if decoded.text is not None else _roughly(data), kind)
     if location is None:
         raise UsageError(
             "unknown-kind-of-file",
@@ -85,6 +85,11 @@ def load_item(
     reading = KINDS[location.kind].load().read(source, options or ReadOptions())
     merged = in_order((*decoded.diagnostics, *problems, *reading.diagnostics))
     return ItemFile(path, shown, data, decoded.text, location, replace(reading, diagnostics=merged))
+
+
+def _roughly(data: bytes) -> str:
+    """Bytes that are no proper text, as far as they can tell the kind of the item that they were meant to be."""
+    return data.decode("utf-8", "replace").replace("\r\n", "\n").removeprefix("\ufeff")
 
 
 def place(path: Path, text: str | None, kind: str | None) -> Location | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,7 +52,7 @@ def find_project(start: Path) -> Project | None:
 
     The user's own folder for items never counts as a project, so that a stray ``~/.ai`` does not swallow a home folder.
     """
-    start = start.absolute()
+    start = Path(os.path.abspath(start))  # ".." taken out: the folders above are the real ones
     candidates = [start, *start.parents]
     for folder in candidates:
         if (folder / MANIFEST).is_file():

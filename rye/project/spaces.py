@@ -129,9 +129,17 @@ def _missing(reference: Reference, known: Sequence[Entry]) -> RyeError:
     )
 
 
+def _is_item_path(path: Path) -> bool:
+    """Whether something is there that can be an item: a folder only if it is a skill's, for ids are often folders' names, too."""
+    try:
+        return path.exists() and (not path.is_dir() or (path / "SKILL.md").exists())
+    except OSError:  # too long for a file name
+        return False
+
+
 def looks_like_path(text: str, base: Path) -> bool:
     """Whether an argument ``FILE|ID`` is a file: it exists, or it could never be an id."""
-    if (base / text).exists():
+    if _is_item_path(base / text):
         return True
     suffixes = tuple(suffix for kind in KINDS.values() for suffix in kind.suffixes)
     return text.startswith((".", "/", "~")) or text.endswith((*suffixes, "SKILL.md")) or "\\" in text

@@ -1,0 +1,38 @@
+"""The type of arguments and options that name a kind of item: a wrong one is an error with the kind that was probably meant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rye.errors import UsageError
+from rye.items.kinds import KINDS
+
+if TYPE_CHECKING:
+    _ParamType = click.ParamType[str]
+else:
+    _ParamType = click.ParamType  # older click has no type argument
+
+
+class KindChoice(_ParamType):
+    """One of the kinds of the table."""
+
+    name = "kind"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value in KINDS:
+            return str(value)
+        import difflib
+
+        near = difflib.get_close_matches(str(value), list(KINDS), n=1, cutoff=0.5)
+        hint = f"Did you mean {near[0]!r}?" if near else f"Kinds: {', '.join(KINDS)}."
+        raise UsageError("unknown-kind", f"{value!r} is not a kind of item.", hint)
+
+
+def kind_option(
+    purpose: str = "Read the files as items of this kind.",
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """``--kind``, the same for every command that reads items."""
+    return click.option("--kind", type=KindChoice(), metavar="KIND", help=f"{purpose} ({', '.join(KINDS)})")

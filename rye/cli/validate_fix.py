@@ -1,0 +1,86 @@
+"""``rye validate --fix``: mends what has one answer, after showing the change.
+
+For every kind: a byte order mark and CR LF line endings go (DECISIONS "Every kind"). A kind whose module has a companion
+``<module>_fix`` with ``fix(text, source) -> Fixed`` mends more. Installed items are never changed: overrides do that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from rye.cli.proposed_change import ProposedChange, breaks_signature, offer
+from rye.errors import RyeError
+
+if TYPE_CHECKING:
+    from rye.cli.options import Session
+    from rye.items.location import Location
+    from rye.project.discovery import Found
+
+
+def offer_fixes(session: Session, found: Sequence[Found], kind: str | None) -> list[dict[str, object]]:
+    """Show the fixes of all files and write them when that is agreed to. Gives the JSON of each change."""
+    proposed: list[ProposedChange] = []
+    for entry in found:
+        try:
+            change = propose_fix(entry, kind)
+        except RyeError as error:
+            session.console.warn(error.message, error.hint)
+            continue
+        if change is not None:
+            proposed.append(change)
+    written = offer(session, proposed, "rye validate --fix --yes")
+    if not proposed:
+        session.console.say("Nothing to fix.")
+    return [change.as_json(written) for change in proposed]
+
+
+def propose_fix(entry: Found, kind: str | None) -> ProposedChange | None:
+    """The change that mends one file; None where there is nothing to mend, or where validation will say why it cannot be."""
+    from rye.items import content
+    from rye.limits import CONTENT
+    from rye.project.item_file import place, read_bytes
+
+    try:
+        data = read_bytes(entry.path, CONTENT.item_bytes)
+    except RyeError:
+        return None
+    if len(data) > CONTENT.item_bytes:
+        return None
+    changes = []
+    if data.startswith(content.BOM):
+        changes.append("Removed the byte order mark.")
+    if b"\r\n" in data:
+        changes.append("Changed CR LF line endings to LF.")
+    try:
+        text = content.fixed(data).decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+    location = place(entry.path, text, kind)
+    if location is None:
+        return None
+    text, more = _fixed(text, entry.shown, location)
+    new = text.encode("utf-8")
+    if new == data:
+        return None
+    if location.namespace is not None:
+        raise RyeError(
+            "installed-item",
+            f"{entry.shown} is an installed item; it is not changed.",
+            "Keep changes of your own with `rye override new`.",
+        )
+    broken = breaks_signature(data, new, location.kind, entry.path.name)
+    return ProposedChange(entry.path, entry.shown, location.kind, data, new, (*changes, *more), broken)
+
+
+def _fixed(text: str, shown: str, location: Location) -> tuple[str, tuple[str, ...]]:
+    from rye.items.kinds import KINDS
+    from rye.items.reading import Source
+
+    companion = f"{KINDS[location.kind].module}_fix"
+    if find_spec(companion) is None:
+        return text, ()
+    fixed = import_module(companion).fix(text, Source(text, shown, location.name, location.category))
+    return fixed.text, fixed.changes
