@@ -16,6 +16,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import event
 
+from registry_server.schema import REVISION
 from rye.errors import RyeError
 
 #: Key of PostgreSQL's advisory lock: the ASCII text "rye-log" as a number.
@@ -79,18 +80,16 @@ def _begin_sqlite(connection: sa.Connection) -> None:
 
 
 def _upgrade(engine: sa.Engine) -> None:
+    with reader(engine) as connection:
+        has_revision = sa.inspect(connection).has_table("alembic_version")
+        if has_revision and connection.scalar(sa.text("SELECT version_num FROM alembic_version")) == REVISION:
+            return  # without importing alembic: this is every start but the first
     from alembic import command
     from alembic.config import Config
-    from alembic.migration import MigrationContext
-    from alembic.script import ScriptDirectory
     from alembic.util import CommandError
 
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
-    newest = ScriptDirectory.from_config(config).get_current_head()
-    with reader(engine) as connection:
-        if MigrationContext.configure(connection).get_current_revision() == newest:
-            return
     with writer(engine) as connection:
         config.attributes["connection"] = connection
         try:

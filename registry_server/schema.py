@@ -25,6 +25,9 @@ from sqlalchemy import (
 
 metadata = MetaData()
 
+REVISION = "0001"
+"""The newest alembic revision: what a database must be at. A test compares it with the revisions' folder."""
+
 registry = Table(
     "registry",
     metadata,

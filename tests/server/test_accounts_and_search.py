@@ -36,6 +36,23 @@ def test_the_migrations_make_the_tables_that_the_code_describes(engine: sa.Engin
         assert compare_metadata(context, schema.metadata) == []
 
 
+def test_the_newest_revision_is_the_one_that_the_code_asks_for(engine: sa.Engine) -> None:
+    from alembic.script import ScriptDirectory
+
+    folder = Path(database.__file__).parent / "migrations"
+    assert ScriptDirectory(str(folder)).get_current_head() == schema.REVISION
+    with database.reader(engine) as connection:
+        assert connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar() == schema.REVISION
+
+
+def test_a_database_of_a_newer_version_is_left_alone(engine: sa.Engine, tmp_path: Path) -> None:
+    with database.writer(engine) as connection:
+        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
+    with pytest.raises(RyeError) as caught:
+        database.connect(f"sqlite:///{tmp_path / 'registry.db'}")
+    assert caught.value.code == "database-too-new"
+
+
 def test_the_database_survives_losing_power(engine: sa.Engine) -> None:
     with database.reader(engine) as connection:
         assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"

@@ -1,0 +1,187 @@
+"""What the server's tests publish with: real keys, signed items, statements, and a registry process."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from registry_server.acceptance import Candidate
+from rye.items.identity import Identity
+from rye.registry import notes, statements
+from rye.registry.notes import Signer, VerifierKey
+from rye.registry.statements import FileEntry, Keyset, Release, Yank, namespace_key_name
+from rye.signing.keys import PrivateKey
+from rye.signing.sign_item import sign
+
+ORIGIN = "registry.example.org"
+DIRECTIVE = """# {title}
+
+{title} for everyone.
+
+```xml
+<directive name="{name}" version="{version}">
+  <metadata>
+    <description>{title}</description>
+    <category>{category}</category>
+    <author>tester</author>
+    <model tier="fast">any</model>
+    <limits max_turns="5" max_tokens="1000"/>
+    <permissions>{permissions}</permissions>
+    <cost>
+      <context estimated_usage="low" turns="5">1000</context>
+      <duration>60</duration>
+      <spawn_threshold>1</spawn_threshold>
+    </cost>
+    {more}
+  </metadata>
+  <inputs>
+    <input name="what" type="string" required="true">What to work on</input>
+  </inputs>
+  <outputs>
+    <output name="result">What came of it</output>
+  </outputs>
+</directive>
+```
+
+<process>
+  <step name="only">Work on {{input:what}}.</step>
+</process>
+"""
+
+
+def now() -> datetime:
+    return datetime.now(UTC).replace(microsecond=0)
+
+
+@dataclass
+class Publisher:
+    """Someone with a namespace: signs items and statements as the client does."""
+
+    namespace: str
+    key: PrivateKey = field(default_factory=PrivateKey.generate)
+    origin: str = ORIGIN
+    keyset: int = 1
+
+    @property
+    def signer(self) -> Signer:
+        name = namespace_key_name(self.origin, self.namespace)
+        return Signer(VerifierKey(name, self.key.public.raw), self.key.sign)
+
+    def note(self, statement: statements.Statement, *others: Signer) -> str:
+        return notes.sign(statement.text(), [self.signer, *others]).encode()
+
+    def claim(self) -> str:
+        keys = (self.key.public.raw,)
+        return self.note(Keyset(self.origin, self.namespace, 1, None, now(), 1, keys))
+
+    def file(
+        self, local_id: str, version: str = "1.0.0", title: str = "Work", more: str = "", sign_it: bool = True
+    ) -> bytes:
+        category, _, name = local_id.rpartition("/")
+        text = DIRECTIVE.format(
+            title=title,
+            name=name,
+            version=version,
+            category=category,
+            permissions="<search><tool>*</tool></search>",
+            more=more,
+        )
+        return (sign(text, "directive", f"{name}.md", self.key, now()) if sign_it else text).encode()
+
+    def release(self, local_id: str, data: bytes, version: str = "1.0.0", **changes: Any) -> Release:
+        values: dict[str, Any] = {
+            "origin": self.origin,
+            "identity": Identity("directive", f"{self.namespace}/{local_id}"),
+            "version": version,
+            "keyset": self.keyset,
+            "time": now(),
+            "description": "Work",
+            "file": FileEntry(".md", len(data), hashlib.sha256(data).hexdigest()),
+            "capabilities": ("rye.search.tool.*",),
+        }
+        return Release(**{**values, **changes})
+
+    def yank(self, local_id: str, version: str = "1.0.0", yanked: bool = True, reason: str = "It was wrong") -> str:
+        identity = Identity("directive", f"{self.namespace}/{local_id}")
+        return self.note(Yank(self.origin, identity, version, yanked, self.keyset, now(), reason))
+
+    def candidate(self, local_id: str, version: str = "1.0.0", sha256: str = "0" * 64) -> Candidate:
+        """A release as the sequencer takes it, its bytes looked at already."""
+        release = self.release(local_id, b"", version, file=FileEntry(".md", 1, sha256))
+        return Candidate(notes.sign(release.text(), [self.signer]), release, self.key.public.raw)
+
+    def claim_candidate(self) -> Candidate:
+        note = notes.parse(self.claim())
+        return Candidate(note, statements.parse(note.text))
+
+
+@dataclass
+class Client:
+    """Talks to a server as any program could."""
+
+    url: str
+    token: str = ""
+
+    def _headers(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.token}"} if self.token else {}
+
+    def get(self, path: str, **options: Any) -> httpx.Response:
+        return httpx.get(self.url + path, headers=self._headers(), timeout=30, **options)
+
+    def blob(self, data: bytes) -> httpx.Response:
+        path = f"/api/blobs/{hashlib.sha256(data).hexdigest()}"
+        return httpx.post(self.url + path, content=data, headers=self._headers(), timeout=30)
+
+    def statements(self, *texts: str) -> httpx.Response:
+        return httpx.post(
+            self.url + "/api/statements", json={"notes": list(texts)}, headers=self._headers(), timeout=60
+        )
+
+    def publish(self, publisher: Publisher, local_id: str, version: str = "1.0.0", **more: Any) -> httpx.Response:
+        data = publisher.file(local_id, version, **more)
+        self.blob(data).raise_for_status()
+        release = publisher.release(local_id, data, version, description=more.get("title", "Work"))
+        return self.statements(publisher.note(release))
+
+
+def error_code(response: httpx.Response) -> str:
+    """The code of an error answer, which must be the whole document."""
+    document = response.json()
+    assert set(document) == {"error"}
+    assert set(document["error"]) == {"code", "message", "hint"}
+    assert document["error"]["message"]
+    assert "Traceback" not in response.text
+    return str(document["error"]["code"])
+
+
+def run(*arguments: str, check: bool = True, **environment: str) -> subprocess.CompletedProcess[str]:
+    """``rye-registry`` as a program."""
+    return subprocess.run(
+        [sys.executable, "-m", "registry_server.cli", *arguments],
+        capture_output=True,
+        text=True,
+        check=check,
+        timeout=60,
+        env={**os.environ, **environment},
+    )
+
+
+def init(data: Path) -> str:
+    """Make a registry; returns its fingerprint."""
+    made = run("init", "--origin", ORIGIN, "--data", str(data), "--json")
+    return str(json.loads(made.stdout)["fingerprint"])
+
+
+def token(data: Path, *namespaces: str) -> str:
+    """A new token for the registry in ``data``."""
+    options = [word for namespace in namespaces for word in ("--namespace", namespace)]
+    return run("token", "create", "test", *options, "--data", str(data)).stdout.strip()

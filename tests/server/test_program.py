@@ -1,0 +1,292 @@
+"""``rye-registry`` as a program: real processes, signals, kill -9, offline root keys, static copies."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+
+from registry_server.embedded import start_embedded, stop_embedded
+from rye.errors import RyeError
+from rye.items.identity import Identity
+from rye.registry.cache import Cache
+from rye.registry.client import RegistryClient
+from rye.registry.state_store import StateStore
+from tests.server.publishing import ORIGIN, Client, Publisher, init, run, token
+
+
+def error_of(done: subprocess.CompletedProcess[str]) -> dict[str, str]:
+    assert "Traceback" not in done.stderr
+    error: dict[str, str] = json.loads(done.stdout)["error"]
+    return error
+
+
+class TestInit:
+    def test_it_makes_a_registry_that_verifies_and_keeps_its_keys_to_itself(self, tmp_path: Path) -> None:
+        data = tmp_path / "data"
+        init(data)
+        assert stat.S_IMODE((data / "keys").stat().st_mode) == 0o700
+        for key in (data / "keys").iterdir():
+            assert stat.S_IMODE(key.stat().st_mode) == 0o600
+        assert run("verify", "--data", str(data)).returncode == 0
+        assert {path.name for path in (data / "public").iterdir()} >= {
+            "head",
+            "checkpoint",
+            "config.json",
+            "root",
+            "tile",
+        }
+
+    def test_it_never_touches_a_folder_that_holds_something(self, tmp_path: Path) -> None:
+        data = tmp_path / "data"
+        init(data)
+        before = (data / "public" / "head").read_bytes()
+        again = run("init", "--origin", ORIGIN, "--data", str(data), "--json", check=False)
+        assert again.returncode == 1
+        assert error_of(again)["code"] == "registry-exists"
+        assert (data / "public" / "head").read_bytes() == before
+
+    def test_a_bad_origin_leaves_nothing_behind(self, tmp_path: Path) -> None:
+        done = run("init", "--origin", "Not An Origin", "--data", str(tmp_path / "data"), "--json", check=False)
+        assert error_of(done)["code"] == "bad-origin"
+        assert list(tmp_path.iterdir()) == []
+
+    def test_the_owners_key_can_stay_away_from_the_server(self, tmp_path: Path) -> None:
+        data, key = tmp_path / "data", tmp_path / "usb" / "owner.key"
+        run("init", "--origin", ORIGIN, "--data", str(data), "--root-key-out", str(key))
+        assert key.exists()
+        assert [path.name[:4] for path in (data / "keys").iterdir()] == ["log-"]
+        renewed = run("root", "renew", "--data", str(data), "--json", check=False)
+        assert error_of(renewed)["code"] == "no-key"
+        assert run("root", "renew", "--data", str(data), "--key", str(key)).returncode == 0
+
+
+class TestWords:
+    @pytest.mark.parametrize(
+        ("arguments", "code", "exit_code"),
+        [
+            (["nonsense"], "usage", 2),
+            (["serve", "--data", "/nowhere/at/all"], "no-registry", 1),
+            (["token", "list", "--data", "/nowhere/at/all"], "no-registry", 1),
+            (["serve", "--port", "70000"], "usage", 2),
+            (["root", "sign", "missing.txt", "--key", "missing.key"], "no-file", 1),
+        ],
+    )
+    def test_an_error_is_one_document_and_an_exit(self, arguments: list[str], code: str, exit_code: int) -> None:
+        done = run(*arguments, "--json", check=False)
+        assert done.returncode == exit_code
+        assert error_of(done)["code"] == code
+        plain = run(*arguments, check=False)
+        assert plain.stderr.startswith("error: ")
+        assert "hint: " in plain.stderr
+        assert "Traceback" not in plain.stderr
+
+    def test_help_lists_the_commands(self) -> None:
+        assert all(name in run("--help").stdout for name in ("init", "serve", "token", "export", "verify", "root"))
+
+    def test_tokens_are_listed_without_their_secrets(self, tmp_path: Path) -> None:
+        init(tmp_path / "data")
+        made = token(tmp_path / "data", "acme")
+        listed = run("token", "list", "--data", str(tmp_path / "data"), "--json").stdout
+        assert json.loads(listed)["tokens"][0]["namespaces"] == ["acme"]
+        assert made[-43:] not in listed
+
+
+class TestServe:
+    def test_a_port_in_use_is_said_with_another_to_try(self, tmp_path: Path) -> None:
+        init(tmp_path / "data")
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen(1)
+            port = taken.getsockname()[1]
+            done = run("serve", "--data", str(tmp_path / "data"), "--port", str(port), "--json", check=False)
+        error = error_of(done)
+        assert error["code"] == "port-in-use"
+        assert str(port + 1) in error["hint"]
+
+    def test_a_second_server_on_the_port_is_refused(self, tmp_path: Path) -> None:
+        init(tmp_path / "data")
+        process, url = start_embedded(tmp_path / "data")
+        try:
+            port = int(url.rpartition(":")[2])
+            with pytest.raises(RyeError, match="in use"):
+                start_embedded(tmp_path / "data", port=port)
+        finally:
+            stop_embedded(process)
+
+    def test_the_ready_file_tells_the_port_and_sigterm_ends_it_cleanly(self, tmp_path: Path) -> None:
+        init(tmp_path / "data")
+        ready = tmp_path / "ready.json"
+        process = subprocess.Popen(
+            [sys.executable, "-m", "registry_server.cli", "serve", "--data", str(tmp_path / "data"), "--port", "0",
+             "--ready-file", str(ready)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )  # fmt: skip
+        deadline = time.monotonic() + 30
+        while not ready.exists() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        facts = json.loads(ready.read_text())
+        assert facts["pid"] == process.pid
+        with httpx.Client(base_url=facts["url"]) as kept_alive:
+            assert kept_alive.get("/healthz").status_code == 200
+            process.send_signal(signal.SIGTERM)
+            out, err = process.communicate(timeout=20)
+        assert (process.returncode, err) == (0, "")
+        assert facts["url"] in out
+        assert not ready.exists()
+
+    def test_what_was_answered_survives_kill_9_among_many_publishers(self, tmp_path: Path) -> None:
+        data = tmp_path / "data"
+        fingerprint = init(data)
+        process, url = start_embedded(data)
+        client = Client(url, token(data))
+        acme = Publisher("acme")
+        client.statements(acme.claim()).raise_for_status()
+        answered: list[str] = []
+
+        def publish(worker: int) -> None:
+            for number in range(1000):
+                name = f"w{worker}/item_{number}"
+                try:
+                    if client.publish(acme, name).status_code == 200:
+                        answered.append(name)
+                except (httpx.HTTPError, OSError):
+                    return
+
+        threads = [threading.Thread(target=publish, args=(worker,)) for worker in range(6)]
+        for thread in threads:
+            thread.start()
+        deadline = time.monotonic() + 20
+        while len(answered) < 12 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        for thread in threads:
+            thread.join()
+        assert len(answered) >= 12
+        process, url = start_embedded(data)
+        try:
+            assert run("verify", "--data", str(data), check=False).returncode == 0
+            store, cache = StateStore(tmp_path / "state"), Cache(tmp_path / "cache")
+            with RegistryClient.open(url, accept_root=fingerprint, store=store, cache=cache) as reader:
+                identities = [Identity("directive", f"acme/{name}") for name in answered]
+                found = reader.releases(identities)
+                assert [identity for identity in identities if not found.get(identity)] == []
+                reader.prove([records[0] for records in found.values()])
+            again = Client(url, client.token).publish(acme, "after/restart")
+            assert again.status_code == 200
+        finally:
+            stop_embedded(process)
+
+
+class TestOwners:
+    def test_two_of_three_owners_sign_a_new_root_on_machines_of_their_own(self, tmp_path: Path) -> None:
+        data = tmp_path / "data"
+        fingerprint = init(data)
+        (first,) = (data / "keys").glob("root-*.key")
+        public = [
+            run("root", "key", str(tmp_path / f"{name}.key"), "--origin", ORIGIN).stdout.strip() for name in ("b", "c")
+        ]
+        draft = tmp_path / "root2"
+        run("root", "draft", "-o", str(draft), "--add-owner", public[0], "--add-owner", public[1], "--threshold", "2",
+            "--data", str(data))  # fmt: skip
+        run("root", "sign", str(draft), "--key", str(tmp_path / "b.key"))
+        refused = run("root", "publish", str(draft), "--data", str(data), "--json", check=False)
+        assert error_of(refused)["code"] == "root-signatures"
+        run("root", "sign", str(draft), "--key", str(first))
+        run("root", "publish", str(draft), "--data", str(data))
+        alone = run("root", "renew", "--data", str(data), "--key", str(tmp_path / "c.key"), "--json", check=False)
+        assert error_of(alone)["code"] == "root-signatures"
+        assert run("verify", "--data", str(data)).returncode == 0
+        store, cache = StateStore(tmp_path / "state"), Cache(tmp_path / "cache")
+        address = (data / "public").as_uri()
+        with RegistryClient.open(address, accept_root=fingerprint, store=store, cache=cache) as reader:
+            assert reader.state.root.number == 2
+            assert reader.state.root.threshold == 2
+
+    def test_the_logs_key_is_replaced(self, tmp_path: Path) -> None:
+        data = tmp_path / "data"
+        fingerprint = init(data)
+        (old,) = (data / "keys").glob("log-*.key")
+        (owner,) = (data / "keys").glob("root-*.key")
+        text = json.loads(run("root", "show", "--data", str(data), "--json").stdout)["text"]
+        old_public = next(line for line in text.splitlines() if line.startswith("log "))[4:]
+        fresh = run("root", "key", str(tmp_path / "log.key"), "--origin", ORIGIN, "--log").stdout.strip()
+        draft = tmp_path / "root2"
+        run("root", "draft", "-o", str(draft), "--add-log", fresh, "--remove-log", old_public, "--data", str(data))
+        run("root", "sign", str(draft), "--key", str(owner))
+        lost = run("root", "publish", str(draft), "--data", str(data), "--json", check=False)
+        assert error_of(lost)["code"] == "log-key-missing"
+        run("root", "publish", str(draft), "--log-key", str(tmp_path / "log.key"), "--data", str(data))
+        old.unlink()
+        store, cache = StateStore(tmp_path / "state"), Cache(tmp_path / "cache")
+        address = (data / "public").as_uri()
+        with RegistryClient.open(address, accept_root=fingerprint, store=store, cache=cache) as reader:
+            assert reader.state.root.number == 2
+        process, url = start_embedded(data)
+        try:
+            client = Client(url, token(data))
+            assert client.statements(Publisher("acme").claim()).status_code == 200
+        finally:
+            stop_embedded(process)
+
+    def test_a_key_of_another_registry_signs_nothing(self, tmp_path: Path) -> None:
+        data = tmp_path / "data"
+        init(data)
+        run("root", "key", str(tmp_path / "other.key"), "--origin", "other.example.org")
+        run("root", "draft", "-o", str(tmp_path / "draft"), "--data", str(data))
+        done = run("root", "sign", str(tmp_path / "draft"), "--key", str(tmp_path / "other.key"), "--json", check=False)
+        assert error_of(done)["code"] == "wrong-key"
+
+
+class TestCopies:
+    def test_an_export_is_a_registry_of_its_own_and_grows_incrementally(self, tmp_path: Path) -> None:
+        data, copy = tmp_path / "data", tmp_path / "copy"
+        fingerprint = init(data)
+        process, url = start_embedded(data)
+        try:
+            client = Client(url, token(data))
+            acme = Publisher("acme")
+            client.statements(acme.claim()).raise_for_status()
+            sizes = []
+            for name in ("a/one", "a/two"):
+                client.publish(acme, name).raise_for_status()
+                first = json.loads(run("export", str(copy), "--data", str(data), "--json").stdout)["files"]
+                second = json.loads(run("export", str(copy), "--data", str(data), "--json").stdout)["files"]
+                assert (first > 0, second) == (True, 0)
+                store, cache = StateStore(tmp_path / "state"), Cache(tmp_path / f"cache-{name[2:]}")
+                with RegistryClient.open(copy.as_uri(), accept_root=fingerprint, store=store, cache=cache) as reader:
+                    identity = Identity("directive", f"acme/{name}")
+                    reader.fetch_items(reader.releases([identity])[identity])
+                    assert reader.api is None
+                    assert reader.state.checkpoint is not None
+                    sizes.append(reader.state.checkpoint.size)
+            assert sizes[0] < sizes[1]
+        finally:
+            stop_embedded(process)
+
+    def test_rebuild_puts_back_what_verify_misses_and_prunes_what_no_head_needs(self, tmp_path: Path) -> None:
+        data = tmp_path / "data"
+        init(data)
+        run("root", "renew", "--data", str(data))
+        tile = next((data / "public" / "tile" / "0").glob("000.p/4"))
+        tile.write_bytes(b"x" * 128)
+        done = run("verify", "--data", str(data), "--json", check=False)
+        assert (done.returncode, json.loads(done.stdout)["ok"]) == (1, False)
+        old = data / "public" / "tile" / "0" / "000.p" / "2"
+        os.utime(old, (0, 0))
+        assert json.loads(run("rebuild", "--prune", "--data", str(data), "--json").stdout)["pruned"] == 1
+        assert not old.exists()
+        assert run("verify", "--data", str(data)).returncode == 0
