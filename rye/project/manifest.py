@@ -29,6 +29,8 @@
     required-signers = ["SHA256:…"]
     minimum-release-age = "3d"
     allow-override-widening = false
+    [policy.risk]                      # tiers of your own, before the built-in table
+    "rye.execute.tool.acme.payments.*" = "elevated"
 """
 
 from __future__ import annotations
@@ -43,6 +45,7 @@ from typing import Any
 from rye.errors import RyeError
 from rye.items.identity import KIND_NAMES, is_id, is_segment
 
+TIERS = ("safe", "write", "elevated", "unrestricted")
 MAIN_GROUP = "main"
 """The group that ``[dependencies]`` is."""
 
@@ -75,6 +78,8 @@ class PolicyTable:
     required_signers: tuple[str, ...] = ()
     minimum_release_age: timedelta | None = None
     allow_override_widening: bool = False
+    risk: Mapping[str, str] = field(default_factory=dict)
+    """Pattern → tier."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,11 +224,21 @@ class _Reader:
         self.known(
             table,
             where,
-            {"allow", "forbid", "max-tier", "required-signers", "minimum-release-age", "allow-override-widening"},
+            {
+                "allow",
+                "forbid",
+                "max-tier",
+                "required-signers",
+                "minimum-release-age",
+                "allow-override-widening",
+                "risk",
+            },
         )
         tier = self.text(table, where, "max-tier")
-        if tier is not None and tier not in ("safe", "write", "elevated", "unrestricted"):
-            raise self.fail(f"[policy] max-tier {tier!r} is none.", "Tiers: safe, write, elevated, unrestricted.")
+        risk = self.table(table, "risk")
+        for named in (*risk.values(), *([tier] if tier is not None else [])):
+            if named not in TIERS:
+                raise self.fail(f"[policy] {named!r} is no tier (max-tier, risk).", f"Tiers: {', '.join(TIERS)}.")
         age_text = self.text(table, where, "minimum-release-age")
         age = parse_age(age_text) if age_text is not None else None
         if age_text is not None and age is None:
@@ -235,4 +250,5 @@ class _Reader:
             required_signers=self.texts(table, where, "required-signers"),
             minimum_release_age=age,
             allow_override_widening=self.flag(table, where, "allow-override-widening"),
+            risk=risk,
         )

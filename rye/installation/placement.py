@@ -1,0 +1,28 @@
+"""Where an installed item's files stand: ``.ai/packages/<namespace>/<kind folder>/<category>/<name><suffix>`` (DESIGN §6)."""
+
+from __future__ import annotations
+
+from rye.items.kinds import KINDS
+from rye.project.lock import LockedItem
+
+
+def item_folder(item: LockedItem) -> str:
+    """The folder that the item's own file stands in, relative to the project with ``/``."""
+    kind = KINDS[item.kind]
+    parts = [".ai", "packages", item.identity.namespace, kind.folder, *item.identity.local_id.split("/")]
+    return "/".join(parts if kind.main_file is not None else parts[:-1])
+
+
+def item_path(item: LockedItem) -> str:
+    """The item's own file."""
+    kind = KINDS[item.kind]
+    name = item.identity.local_id.rsplit("/", 1)[-1]
+    return f"{item_folder(item)}/{kind.main_file or name + item.suffix}"
+
+
+def item_files(item: LockedItem) -> dict[str, tuple[str, bool]]:
+    """Every file of the item: path → (SHA-256, executable)."""
+    files = {item_path(item): (item.sha256, False)}
+    folder = item_folder(item)
+    files.update({f"{folder}/{entry.path}": (entry.sha256, entry.executable) for entry in item.attached})
+    return files

@@ -1,0 +1,235 @@
+"""From what a project wants to one release of every item it needs: the solver's provider over registries, level by level.
+
+What the index says of a release is the publisher's signed note, so dependencies are known before any item is fetched; each
+level of the graph costs one wave. Rules (DESIGN §6): one version per item; locked versions first; yanked ones only where the lock
+has them; ``minimum-release-age``, revoked keys and required signers exclude; ``<requires>`` is a feature that the project
+provides, or else an item.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from rye.errors import RyeError, UsageError
+from rye.installation.sources import Sources
+from rye.items.identity import Identity
+from rye.permissions.policy import Policy
+from rye.project.lock import Lock
+from rye.project.manifest import Manifest, Wanted
+from rye.registry.records import ItemHistory, ReleaseRecord
+from rye.registry.statements import Relation
+from rye.resolution import (
+    Absence,
+    Candidate,
+    Demands,
+    Exclusion,
+    Missing,
+    NeedsMore,
+    Range,
+    Requirement,
+    Resolution,
+    Root,
+    Unavailable,
+    Version,
+)
+from rye.signing.keys import PublicKey
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """One item of the solution."""
+
+    record: ReleaseRecord
+    dependencies: tuple[str, ...]
+    """Identities of what it depends on, sorted."""
+    groups: tuple[str, ...]
+    """The manifest's groups that need it, sorted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """What a release is judged by, beside the registry."""
+
+    provides: frozenset[str]
+    policy: Policy
+    now: datetime
+
+
+class _Provider:
+    """The solver's questions, answered from fetched histories."""
+
+    def __init__(self, environment: Environment, lock: Lock):
+        self._environment = environment
+        self._locked = {item.identity: (item.version, item.registry) for item in lock.items}
+        self._histories: dict[Identity, ItemHistory | None] = {}
+        self._records: dict[tuple[Identity, Version], ReleaseRecord] = {}
+
+    def learn(self, wanted: Iterable[Identity], found: Mapping[Identity, ItemHistory]) -> None:
+        for identity in wanted:
+            history = found.get(identity)
+            self._histories[identity] = history
+            for record in history.records if history is not None else ():
+                self._records[(identity, Version.parse(record.version))] = record
+
+    def record(self, identity: Identity, version: Version) -> ReleaseRecord:
+        return self._records[(identity, version)]
+
+    def candidates(self, package: Identity) -> Sequence[Candidate] | Unavailable:
+        if package not in self._histories:
+            raise Missing(package)
+        history = self._histories[package]
+        if history is None:
+            return self._absent(package)
+        return [Candidate(Version.parse(record.version), self._exclusions(record)) for record in history.records]
+
+    def demands(self, package: Identity, version: Version) -> Demands[Identity]:
+        release = self._records[(package, version)].release
+        dependencies = [_requirement(relation) for relation in release.depends_on if relation.identity is not None]
+        missing = []
+        for relation in release.requires:
+            feature = relation.reference.rpartition(":")[2]
+            if feature in self._environment.provides:
+                continue
+            if relation.identity is None:
+                missing.append(feature)
+            else:
+                dependencies.append(_requirement(relation))
+        conflicts = [_requirement(relation) for relation in release.conflicts_with if relation.identity is not None]
+        return Demands(dependencies, conflicts, missing)
+
+    def needs(self, record: ReleaseRecord) -> tuple[Identity, ...]:
+        """The items that a chosen release depends on."""
+        demands = self.demands(record.identity, Version.parse(record.version))
+        return tuple(sorted({requirement.package for requirement in demands.dependencies}))
+
+    def _absent(self, package: Identity) -> Unavailable:
+        locked = self._locked.get(package)
+        if locked is not None:
+            return Unavailable(Absence.OTHER_REGISTRY, locked[1])
+        return Unavailable(Absence.NOT_FOUND)
+
+    def _exclusions(self, record: ReleaseRecord) -> dict[Exclusion, str]:
+        policy, found = self._environment.policy, {}
+        if record.revoked:
+            found[Exclusion.REVOKED] = "every key that signed it was revoked"
+        elif not policy.accepts_signer(PublicKey(key).fingerprint for key in record.signers):
+            found[Exclusion.REVOKED] = "the policy requires another signer"
+        if record.yank is not None:
+            found[Exclusion.YANKED] = record.yank.reason
+        age = self._environment.now - record.release.time
+        if policy.minimum_release_age and age < timedelta(seconds=policy.minimum_release_age):
+            found[Exclusion.TOO_NEW] = f"released {record.release.time:%Y-%m-%d %H:%M} UTC"
+        return found
+
+
+def _requirement(relation: Relation) -> Requirement[Identity]:
+    assert relation.identity is not None
+    return Requirement(relation.identity, Range.parse(relation.range))
+
+
+def identify(wanted: Sequence[Wanted], sources: Sources) -> dict[Wanted, Identity]:
+    """The item that each line of the manifest means: its kind where given, else the only kind there is.
+
+    Raises RyeError ``no-such-item``, UsageError ``ambiguous``.
+    """
+    found = {w: Identity(w.kind, w.id) for w in wanted if w.kind is not None}
+    open_ids = [w.id for w in wanted if w.kind is None]
+    kinds = sources.kinds_of(open_ids) if open_ids else {}
+    for line in wanted:
+        if line.kind is not None:
+            continue
+        present = kinds[line.id]
+        if not present:
+            raise _unknown(line, sources)
+        if len(present) > 1:
+            listed = ", ".join(f"{kind}:{line.id}" for kind in present)
+            raise UsageError("ambiguous", f"{line.id!r} is {listed}.", f"Name one: {present[0]}:{line.id}.")
+        found[line] = Identity(present[0], line.id)
+    return found
+
+
+def _unknown(line: Wanted, sources: Sources) -> RyeError:
+    import difflib
+
+    client = sources.client(line.id.split("/", 1)[0])
+    near = difflib.get_close_matches(line.id, sorted({name.id for name in client.names()}), n=3, cutoff=0.6)
+    last = line.id.rsplit("/", 1)[-1]
+    hint = f"Did you mean {', '.join(near)}?" if near else f"`rye search {last}` looks for it."
+    return RyeError("no-such-item", f"The registry {client.origin} has no {line.id!r}.", hint)
+
+
+def resolve(
+    manifest: Manifest, lock: Lock, sources: Sources, environment: Environment, unlock: frozenset[Identity] | None
+) -> dict[Identity, Chosen]:
+    """Choose versions. ``unlock``: items that may move although they are locked; None: all of them.
+
+    Raises Unsolvable with the proof, and what the registries raise.
+    """
+    meant = identify(manifest.dependencies, sources)
+    provider = _Provider(environment, lock)
+    locked = {
+        item.identity: Version.parse(item.version)
+        for item in lock.items
+        if unlock is not None and item.identity not in unlock
+    }
+    requirements = [Requirement(meant[line], _range(line)) for line in manifest.dependencies]
+    resolution = Resolution(Root(requirements, locked=locked), provider)
+    while isinstance(outcome := resolution.resolve(), NeedsMore):
+        provider.learn(outcome.packages, sources.histories(outcome.packages))
+    chosen = {identity: provider.record(identity, version) for identity, version in outcome.versions.items()}
+    groups = _groups({(line.group, meant[line]) for line in manifest.dependencies}, chosen, provider)
+    return {
+        identity: Chosen(record, tuple(map(str, provider.needs(record))), tuple(sorted(groups[identity])))
+        for identity, record in chosen.items()
+    }
+
+
+def _range(line: Wanted) -> Range:
+    parsed = Range.parse(line.range)
+    return Range(parsed.text, parsed.versions, parsed.versions) if line.pre_release else parsed
+
+
+def _groups(
+    asked: Iterable[tuple[str, Identity]], chosen: Mapping[Identity, ReleaseRecord], provider: _Provider
+) -> dict[Identity, set[str]]:
+    """Which groups need each item, through whatever chain."""
+    groups: dict[Identity, set[str]] = {identity: set() for identity in chosen}
+    for group, start in asked:
+        stack = [start]
+        while stack:
+            identity = stack.pop()
+            if identity in chosen and group not in groups[identity]:
+                groups[identity].add(group)
+                stack.extend(provider.needs(chosen[identity]))
+    return groups
+
+
+def locked_records(lock: Lock, sources: Sources) -> dict[Identity, ReleaseRecord]:
+    """The releases that a lock names, as the registries have them now. A yanked one is good; a revoked one is not.
+
+    Raises RyeError ``locked-release-missing`` or ``lock-mismatch``.
+    """
+    from rye.installation.sources import expect_origin
+
+    histories = sources.histories(item.identity for item in lock.items)
+    found = {}
+    for item in lock.items:
+        expect_origin(sources.client(item.identity.namespace), item.registry, f"{item.identity} {item.version}")
+        history = histories.get(item.identity)
+        record = next((r for r in history.records if r.version == item.version), None) if history else None
+        if record is None:
+            raise RyeError(
+                "locked-release-missing",
+                f"The registry {item.registry} has no {item.identity} {item.version}, which rye.lock names.",
+                "Run `rye update` to resolve anew, and ask the registry's operator.",
+            )
+        if (record.release.file.sha256, record.line.log) != (item.sha256, item.log):
+            raise RyeError(
+                "lock-mismatch",
+                f"{item.identity} {item.version} is not the release that rye.lock names: another hash or position.",
+                "Somebody changed rye.lock, or the registry is not the one it was. Compare with version control.",
+            )
+        found[item.identity] = record
+    return found

@@ -1,0 +1,84 @@
+"""The registries of one run, opened when they are first needed, one client each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from types import TracebackType
+from typing import TypeVar
+
+from rye.errors import RyeError
+from rye.items.identity import Identity
+from rye.project.registries import Registries
+from rye.registry.client import RegistryClient
+from rye.registry.records import ItemHistory, ReleaseRecord
+
+_N = TypeVar("_N")
+Open = Callable[[str], RegistryClient]
+
+
+class Sources:
+    """Answers for items of any namespace by asking the one registry that the project maps it to.
+
+    A context manager: without an error, what the clients came to trust is kept at the end.
+    """
+
+    def __init__(self, registries: Registries, open_client: Open):
+        self._registries = registries
+        self._open = open_client
+        self._clients: dict[str, RegistryClient] = {}
+
+    def __enter__(self) -> Sources:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if kind is None:
+                for client in self._clients.values():
+                    client.commit()
+        finally:
+            for client in self._clients.values():
+                client.close()
+
+    def client(self, namespace: str) -> RegistryClient:
+        """The registry that answers for a namespace."""
+        address = self._registries.of(namespace)
+        if address not in self._clients:
+            self._clients[address] = self._open(address)
+        return self._clients[address]
+
+    def histories(self, identities: Iterable[Identity]) -> dict[Identity, ItemHistory]:
+        """Everything stated about these items; one that does not exist is left out. One wave per registry."""
+        found: dict[Identity, ItemHistory] = {}
+        for client, group in self._by_client(identities, lambda identity: identity.namespace):
+            found.update(client.histories(group))
+        return found
+
+    def kinds_of(self, ids: Iterable[str]) -> dict[str, tuple[str, ...]]:
+        """Under which kinds each qualified id exists."""
+        found: dict[str, tuple[str, ...]] = {}
+        for client, group in self._by_client(ids, lambda identifier: identifier.split("/", 1)[0]):
+            found.update(client.kinds_of(group))
+        return found
+
+    def client_of(self, record: ReleaseRecord) -> RegistryClient:
+        """The client that a record came from."""
+        return self.client(record.identity.namespace)
+
+    def _by_client(self, names: Iterable[_N], namespace: Callable[[_N], str]) -> list[tuple[RegistryClient, list[_N]]]:
+        groups: dict[int, tuple[RegistryClient, list[_N]]] = {}
+        for name in names:
+            client = self.client(namespace(name))
+            groups.setdefault(id(client), (client, []))[1].append(name)
+        return list(groups.values())
+
+
+def expect_origin(client: RegistryClient, origin: str, what: str) -> None:
+    """A lock names the registry that an item came from: another one is never a substitute. Raises RyeError ``other-registry``."""
+    if client.origin != origin:
+        raise RyeError(
+            "other-registry",
+            f"{what} is locked to the registry {origin}; {client.address} is {client.origin}.",
+            "Map the namespace to its registry in [registries] of rye.toml, or resolve anew with `rye lock`.",
+        )

@@ -1,0 +1,92 @@
+"""From a release's fetched bytes to an item that may be installed: the last checks before anything is written. Pure.
+
+In order, each with its own code; the first that fails ends it (docs/protocol.md, What a client does, 5):
+
+1. The item is text that the content rules allow, and its kind's parser can read it (``item-invalid``).
+2. Its in-file signature is ``valid`` by a key of the keyset under which it was released (``item-unsigned``).
+3. Relations, capabilities, hooks, name and version are what the signed note says (``note-contradicts-item``).
+
+Signature of the note, keyset, inclusion in the log, sizes and hashes were checked by :mod:`rye.registry.client`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from rye.items import content
+from rye.items.kinds import KINDS
+from rye.items.reading import Metadata, ReadOptions, Source
+from rye.project.lock import LockedFile, LockedItem
+from rye.registry.client import ItemFiles
+from rye.registry.derivation import contradiction
+from rye.registry.trust_error import TrustError
+from rye.signing.keys import PublicKey
+from rye.signing.verification import verify
+
+
+@dataclass(frozen=True, slots=True)
+class VerifiedItem:
+    """An item that passed every check, with all its bytes. ``locked`` carries no approvals yet."""
+
+    locked: LockedItem
+    metadata: Metadata
+    data: bytes
+    attached: dict[str, bytes]
+
+
+def verify_files(files: ItemFiles, dependencies: tuple[str, ...], groups: tuple[str, ...]) -> VerifiedItem:
+    """Check one release's bytes. ``dependencies``: identities that it was resolved to. Raises TrustError."""
+    release = files.record.release
+    subject = f"{release.identity} {release.version}"
+    metadata = _read(files, subject)
+    keyset_keys = [PublicKey(raw) for raw in files.record.link.keyset.keys]
+    verification = verify(files.file, release.identity.kind, f"x{release.file.suffix}", keyset_keys)
+    if not verification.ok:
+        raise TrustError(
+            "item-unsigned",
+            f"The file of {subject} is not signed by a key of {release.identity.namespace!r}: {verification.detail}",
+            verdict=verification.verdict,
+        )
+    wrong = contradiction(release, metadata)
+    if wrong is not None:
+        raise TrustError("note-contradicts-item", f"The release note of {subject} does not fit its file: {wrong}.")
+    locked = LockedItem(
+        kind=release.identity.kind,
+        id=release.identity.id,
+        version=release.version,
+        size=release.file.size,
+        sha256=release.file.sha256,
+        suffix=release.file.suffix,
+        registry=release.origin,
+        log=files.record.line.log,
+        keyset=release.keyset,
+        signer=PublicKey(files.record.signers[0]).fingerprint,
+        attached=tuple(LockedFile(a.path, a.size, a.sha256, a.executable) for a in release.attached),
+        dependencies=dependencies,
+        capabilities=metadata.capabilities,
+        hooks=metadata.hooks,
+        groups=groups,
+    )
+    return VerifiedItem(locked, metadata, files.file, dict(files.attached))
+
+
+def _read(files: ItemFiles, subject: str) -> Metadata:
+    release = files.record.release
+    kind = KINDS[release.identity.kind]
+    decoded = content.decode(files.file)
+    errors = [finding for finding in decoded.diagnostics if finding.severity == "error"]
+    metadata: Metadata | None = None
+    if decoded.text is not None and not errors and not decoded.had_bom and not decoded.had_crlf:
+        place = PurePosixPath(release.identity.local_id)
+        category = "" if place.parent == PurePosixPath(".") else str(place.parent)
+        source = Source(
+            decoded.text, subject, place.name, category if kind.nested else "", tuple(sorted(files.attached)) or None
+        )
+        reading = kind.load().read(source, ReadOptions())
+        metadata = reading.metadata
+        errors = [finding for finding in reading.diagnostics if finding.severity == "error"]
+    if metadata is None or errors:
+        why = errors[0].message if errors else "it has a byte order mark or CR LF line endings."
+        raise TrustError("item-invalid", f"The file of {subject} breaks a rule of its format: {why}")
+    return metadata
