@@ -9,6 +9,8 @@ How a file is read:
    ``directive_inputs``.
 4. The sections after the fence (:mod:`rye.items.directive_process`).
 
+What ``rye show`` prints of it is in :mod:`rye.items.directive_json`.
+
 The value is None when 1 or 2 fail: then nothing may be rendered, granted or fired. Otherwise it is there, without
 the parts that broke a rule. Rules and codes: :mod:`rye.items.directive_rules`.
 """
@@ -16,34 +18,29 @@ the parts that broke a rule. Rules and codes: :mod:`rye.items.directive_rules`.
 from __future__ import annotations
 
 import re
-from decimal import Decimal
-from typing import Any
 
 from rye.items.calls import find_calls
 from rye.items.diagnostics import in_order
 from rye.items.directive_hooks import read_hooks
 from rye.items.directive_inputs import read_inputs, read_outputs
+from rye.items.directive_json import as_json
 from rye.items.directive_metadata import no_children, no_text, read_context, read_cost, read_limits, read_model, single
 from rye.items.directive_model import (
     OPAQUE,
     RELATIONS,
     Call,
     Context,
-    Cost,
     Directive,
-    Hook,
     LegacyOutputs,
     Output,
     Process,
     Section,
-    Step,
 )
 from rye.items.directive_permissions import read_permissions
 from rye.items.directive_process import Sections, read_sections, tags
 from rye.items.directive_rules import Findings
 from rye.items.directive_xml import Element, XmlError, parse, sniff_root
 from rye.items.identity import is_id
-from rye.items.inputs import InputDeclaration
 from rye.items.markdown_fences import Fence, Scan, scan
 from rye.items.placeholders import find as find_placeholders
 from rye.items.reading import HookAction, Metadata, Reading, ReadOptions, Source
@@ -424,123 +421,4 @@ def _metadata(directive: Directive) -> Metadata:
     )
 
 
-def as_json(directive: Directive) -> dict[str, Any]:
-    """The parsed directive for ``rye show`` (DESIGN §9). What is not there is null, an empty list or an empty object."""
-    model = directive.model
-    return {
-        "name": directive.name,
-        "version": directive.version,
-        "description": directive.description,
-        "category": directive.category,
-        "author": directive.author,
-        "title": directive.title,
-        "introduction": directive.introduction,
-        "model": None
-        if model is None
-        else {
-            "tier": model.tier,
-            "id": model.id,
-            "fallback": model.fallback,
-            "fallback_id": model.fallback_id,
-            "text": model.text,
-        },
-        "limits": {name: _number(value) for name, value in directive.limits.items()},
-        "permissions": list(directive.capabilities),
-        "cost": _cost_json(directive.cost),
-        "context": _context_json(directive.context),
-        "hooks": [_hook_json(hook) for hook in directive.hooks],
-        "inputs": [_input_json(declaration) for declaration in directive.inputs],
-        "outputs": _outputs_json(directive.outputs),
-        "sections": [
-            {"kind": section.kind, "attributes": dict(section.attributes), "text": section.text, "line": section.line}
-            for section in directive.sections
-        ],
-        "process": None if directive.process is None else _process_json(directive.process),
-        "success_criteria": [criterion.text for criterion in directive.success_criteria],
-    }
-
-
-def _number(value: int | Decimal | str) -> int | float | str:
-    return float(value) if isinstance(value, Decimal) else value
-
-
-def _cost_json(cost: Cost | None) -> dict[str, Any] | None:
-    if cost is None:
-        return None
-    context, spend = cost.context, cost.spend
-    return {
-        "context": None
-        if context is None
-        else {
-            "estimated_usage": context.estimated_usage,
-            "turns": context.turns,
-            "spawn_threshold": context.spawn_threshold,
-            "max_tokens": context.max_tokens,
-        },
-        "duration": cost.duration,
-        "spend": None if spend is None else {"currency": spend.currency, "amount": _number(spend.amount)},
-    }
-
-
-def _context_json(context: Context) -> dict[str, Any]:
-    """The six relations by name; each entry has the reference and its version range."""
-    relations = {
-        relation: [
-            {"reference": found.reference, "version": found.range}
-            for found in context.relations
-            if found.relation == relation
-        ]
-        for relation in RELATIONS
-    }
-    return {"related_files": list(context.related_files), "dependencies": list(context.dependencies), **relations}
-
-
-def _hook_json(hook: Hook) -> dict[str, Any]:
-    execute = {"item_type": hook.item_type, "item_id": hook.item_id}
-    return {"when": hook.when, "execute": execute, "inputs": dict(hook.inputs), "line": hook.line}
-
-
-def _input_json(declaration: InputDeclaration) -> dict[str, Any]:
-    return {
-        "name": declaration.name,
-        "type": declaration.type,
-        "required": declaration.required,
-        "default": declaration.default,
-        "description": declaration.description,
-    }
-
-
-def _outputs_json(outputs: tuple[Output, ...] | LegacyOutputs) -> list[dict[str, Any]] | dict[str, str]:
-    if isinstance(outputs, LegacyOutputs):
-        given = (("success", outputs.success), ("failure", outputs.failure))
-        return {name: text for name, text in given if text is not None}
-    return [{"name": output.name, "type": output.type, "description": output.description} for output in outputs]
-
-
-def _process_json(process: Process) -> dict[str, Any]:
-    return {
-        "steps": [_step_json(step) for step in process.steps],
-        "text": process.text.strip("\n"),
-        "line": process.line,
-    }
-
-
-def _step_json(step: Step) -> dict[str, Any]:
-    actions = [
-        {
-            "primary": action.primary,
-            "item_type": action.item_type,
-            "item_id": action.item_id,
-            "attributes": dict(action.attributes),
-            "params": dict(action.params),
-            "line": action.line,
-        }
-        for action in step.actions
-    ]
-    return {
-        "name": step.name,
-        "text": step.text,
-        "description": step.description,
-        "actions": actions,
-        "line": step.line,
-    }
+__all__ = ["METADATA", "as_json", "read"]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from decimal import Decimal
 
 import pytest
@@ -193,6 +195,18 @@ def test_inputs(declared: str, default: str | None, required: bool) -> None:
         required,
         line_of(text(), '<input name="environment"'),
     )
+
+
+def test_nothing_heavy_is_imported_before_a_directive_is_read() -> None:
+    program = (
+        "import sys, rye.items.directive as d\n"
+        "heavy = {'lxml', 'markdown_it', 'httpx', 'rich', 'cryptography', 'nacl', 'msgspec', 'ruamel'}\n"
+        "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
+        "from rye.items.reading import ReadOptions, Source\n"
+        "d.read(Source('# no fence'), ReadOptions())\n"
+        "assert not heavy & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
 
 
 EXAMPLES = re.compile(r"^````markdown\n(.*?)^````$", re.DOTALL | re.MULTILINE)
