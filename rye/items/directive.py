@@ -96,8 +96,10 @@ def _read(source: Source, findings: Findings) -> Directive | None:
     if any(found.code in ("D008", "D009") for found in findings.found):
         return None
     sections = read_sections("\n".join(lines[fence.end_line :]), fence.end_line + 1, findings)
-    title, introduction = _introduction(scanned, fence, lines, findings)
-    return _directive(root, source, sections, title, introduction, findings)
+    title, introduction, first = _introduction(scanned, fence, lines, findings)
+    directive = _directive(root, source, sections, title, introduction, findings)
+    _placeholders(directive, ("\n".join(lines[first - 1 : fence.line - 1]), first), findings)
+    return directive
 
 
 # Step 1: which fence.
@@ -162,8 +164,8 @@ def _process_in_text(fence: Fence, findings: Findings) -> None:
             return
 
 
-def _introduction(scanned: Scan, fence: Fence, lines: list[str], findings: Findings) -> tuple[str, str]:
-    """The title and the Markdown between it and the fence."""
+def _introduction(scanned: Scan, fence: Fence, lines: list[str], findings: Findings) -> tuple[str, str, int]:
+    """The title, the Markdown between it and the fence, and the line that both begin on."""
     skipped = [False] * fence.line
     for first, last in (*scanned.code, *scanned.comments):
         for number in range(first, min(last, fence.line - 1) + 1):
@@ -174,10 +176,10 @@ def _introduction(scanned: Scan, fence: Fence, lines: list[str], findings: Findi
         line = lines[number - 1]
         found = _TITLE.match(line)
         if found:
-            return _heading(line[found.end() :]), "\n".join(lines[number : fence.line - 1]).strip()
+            return _heading(line[found.end() :]), "\n".join(lines[number : fence.line - 1]).strip(), number
     findings.add("notice", "D090", "There is no Markdown title above the fence.", 1, 1, "Add a line `# Title`.")
     shown = (line for line, skip in zip(lines[: fence.line - 1], skipped, strict=False) if not skip)
-    return "", "\n".join(shown).strip()
+    return "", "\n".join(shown).strip(), 1
 
 
 def _heading(text: str) -> str:
@@ -245,7 +247,7 @@ def _directive(
         calls=_calls(sections.process),
         line=root.line,
     )
-    _prose(directive, findings)
+    _missing_process(directive, findings)
     return directive
 
 
@@ -377,14 +379,22 @@ def _calls(process: Process | None) -> tuple[Call, ...]:
     return tuple(sorted(found, key=lambda call: (call.line, call.column)))
 
 
-def _prose(directive: Directive, findings: Findings) -> None:
-    """D070 for a missing process, D080 for placeholders that no input is declared for (DECISIONS Directives 8)."""
-    reported = {found.code for found in findings.found}
-    if directive.process is None and not reported & {"R12", "D070"}:
+def _missing_process(directive: Directive, findings: Findings) -> None:
+    """D070, where nothing else says what became of the process."""
+    if directive.process is None and not {found.code for found in findings.found} & {"R12", "D070"}:
         hint = "Write `<process>` with its steps behind the fence; one inside a code fence is text."
         findings.add("warning", "D070", "There is no `<process>`.", directive.line, None, hint)
+
+
+def _placeholders(directive: Directive, above: tuple[str, int], findings: Findings) -> None:
+    """D080 for placeholders in what is rendered that no input is declared for (DECISIONS Directives 8).
+
+    ``above`` is title and introduction as written, and the line that they begin on.
+    """
     declared = {declaration.name for declaration in directive.inputs}
-    parts: list[tuple[str, int]] = []
+    parts = [above]
+    if not directive.introduction:
+        parts.append((directive.description, directive.line))
     if directive.process is not None:
         parts.append((directive.process.source, directive.process.line))
     if directive.success_criteria_line is not None:

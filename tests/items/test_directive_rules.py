@@ -437,3 +437,16 @@ def test_a_placeholder_for_an_undeclared_input_is_a_warning_with_its_place() -> 
     found = only(content, "D080")
     assert (found.severity, found.line) == ("warning", line_of(content, "{input:enviroment}"))
     assert content.split("\n")[(found.line or 0) - 1][(found.column or 0) - 1 :].startswith("{input:enviroment}")
+
+
+def test_placeholders_are_checked_wherever_they_are_rendered() -> None:
+    above = only(text(before="# Deploy {input:nope}\n\nDeploys it.\n\n"), "D080")
+    assert (above.line, above.column) == (1, 10)
+    below = only(text(before="# Deploy\n\nDeploys\n{input:nope?}.\n\n"), "D080")
+    assert (below.line, below.column) == (4, 1)
+    assert findings(text(before="# Deploy {input:retries}\n\nDeploys {input:environment}.\n\n")) == []
+    outputs = FENCE[FENCE.index("  <outputs>") : FENCE.index("</outputs>") + 10]
+    legacy = changed(outputs, "<outputs><success>{input:nope}</success></outputs>")
+    assert findings(legacy) == [("warning", "D080")]
+    described = text(FENCE.replace("Deploy the app<", "Deploy {input:nope}<"), before="# T\n\n")
+    assert findings(described) == [("warning", "D080")]
