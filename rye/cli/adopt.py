@@ -67,7 +67,8 @@ def adopt(session: Session, folder: str, dry_run: bool, in_place: bool) -> int:
     results: list[dict[str, object]] = []
     for candidate in candidates:
         status, target, why = _adopted(session, candidate, taken, dry_run=dry_run, in_place=in_place)
-        results.append(_as_json(candidate, status, target, why))
+        shown = os.path.relpath(target, session.cwd) if target is not None else None
+        results.append(_as_json(candidate, status, shown, why))
         _print(session, candidate, status, target, why)
     if session.json:
         session.console.document({"skills": results})
@@ -133,6 +134,8 @@ def _adopted(
     target = project.ai / "skills" / name
     if target.exists() or target.is_symlink():
         if target.resolve() == candidate.folder.resolve():
+            if candidate.adoption.fixed is None:
+                return "unchanged", target, None
             return "refused", None, "it is this project's own already; --in-place mends it there"
         if _same(candidate, target):
             return "unchanged", target, None
@@ -183,7 +186,7 @@ def _copy(candidate: _Candidate, target: Path) -> None:
         raise
 
 
-def _as_json(candidate: _Candidate, status: str, target: Path | None, why: str | None) -> dict[str, object]:
+def _as_json(candidate: _Candidate, status: str, target: str | None, why: str | None) -> dict[str, object]:
     adoption = candidate.adoption
     return {
         "path": candidate.shown,
@@ -191,7 +194,7 @@ def _as_json(candidate: _Candidate, status: str, target: Path | None, why: str |
         "version": adoption.metadata.version if adoption.metadata else None,
         "status": status,
         "reason": why,
-        "target": str(target) if target is not None else None,
+        "target": target,
         "publishable": candidate.publishable,
         "diagnostics": [finding.as_json() for finding in (*candidate.problems, *adoption.diagnostics)],
         "hidden": [{"path": path, **finding.as_json()} for path, finding in adoption.hidden],
@@ -218,4 +221,6 @@ def _print(session: Session, candidate: _Candidate, status: str, target: Path | 
     for path in adoption.scripts:
         console.say(printable(f"  can be run: {path}"), "warning")
     for path, destination, number in adoption.dead_links:
+        if path == _MAIN:
+            continue  # a finding says so
         console.say(printable(f"  leads nowhere: {path}:{number} → {destination}"), "warning")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,7 +38,7 @@ def directive(session: Session, paths: tuple[str, ...]) -> int:
         if not found:
             raise RyeError("no-items", "There are no directives below that folder.", "Give a directive's file.")
     proposed = [change for entry in found if (change := _propose(entry.path, entry.shown)) is not None]
-    written = offer(session, proposed, f"rye migrate directive {' '.join(paths)} --yes")
+    written = offer(session, proposed, shlex.join(["rye", "migrate", "directive", "--yes", *paths]))
     by_path = {change.shown: change for change in proposed}
     results: list[dict[str, object]] = []
     failed = bool(proposed) and not written

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import difflib
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,7 +41,8 @@ class ProposedChange:
         from rye.items import content
 
         old, new = (content.fixed(data).decode("utf-8").split("\n") for data in (self.old, self.new))
-        names = (f"a/{self.shown}", f"b/{self.shown}")
+        shown = self.shown.lstrip("/")
+        names = (f"a/{shown}", f"b/{shown}")
         lines = difflib.unified_diff(old, new, *names, lineterm="")
         return "".join(f"{line}\n" for line in lines)
 
@@ -82,9 +84,10 @@ def offer(session: Session, proposed: Sequence[ProposedChange], again: str) -> b
         session.console.say(f"wrote {change.shown}", "ok")
     broken = [change.shown for change in proposed if change.breaks_signature]
     if broken:
+        names = ", ".join(broken)
         session.console.warn(
-            f"The signature of {_listed(broken)} does not cover the new text.",
-            f"`rye sign {' '.join(broken)}` signs it.",
+            f"The signature does not cover the new text: {names}.",
+            f"`{shlex.join(['rye', 'sign', *broken])}` signs it.",
         )
     return True
 
@@ -119,7 +122,3 @@ def _write(change: ProposedChange) -> None:
     if read_bytes(change.path, CONTENT.item_bytes) != change.old:
         raise RyeError("changed-meanwhile", f"{change.shown} was changed just now and was left alone.", "Run it again.")
     replace_file(change.path.resolve(), change.new)
-
-
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{len(names)} files"

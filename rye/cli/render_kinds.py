@@ -51,7 +51,9 @@ def render_kind(
     if texts or values:
         first = next(iter({**values, **texts}))
         raise UsageError(
-            "unknown-input", f"A {name} takes no inputs, so {first!r} cannot be filled in.", "Leave --input out."
+            "unknown-input",
+            f"Items of kind {name} take no inputs, so {first!r} cannot be filled in.",
+            "Leave --input out.",
         )
     return _document(found, _PROMPTS[name](found, value), {}, value)
 
@@ -96,7 +98,7 @@ def _no_prompt(kind: str) -> UsageError:
         "tool": ("A tool is code that is run, not text for an agent.", "`rye show` prints what it says of itself."),
         "bundle": ("A bundle names other items and has no text of its own.", "Render one of its members."),
     }
-    message, hint = reasons.get(kind, (f"A {kind} has no prompt.", "`rye show` prints what it says."))
+    message, hint = reasons.get(kind, (f"Items of kind {kind} have no prompt.", "`rye show` prints what it says."))
     return UsageError("no-prompt", message, hint)
 
 

@@ -29,7 +29,7 @@ def validate(session: Session, paths: tuple[str, ...], kind: str | None, strict:
     if fix:
         from rye.cli.validate_fix import offer_fixes
 
-        fixes = offer_fixes(session, found, kind)
+        fixes = offer_fixes(session, found, kind, paths)
     checked = check_files(found, kind, read_options(session.cwd))
     results = []
     failed = 0

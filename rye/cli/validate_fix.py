@@ -6,6 +6,7 @@ For every kind: a byte order mark and CR LF line endings go (DECISIONS "Every ki
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from importlib import import_module
 from importlib.util import find_spec
@@ -20,8 +21,13 @@ if TYPE_CHECKING:
     from rye.project.discovery import Found
 
 
-def offer_fixes(session: Session, found: Sequence[Found], kind: str | None) -> list[dict[str, object]]:
-    """Show the fixes of all files and write them when that is agreed to. Gives the JSON of each change."""
+def offer_fixes(
+    session: Session, found: Sequence[Found], kind: str | None, paths: Sequence[str] = ()
+) -> list[dict[str, object]]:
+    """Show the fixes of all files and write them when that is agreed to. Gives the JSON of each change.
+
+    ``paths`` are the arguments that named the files, for the hint.
+    """
     proposed: list[ProposedChange] = []
     for entry in found:
         try:
@@ -31,7 +37,7 @@ def offer_fixes(session: Session, found: Sequence[Found], kind: str | None) -> l
             continue
         if change is not None:
             proposed.append(change)
-    written = offer(session, proposed, "rye validate --fix --yes")
+    written = offer(session, proposed, shlex.join(["rye", "validate", "--fix", "--yes", *paths]))
     if not proposed:
         session.console.say("Nothing to fix.")
     return [change.as_json(written) for change in proposed]

@@ -122,7 +122,7 @@ class Decoded:
 def decode(data: bytes, limits: ContentLimits = CONTENT) -> Decoded:
     """Read a file's bytes as text with LF line endings and no BOM, with every finding of the table above."""
     if len(data) > limits.item_bytes:
-        message = f"The file has {len(data):,} bytes; an item has at most {limits.item_bytes:,}."
+        message = f"The file has more than {limits.item_bytes:,} bytes, the most that an item may have."
         return Decoded(None, (_whole("C01", message, "Split the item, or attach the bulk as a skill's file."),))
     if data.isascii() and _ASCII_CONTROL.search(data) is None:
         return Decoded(data.decode("ascii"))

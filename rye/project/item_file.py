@@ -94,7 +94,7 @@ def _roughly(data: bytes) -> str:
 
 def place(path: Path, text: str | None, kind: str | None) -> Location | None:
     """Where the item stands: as its folders say, unless ``kind`` says otherwise; else what its content shows."""
-    absolute = path.absolute()
+    absolute = path.resolve() if ".." in path.parts else path.absolute()
     located = locate(absolute)
     if kind is None:
         return located or (guess(absolute, text) if text is not None else None)

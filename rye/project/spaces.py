@@ -117,9 +117,13 @@ def _ambiguous(reference: Reference, hits: Sequence[Entry]) -> RyeError:
 
 
 def _missing(reference: Reference, known: Sequence[Entry]) -> RyeError:
-    names = sorted({entry.id for entry in known} | {entry.location.local_id for entry in known})
+    other = [entry for entry in known if _is_id(entry, reference.id)]
+    of_kind = [entry for entry in known if _of_kind(entry, reference.kind)]
+    names = sorted({entry.id for entry in of_kind} | {entry.location.local_id for entry in of_kind})
     near = difflib.get_close_matches(reference.id, names, n=3, cutoff=0.6)
-    if near:
+    if other:
+        hint = f"There is {', '.join(f'{entry.location.kind}:{entry.id}' for entry in other)}."
+    elif near:
         hint = f"Did you mean {', '.join(near)}?"
     else:
         hint = f"`rye search {reference.id.rsplit('/', 1)[-1]}` looks in the registry, `rye list` shows what is here."
