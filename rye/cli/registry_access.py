@@ -65,6 +65,21 @@ def open_registry(
         yield client
 
 
+def client_opener(session: Session, bundle: str | None = None) -> Callable[[str], RegistryClient]:
+    """Opens the client of an address when it is first needed; with a bundle file, everything comes from there."""
+    del bundle
+
+    def open_client(address: str) -> RegistryClient:
+        from rye.registry.client import RegistryClient
+
+        client = RegistryClient.open(address, accept_root=pin_question(session), offline=session.offline)
+        for warning in client.warnings:
+            session.console.warn(warning)
+        return client
+
+    return open_client
+
+
 def open_api(session: Session, client: RegistryClient, *, needs_token: bool = True) -> RegistryApi:
     """The registry's API with the user's token. Raises RyeError ``not-logged-in``."""
     from rye.registry.api import RegistryApi

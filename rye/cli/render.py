@@ -85,7 +85,7 @@ def _directive(
     filled = resolve(directive.inputs, texts, values)
     shown = found.item.kind.load().as_json(directive)
     return {
-        "prompt": render_prompt(source_of(directive), filled),
+        "prompt": render_prompt(source_of(directive, found.item.text or ""), filled),
         "inputs": filled,
         "capabilities": shown["permissions"],
         "hooks": shown["hooks"],

@@ -1,0 +1,149 @@
+"""The one screen before anything is written: what changes, who signed it, what it may do, and what needs a yes (DESIGN §7)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rye.cli.console import printable
+from rye.errors import RyeError
+from rye.installation.plan import Consent, ItemChange, Plan, refused
+
+if TYPE_CHECKING:
+    from rye.cli.options import Session
+
+_VERBS = {
+    "add": ("+", "added"),
+    "update": ("^", "info"),
+    "downgrade": ("v", "warning"),
+    "replace": ("~", "warning"),
+    "remove": ("-", "removed"),
+    "keep": ("=", "dim"),
+}
+_TIER_STYLE = {"safe": "ok", "write": "info", "elevated": "warning", "unrestricted": "error"}
+
+
+def show_plan(session: Session, plan: Plan, notes: Sequence[str] = ()) -> None:
+    """Print what will happen: items, signers, rights by tier, hooks with their exact action, attached executables."""
+    from rye.installation.plan import by_tier
+
+    console = session.console
+    for change in plan.effective:
+        sign, style = _VERBS[change.action]
+        versions = " → ".join(item.version for item in (change.old, change.new) if item is not None)
+        if change.old is not None and change.new is not None and change.old.version == change.new.version:
+            versions = change.new.version
+        console.say(f"  {sign} {change.identity} {versions}", style)
+        _show_signer(session, change)
+        for entry in change.new.attached if change.new is not None else ():
+            if entry.executable and (change.old is None or entry not in change.old.attached):
+                console.say(f"      executable file {printable(entry.path)}", "warning")
+    asked = by_tier(plan.changes)
+    if asked:
+        console.say("Rights asked for:", "strong")
+        for tier, rows in asked.items():
+            console.say(f"  {tier}", _TIER_STYLE[str(tier)])
+            for change, right in rows:
+                example = f"   e.g. {right.witness}" if right.witness and right.witness != right.pattern else ""
+                beyond = " (beyond what was approved)" if change.old is not None else ""
+                console.say(f"    {printable(right.pattern)}{beyond}   {change.identity.id}{printable(example)}")
+    hooks = [(change, hook) for change in plan.changes for hook in change.hooks]
+    if hooks:
+        console.say("Hooks, denied until approved:", "strong")
+        for change, hook in hooks:
+            console.say(f"    {change.identity.id}: when {printable(hook.when)}")
+            console.say(f"      execute {printable(hook.item_type)} {printable(hook.item_id)}")
+            for name, text in hook.inputs:
+                console.say(f"        {printable(name)} = {printable(text)}")
+    for note in notes:
+        console.warn(note)
+
+
+def _show_signer(session: Session, change: ItemChange) -> None:
+    if change.new is None or change.action == "keep":
+        return
+    if change.signer_changed and change.old is not None:
+        session.console.say(f"      signed by {change.new.signer}, before by {change.old.signer}", "warning")
+    else:
+        mark = "  (new to this project)" if change.signer_new else ""
+        session.console.say(f"      signed by {change.new.signer}{mark}", "dim")
+
+
+def get_consent(session: Session, plan: Plan, approved: Sequence[str], retry: str) -> Consent:
+    """Who agrees to the plan: a person who is asked, ``--yes``, or ``--approve`` by name.
+
+    ``retry``: the command that was run, for the hint. Raises RyeError ``consent-needed`` or ``declined``.
+    """
+    consent = Consent(yes=session.yes, approved=frozenset(approved))
+    _check_names(plan, approved)
+    open_ = refused(plan, consent)
+    if not open_:
+        return consent
+    if session.interactive:
+        if not session.console.confirm(_question(plan)):
+            raise RyeError("declined", "Nothing was changed.")
+        return Consent(person=True)
+    stopping = [change for change in open_ if change.stops]
+    why = "; ".join(f"{change.label} {_why(change)}" for change in stopping or open_)
+    if stopping:
+        arguments = " ".join(f"--approve {change.label}" for change in stopping)
+        hint = f"Read what changed, then approve it by name: {retry} {'--yes ' if len(open_) > len(stopping) else ''}{arguments}"
+    else:
+        hint = f"`{retry} --yes` agrees to what is shown; on a terminal you are asked."
+    raise RyeError(
+        "consent-needed",
+        f"Nobody agreed to this yet, so nothing was changed: {why}.",
+        hint,
+        details={"changes": [change_json(change) for change in open_]},
+    )
+
+
+def _check_names(plan: Plan, approved: Sequence[str]) -> None:
+    from rye.errors import UsageError
+
+    labels = {name for c in plan.changes for name in (c.label, c.label.removeprefix(f"{c.identity.kind}:"))}
+    unknown = [name for name in approved if name not in labels]
+    if unknown:
+        raise UsageError(
+            "unknown-approval",
+            f"--approve {unknown[0]} names nothing that would be installed.",
+            f"There is: {', '.join(sorted(c.label for c in plan.changes)[:8])}.",
+        )
+
+
+def _question(plan: Plan) -> str:
+    hooks = any(change.hooks for change in plan.changes)
+    return f"Install this, with these rights{' and hooks' if hooks else ''}?"
+
+
+def _why(change: ItemChange) -> str:
+    reasons = []
+    if change.asks:
+        worst = change.asks[0]
+        verb = "widens its rights" if change.old is not None else "asks for rights"
+        reasons.append(f"{verb} ({worst.pattern}{', …' if len(change.asks) > 1 else ''})")
+    if change.hooks:
+        reasons.append("adds hooks" if change.old is not None else "has hooks")
+    if change.signer_changed:
+        reasons.append("is signed by another key")
+    return " and ".join(reasons)
+
+
+def change_json(change: ItemChange) -> dict[str, object]:
+    """One change for programs."""
+    return {
+        "action": change.action,
+        "kind": change.identity.kind,
+        "id": change.identity.id,
+        "from": change.old.version if change.old else None,
+        "to": change.new.version if change.new else None,
+        "signer": change.new.signer if change.new else None,
+        "signer_changed": change.signer_changed,
+        "signer_new": change.signer_new,
+        "asks": [{"capability": a.pattern, "tier": str(a.tier), "example": a.witness} for a in change.asks],
+        "hooks": [
+            {"when": h.when, "item_type": h.item_type, "item_id": h.item_id, "inputs": dict(h.inputs)}
+            for h in change.hooks
+        ],
+        "needs_approval": change.stops,
+    }
