@@ -4,7 +4,8 @@ The rules of consent (DESIGN §7):
 
 * A right counts as approved when the approved patterns of the item's lock entry contain it, exactly
   (:mod:`rye.permissions.containment`).
-* A hook counts as approved when the very same hook (condition, item, inputs) is among the approved ones.
+* A hook is new when the very same hook (condition, item, inputs) is not in the installed version. It is denied until it is
+  approved, also when the item is installed; one that was there before and is not approved stays denied without another question.
 * A first installation asks for all its rights. An update that widens its rights, adds a hook or comes from another signer
   *stops*: only a person's yes or an approval that names the item and its version lets it pass, never ``--yes``.
 """
@@ -60,8 +61,10 @@ class ItemChange:
 
     @property
     def stops(self) -> bool:
-        """Whether only a person's yes, or an approval by name, lets it pass."""
-        return self.old is not None and self.new is not None and bool(self.asks or self.hooks or self.signer_changed)
+        """Whether only a person's yes, or an approval by name, lets it pass. A locked item that nobody approved yet is new."""
+        if self.old is None or self.new is None or (self.action == "keep" and not self.old.approved_capabilities):
+            return False
+        return bool(self.asks or self.hooks or self.signer_changed)
 
     @property
     def needs_consent(self) -> bool:
@@ -94,7 +97,7 @@ def make_plan(old: Lock, new: Sequence[LockedItem]) -> Plan:
             changes.append(ItemChange("remove", identity, was, None))
             continue
         approved = was.approved_capabilities if was is not None else ()
-        approved_hooks = was.approved_hooks if was is not None else ()
+        known_hooks = (*was.approved_hooks, *was.hooks) if was is not None else ()
         changes.append(
             ItemChange(
                 _action(was, shall),
@@ -102,7 +105,7 @@ def make_plan(old: Lock, new: Sequence[LockedItem]) -> Plan:
                 was,
                 shall,
                 asks=_asked(approved, shall.capabilities),
-                hooks=tuple(hook for hook in shall.hooks if hook not in approved_hooks),
+                hooks=tuple(hook for hook in shall.hooks if hook not in known_hooks),
                 signer_changed=was is not None and was.signer != shall.signer,
                 signer_new=shall.signer not in signers.get(identity.namespace, set()),
             )
