@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# rye:signed:2026-11-20T13:10:36Z:80f7d3eb1a98b96b8e1e84196bbc6cdca0220869232206d7667626d738c5c879:MBr8mwvUsFkOISbwarSjXC4c-vd2Q56V1ShY9Soq-9JohQ_9pCpigan-vOF-5qGfqSXfki9o-DVYLpMzcxLJCw==:6baf7826308c1e1f
 """SHA-256 of every file below a folder, one line each, sorted: what was received, before anything changes it."""
 
 from __future__ import annotations
