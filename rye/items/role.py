@@ -297,8 +297,8 @@ You are the {title} in the Nexus SDLC framework. Say what you look at and what y
 
 ```mermaid
 flowchart LR
-    ORC["Orchestrator"] --> SELF["{title}"]
-    SELF --> ORC
+    NEXUS["Nexus"] --> SELF["{title}"]
+    SELF --> NEXUS
 ```
 
 ## Responsibilities
@@ -311,7 +311,7 @@ flowchart LR
 
 ## Input Contract
 
-- **From the Orchestrator:** routing instruction with the task
+- **From the Nexus:** the task, and answers to questions
 
 ## Output Contract
 
@@ -334,8 +334,8 @@ flowchart LR
 
 ## Handoff Protocol
 
-**You receive work from:** Orchestrator (task)
-**You hand off to:** Orchestrator (report)
+**You receive work from:** Nexus (task)
+**You hand off to:** Nexus (report)
 
 ## Escalation Triggers
 

@@ -11,6 +11,7 @@ import tomllib
 from dataclasses import dataclass
 from typing import Any
 
+from rye.items.yaml_reading import hidden_by_escape
 from rye.limits import CONTENT, ContentLimits
 
 _PART = r"(?>[A-Za-z0-9_-]+|\"[^\"\n]*\"|'[^'\n]*')"
@@ -66,6 +67,8 @@ def read_toml(text: str, limits: ContentLimits = CONTENT) -> TomlDocument:
         raise TomlError(plain[:1].lower() + plain[1:], at, column) from None
     if _depth_exceeds(value, limits.toml_depth):
         raise TomlError(f"arrays or tables are nested more than {limits.toml_depth} deep", None)
+    if "\\" in text:
+        _refuse_hidden(value)
     return TomlDocument(value, _places(starts))
 
 
@@ -78,6 +81,19 @@ def _depth_exceeds(value: Any, limit: int) -> bool:
                 return True
             stack += [(child, depth + 1) for child in (part.values() if isinstance(part, dict) else part)]
     return False
+
+
+def _refuse_hidden(value: Any) -> None:
+    """An escape cannot write what the file itself may not hold (DESIGN §5 Content)."""
+    stack = [value]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, dict):
+            stack += [*part, *part.values()]
+        elif isinstance(part, list):
+            stack += part
+        elif isinstance(part, str) and (hidden := hidden_by_escape(part)):
+            raise TomlError(f"an escape writes {hidden}, which the file itself may not hold", None)
 
 
 def _line_starts(text: str) -> list[tuple[int, str]]:

@@ -23,7 +23,7 @@ from rye.items.diagnostics import Diagnostic, Severity, in_order
 from rye.items.identity import is_segment
 from rye.items.reading import Metadata, Reading, ReadOptions, Source
 from rye.items.tool_metadata import CodeMetadata, ToolSyntaxError, from_python, from_script, from_shell
-from rye.items.yaml_reading import YamlError, json_safe, read_yaml
+from rye.items.yaml_reading import YamlError, hidden_by_escape, json_safe, read_yaml
 
 LANGUAGES = {".py": "python", ".js": "javascript", ".ts": "typescript", ".sh": "shell", ".yaml": "yaml"}
 _SHEBANGS = (("python", "python"), ("node", "javascript"), ("deno", "typescript"), ("bash", "shell"), ("sh", "shell"))
@@ -66,6 +66,10 @@ def read(source: Source, options: ReadOptions) -> Reading:
 
     def text(key: str) -> str | None:
         value = found.values.get(key)
+        if isinstance(value, str) and (hidden := hidden_by_escape(value)):
+            message = f"{written(key)} holds {hidden}, which people do not see."
+            diagnostics.append(Diagnostic("error", "T02", message, found.lines[key]))
+            return None
         if value is None and key not in found.lines:
             return None
         if not isinstance(value, str) or not value.strip():

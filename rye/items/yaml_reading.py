@@ -4,6 +4,7 @@
   ordinary key, a repeated key is an error (DECISIONS Agents 1 and 12).
 * Depth, aliases and the size after aliases are capped (:data:`rye.limits.CONTENT`); an alias of a collection that is still open
   is refused. Values are built on an explicit stack, so nesting costs no recursion.
+* An escape in double quotes cannot write what the file itself may not hold: controls, hidden characters, lone surrogates.
 * ``schema="strings"`` takes every scalar as its text, as the reference validator of Agent Skills does: ``version: 1.10``
   stays "1.10".
 
@@ -17,6 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from rye.items import content
 from rye.limits import CONTENT, ContentLimits
 
 Path = tuple[str | int, ...]
@@ -30,6 +32,7 @@ _HEX = re.compile(r"0x[0-9a-fA-F]+")
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _INFINITY = re.compile(r"([-+]?)\.(?:inf|Inf|INF)")
 _NAN = frozenset([".nan", ".NaN", ".NAN"])
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _NUMBER_CHARACTERS = 100
 """Longer numbers are refused: converting them takes time that grows with the square of their length."""
 
@@ -117,6 +120,8 @@ class _Builder:
 
     def scalar(self, event: Any) -> None:
         self.refuse_tag(event)
+        if event.style == '"' and (hidden := hidden_by_escape(event.value)):
+            raise self.fail(f"an escape writes {hidden}, which the file itself may not hold", event)
         top = self.stack[-1] if self.stack else None
         if top is not None and isinstance(top.value, dict) and not top.has_key:
             if event.anchor:
@@ -266,6 +271,13 @@ def core_value(text: str) -> Any:
     if text in _NAN:
         return float("nan")
     return text
+
+
+def hidden_by_escape(text: str) -> str | None:
+    """What no item may hold (DESIGN §5 Content) in text that escapes may have written, as words; else None."""
+    if surrogate := _SURROGATE.search(text):
+        return f"the lone surrogate U+{ord(surrogate[0]):04X}"
+    return next((d.message.split(" at column")[0] for d in content.check_text(text) if d.severity == "error"), None)
 
 
 def json_safe(value: Any) -> Any:
