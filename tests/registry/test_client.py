@@ -1,0 +1,382 @@
+"""The client against a whole registry in memory and on disk: waves, caching, offline, first contact, what is remembered."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from rye.errors import RyeError
+from rye.items.identity import Identity
+from rye.registry import wire
+from rye.registry.cache import Cache
+from rye.registry.client import AcceptRoot, PinProposal, RegistryClient
+from rye.registry.state_store import StateStore
+from rye.registry.tiles import Tile
+from rye.registry.transport import MemoryTransport
+from tests.registry.simulated_registry import SimulatedRegistry, key
+
+TOOL, SKILL = Identity("tool", "acme/text/count"), Identity("skill", "acme/pdf")
+ADDRESS = "https://registry.example"
+
+
+class World:
+    """One registry, one user."""
+
+    def __init__(self, folder: Path):
+        self.registry = SimulatedRegistry()
+        self.registry.claim("acme")
+        self.registry.release(TOOL, content=b"count\n")
+        self.registry.release(SKILL, content=b"skill\n", attached={"a/b.txt": b"attached", "empty": b""})
+        self.registry.publish()
+        self.folder = folder
+        self.store = StateStore(folder / "state")
+        self.cache = Cache(folder / "cache")
+        self.transport = MemoryTransport(self.registry.files)
+
+    def client(
+        self, accept_root: AcceptRoot = None, *, offline: bool = False, address: str = ADDRESS
+    ) -> RegistryClient:
+        client = RegistryClient(
+            address, self.transport, self.store, self.cache, offline=offline, now=lambda: self.registry.now
+        )
+        client.refresh(accept_root)
+        return client
+
+    def pin(self) -> None:
+        with self.client(self.registry.fingerprint):
+            self.transport.requested.clear()
+
+    def waves(self) -> list[list[str]]:
+        """What was fetched since the last time, wave by wave, by the kind of file."""
+        found = [sorted(path.split("/")[0] for path in wave) for wave in self.transport.requested]
+        self.transport.requested.clear()
+        return found
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path)
+
+
+def refusal(action: Callable[..., object], *arguments: object) -> RyeError:
+    with pytest.raises(RyeError) as raised:
+        action(*arguments)
+    return raised.value
+
+
+# first contact
+
+
+def test_a_registry_that_nobody_pinned_is_proposed_and_not_trusted(world: World) -> None:
+    error = refusal(world.client)
+    assert error.code == "registry-unpinned"
+    assert error.details["fingerprint"] == world.registry.fingerprint
+    asked: list[PinProposal] = []
+
+    def decline(proposal: PinProposal) -> bool:
+        asked.append(proposal)
+        return False
+
+    assert refusal(world.client, decline).code == "registry-unpinned"
+    assert (asked[0].origin, asked[0].fingerprint, asked[0].threshold) == (
+        "registry.example",
+        world.registry.fingerprint,
+        2,
+    )
+    assert world.store.load("registry.example") is None
+
+
+def test_a_registry_is_pinned_by_fingerprint_or_by_the_user(world: World) -> None:
+    assert refusal(world.client, "0" * 64).code == "root-fingerprint"
+    with world.client(lambda proposal: proposal.fingerprint == world.registry.fingerprint):
+        pass
+    state = world.store.load("registry.example")
+    assert state is not None
+    assert state.fingerprint == world.registry.fingerprint
+    with world.client():
+        pass
+    assert refusal(world.client, "0" * 64).code == "root-fingerprint"
+
+
+def test_another_registry_at_a_pinned_address_is_refused(world: World) -> None:
+    world.pin()
+    other = SimulatedRegistry(origin="other.example", owners=[key("x"), key("y")])
+    world.transport.files = other.files
+    assert refusal(world.client).code == "checkpoint-origin"
+    assert refusal(world.client, other.fingerprint).code == "root-fingerprint"
+    impostor = SimulatedRegistry(owners=[key("x"), key("y")])
+    world.transport.files = impostor.files
+    assert refusal(world.client, impostor.fingerprint).code == "root-fingerprint"
+    assert refusal(lambda: world.client(address="https://mirror.example")).code == "root-fingerprint"
+
+
+def test_a_mirror_at_another_address_is_the_same_registry(world: World) -> None:
+    world.pin()
+    with world.client(address="https://mirror.example") as client:
+        assert client.origin == "registry.example"
+    assert world.store.origin_at("https://mirror.example") == "registry.example"
+
+
+# waves
+
+
+def test_names_blobs_and_proofs_come_in_one_wave_each(world: World) -> None:
+    client = world.client(world.registry.fingerprint)
+    assert world.waves() == [["config.json", "head", "root"]]
+    records = client.releases([TOOL, SKILL])
+    assert world.waves() == [["shards"] * len({wire.shard_of(n) for n in ("acme", TOOL.id, SKILL.id)}), ["index"] * 3]
+    items = client.fetch_items([records[TOOL][0], records[SKILL][0]])
+    assert world.waves() == [["blobs"] * 4]
+    assert [item.file for item in items] == [b"count\n", b"skill\n"]
+    assert items[1].attached == {"a/b.txt": b"attached", "empty": b""}
+    proofs = client.prove([records[TOOL][0], records[SKILL][0]])
+    assert world.waves() == [["tile"]]
+    assert set(proofs.paths) == {2, 3, 4}
+    client.commit()
+    client = world.client()
+    client.fetch_items(list(client.releases([TOOL])[TOOL]))
+    client.prove(client.releases([TOOL])[TOOL])
+    assert world.waves() == [["head"]]
+
+
+def test_a_name_that_is_not_there_does_not_exist(world: World) -> None:
+    client = world.client(world.registry.fingerprint)
+    absent = Identity("tool", "acme/text/none")
+    assert client.releases([absent, Identity("role", "nobody/none")]) == {
+        absent: (),
+        Identity("role", "nobody/none"): (),
+    }
+    assert client.histories([absent]) == {}
+    assert client.keysets(["nobody", "acme"])["nobody"].links == ()
+
+
+def test_all_kinds_of_an_id_are_found_in_one_wave(world: World) -> None:
+    world.registry.release(Identity("directive", TOOL.id))
+    world.registry.publish()
+    client = world.client(world.registry.fingerprint)
+    world.waves()
+    assert client.kinds_of([TOOL.id, "acme/none"]) == {TOOL.id: ("directive", "tool"), "acme/none": ()}
+    assert {kind for wave in world.waves() for kind in wave} <= {"shards"}
+
+
+def test_new_roots_are_followed_in_one_wave(world: World) -> None:
+    world.pin()
+    for number in range(5):
+        world.registry.logs = [key(f"log {number + 2}")]
+        world.registry.add_root()
+    world.registry.publish()
+    with world.client() as client:
+        assert client.state.root.number == 6
+    assert [wave for wave in world.waves() if "root" in wave] == [["root"] * 5]
+
+
+def test_a_partial_tile_that_was_replaced_by_the_full_one_is_cut_from_it(world: World) -> None:
+    client = world.client(world.registry.fingerprint)
+    records = client.releases([TOOL])[TOOL]
+    partial = Tile(0, 0, world.registry.size)
+    data = world.registry.files.pop(partial.path)
+    world.registry.files[partial.full.path] = data + bytes(8192 - len(data))
+    assert client.prove(records).paths
+
+
+# what is remembered
+
+
+def test_nothing_is_remembered_of_a_run_that_fails(world: World) -> None:
+    world.pin()
+    path = world.store.path("registry.example")
+    before = path.read_bytes()
+    world.registry.publish()
+    world.registry.files.update({name: b"x" for name in world.registry.files if name.startswith("index/")})
+    with pytest.raises(RyeError) as raised, world.client() as client:
+        client.releases([TOOL])
+    assert raised.value.code == "index-size"
+    assert path.read_bytes() == before
+
+
+def test_a_rollback_is_noticed_in_the_next_run(world: World) -> None:
+    older = world.registry.fork()
+    world.registry.publish()
+    world.pin()
+    world.transport.files = older.files
+    assert refusal(world.client).code == "head-rollback"
+
+
+def test_two_programs_that_ran_at_once_keep_the_larger_head(world: World) -> None:
+    world.pin()
+    first = world.client()
+    world.registry.release(TOOL, "1.1.0")
+    world.registry.publish()
+    second = world.client()
+    second.releases([TOOL])
+    second.commit()
+    first.commit()
+    state = world.store.load("registry.example")
+    assert state is not None
+    assert state.checkpoint == world.registry.checkpoint()
+    assert state.keysets["acme"].number == 1
+
+
+def test_two_programs_that_were_shown_different_histories_notice(world: World) -> None:
+    world.pin()
+    other = world.registry.fork()
+    world.registry.release(TOOL, "1.1.0")
+    world.registry.publish()
+    first = world.client()
+    world.transport.files = other.files
+    other.deprecate(TOOL)
+    other.publish()
+    second = world.client()
+    second.commit()
+    assert refusal(first.commit).code == "state-conflict"
+    other.publish()
+    third = world.client()
+    assert third.head.checkpoint.size > first.head.checkpoint.size
+    third.commit()
+    assert refusal(first.commit).code == "head-inconsistent"
+
+
+# offline and cache
+
+
+def test_offline_everything_comes_from_the_cache(world: World) -> None:
+    with world.client(world.registry.fingerprint) as client:
+        records = client.releases([TOOL])[TOOL]
+        client.fetch_items(records)
+        client.prove(records)
+    world.waves()
+    client = world.client(offline=True)
+    records = client.releases([TOOL])[TOOL]
+    assert client.fetch_items(records)[0].file == b"count\n"
+    assert client.prove(records).paths
+    error = refusal(client.releases, [SKILL])
+    assert error.code == "fetch-offline"
+    assert world.waves() == []
+
+
+def test_offline_without_a_cache_says_so(world: World) -> None:
+    assert refusal(lambda: world.client(offline=True)).code == "fetch-offline"
+
+
+def test_a_head_gets_too_old_offline_too(world: World) -> None:
+    world.pin()
+    world.registry.pass_time(days=4)
+    assert len(world.client(offline=True).warnings) == 1
+    world.registry.pass_time(days=4)
+    assert refusal(lambda: world.client(offline=True)).code == "head-frozen"
+
+
+def test_damaged_cached_tiles_and_objects_are_fetched_anew(world: World) -> None:
+    with world.client(world.registry.fingerprint) as client:
+        records = client.releases([TOOL])[TOOL]
+        client.fetch_items(records)
+        client.prove(records)
+    for path in (world.folder / "cache").rglob("*"):
+        if path.is_file():
+            path.write_bytes(b"\0" * path.stat().st_size)
+    client = world.client()
+    records = client.releases([TOOL])[TOOL]
+    assert client.fetch_items(records)[0].file == b"count\n"
+    assert client.prove(records).paths
+
+
+# what a mirror can do to files
+
+
+@pytest.mark.parametrize(
+    ("victim", "change", "code"),
+    [
+        ("head", None, "fetch-not-found"),
+        ("head", b"{}", "head-malformed"),
+        ("head", b" " * 70_000, "fetch-too-large"),
+        ("shards", None, "shard-missing"),
+        ("shards", b"", "shard-hash"),
+        ("shards", b"namespace:acme x\n", "shard-hash"),
+        ("index", None, "index-missing"),
+        ("index", b"", "index-size"),
+        ("index", b"x" * 100_000, "fetch-too-large"),
+        ("tile", None, "tile-missing"),
+        ("tile", b"", "tile-size"),
+        ("tile", b"x" * 9_000, "tile-size"),
+        ("tile", b"x" * 192, "tile-root"),
+        ("blobs", None, "blob-missing"),
+        ("blobs", b"", "blob-size"),
+        ("blobs", b"x" * 100, "blob-size"),
+        ("blobs", b"COUNT\n", "blob-hash"),
+    ],
+)
+def test_a_changed_or_missing_file_is_named(world: World, victim: str, change: bytes | None, code: str) -> None:
+    world.pin()
+    assert world.registry.size == 6
+    for name in list(world.registry.files):
+        if name.split("/")[0] == victim:
+            if change is None:
+                del world.registry.files[name]
+            else:
+                world.registry.files[name] = change
+
+    def run() -> None:
+        with world.client() as client:
+            records = client.releases([TOOL])[TOOL]
+            client.fetch_items(records)
+            client.prove(records)
+
+    before = world.store.path("registry.example").read_bytes()
+    assert refusal(run).code == code
+    assert world.store.path("registry.example").read_bytes() == before
+
+
+def test_an_index_line_without_its_leaf_is_noticed_when_it_is_proved(world: World) -> None:
+    registry = world.registry
+    line = registry.index_lines()[str(TOOL)][0]
+    invented = registry.fork()
+    position = invented.release(TOOL, "6.6.6")
+    lines = [line, wire.IndexLine(registry.size, invented.leaves[position])]
+    registry.publish_index({**registry.index_files(), str(TOOL): wire.encode_index(lines)})
+    client = world.client(registry.fingerprint)
+    records = client.releases([TOOL])[TOOL]
+    assert [record.version for record in records] == ["1.0.0", "6.6.6"]
+    assert client.prove(records[:1]).paths
+    assert refusal(client.prove, records).code == "leaf-mismatch"
+
+
+def test_an_item_is_never_another_items_bytes(world: World) -> None:
+    client = world.client(world.registry.fingerprint)
+    records = client.releases([TOOL, SKILL])
+    tool, skill = records[TOOL][0].release.file, records[SKILL][0].release.file
+    world.registry.files[wire.blob_path(tool.sha256)] = world.registry.files[wire.blob_path(skill.sha256)]
+    assert refusal(client.fetch_items, records[TOOL]).code == "blob-hash"
+
+
+# the shell
+
+
+def test_a_folder_is_read_by_the_same_code(world: World, tmp_path: Path) -> None:
+    registry = SimulatedRegistry(now=_now())
+    registry.claim("acme")
+    registry.release(TOOL, content=b"count\n")
+    registry.publish()
+    registry.write_to(tmp_path / "registry")
+    with RegistryClient.open(
+        (tmp_path / "registry").as_uri(), accept_root=registry.fingerprint, store=world.store, cache=world.cache
+    ) as client:
+        records = client.releases([TOOL])[TOOL]
+        assert client.fetch_items(records)[0].file == b"count\n"
+        assert client.prove(records).paths
+        assert client.api is None
+
+
+def test_nothing_of_this_imports_an_http_library() -> None:
+    program = (
+        "import rye.registry.client, sys; sys.exit(any(m in sys.modules for m in ('httpx', 'httpcore', 'ssl', 'nacl')))"
+    )
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+def _now() -> datetime:
+    return datetime.now(UTC).replace(microsecond=0)
