@@ -47,6 +47,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "whoami": ("rye.cli.login:whoami", "Registry", "Whose token is used."),
     "registry": ("rye.cli.registry:registry", "Registry", "Registries that you pinned, and one of your own."),
     "config": ("rye.cli.config:config", "Registry", "Your settings."),
+    "demo": ("rye.cli.demo:demo", "Registry", "The whole way of an item, in a minute."),
     "keys": ("rye.cli.keys:keys", "Trust", "Your own signing keys."),
     "trust": ("rye.cli.trust:trust", "Trust", "Whose signatures count."),
 }
