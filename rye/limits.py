@@ -82,8 +82,9 @@ class ResolutionLimits:
     """One version, build metadata included."""
     range_characters: int = 1024
     """One range as written."""
-    conflicts: int = 100_000
-    """Conflicts that the solver learns from before it gives up: finding a solution is NP-complete, and authors may be hostile."""
+    solver_looks: int = 30_000_000
+    """Incompatibilities that the solver looks at before it gives up at a conflict, about 15 seconds: finding a solution is
+    NP-complete, and authors may be hostile. Counted rather than timed, so that every machine gets the same answer."""
     proof_lines: int = 200
     """Lines of an explanation; the earliest steps of a longer proof are left out, and it says so."""
     hints: int = 8

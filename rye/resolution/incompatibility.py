@@ -96,11 +96,18 @@ Cause = External | Derived
 
 @dataclass(slots=True, eq=False)
 class Incompatibility:
-    """``terms``: (package index, mask) in order of the index. ``contradicted`` is the solver's mark: cannot come true now."""
+    """``terms``: (package index, mask) in order of the index. The other two fields are the solver's marks."""
 
     terms: tuple[tuple[int, int], ...]
     cause: Cause
     contradicted: bool = False
+    """It cannot come true now."""
+    watched: tuple[int, int] = (-1, -1)
+    """The two packages at which a long one is watched."""
+
+    def partner(self, package: int) -> int:
+        """The other package at which it is watched."""
+        return self.watched[self.watched[0] == package]
 
     def is_failure(self) -> bool:
         """Whether it forbids the project itself: it is always chosen, so nothing can be."""

@@ -11,6 +11,7 @@ The rules of this file:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rye.resolution.incompatibility import Incompatibility
@@ -94,6 +95,10 @@ class PartialSolution:
             needed = self._first_within(found.package, found.mask & ~wanted)
             earlier = max(earlier, self._trail[needed].level)
         return found, earlier
+
+    def last_satisfied(self, terms: Sequence[tuple[int, int]]) -> int:
+        """The package among satisfied terms whose term became true last."""
+        return max(terms, key=lambda term: self._first_within(term[0], ~term[1]))[0]
 
     def _first_within(self, package: int, outside: int) -> int:
         """The place of the first assignment after which the package's state has nothing in common with ``outside``."""

@@ -134,11 +134,11 @@ class Unsolvable(RyeError):
 
 
 class TooHard(RyeError):
-    """The search was given up (``RESOLUTION.conflicts``)."""
+    """The search was given up (``RESOLUTION.solver_looks``)."""
 
-    def __init__(self, conflicts: int):
+    def __init__(self, steps: int):
         super().__init__(
             "resolution-too-hard",
-            f"No solution was found within {conflicts} conflicts between versions, and none was ruled out.",
+            f"No choice of versions was found within {steps} steps, and none was ruled out.",
             "Narrow the ranges in rye.toml, or name exact versions for some items, and try again.",
         )

@@ -30,7 +30,6 @@ from rye.resolution.incompatibility import (
     Cause,
     Conflicts,
     Depends,
-    Derived,
     Excluded,
     Incompatibility,
     LacksFeature,
@@ -95,7 +94,9 @@ class _Run(Generic[P]):
         self._universe = universe
         self._solution = PartialSolution()
         self._about: dict[int, list[Incompatibility]] = {}
-        """For each package, the incompatibilities with a term for it, the newest last."""
+        """For each package, the incompatibilities of at most two terms with one for it, the newest last."""
+        self._watching: dict[int, list[Incompatibility]] = {}
+        """For each package, the longer ones that are watched there (see :meth:`_follow_watched`)."""
         self._stated: set[Cause | tuple[int, int, Range]] = set()
         """Facts that are incompatibilities already; dependencies as (who, on what, range)."""
         self._met: dict[int, int] = {}
@@ -107,7 +108,8 @@ class _Run(Generic[P]):
         self._heat: dict[int, int] = {}
         """Conflicts that a package had a part in."""
         self._contradicted: list[tuple[int, Incompatibility]] = []
-        self._conflicts = 0
+        self._looks = 0
+        """Incompatibilities looked at so far."""
         self._met[ROOT] = 0
         self._solution.make_room(1)
 
@@ -270,16 +272,55 @@ class _Run(Generic[P]):
 
     def _propagate(self, package: int) -> Incompatibility | None:
         """Derive all that follows from a changed package. Gives the proof when there is no solution."""
-        solution = self._solution
-        state = solution.state
         changed = [package]
         while changed:
             current = changed.pop()
-            for incompatibility in reversed(self._about.get(current, ())):
-                if incompatibility.contradicted:
+            conflict = self._follow_watched(current, changed) or self._follow_facts(current, changed)
+            if conflict is not None:
+                learned, pivot = self._learn(conflict)
+                if learned.is_failure():
+                    return learned
+                # One term short now, at this package: looking there derives that term's opposite.
+                changed = [pivot]
+        return None
+
+    def _follow_facts(self, current: int, changed: list[int]) -> Incompatibility | None:
+        """Rule 1 for the incompatibilities of at most two terms. Gives one that is satisfied, if any."""
+        state = self._solution.state
+        about = self._about.get(current, [])
+        self._looks += len(about)
+        for incompatibility in reversed(about):
+            if incompatibility.contradicted:
+                continue
+            open_package = -1
+            open_mask = 0
+            for other, mask in incompatibility.terms:
+                now = state[other]
+                if not now & ~mask:
                     continue
-                open_package = -1
-                open_mask = 0
+                if not now & mask:
+                    self._contradict(incompatibility)
+                    break
+                if open_package >= 0:
+                    break
+                open_package, open_mask = other, mask
+            else:
+                if open_package < 0:
+                    return incompatibility
+                self._derive(open_package, open_mask, incompatibility, changed)
+        return None
+
+    def _follow_watched(self, current: int, changed: list[int]) -> Incompatibility | None:
+        """Rule 1 for the longer ones. Only two of their terms are watched: while both are open, nothing can follow."""
+        watching = self._watching.get(current)
+        if not watching:
+            return None
+        self._looks += len(watching)
+        state = self._solution.state
+        kept: list[Incompatibility] = []
+        for place, incompatibility in enumerate(watching):
+            open_terms: list[tuple[int, int]] = []
+            if not incompatibility.contradicted:
                 for other, mask in incompatibility.terms:
                     now = state[other]
                     if not now & ~mask:
@@ -287,23 +328,31 @@ class _Run(Generic[P]):
                     if not now & mask:
                         self._contradict(incompatibility)
                         break
-                    if open_package >= 0:
+                    open_terms.append((other, mask))
+                    if len(open_terms) == 2:
                         break
-                    open_package, open_mask = other, mask
                 else:
-                    if open_package >= 0:
-                        solution.derive(open_package, ~open_mask, incompatibility)
-                        self._contradict(incompatibility)
-                        self._enqueue(open_package)
-                        changed.append(open_package)
-                        continue
-                    learned = self._learn(incompatibility)
-                    if learned.is_failure():
-                        return learned
-                    # One term short now: looking at any of its packages derives that term's opposite.
-                    changed = [min((other for other, _ in learned.terms), key=self._met.__getitem__)]
-                    break
+                    if not open_terms:
+                        self._watching[current] = kept + watching[place:]
+                        return incompatibility
+                    self._derive(*open_terms[0], incompatibility, changed)
+            if len(open_terms) == 2 and not incompatibility.contradicted:
+                packages = [other for other, _ in open_terms]
+                partner = incompatibility.partner(current)
+                if current not in packages:
+                    successor = packages[packages[0] == partner]
+                    incompatibility.watched = (successor, partner)
+                    self._watching.setdefault(successor, []).append(incompatibility)
+                    continue
+            kept.append(incompatibility)
+        self._watching[current] = kept
         return None
+
+    def _derive(self, package: int, mask: int, cause: Incompatibility, changed: list[int]) -> None:
+        self._solution.derive(package, ~mask, cause)
+        self._contradict(cause)
+        self._enqueue(package)
+        changed.append(package)
 
     def _contradict(self, incompatibility: Incompatibility) -> None:
         """It cannot come true before the search goes back below this level: no need to look at it."""
@@ -312,23 +361,36 @@ class _Run(Generic[P]):
 
     # ------------------------------------------------------------------------------------------------ conflict (rule 3)
 
-    def _learn(self, incompatibility: Incompatibility) -> Incompatibility:
-        """Resolve a satisfied incompatibility and jump back; gives what was learned, or the proof that all is lost."""
-        self._conflicts += 1
-        if self._conflicts > RESOLUTION.conflicts:
-            raise TooHard(RESOLUTION.conflicts)
+    def _learn(self, incompatibility: Incompatibility) -> tuple[Incompatibility, int]:
+        """Resolve a satisfied incompatibility and jump back.
+
+        Gives what was learned and the package at which it is one term short now, or the proof that all is lost.
+        """
+        if self._looks > RESOLUTION.solver_looks:
+            raise TooHard(RESOLUTION.solver_looks)
         for package, _ in incompatibility.terms:
             self._heat[package] = self._heat.get(package, 0) + 1
             self._enqueue(package)
+        known = incompatibility
         while not incompatibility.is_failure():
             satisfier, level = self._solution.satisfier(incompatibility)
             if satisfier.cause is None or level < satisfier.level:
+                if incompatibility is not known:
+                    self._remember(incompatibility, satisfier.package)
                 self._jump_back(level)
-                if isinstance(incompatibility.cause, Derived):
-                    self._keep(incompatibility)
-                return incompatibility
+                return incompatibility, satisfier.package
             incompatibility = resolvent(incompatibility, satisfier.cause, satisfier.package)
-        return incompatibility
+        return incompatibility, ROOT
+
+    def _remember(self, learned: Incompatibility, pivot: int) -> None:
+        """Keep what was learned; watch a long one where it is open soonest: at the pivot and at its last other term."""
+        if len(learned.terms) <= 2:
+            self._keep(learned)
+            return
+        others = [term for term in learned.terms if term[0] != pivot]
+        learned.watched = (pivot, self._solution.last_satisfied(others))
+        for package in learned.watched:
+            self._watching.setdefault(package, []).append(learned)
 
     def _jump_back(self, level: int) -> None:
         for package in self._solution.backtrack(level):

@@ -220,7 +220,7 @@ class TestHostileAuthors:
         graph = {f"hole{h}": releases(*(f"{p}.0.0" for p in range(1, pigeons + 1))) for h in range(pigeons - 1)}
         for p in range(1, pigeons + 1):
             graph[f"pigeon{p}"] = {f"{h + 1}.0.0": Release({f"hole{h}": f"{p}.0.0"}) for h in range(pigeons - 1)}
-        monkeypatch.setattr(solver, "RESOLUTION", replace(RESOLUTION, conflicts=200))
+        monkeypatch.setattr(solver, "RESOLUTION", replace(RESOLUTION, solver_looks=20_000))
         with pytest.raises(TooHard) as raised:
             resolve(project({f"pigeon{p}": "*" for p in range(1, pigeons + 1)}), MemoryRegistry(graph))
         assert raised.value.code == "resolution-too-hard"
