@@ -1,0 +1,136 @@
+"""``rye adopt``: skills from anywhere become publishable, and agents read what they read before (DECISIONS Skills)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import Program
+
+SKILL = """\
+---
+name: {name}
+description: Reads PDF files. Use it when there is one.
+metadata:
+  version: "1.0"
+---
+
+# PDF
+
+Read [the reference](reference.md), then run `scripts/read.sh`.
+"""
+
+
+def put(rye: Program, folder: str, name: str) -> None:
+    rye.write(f"{folder}/SKILL.md", SKILL.format(name=name))
+    rye.write(f"{folder}/reference.md", "# Reference\r\n")
+    rye.write(f"{folder}/scripts/read.sh", "#!/bin/sh\necho read\n").chmod(0o755)
+
+
+@pytest.fixture
+def rye(tmp_path: Path) -> Program:
+    program = Program(tmp_path)
+    put(program, "far/skills/pdf-tools", "pdf-tools")
+    return program
+
+
+def test_a_skill_is_copied_whole_and_conforms(rye: Program) -> None:
+    rye.write("far/skills/pdf-tools/.git/config", "secret")
+    (skill,) = rye.ok("adopt", "far", "--json").json["skills"]
+    assert (skill["status"], skill["target"], skill["version"]) == ("adopted", ".ai/skills/pdf-tools", "1.0.0")
+    target = rye.path(".ai/skills/pdf-tools")
+    files = {str(path.relative_to(target)) for path in target.rglob("*") if path.is_file()}
+    assert files == {"SKILL.md", "reference.md", "scripts/read.sh"}
+    assert (target / "reference.md").read_bytes() == b"# Reference\r\n"
+    assert (target / "scripts/read.sh").stat().st_mode & 0o111
+    assert skill["scripts"] == ["scripts/read.sh"]
+    rye.ok("validate", ".ai/skills/pdf-tools", "--strict")
+    rye.ok("keys", "generate")
+    rye.ok("sign", ".ai/skills/pdf-tools")
+    rye.ok("verify", ".ai/skills/pdf-tools")
+
+
+def test_only_line_endings_and_a_byte_order_mark_change(rye: Program) -> None:
+    source = rye.path("far/skills/pdf-tools/SKILL.md")
+    clean = source.read_bytes()
+    source.write_bytes(b"\xef\xbb\xbf" + clean.replace(b"\n", b"\r\n"))
+    (skill,) = rye.ok("adopt", "far", "--json").json["skills"]
+    assert len(skill["changes"]) == 2
+    assert rye.path(".ai/skills/pdf-tools/SKILL.md").read_bytes() == clean
+    assert source.read_bytes() != clean
+
+
+def test_in_place_mends_the_skill_where_it_is(rye: Program) -> None:
+    source = rye.path("far/skills/pdf-tools/SKILL.md")
+    clean = source.read_bytes()
+    source.write_bytes(clean.replace(b"\n", b"\r\n"))
+    assert rye.ok("adopt", "far", "--in-place", "--dry-run", "--json").json["skills"][0]["status"] == "would-adopt"
+    assert source.read_bytes() != clean
+    assert rye.ok("adopt", "far", "--in-place", "--json").json["skills"][0]["status"] == "adopted"
+    assert source.read_bytes() == clean
+    assert rye.ok("adopt", "far", "--in-place", "--json").json["skills"][0]["status"] == "unchanged"
+    assert not rye.path(".ai").exists()
+
+
+def test_dry_run_writes_nothing(rye: Program) -> None:
+    result = rye.ok("adopt", "far", "--dry-run")
+    assert result.stdout.startswith("would-adopt far/skills/pdf-tools → .ai/skills/pdf-tools")
+    assert not rye.path(".ai").exists()
+
+
+def test_adopting_twice_changes_nothing_and_never_writes_over_another(rye: Program) -> None:
+    rye.ok("adopt", "far")
+    assert rye.ok("adopt", "far", "--json").json["skills"][0]["status"] == "unchanged"
+    mine = rye.write(".ai/skills/pdf-tools/reference.md", "mine")
+    result = rye.run("adopt", "far", "--json")
+    assert (result.code, result.json["skills"][0]["status"]) == (1, "refused")
+    assert mine.read_text() == "mine"
+    assert rye.ok("adopt", ".ai/skills/pdf-tools", "--json").json["skills"][0]["status"] == "unchanged"
+
+
+def test_hidden_characters_and_dead_links_are_reported_and_refused(rye: Program) -> None:
+    rye.write("far/skills/pdf-tools/reference.md", "Do\u200b it, see [more](gone.md).\n")
+    rye.path("far/skills/pdf-tools/scripts/read.sh").unlink()
+    result = rye.run("adopt", "far", "--json")
+    (skill,) = result.json["skills"]
+    assert (result.code, skill["status"]) == (1, "refused")
+    assert [(h["path"], h["code"], h["column"]) for h in skill["hidden"]] == [("reference.md", "C06", 3)]
+    assert skill["dead_links"] == [{"path": "reference.md", "destination": "gone.md", "line": 1}]
+    assert not rye.path(".ai").exists()
+
+
+def test_a_link_out_of_the_folder_is_refused(rye: Program) -> None:
+    (rye.path("far/skills/pdf-tools") / "passwd").symlink_to("/etc/passwd")
+    result = rye.run("adopt", "far", "--json")
+    assert result.json["skills"][0]["diagnostics"][0]["code"] == "S10"
+    assert not rye.path(".ai").exists()
+
+
+def test_one_bad_skill_does_not_hold_up_the_others(rye: Program) -> None:
+    rye.write("far/skills/broken/SKILL.md", "no frontmatter")
+    rye.write("far/skills/evil/SKILL.md", SKILL.format(name="../../evil"))
+    put(rye, "far/again/pdf-tools", "pdf-tools")
+    result = rye.run("adopt", "far", "--json")
+    status = {skill["path"]: skill["status"] for skill in result.json["skills"]}
+    assert result.code == 1
+    assert status == {
+        "far/again/pdf-tools": "adopted",
+        "far/skills/broken": "refused",
+        "far/skills/evil": "refused",
+        "far/skills/pdf-tools": "refused",
+    }
+    assert sorted(path.name for path in rye.path(".ai/skills").iterdir()) == ["pdf-tools"]
+
+
+def test_a_folder_called_otherwise_is_copied_under_the_skills_name(rye: Program) -> None:
+    rye.path("far/skills/pdf-tools").rename(rye.path("checkout-main"))
+    assert rye.ok("adopt", "checkout-main", "--json").json["skills"][0]["target"] == ".ai/skills/pdf-tools"
+    assert rye.run("adopt", "checkout-main", "--in-place").code == 1
+
+
+def test_folders_without_skills(rye: Program) -> None:
+    rye.path("empty").mkdir()
+    assert rye.run("adopt", "empty", "--json").error["code"] == "no-skills"
+    missing = rye.run("adopt", "nowhere", "--json")
+    assert (missing.code, missing.error["code"]) == (2, "no-such-folder")

@@ -1,0 +1,96 @@
+"""``rye new``: a conforming file with only what is needed, never over another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import Program
+
+PLACES = {
+    "directive": ("workflows/deploy", ".ai/directives/workflows/deploy.md"),
+    "tool": ("files/checksum", ".ai/tools/files/checksum.py"),
+    "knowledge": ("concepts/trust", ".ai/knowledge/concepts/trust.md"),
+    "agent": ("planner", ".ai/agents/planner.md"),
+    "role": ("release-manager", ".ai/roles/release-manager.md"),
+    "formula": ("tidy", ".ai/formulas/tidy.formula.toml"),
+    "skill": ("pdf-tools", ".ai/skills/pdf-tools/SKILL.md"),
+    "bundle": ("starter", ".ai/bundles/starter.bundle.toml"),
+}
+
+
+@pytest.mark.parametrize("kind", PLACES)
+def test_every_kind_conforms_where_it_belongs_and_can_be_signed(tmp_path: Path, kind: str) -> None:
+    rye = Program(tmp_path)
+    identifier, place = PLACES[kind]
+    assert rye.ok("new", kind, identifier, "--json").json == {"kind": kind, "id": identifier, "path": place}
+    assert rye.ok("validate", place, "--strict", "--json").json["results"][0]["diagnostics"] == []
+    rye.ok("keys", "generate")
+    rye.ok("sign", place)
+    rye.ok("verify", place)
+    shown = rye.ok("show", place, "--json").json
+    assert (shown["kind"], shown["id"]) == (kind, identifier)
+
+
+def test_a_project_of_all_kinds_is_valid_as_a_set(tmp_path: Path) -> None:
+    rye = Program(tmp_path)
+    for kind, (identifier, _) in PLACES.items():
+        rye.ok("new", kind, identifier)
+    assert len(rye.ok("validate", "--strict", "--json").json["results"]) == len(PLACES)
+
+
+def test_categories_may_be_nested(tmp_path: Path) -> None:
+    rye = Program(tmp_path)
+    rye.ok("new", "directive", "team/release/ship_it")
+    rye.ok("validate", ".ai/directives/team/release/ship_it.md", "--strict")
+
+
+def test_a_file_that_is_there_is_left_alone(tmp_path: Path) -> None:
+    rye = Program(tmp_path)
+    path = rye.write(PLACES["directive"][1], "mine")
+    result = rye.run("new", "directive", "workflows/deploy", "--json")
+    assert (result.code, result.error["code"]) == (1, "file-exists")
+    assert path.read_text() == "mine"
+    path.unlink()
+    path.symlink_to("/nonexistent/target")
+    assert rye.run("new", "directive", "workflows/deploy").code == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "identifier"),
+    [
+        ("directive", "deploy"),
+        ("directive", "workflows/kebab-case"),
+        ("directive", "../../etc/passwd"),
+        ("directive", "Work/deploy"),
+        ("directive", "workflows/nul"),
+        ("agent", "team/planner"),
+        ("agent", "9lives"),
+        ("agent", "complete"),
+        ("role", "snake_case"),
+        ("skill", "snake_case"),
+        ("skill", "a" * 65),
+        ("tool", "files/"),
+    ],
+)
+def test_a_name_that_the_format_refuses_is_refused(tmp_path: Path, kind: str, identifier: str) -> None:
+    rye = Program(tmp_path)
+    result = rye.run("new", kind, identifier, "--json")
+    assert result.code == 2
+    assert result.error["message"]
+    assert not rye.path(".ai").exists()
+
+
+def test_an_unknown_kind_is_answered_with_the_nearest(tmp_path: Path) -> None:
+    result = Program(tmp_path).run("new", "directiv", "a/b", "--json")
+    assert (result.code, result.error["code"], result.error["hint"]) == (2, "unknown-kind", "Did you mean 'directive'?")
+
+
+def test_items_go_into_the_project_around_the_folder(tmp_path: Path) -> None:
+    rye = Program(tmp_path)
+    rye.write("rye.toml", '[project]\nnamespace = "acme"\n')
+    rye.path("src/deep").mkdir(parents=True)
+    made = rye.ok("-C", "src/deep", "new", "directive", "workflows/deploy", "--json").json
+    assert made["path"] == "../../.ai/directives/workflows/deploy.md"
+    assert "<author>acme</author>" in rye.path(".ai/directives/workflows/deploy.md").read_text()

@@ -1,0 +1,80 @@
+"""``rye sign``: only what validates is signed, all or nothing, and twice is once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import Program
+
+DIRECTIVE = ".ai/directives/workflows/deploy.md"
+
+
+@pytest.fixture
+def rye(tmp_path: Path) -> Program:
+    program = Program(tmp_path)
+    program.new("directive", "workflows/deploy")
+    program.new("tool", "files/checksum")
+    program.ok("keys", "generate")
+    return program
+
+
+def test_signed_files_verify_and_signing_again_changes_nothing(rye: Program) -> None:
+    first = rye.ok("sign", "--json").json["results"]
+    assert [(entry["path"], entry["status"]) for entry in first] == [
+        (DIRECTIVE, "signed"),
+        (".ai/tools/files/checksum.py", "signed"),
+    ]
+    before = rye.path(DIRECTIVE).read_bytes()
+    assert {entry["status"] for entry in rye.ok("sign", "--json").json["results"]} == {"unchanged"}
+    assert rye.path(DIRECTIVE).read_bytes() == before
+    rye.ok("verify")
+
+
+@pytest.mark.parametrize("argument", [DIRECTIVE, ".ai/directives", ".ai/directives/**/*.md", ".ai/*/*/deploy.md"])
+def test_a_file_a_folder_or_a_pattern(rye: Program, argument: str) -> None:
+    assert [entry["path"] for entry in rye.ok("sign", argument, "--json").json["results"]] == [DIRECTIVE]
+
+
+def test_what_does_not_validate_is_refused_and_nothing_is_signed(rye: Program) -> None:
+    bad = rye.write(".ai/directives/workflows/bad.md", "no directive")
+    good = rye.path(DIRECTIVE).read_bytes()
+    result = rye.run("sign", ".ai", "--json")
+    assert (result.code, result.error["code"]) == (1, "invalid-item")
+    assert result.error["diagnostics"]
+    assert (bad.read_text(), rye.path(DIRECTIVE).read_bytes()) == ("no directive", good)
+
+
+def test_crlf_is_refused_with_the_command_that_mends_it(rye: Program) -> None:
+    """DECISIONS "Every kind"."""
+    path = rye.path(DIRECTIVE)
+    crlf = path.read_bytes().replace(b"\n", b"\r\n")
+    path.write_bytes(crlf)
+    result = rye.run("sign", ".ai", "--json")
+    assert (result.code, result.error["code"]) == (1, "not-lf")
+    assert "rye validate --fix" in result.error["hint"]
+    assert path.read_bytes() == crlf
+
+
+def test_without_a_key_the_next_command_is_named(tmp_path: Path) -> None:
+    rye = Program(tmp_path)
+    rye.new("directive", "workflows/deploy")
+    result = rye.run("sign", DIRECTIVE, "--json")
+    assert result.code == 1
+    assert "rye keys generate" in result.error["hint"]
+
+
+def test_a_link_is_signed_where_it_leads(rye: Program) -> None:
+    link = rye.path("deploy.md")
+    link.symlink_to(DIRECTIVE)
+    rye.ok("sign", "deploy.md")
+    assert link.is_symlink()
+    rye.ok("verify", DIRECTIVE)
+
+
+def test_another_key_by_name(rye: Program) -> None:
+    rye.ok("keys", "generate", "--name", "second")
+    key = rye.ok("sign", DIRECTIVE, "--key", "second", "--json").json["results"][0]["key"]
+    assert rye.ok("verify", DIRECTIVE, "--json").json["results"][0]["key"] == key
+    assert rye.run("sign", DIRECTIVE, "--key", "third").code != 0

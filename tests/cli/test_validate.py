@@ -1,0 +1,266 @@
+"""``rye validate``: findings with place and code, one document in JSON, exit 1 when there is an error (DESIGN §9)."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import Program
+from tests.shared_data import shared
+
+DIRECTIVE = ".ai/directives/workflows/deploy.md"
+
+
+@pytest.fixture
+def rye(tmp_path: Path) -> Program:
+    program = Program(tmp_path)
+    program.new("directive", "workflows/deploy")
+    return program
+
+
+def without_cost(text: str, limits: str = "") -> str:
+    start, end = text.index("    <cost>"), text.index("</cost>\n") + len("</cost>\n")
+    return text[:start] + limits + text[end:]
+
+
+def codes(result: object) -> list[tuple[str, str]]:
+    return [(d["severity"], d["code"]) for d in result["diagnostics"]]  # type: ignore[index]
+
+
+def test_a_valid_item_has_no_findings(rye: Program) -> None:
+    assert rye.ok("validate", DIRECTIVE, "--json").json == {
+        "results": [{"path": DIRECTIVE, "kind": "directive", "ok": True, "diagnostics": []}]
+    }
+    assert rye.ok("validate", DIRECTIVE).stdout == "1 item valid\n"
+
+
+def test_a_finding_has_severity_code_message_line_column_and_hint(rye: Program) -> None:
+    path = rye.path(DIRECTIVE)
+    path.write_text(path.read_text().replace('version="1.0.0"', 'version="1.0"'))
+    result = rye.run("validate", DIRECTIVE, "--json")
+    (finding,) = result.json["results"][0]["diagnostics"]
+    assert result.code == 1
+    assert set(finding) == {"severity", "code", "message", "line", "column", "hint"}
+    assert finding["severity"] == "error"
+    assert path.read_text().split("\n")[finding["line"] - 1].startswith("<directive")
+    shown = rye.run("validate", DIRECTIVE)
+    assert shown.stdout == "1 of 1 item failed\n"
+    assert shown.stderr.startswith(f"{DIRECTIVE}:{finding['line']}:{finding['column']}: error[{finding['code']}]: ")
+
+
+def test_a_missing_cost_is_a_warning_with_limits_and_an_error_when_strict(rye: Program) -> None:
+    """DECISIONS Directives 3."""
+    path = rye.path(DIRECTIVE)
+    text = path.read_text()
+    path.write_text(without_cost(text, '    <limits max_turns="6" max_tokens="4096" />\n'))
+    relaxed, strict = rye.ok("validate", DIRECTIVE, "--json"), rye.run("validate", DIRECTIVE, "--strict", "--json")
+    assert codes(relaxed.json["results"][0]) == [("warning", "R02")]
+    assert (strict.code, codes(strict.json["results"][0])) == (1, [("error", "R02")])
+    path.write_text(without_cost(text))
+    assert codes(rye.run("validate", DIRECTIVE, "--json").json["results"][0]) == [("error", "R02")]
+
+
+def test_calls_are_compared_with_the_declared_capabilities(rye: Program) -> None:
+    """DECISIONS Directives 7: a call that nothing covers is a warning with the capability to add."""
+    path = rye.path(DIRECTIVE)
+    call = '`rye_execute(item_type="tool", item_id="acme/shell/run")`'
+    path.write_text(path.read_text().replace("and name its sources.", f"and name its sources. {call}"))
+    (finding,) = rye.ok("validate", DIRECTIVE, "--json").json["results"][0]["diagnostics"]
+    assert finding["severity"] == "warning"
+    assert "rye.execute.tool.acme.shell.run" in finding["message"] + finding["hint"]
+
+
+def test_paths_are_shown_as_they_were_given(rye: Program) -> None:
+    absolute = str(rye.path(DIRECTIVE))
+    given = [absolute, f"./{DIRECTIVE}", ".ai/directives", ".ai/directives/**/*.md"]
+    shown = [rye.ok("validate", path, "--json").json["results"][0]["path"] for path in given]
+    assert shown == [absolute, f"./{DIRECTIVE}", DIRECTIVE, DIRECTIVE]
+
+
+def test_without_paths_the_projects_own_items_are_checked(rye: Program) -> None:
+    rye.new("agent", "planner")
+    rye.write(".ai/packages/acme/directives/x/broken.md", "no directive")
+    shown = [entry["path"] for entry in rye.ok("validate", "--json").json["results"]]
+    assert shown == [".ai/agents/planner.md", DIRECTIVE]
+
+
+def test_each_file_once(rye: Program) -> None:
+    assert len(rye.ok("validate", DIRECTIVE, ".ai", DIRECTIVE, "--json").json["results"]) == 1
+
+
+def test_a_file_of_unknown_kind_is_a_finding_and_the_rest_goes_on(rye: Program) -> None:
+    rye.write("notes.xyz", "x")
+    result = rye.run("validate", "notes.xyz", DIRECTIVE, "--json")
+    first, second = result.json["results"]
+    assert (result.code, first["kind"], codes(first)) == (1, None, [("error", "unknown-kind-of-file")])
+    assert second["ok"]
+    alone = rye.run("validate", "notes.xyz", "--json")
+    assert (alone.code, alone.error["code"]) == (2, "unknown-kind-of-file")
+
+
+def test_kind_reads_a_file_from_anywhere(rye: Program) -> None:
+    rye.write("deploy.txt", rye.path(DIRECTIVE).read_text())
+    assert rye.ok("validate", "deploy.txt", "--kind", "directive", "--json").json["results"][0]["ok"]
+
+
+def test_a_folder_of_agents_is_a_closed_set(rye: Program) -> None:
+    """DECISIONS Agents 11: a folder argument is a closed set; files named singly are not."""
+    agent = rye.new("agent", "planner")
+    agent.write_text(agent.read_text().replace("onSuccess: complete", "onSuccess: nobody"))
+    assert rye.run("validate", ".ai/agents").code == 1
+    assert rye.run("validate", ".ai/agents/planner.md").code == 0
+
+
+def test_agents_of_another_programs_folder(rye: Program) -> None:
+    agent = rye.new("agent", "planner")
+    rye.write(".rawko/agents/planner.md", agent.read_text())
+    assert rye.ok("validate", ".rawko/agents", "--json").json["results"][0]["kind"] == "agent"
+
+
+def test_a_skill_is_named_by_its_folder(rye: Program) -> None:
+    rye.new("skill", "pdf-tools")
+    assert rye.ok("validate", ".ai/skills/pdf-tools", "--json").json["results"] == [
+        {"path": ".ai/skills/pdf-tools", "kind": "skill", "ok": True, "diagnostics": []}
+    ]
+
+
+def test_color_is_for_terminals_or_when_asked_for(rye: Program) -> None:
+    assert "\x1b[" not in rye.ok("validate", DIRECTIVE).stdout
+    assert "\x1b[" in rye.ok("validate", DIRECTIVE, "--color", "always").stdout
+    assert "\x1b[" in rye.ok("validate", DIRECTIVE, env={"RYE_COLOR": "always"}).stdout
+    assert "\x1b[" not in rye.ok("validate", DIRECTIVE, "--color", "never", env={"RYE_COLOR": "always"}).stdout
+
+
+def test_directory_option_works_before_and_after_the_command(rye: Program) -> None:
+    rye.path("elsewhere").mkdir()
+    for arguments in (("-C", ".ai", "validate", "directives"), ("validate", "directives", "-C", ".ai")):
+        assert rye.ok(*arguments, "--json").json["results"][0]["path"] == "directives/workflows/deploy.md"
+    missing = rye.run("validate", "-C", "nowhere", "--json")
+    assert (missing.code, missing.error["code"]) == (2, "no-such-folder")
+
+
+# Hostile files: each a clear error, within a second and 200 MB.
+
+BIDI = "\u202e"
+HOSTILE: dict[str, bytes] = {}
+HARMLESS = {"10,000 fences", "200,000 angle brackets"}
+"""Large and odd, and all the same a directive: they only must not take long."""
+
+
+def hostile(good: str) -> dict[str, bytes]:
+    fence = good[good.index("```xml") : good.index("```\n", good.index("```xml") + 3) + 4]
+    decoy = "```xml\n<example><directive/></example>\n```\n\n"
+    nested = "<x>" * 10_000 + "</x>" * 10_000
+    permissions = good[good.index("    <permissions>") : good.index("</permissions>") + len("</permissions>")]
+    inputs = good[good.index("  <inputs>") : good.index("</inputs>") + len("</inputs>")]
+    bomb = "<!DOCTYPE d [" + "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, 12)) + "]>"
+    cases = {
+        "a decoy before the fence": good.replace("```xml", decoy + "```xml", 1),
+        "a second directive behind": good + "\n" + fence,
+        "the directive inside a longer fence": good.replace(fence, "````text\n" + fence + "````\n"),
+        "a wrong root": good.replace("<directive ", "<directives ").replace("</directive>", "</directives>"),
+        "a DOCTYPE": good.replace("```xml\n", "```xml\n<!DOCTYPE directive>\n"),
+        "a bomb of entities": good.replace("```xml\n", f"```xml\n{bomb}\n"),
+        "an entity": good.replace("<author>", "<author>&copy;"),
+        "10,000 nested elements": good.replace("  </metadata>", nested + "</metadata>"),
+        "permissions twice": good.replace(permissions, permissions + permissions),
+        "inputs twice": good.replace(inputs, inputs + inputs),
+        "the process in the fence": good.replace("</directive>", "<process><step>x</step></process></directive>"),
+        "NUL": good + "\0",
+        "a bidi control": good.replace("Find what", f"Find {BIDI}what"),
+        "a zero width space": good.replace("Find what", "Find\u200b what"),
+        "10 MB": good + "x" * 10_000_000,
+        "10,000 fences": good + "```xml\n<a/>\n```\n" * 10_000,
+        "200,000 angle brackets": good.replace("Find what", "<" * 200_000),
+    }
+    return {name: text.encode() for name, text in cases.items()} | {"no UTF-8": good.encode() + b"\xff"}
+
+
+def hostile_names() -> list[str]:
+    from rye.items.directive_template import new_directive
+
+    HOSTILE.update(hostile(new_directive("deploy", "workflows")))
+    return list(HOSTILE)
+
+
+@pytest.mark.parametrize("name", hostile_names())
+def test_hostile_file(rye: Program, name: str) -> None:
+    rye.path(DIRECTIVE).write_bytes(HOSTILE[name])
+    result = rye.spawn("validate", DIRECTIVE, "--json", memory=200 * 1024 * 1024, timeout=5)
+    (entry,) = result.json["results"]
+    assert (result.code, entry["ok"]) == ((0, True) if name in HARMLESS else (1, False))
+    assert entry["ok"] or any(d["severity"] == "error" and d["message"] for d in entry["diagnostics"])
+
+
+@pytest.mark.parametrize("character", [BIDI, "\u200b", "\x1b", "\x9b"])
+def test_hidden_characters_are_named_by_code_point_and_column(rye: Program, character: str) -> None:
+    path = rye.path(DIRECTIVE)
+    path.write_text(path.read_text().replace("    Find what", f"    Find {character}what"))
+    result = rye.run("validate", DIRECTIVE)
+    assert result.code == 1
+    assert f"U+{ord(character):04X}" in result.stderr
+    assert ":10: error[" in result.stderr
+    assert character not in result.stderr
+
+
+def test_what_is_no_regular_file_is_an_error(rye: Program) -> None:
+    os.mkfifo(rye.path("pipe.md"))
+    rye.path("loop.md").symlink_to("loop.md")
+    rye.path("secret.md").write_text("x")
+    for path, code in (("pipe.md", "not-a-file"), ("loop.md", "unreadable"), ("/dev/zero", "not-a-file")):
+        result = rye.spawn("validate", path, "--json", timeout=5)
+        assert (result.code, result.error["code"]) == (1, code)
+    both = rye.run("validate", "pipe.md", "loop.md", DIRECTIVE, "--json")
+    assert [entry["ok"] for entry in both.json["results"]] == [False, False, True]
+
+
+def test_a_file_that_may_not_be_read(rye: Program) -> None:
+    if os.geteuid() == 0:
+        pytest.skip("root may read everything")
+    rye.path(DIRECTIVE).chmod(0)
+    assert rye.run("validate", DIRECTIVE, "--json").error["code"] == "unreadable"
+
+
+def test_names_of_files_do_not_steer_the_terminal(rye: Program) -> None:
+    rye.write(".ai/directives/workflows/\x1b[31mred.md", "x")
+    result = rye.run("validate", ".ai")
+    assert result.code == 1
+    assert "\x1b" not in result.stdout + result.stderr
+    assert "\\u{1b}[31mred.md" in result.stderr
+    assert rye.run("validate", ".ai", "--json").json["results"][0]["path"].endswith("\x1b[31mred.md")
+
+
+def test_a_reader_that_goes_away_is_no_traceback(rye: Program) -> None:
+    import subprocess
+    import sys
+
+    for number in range(40):
+        rye.write(f".ai/knowledge/n/k{number}.md", "x")
+    code = "from rye.cli.main import main; main()"
+    with subprocess.Popen(
+        [sys.executable, "-c", code, "validate", ".ai/knowledge", "--json"],
+        cwd=rye.folder,
+        env=rye.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as running:
+        assert running.stdout is not None
+        assert running.stderr is not None
+        running.stdout.close()
+        assert running.stderr.read() == b""
+
+
+@pytest.mark.corpus
+def test_real_directives_lack_only_what_the_default_profile_forgives() -> None:
+    """Real directives have limits and no cost: a warning R02 each, and no other R02."""
+    folder = shared("corpus/ryeos/core_ai/directives")
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as base:
+        results = Program(Path(base)).run("validate", str(folder), "--json").json["results"]
+    assert len(results) > 15
+    for entry in results:
+        found = [d for d in entry["diagnostics"] if d["code"] == "R02" and "cost" in d["message"]]
+        assert [d["severity"] for d in found] == ["warning"], entry["path"]
