@@ -144,7 +144,7 @@ class RegistryLimits:
     file_seconds: float = 120.0
     """One file, its repeats included: the deadline against slow drips."""
     total_seconds: float = 600.0
-    """All requests of one run of the client together, retries and waiting included."""
+    """All waves of one run of the client together, repeats and waiting included."""
     minimum_speed: int = 1 * KIB
     """Bytes per second, measured after ``speed_grace_seconds``; slower is given up."""
     speed_grace_seconds: float = 5.0
@@ -172,6 +172,14 @@ class OverrideLimits:
     """A review older than this is reported."""
     refused_frontmatter_lookalikes: int = 4
     """Directives that may be dropped one by one because they would create frontmatter; with more the file is rejected."""
+    merged_bytes: int = 16 * MIB
+    """Either input of ``rye merge``."""
+    file_bytes: int = 1 * MIB
+    """One customization of a space: an overrides file, a formula overlay, a role directive."""
+    context_bytes: int = 4 * MIB
+    """One context or hand-off file of ``rye prime``."""
+    files: int = 10_000
+    """Customizations looked at in one folder."""
 
 
 OVERRIDES = OverrideLimits()

@@ -12,7 +12,6 @@ of their namespaces; blobs; tiles that prove the releases. A cached file costs n
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -30,7 +29,7 @@ from rye.registry.statements import AttachedFile, FileEntry, Root, root_key_name
 from rye.registry.tiles import Tile, TileError, VerifiedTiles
 from rye.registry.transport import FetchError, OfflineTransport, Request, Transport, open_transport
 from rye.registry.trust_error import TrustError
-from rye.registry.trusted import LoggedStatement, TrustedHead, TrustedState, check_blob
+from rye.registry.trusted import LoggedStatement, TrustedHead, TrustedState, check_blob, fingerprint_of
 from rye.registry.wire import Config, ShardEntry
 
 
@@ -340,8 +339,7 @@ class RegistryClient:
         root_data, head_data, config_data = map(_or_raise, self._transport.fetch_many(requests))
         self._config = wire.decode_config(config_data)
         # Everything is read from the root itself, whose hash is what the user accepts; config.json only says how to speak.
-        text = root_data.decode("utf-8", "replace")
-        found = hashlib.sha256(text[: text.rfind("\n\n") + 1].encode()).hexdigest()
+        found = fingerprint_of(root_data.decode("utf-8", "replace"))
         state = TrustedState.pin(root_data, found, origin)
         if self._config.origin != state.origin:
             raise TrustError(
@@ -356,6 +354,8 @@ class RegistryClient:
                     f"{state.origin} is pinned with the fingerprint {known.fingerprint}; {self.address} shows {found}."
                 )
                 raise TrustError("root-fingerprint", message, pinned=known.fingerprint, found=found)
+            if isinstance(accept_root, str) and accept_root != found:
+                raise TrustError("root-fingerprint", f"{state.origin} has the fingerprint {found}, not {accept_root}.")
             return known, head_data
         if isinstance(accept_root, str):
             return TrustedState.pin(root_data, accept_root, origin), head_data

@@ -1,7 +1,8 @@
 """What a release note must say of an item, derived from the item's bytes (docs/protocol.md, rye.release/v1).
 
 DESIGN §5: truth is the blob. Publisher, server and client share this file: the publisher writes the lines with it, the other
-two derive them again and refuse a note that says otherwise. Pure: metadata in, lines out; which of the candidates exists is the caller's knowledge.
+two derive them again and refuse a note that says otherwise. Pure: metadata in, lines out; which of the candidates exists is
+the caller's knowledge.
 
 A relation's reference is written as in the item. What it may stand for:
 

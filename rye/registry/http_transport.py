@@ -39,21 +39,22 @@ class HttpTransport:
             self._headers["Authorization"] = f"Bearer {token}"
         self._tls: ssl.SSLContext | None = None
         self._clients: deque[httpx.Client] = deque()
-        self._deadline: float | None = None
+        self._left = limits.total_seconds
 
     def fetch_many(self, requests: Sequence[Request]) -> list[Fetched]:
         """All of these files, in order (:class:`~rye.registry.transport.Transport`)."""
         if not requests:
             return []
-        now = time.monotonic()
-        if self._deadline is None:
-            self._deadline = now + self._limits.total_seconds
         if self._tls is None:
             self._tls = httpx.create_ssl_context()  # loading the authorities is slow: once for all connections
         wave = _Wave(requests)
         for _ in range(min(self._limits.concurrency, len(requests))):
             self._start(wave)
-        return self._watch(wave, self._deadline)
+        begun = time.monotonic()
+        try:
+            return self._watch(wave, begun + self._left)
+        finally:
+            self._left -= time.monotonic() - begun  # waves alone count: a person may take their time between two
 
     def close(self) -> None:
         """Close the connections that are idle."""

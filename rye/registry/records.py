@@ -18,7 +18,9 @@ from datetime import datetime
 
 from rye.errors import RyeError
 from rye.items.identity import Identity
+from rye.items.reading import Metadata
 from rye.limits import CONTENT, REGISTRY, ContentLimits, RegistryLimits
+from rye.registry.derivation import contradiction
 from rye.registry.keysets import KeysetChain, Link, signed_by_owners
 from rye.registry.statements import Advisory, Deprecation, Release, Root, Yank
 from rye.registry.trust_error import TrustError
@@ -137,6 +139,30 @@ def concerns(advisory: Advisory, version: str) -> bool:
         return Version.parse(version) in Range.parse(advisory.range).versions
     except RyeError:
         return True
+
+
+def find_locked(history: ItemHistory | None, identity: Identity, version: str, sha256: str) -> ReleaseRecord:
+    """The release that a lock names, in the registry's present index; ``history`` None: the identity is not there.
+
+    Raises TrustError: ``release-vanished``, ``release-changed`` (another file under a version once used).
+    """
+    for record in history.records if history is not None else ():
+        if record.version == version:
+            found = record.release.file.sha256
+            if found != sha256:
+                message = f"{identity} {version} was locked with the hash {sha256}; the registry now has {found}."
+                raise TrustError("release-changed", message, locked=sha256, found=found)
+            return record
+    raise TrustError("release-vanished", f"{identity} {version} is locked, and the registry no longer has it.")
+
+
+def check_manifest(record: ReleaseRecord, metadata: Metadata) -> None:
+    """Truth is the item: what its release says must follow from its bytes. Raises TrustError (``manifest-mismatch``)."""
+    found = contradiction(record.release, metadata)
+    if found is not None:
+        raise TrustError(
+            "manifest-mismatch", f"The release of {record.identity} {record.version} contradicts the item: {found}."
+        )
 
 
 def check_installable(

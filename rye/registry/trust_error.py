@@ -74,6 +74,7 @@ RULES: dict[str, str] = {
     "release-repeated": _ALARM,
     "release-unknown": _PUBLISHER,
     "release-vanished": _ALARM,
+    "release-changed": _ALARM,
     "release-oversized": "The item is larger than this client accepts.",
     # bytes
     "blob-missing": "Try the registry's own address; a mirror may be incomplete.",

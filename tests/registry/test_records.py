@@ -9,9 +9,10 @@ import pytest
 
 from rye.errors import RyeError
 from rye.items.identity import Identity
+from rye.items.reading import Metadata
 from rye.registry import notes
 from rye.registry.keysets import KeysetChain, extend
-from rye.registry.records import ItemHistory, check_installable, judge
+from rye.registry.records import ItemHistory, check_installable, check_manifest, find_locked, judge
 from rye.registry.statements import Keyset, Revocation, Root, parse
 from rye.registry.trusted import LoggedStatement
 from tests.registry.simulated_registry import SimulatedRegistry, key
@@ -297,3 +298,24 @@ def test_an_item_of_more_bytes_than_a_client_takes_is_refused_before_it_is_fetch
     huge = registry.fork()
     huge.release(TOOL, "2.0.0", file=type(release.file)(".py", 2**50, "0" * 64))  # type: ignore[union-attr]
     assert refusal(check_installable, history_of(huge).records[1]).code == "release-oversized"
+
+
+def test_a_locked_release_must_still_be_there_with_the_same_bytes(registry: SimulatedRegistry) -> None:
+    history = history_of(registry)
+    record = history.records[0]
+    sha256 = record.release.file.sha256
+    assert find_locked(history, TOOL, "1.0.0", sha256) == record
+    assert refusal(find_locked, history, TOOL, "1.0.1", sha256).code == "release-vanished"
+    assert refusal(find_locked, None, TOOL, "1.0.0", sha256).code == "release-vanished"
+    assert refusal(find_locked, history, TOOL, "1.0.0", "0" * 64).code == "release-changed"
+
+
+def test_a_release_that_hides_what_its_item_asks_for_is_refused(registry: SimulatedRegistry) -> None:
+    record = history_of(registry).records[0]
+    check_manifest(record, Metadata("count", "1.0.0", "Counts"))
+    for metadata in (
+        Metadata("count", "1.0.0", "Counts", capabilities=("rye.execute.*",)),
+        Metadata("count", "1.0.1", "Counts"),
+        Metadata("measure", "1.0.0", "Counts"),
+    ):
+        assert refusal(check_manifest, record, metadata).code == "manifest-mismatch"

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
@@ -493,3 +494,12 @@ def test_every_code_has_a_hint_and_no_other_code_can_be_raised() -> None:
     assert all(hint.endswith(".") for hint in RULES.values())
     with pytest.raises(KeyError):
         TrustError("no-such-rule", "message")
+
+
+def test_every_code_is_raised_somewhere_and_has_a_test() -> None:
+    tests = Path(__file__).parent
+    sources = tests.parents[1] / "rye" / "registry"
+    raising = "".join(path.read_text("utf-8") for path in sources.glob("*.py") if path.name != "trust_error.py")
+    testing = "".join(path.read_text("utf-8") for path in tests.glob("test_*.py"))
+    assert [code for code in RULES if f'"{code}"' not in raising] == []
+    assert [code for code in RULES if f'"{code}"' not in testing] == []
