@@ -238,12 +238,12 @@ def export_command(output: Output, directory: Path, data: Path) -> None:
 @_output
 def verify(output: Output, data: Path) -> None:
     """Compute everything again from the log's entries and compare it with what is served."""
-    from registry_server import audit
+    from registry_server import audit, database
     from registry_server.ledger import Ledger
     from registry_server.objects import public_objects
 
     settings = _settings(data, {})
-    with _transaction(data) as connection:
+    with _engine(settings) as engine, database.reader(engine) as connection:  # publishes go on meanwhile
         ledger = Ledger(connection)
         problems = audit.verify(ledger, public_objects(settings))
         size = ledger.size

@@ -138,16 +138,34 @@ class Sequencer:
                 return
 
     def _serve(self, batch: list[tuple[tuple[Candidate, ...], Future[Receipt]]]) -> None:
+        """Append a batch and answer it; nothing that a request does or its sender cancels ends the thread."""
+        # From here on nobody can cancel; who did before, because the answer took too long, is left out.
+        batch = [(candidates, future) for candidates, future in batch if future.set_running_or_notify_cancel()]
+        requests = [candidates for candidates, _ in batch]
         try:
-            outcomes = self.append([candidates for candidates, _ in batch])
+            outcomes = self.append(requests)
         except Exception as error:
-            _log.exception("a batch of %d requests failed", len(batch))
-            outcomes = [error] * len(batch)
+            if len(batch) == 1:
+                outcomes = [error]
+                if not isinstance(error, RyeError):
+                    _log.exception("a request failed")
+            else:
+                _log.warning("a batch of %d requests failed, each is tried alone: %s", len(batch), error)
+                outcomes = [self._alone(request) for request in requests]
         for (_, future), outcome in zip(batch, outcomes, strict=True):
             if isinstance(outcome, Receipt):
                 future.set_result(outcome)
             else:
                 future.set_exception(outcome)
+
+    def _alone(self, request: tuple[Candidate, ...]) -> Outcome:
+        """One request of a batch that failed as a whole; what the batch had committed all the same is a duplicate now."""
+        try:
+            return self.append([request])[0]
+        except Exception as error:
+            if not isinstance(error, RyeError):
+                _log.exception("a request failed")
+            return error
 
     def _beat(self) -> None:
         try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import subprocess
 import sys
@@ -14,7 +13,10 @@ from typing import Any
 
 import httpx
 
+from registry_server import database, tokens
 from registry_server.acceptance import Candidate
+from registry_server.founding import found
+from registry_server.settings import load
 from rye.items.identity import Identity
 from rye.registry import notes, statements
 from rye.registry.notes import Signer, VerifierKey
@@ -177,11 +179,14 @@ def run(*arguments: str, check: bool = True, **environment: str) -> subprocess.C
 
 def init(data: Path) -> str:
     """Make a registry; returns its fingerprint."""
-    made = run("init", "--origin", ORIGIN, "--data", str(data), "--json")
-    return str(json.loads(made.stdout)["fingerprint"])
+    return found(data, ORIGIN, {}, None, 365).sha256()
 
 
 def token(data: Path, *namespaces: str) -> str:
     """A new token for the registry in ``data``."""
-    options = [word for namespace in namespaces for word in ("--namespace", namespace)]
-    return run("token", "create", "test", *options, "--data", str(data)).stdout.strip()
+    engine = database.connect(load(data, {}, {}).database_url)
+    try:
+        with database.writer(engine) as connection:
+            return tokens.create(connection, "test", namespaces, f"{now():%Y-%m-%dT%H:%M:%SZ}")
+    finally:
+        engine.dispose()

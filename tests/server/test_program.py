@@ -34,7 +34,8 @@ def error_of(done: subprocess.CompletedProcess[str]) -> dict[str, str]:
 class TestInit:
     def test_it_makes_a_registry_that_verifies_and_keeps_its_keys_to_itself(self, tmp_path: Path) -> None:
         data = tmp_path / "data"
-        init(data)
+        made = run("init", "--origin", ORIGIN, "--data", str(data), "--json")
+        assert len(json.loads(made.stdout)["fingerprint"]) == 64
         assert stat.S_IMODE((data / "keys").stat().st_mode) == 0o700
         for key in (data / "keys").iterdir():
             assert stat.S_IMODE(key.stat().st_mode) == 0o600
@@ -96,7 +97,7 @@ class TestWords:
 
     def test_tokens_are_listed_without_their_secrets(self, tmp_path: Path) -> None:
         init(tmp_path / "data")
-        made = token(tmp_path / "data", "acme")
+        made = run("token", "create", "ci", "--namespace", "acme", "--data", str(tmp_path / "data")).stdout.strip()
         listed = run("token", "list", "--data", str(tmp_path / "data"), "--json").stdout
         assert json.loads(listed)["tokens"][0]["namespaces"] == ["acme"]
         assert made[-43:] not in listed

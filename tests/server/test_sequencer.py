@@ -203,6 +203,32 @@ def test_requests_that_wait_share_one_head(data: Path) -> None:
         assert sequencer.batches == 2
 
 
+def test_a_request_whose_bytes_are_gone_does_not_take_the_others_with_it(data: Path) -> None:
+    acme = Publisher("acme")
+    begun, gate = threading.Event(), threading.Event()
+
+    def wait(step: str) -> None:
+        if step == "begun":
+            begun.set()
+            gate.wait(10)
+
+    with opened(data, wait) as sequencer:
+        sequencer.start()
+        claimed = sequencer.submit([acme.claim_candidate()])
+        assert begun.wait(10)
+        good = sequencer.submit([release(acme, "a/good")])
+        gone = sequencer.submit([acme.candidate("a/gone", "1.0.0", "f" * 64)])
+        given_up = sequencer.submit([release(acme, "a/given_up")])
+        assert given_up.cancel()
+        gate.set()
+        assert claimed.result(20).size == 4
+        assert good.result(20).size == 6
+        assert _code(gone.exception(20)) == "blob-missing"
+        assert sequencer.submit([release(acme, "a/later")]).result(20).size == 8
+        sequencer.stop()
+        assert problems(sequencer) == []
+
+
 def test_two_processes_worth_of_sequencers_take_turns(data: Path, template: tuple[Path, str], tmp_path: Path) -> None:
     acme = Publisher("acme")
     with opened(data) as one, opened(data) as two:
