@@ -119,13 +119,21 @@ class Cache:
     def _write(self, path: Path, data: bytes) -> None:
         temporary = self.folder / "temporary" / f"{os.getpid()}-{secrets.token_hex(8)}"
         with contextlib.suppress(OSError):  # a full or read-only disk costs speed, never an install
-            temporary.parent.mkdir(parents=True, exist_ok=True)
-            path.parent.mkdir(parents=True, exist_ok=True)
             try:
-                temporary.write_bytes(data)
-                temporary.replace(path)
-            finally:
-                temporary.unlink(missing_ok=True)
+                _place(temporary, path, data)
+            except FileNotFoundError:  # the first file of its folder
+                temporary.parent.mkdir(parents=True, exist_ok=True)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                _place(temporary, path, data)
+
+
+def _place(temporary: Path, path: Path, data: bytes) -> None:
+    try:
+        temporary.write_bytes(data)
+        temporary.replace(path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
 
 
 def _read(path: Path) -> bytes | None:

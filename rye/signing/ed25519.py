@@ -10,6 +10,8 @@ libsodium checks most of this too; it is done here as well so that it holds whic
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 P = 2**255 - 19
 L = 2**252 + 27742317777372353535851937790883648493
 """The order of the base point."""
@@ -20,6 +22,7 @@ SMALL_ORDER_Y = frozenset({0, 1, P - 1, _Y8, P - _Y8})
 """The y coordinates of the eight points whose order divides 8."""
 
 
+@lru_cache(maxsize=1024)  # a namespace's key is checked for each of its releases
 def key_problem(raw: bytes) -> str | None:
     """Why 32 bytes are not a public key that a signature may be checked with; None when they are."""
     if len(raw) != 32:
