@@ -83,7 +83,7 @@ class ResolutionLimits:
     range_characters: int = 1024
     """One range as written."""
     solver_looks: int = 30_000_000
-    """Incompatibilities that the solver looks at before it gives up at a conflict, about 15 seconds: finding a solution is
+    """Incompatibilities that the solver looks at before it gives up at a conflict, 15 to 30 seconds: finding a solution is
     NP-complete, and authors may be hostile. Counted rather than timed, so that every machine gets the same answer."""
     proof_lines: int = 200
     """Lines of an explanation; the earliest steps of a longer proof are left out, and it says so."""
@@ -162,6 +162,29 @@ class RegistryLimits:
 
 
 REGISTRY = RegistryLimits()
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorLimits:
+    """Copying and auditing whole registries, and what a bundle file may be (docs/mirrors.md)."""
+
+    total_seconds: float = 24 * 3600.0
+    """All requests of one copy or audit together."""
+    bundles_at_once: int = 16
+    """Bundles of 256 log entries that are fetched, checked and written together: at most 256 MiB in memory."""
+    files_at_once: int = 64
+    """Shards, index files or blobs that are fetched, checked and written together."""
+    stale_seconds: int = 24 * 3600
+    """Index files, shards and partial tiles that no head leads to any more are deleted when they are this old."""
+    bundle_bytes: int = 1024 * MIB
+    """A bundle file."""
+    bundle_files: int = 200_000
+    """Files in a bundle file."""
+    watch_seconds: float = 300.0
+    """Between two looks of ``rye log watch``."""
+
+
+MIRROR = MirrorLimits()
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,9 @@ After Natalie Weizenbaum's description of the algorithm for Dart's pub. The rule
 3. *Conflict*: a satisfied incompatibility is resolved with the cause of the assignment that completed it, until one
    is found that was one assignment short at an earlier level. That one is kept, and the search jumps back there. When
    it forbids the project itself, there is no solution and its derivation is the proof.
-4. *Order*: packages with one release left come first, then those that met more conflicts, then those with fewer
-   releases left, then those that were met first. A package's facts are read in the order of names. No result depends on
+4. *Order*: packages with one release left come first, then those that were met first, so that what the project asks
+   for directly gets its highest before what that brings along. (Counting conflicts or releases left, as SAT solvers and
+   pub do, was slower on generated registries.) A package's facts are read in the order of names. No result depends on
    the order in which the caller gives things, nor on clocks or hashes.
 5. *Waves*: a package that the provider has not fetched is noted and its dependants' facts about it are left out. A
    run that noted one ends in NeedsMore, whatever else it found: so what is solved or proved never depends on what
@@ -103,10 +104,8 @@ class _Run(Generic[P]):
         """Packages that something depends on, numbered as they were met."""
         self._refusals: dict[int, list[tuple[int, int, Range]]] = {}
         """Conflicts with packages that nobody asked for yet: (who, which of its releases, range)."""
-        self._queue: list[tuple[bool, int, int, int, int]] = []
+        self._queue: list[tuple[bool, int, int]] = []
         """Candidates for the next decision, stale entries among them."""
-        self._heat: dict[int, int] = {}
-        """Conflicts that a package had a part in."""
         self._contradicted: list[tuple[int, Incompatibility]] = []
         self._looks = 0
         """Incompatibilities looked at so far."""
@@ -142,9 +141,9 @@ class _Run(Generic[P]):
                 return package
         return None
 
-    def _entry(self, package: int) -> tuple[bool, int, int, int, int]:
-        left = self._solution.state[package].bit_count()
-        return (left > 1, -self._heat.get(package, 0), left, self._met[package], package)
+    def _entry(self, package: int) -> tuple[bool, int, int]:
+        mask = self._solution.state[package]
+        return (mask & (mask - 1) != 0, self._met[package], package)
 
     def _enqueue(self, package: int) -> None:
         if self._solution.state[package] >= 0 and not self._solution.decided[package]:
@@ -368,9 +367,6 @@ class _Run(Generic[P]):
         """
         if self._looks > RESOLUTION.solver_looks:
             raise TooHard(RESOLUTION.solver_looks)
-        for package, _ in incompatibility.terms:
-            self._heat[package] = self._heat.get(package, 0) + 1
-            self._enqueue(package)
         known = incompatibility
         while not incompatibility.is_failure():
             satisfier, level = self._solution.satisfier(incompatibility)
