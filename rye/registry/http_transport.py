@@ -35,6 +35,9 @@ class HttpTransport:
         self._address = address.rstrip("/") + "/"
         self._limits = limits
         self._headers = {"Accept-Encoding": "identity", "User-Agent": "rye", "Accept": "*/*"}
+        self._redirects = (
+            limits.redirects if token is None else 0
+        )  # a token is sent where the user meant it and nowhere else
         if token is not None:
             self._headers["Authorization"] = f"Bearer {token}"
         self._tls: ssl.SSLContext | None = None
@@ -134,7 +137,7 @@ class HttpTransport:
         """One try: what came of it, and the least wait before a repeat (None: a repeat would not help)."""
         address = self._address + request.path
         try:
-            for _ in range(self._limits.redirects + 1):
+            for _ in range(self._redirects + 1):
                 with client.stream("GET", address) as response:
                     if response.status_code not in _REDIRECTS:
                         return self._read(response, request)

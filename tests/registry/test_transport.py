@@ -306,6 +306,7 @@ def test_redirects_stay_on_the_host_so_the_token_does(site: Site) -> None:
 
     site.answer = answer
     assert one(client(site)) == b"text"
+    assert code_of(one(client(site, token="secret"))) == "fetch-redirect"
     site.answer = body(b"", 302, Location="/again")
     site.seen.clear()
     assert code_of(one(client(site))) == "fetch-redirect"
