@@ -1,0 +1,270 @@
+"""Metadata of tools, read without executing them (DESIGN §1)."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rye.items.reading import Reading, ReadOptions, Source
+from rye.items.tool import Tool, as_json, read, template
+
+EXAMPLES = 1000 if os.environ.get("RYE_FUZZ") else 60
+
+
+def parse(text: str, suffix: str = ".py", category: str | None = "a/b", publishing: bool = False) -> Reading:
+    return read(Source(text, f"t{suffix}", "t", category), ReadOptions(publishing=publishing))
+
+
+def tool(text: str, suffix: str = ".py") -> Tool:
+    reading = parse(text, suffix)
+    assert isinstance(reading.value, Tool), reading.diagnostics
+    return reading.value
+
+
+def found(reading: Reading, severity: str = "error") -> list[tuple[str, int | None]]:
+    return [(d.code, d.line) for d in reading.diagnostics if d.severity == severity]
+
+
+PYTHON = """#!/usr/bin/env python3
+# rye:signed:x
+\"\"\"Doc.\"\"\"
+from __future__ import annotations
+import os
+
+__version__ = "1.2.3"
+__category__: str = "a/b"
+__tool_description__ = (
+    "Does "
+    "things"
+)
+__dependencies__ = ["tool:acme/fs/read@^1", "knowledge:acme/notes/style"]
+__author__ = name = "x"
+__computed__ = os.environ["HOME"]
+
+def execute(params): ...
+"""
+SCRIPT = """// rye:signed:x
+"use strict";
+import {
+  a,
+} from "x";
+import b from 'y';
+const fs = require("fs");
+/**
+ * Copyright
+ * __author__: someone
+ */
+export const __version__: string = "1.2.3" as const; // the version
+const __category__ = 'a/b';
+let __tool_description__ = `Does things`
+export const __dependencies__ = ["tool:acme/fs/read@^1", 'knowledge:acme/notes/style'];
+
+function run() {
+  const __version__ = "9.9.9";
+}
+"""
+SHELL = """#!/usr/bin/env bash
+# rye:signed:x
+# __version__: 1.2.3
+set -euo pipefail
+readonly __category__="a/b"
+__tool_description__='Does things' # really
+__dependencies__=("tool:acme/fs/read@^1" "knowledge:acme/notes/style")
+TMP=/tmp
+main() {
+  __version__=9.9.9
+}
+"""
+YAML = """# rye:signed:x
+tool_id: a/b/t
+version: "1.2.3"
+category: a/b
+description: Does things
+dependencies:
+  - tool:acme/fs/read@^1
+  - knowledge:acme/notes/style
+config: {command: sh}
+"""
+
+
+@pytest.mark.parametrize(
+    ("suffix", "text"), [(".py", PYTHON), (".ts", SCRIPT), (".js", SCRIPT), (".sh", SHELL), (".yaml", YAML)]
+)
+def test_every_language_gives_the_same_metadata(suffix: str, text: str) -> None:
+    reading = parse(text, suffix, publishing=True)
+    assert reading.diagnostics == ()
+    value, metadata = reading.value, reading.metadata
+    assert metadata is not None
+    assert (value.version, value.category, value.description) == ("1.2.3", "a/b", "Does things")
+    assert (metadata.version, metadata.category, metadata.capabilities) == ("1.2.3", "a/b", ())
+    assert [(d.reference, d.range) for d in metadata.dependencies] == [
+        ("tool:acme/fs/read", "^1"),
+        ("knowledge:acme/notes/style", None),
+    ]
+    json.dumps(as_json(value))
+
+
+def test_python_is_never_executed(tmp_path: Path) -> None:
+    target = tmp_path / "ran"
+    tool(f'import pathlib\npathlib.Path({str(target)!r}).touch()\n__version__ = "1.0.0"\n')
+    assert not target.exists()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "__version__ = f'1.0.{x}'",
+        "__version__ = '1.' + '0'",
+        "__version__ = get()",
+        "__version__ = None",
+        "__version__ = b'1.0'",
+    ],
+)
+def test_what_only_running_would_tell_is_an_error(text: str) -> None:
+    assert ("T02", 1) in found(parse(text))
+
+
+@pytest.mark.parametrize(
+    ("suffix", "text"),
+    [
+        (".py", "__version__ = '1.0.0'\n__version__ = '2.0.0'\n"),
+        (".py", "__version__ = __version__ = '1.0.0'\n\n"),
+        (".js", "// __version__: 1.0.0\nconst __version__ = '2.0.0'\n"),
+        (".sh", "__version__=1.0.0\n__version__=2.0.0\n"),
+    ],
+)
+def test_a_name_that_is_given_twice_is_refused(suffix: str, text: str) -> None:
+    reading = parse(text, suffix)
+    assert reading.metadata is not None
+    assert [code for code, _ in found(reading)] == ["T02"]
+
+
+def test_only_module_level_assignments_count() -> None:
+    value = tool(
+        "if True:\n    __version__ = '1.0.0'\ndef f():\n    __category__ = 'x'\nclass C:\n    __author__ = 'y'\n"
+    )
+    assert (value.version, value.metadata) == (None, {})
+
+
+def test_only_the_lines_at_the_top_of_other_languages_count() -> None:
+    text = "const x = `\n`;\nconst __version__ = '9.9.9';\n"
+    assert tool(text, ".js").version is None
+    assert tool("cat <<'EOF'\n__version__=9.9.9\nEOF\n", ".sh").version is None
+
+
+@pytest.mark.parametrize(("written", "version"), [("1.0", "1.0.0"), ("2", "2.0.0"), ("1.2.3-rc.1+b", "1.2.3-rc.1+b")])
+def test_versions_are_normalized(written: str, version: str) -> None:
+    assert tool(f"__version__ = {written!r}").version == version
+
+
+@pytest.mark.parametrize("written", ["v1.0.0", "01.0.0", "1.0.0.0", "latest", "", "1.0.0-01"])
+def test_versions_that_are_none(written: str) -> None:
+    assert [code for code, _ in found(parse(f"__version__ = {written!r}"))] == ["T02"]
+
+
+def test_missing_metadata_warns() -> None:
+    assert found(parse("x = 1\n"), "warning") == [("T03", None)] * 3
+
+
+def test_category_name_and_id_are_those_of_the_place() -> None:
+    text = YAML.replace("a/b/t", "a/b/other").replace("category: a/b", "category: c")
+    assert found(parse(text, ".yaml"), "warning") == [("T04", 2), ("T04", 4)]
+    assert found(parse(text, ".yaml", publishing=True)) == [("T04", 2), ("T04", 4)]
+    assert found(parse(YAML, ".yaml", category=None)) == []
+
+
+@pytest.mark.parametrize(
+    ("suffix", "text", "line"),
+    [
+        (".py", "x = 1\ndef f(:\n", 2),
+        (".py", "x = '\x00'", None),
+        (".yaml", "- a\n", 1),
+        (".yaml", "a: 1\na: 2\n", 2),
+        (".yaml", "x: !!python/none y", 1),
+    ],
+)
+def test_what_does_not_parse(suffix: str, text: str, line: int | None) -> None:
+    reading = parse(text, suffix)
+    assert reading.value is None
+    ((code, where),) = found(reading)
+    assert code == "T01"
+    assert where == line or where is None
+
+
+def test_the_language_is_told_by_suffix_then_shebang() -> None:
+    assert parse("#!/usr/bin/env python3\n__version__ = '1.0.0'\n", "").value.language == "python"
+    assert parse("#!/bin/sh\n", "").value.language == "shell"
+    assert found(parse("x", ".rb")) == [("T01", None)]
+
+
+def test_hidden_characters_written_by_escapes_are_refused() -> None:
+    assert ("T02", 1) in found(parse('__tool_description__ = "x\\u200by"'))
+
+
+def test_the_template_is_valid_and_publishable() -> None:
+    assert read(Source(template("t", "a/b"), "t.py", "t", "a/b"), ReadOptions(publishing=True)).diagnostics == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x=" + "(" * 100_000,
+        "x=" + "-" * 100_000 + "1",
+        "x=" + "1+" * 60_000 + "1",
+        "x=" + "[" * 90_000,
+        "a" + ".b" * 60_000,
+        "f(" * 30_000,
+        "a" + "[0]" * 60_000,
+        "1 if 1 else " * 20_000 + "1",
+        "if x:\n pass\n" + "elif x:\n pass\n" * 15_000,
+        "2**" * 50_000 + "2",
+        "lambda:" * 20_000 + "1",
+        '"a"' * 60_000,
+        "@a\n" * 60_000 + "def f(): pass",
+        "".join(" " * n + "if x:\n" for n in range(300)),
+    ],
+)  # fmt: skip
+def test_hostile_python_takes_bounded_time(text: str) -> None:
+    started = time.monotonic()
+    parse(text)
+    assert time.monotonic() - started < 5
+
+
+@pytest.mark.parametrize("suffix", [".js", ".sh"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "/*" * 100_000,
+        "import " * 30_000,
+        "const __a__ = " + "[" * 200_000,
+        "__a__=" + '"' * 200_000,
+        "// " + "_" * 200_000,
+        "/* a\n" * 50_000,
+        "const __a__: " + " " * 200_000,
+        "import {\n" * 25_000,
+        "'use " * 40_000,
+    ],
+)
+def test_hostile_scripts_take_bounded_time(suffix: str, text: str) -> None:
+    started = time.monotonic()
+    parse(text, suffix)
+    assert time.monotonic() - started < 5
+
+
+@given(
+    st.sampled_from([".py", ".js", ".ts", ".sh", ".yaml"]),
+    st.text(max_size=120) | st.text(alphabet="__version=:'\"`/*#[]() \n1.", max_size=80),
+)
+@settings(max_examples=EXAMPLES, deadline=None)
+def test_no_text_crashes_the_reader(suffix: str, text: str) -> None:
+    reading = parse(text, suffix)
+    if reading.value is not None:
+        json.dumps(as_json(reading.value), allow_nan=False)
+    else:
+        assert found(reading)
