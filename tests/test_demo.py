@@ -1,0 +1,86 @@
+"""``rye demo`` does what README promises: it runs through, over a real registry process, and leaves nothing running."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
+    """What the demo prints, run once with an empty home folder, and its folder."""
+    home = tmp_path_factory.mktemp("home")
+    folder = home / "demo"
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("RYE_")}
+    run = subprocess.run(
+        [sys.executable, "-m", "rye", "demo", "--folder", str(folder)],
+        cwd=REPOSITORY,
+        env={**environment, "HOME": str(home)},
+        capture_output=True,
+        text=True,
+        timeout=180,
+        check=False,
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+    return run.stdout, folder
+
+
+def test_it_shows_the_whole_way_of_an_item(demo: tuple[str, Path]) -> None:
+    said = demo[0]
+    in_order = [
+        "rye keys generate",
+        "rye namespace claim rye",
+        "rye validate --strict",
+        "rye publish",
+        "rye search deploy",
+        "Rights asked for:",
+        "(answered by the demo)",
+        "added 3",
+        "<returns>",
+        "was changed",
+    ]
+    places = [said.index(words) for words in in_order]
+    assert places == sorted(places)
+
+
+def test_every_one_of_its_commands_stands_in_front_of_what_it_printed(demo: tuple[str, Path]) -> None:
+    assert len(re.findall(r"^\$ rye", demo[0], re.MULTILINE)) >= 14
+
+
+def test_it_leaves_files_where_it_says_and_nothing_running(demo: tuple[str, Path]) -> None:
+    said, folder = demo
+    assert str(folder) in said.splitlines()[-1]
+    assert (folder / "team" / "rye.lock").is_file()
+    assert (folder / "registry" / "public" / "head").is_file()
+    address = re.search(r"Serving on http://127\.0\.0\.1:(\d+)", said)
+    assert address is not None
+    import socket
+
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", int(address[1])), timeout=2)
+
+
+def test_the_only_private_keys_are_in_the_demo_s_own_folders(demo: tuple[str, Path]) -> None:
+    for path in demo[1].rglob("*.key"):
+        assert path.stat().st_mode & 0o077 == 0, path
+
+
+def test_a_folder_with_something_in_it_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x").write_text("mine", encoding="utf-8")
+    run = subprocess.run(
+        [sys.executable, "-m", "rye", "demo", "--json", "--folder", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert run.returncode == 1
+    assert json.loads(run.stdout)["error"]["code"] == "folder-not-empty"
