@@ -89,16 +89,11 @@ def evaluate(session: Session, target: str, context_file: str) -> None:
     """Say which hooks would fire for a context, and with which inputs. Executes nothing."""
     import json
 
-    from rye.project.item_file import read_bytes
+    from rye.cli.json_argument import read_object
     from rye.rendering.hooks import evaluate_hooks
 
     _, directive = _read(session, target)
-    try:
-        context = json.loads(read_bytes(session.path(context_file), 16 * 1024 * 1024))
-    except (ValueError, RecursionError) as error:
-        raise UsageError("bad-context", f"{context_file!r} is not JSON: {error}.", "Give a JSON object.") from None
-    if not isinstance(context, dict):
-        raise UsageError("bad-context", f"{context_file!r} is not a JSON object.", 'E.g. {"cost": {"current": 9}}.')
+    context = read_object(session, context_file, "bad-context", 'Write e.g. {"cost": {"current": 9}}.')
     capabilities = [permission.capability for permission in directive.permissions]
     result = evaluate_hooks(directive.hooks, context, capabilities)
     if session.json:

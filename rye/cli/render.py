@@ -59,18 +59,9 @@ def render(
 def _read_inputs(session: Session, file: str | None) -> dict[str, Any]:
     if file is None:
         return {}
-    import json
+    from rye.cli.json_argument import read_object
 
-    from rye.project.item_file import read_bytes
-
-    data = sys.stdin.buffer.read() if file == "-" else read_bytes(session.path(file), 16 * 1024 * 1024)
-    try:
-        found = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise UsageError("bad-input", f"{file!r} is not JSON: {error}.", "Give a JSON object of inputs.") from None
-    if not isinstance(found, dict):
-        raise UsageError("bad-input", f"{file!r} is not a JSON object.", 'Write {"name": value}.')
-    return found
+    return read_object(session, file, "bad-input", 'Write {"name": value}.')
 
 
 def _directive(

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rye.errors import RyeError, UsageError
@@ -23,6 +22,7 @@ from rye.errors import RyeError, UsageError
 if TYPE_CHECKING:
     from rye.cli.options import Session
     from rye.items.formula_model import Formula
+    from rye.project.item_file import ItemFile
     from rye.project.target import Target
 
 StepsHook = Callable[["Session", "Target", "Formula"], "Formula"]
@@ -116,6 +116,7 @@ def _formula(
     from rye.items.formula_resolution import resolve, substitute
     from rye.rendering.formula_text import formula_text
 
+    _require_valid(found.item)
     resolved = resolve(formula, _loader(session, found))
     if resolved.type != "workflow":
         raise UsageError(
@@ -177,15 +178,16 @@ def _loader(session: Session, found: Target) -> Callable[[str], Formula | None]:
 
     def load(name: str) -> Formula | None:
         from rye.items.identity import is_segment
+        from rye.project.item_file import load_item
         from rye.project.target import find_target
 
         if not is_segment(name):
             return None
         path = beside / f"{name}.formula.toml"
         if path.is_file():
-            return _parsed(path)
+            return _valid(load_item(path, kind="formula"))
         try:
-            return _value(find_target(f"formula:{name}", session.cwd))
+            return _valid(find_target(f"formula:{name}", session.cwd).item)
         except RyeError as error:
             if error.code == "no-such-item":
                 return None
@@ -194,16 +196,21 @@ def _loader(session: Session, found: Target) -> Callable[[str], Formula | None]:
     return load
 
 
-def _parsed(path: Path) -> Formula:
-    from rye.project.item_file import load_item
+def _valid(item: ItemFile) -> Formula:
     from rye.project.target import require_parsed
 
-    value: Formula = require_parsed(load_item(path, kind="formula"))  # type: ignore[assignment]
+    value: Formula = require_parsed(item)  # type: ignore[assignment]
+    _require_valid(item)
     return value
 
 
-def _value(found: Target) -> Formula:
-    from rye.project.target import require_parsed
-
-    value: Formula = require_parsed(found.item)  # type: ignore[assignment]
-    return value
+def _require_valid(item: ItemFile) -> None:
+    """A formula with an error may lack what the error is about, such as a parent: half a workflow is no workflow."""
+    errors = [finding for finding in item.reading.diagnostics if finding.severity == "error"]
+    if errors:
+        raise RyeError(
+            "invalid-item",
+            f"{item.shown}: {errors[0].message}",
+            f"`rye validate {item.shown}` shows all findings.",
+            details={"diagnostics": [finding.as_json() for finding in item.reading.diagnostics]},
+        )

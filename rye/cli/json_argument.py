@@ -1,0 +1,47 @@
+"""Files with a JSON object that a person gives to a command: inputs, a context."""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from rye.errors import UsageError
+
+if TYPE_CHECKING:
+    from rye.cli.options import Session
+
+_MOST_BYTES = 16 * 1024 * 1024
+
+
+def read_object(session: Session, file: str, code: str, example: str) -> dict[str, Any]:
+    """The object in ``file`` (``-``: standard input).
+
+    Raises UsageError ``code`` for what is no JSON object or no JSON at all (NaN and numbers beyond a double are none), with
+    ``example`` as hint, and RyeError when the file cannot be read.
+    """
+    import json
+
+    from rye.project.item_file import read_bytes
+
+    data = sys.stdin.buffer.read(_MOST_BYTES + 1) if file == "-" else read_bytes(session.path(file), _MOST_BYTES)
+    if len(data) > _MOST_BYTES:
+        raise UsageError(code, f"{file!r} has more than {_MOST_BYTES:,} bytes.", example)
+    try:
+        found = json.loads(data, parse_constant=_refuse, parse_float=_finite)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(code, f"{file!r} is not JSON: {error}.", example) from None
+    if not isinstance(found, dict):
+        raise UsageError(code, f"{file!r} is not a JSON object.", example)
+    return found
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no JSON value")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"the number {text[:20]} is too large")
+    return number

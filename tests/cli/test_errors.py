@@ -1,0 +1,124 @@
+"""Errors: what, why and the next command; exit 1 or 2; one document in JSON; never a traceback (DESIGN §9)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rye.cli.main import COMMANDS
+from tests.cli.running import Program
+
+
+@pytest.fixture
+def rye(tmp_path: Path) -> Program:
+    return Program(tmp_path)
+
+
+USAGE = [
+    (),
+    ("valdate",),
+    ("--bogus",),
+    ("validate", "--strikt"),
+    ("validate", "--kind", "directiv"),
+    ("keys", "generat"),
+    ("keys",),
+    ("new",),
+    ("new", "directive"),
+    ("render",),
+    ("permissions", "check"),
+    ("hooks", "eval"),
+    ("show", "a", "b"),
+    ("validate", "--color", "pink"),
+    ("-C", "/nonexistent", "validate"),
+]
+FAILING = [
+    ("validate",),
+    ("validate", "nowhere"),
+    ("sign",),
+    ("verify", "nowhere"),
+    ("show", "nothing"),
+    ("render", "nothing"),
+    ("permissions", "show", "nothing"),
+    ("hooks", "list", "nothing"),
+    ("keys", "export"),
+    ("keys", "import", "nowhere"),
+    ("trust", "add", "nowhere"),
+    ("agent", "graph"),
+    ("agent", "migrate", "nowhere.yaml"),
+    ("migrate", "directive", "nowhere.md"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "code"), [(a, 2) for a in USAGE] + [(a, 1) for a in FAILING])
+def test_an_error_is_one_document_with_code_message_and_hint(
+    rye: Program, arguments: tuple[str, ...], code: int
+) -> None:
+    result = rye.run(*arguments, "--json")
+    assert result.code == code
+    assert set(result.json) == {"error"}
+    assert result.error["code"]
+    assert result.error["message"]
+    assert result.error["hint"]
+    assert result.stderr == ""
+
+
+@pytest.mark.parametrize(("arguments", "code"), [(a, 2) for a in USAGE] + [(a, 1) for a in FAILING])
+def test_for_a_person_the_error_goes_to_stderr(rye: Program, arguments: tuple[str, ...], code: int) -> None:
+    result = rye.run(*arguments)
+    assert (result.code, result.stdout) == (code, "")
+    assert result.stderr.startswith(("error: ", "Usage: "))
+    assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [
+        (("valdate",), "validate"),
+        (("keys", "generat"), "generate"),
+        (("validate", "--strikt"), "--strict"),
+        (("validate", "--kind", "knowlege"), "knowledge"),
+        (("verfy",), "verify"),
+    ],
+)
+def test_did_you_mean(rye: Program, arguments: tuple[str, ...], meant: str) -> None:
+    assert meant in rye.run(*arguments).stderr
+
+
+@pytest.mark.parametrize("name", [name for name, row in COMMANDS.items() if row[1] in ("Author", "Trust")])
+def test_every_command_explains_itself(rye: Program, name: str) -> None:
+    result = rye.ok(name, "--help")
+    assert result.stdout.startswith(f"Usage: rye {name} ")
+    assert "--json" in result.stdout
+
+
+def test_json_can_be_asked_for_by_the_environment(rye: Program) -> None:
+    result = rye.run("validate", "nowhere", env={"RYE_JSON": "1"})
+    assert result.error["code"] == "no-such-file"
+
+
+def test_messages_do_not_steer_the_terminal(rye: Program) -> None:
+    for arguments in (("validate", "\x1b[31mx"), ("show", "\x1b[31mx"), ("\x1b[31mx",), ("trust", "add", "\x1b[31mx")):
+        result = rye.run(*arguments)
+        assert result.code in (1, 2)
+        assert "\x1b" not in result.stderr
+
+
+def test_names_that_are_no_text_are_no_crash(rye: Program) -> None:
+    for arguments in (("validate", "\udcff.md"), ("show", "\udcff.md"), ("verify", "\udcff.md")):
+        result = rye.spawn(*arguments, "--json")
+        assert (result.code, result.error["code"]) == (1, "no-such-file")
+
+
+def test_a_broken_manifest_is_an_error_of_its_own(rye: Program) -> None:
+    for text in ("[", "unknown = 1\n", "\0"):
+        rye.write("rye.toml", text)
+        result = rye.run("validate", ".", "--json")
+        assert result.code in (1, 2)
+        assert result.error["message"]
+
+
+def test_the_real_program_answers_alike(rye: Program) -> None:
+    for arguments in (("valdate", "--json"), ("validate", "nowhere", "--json"), ("--version",)):
+        here, there = rye.run(*arguments), rye.spawn(*arguments)
+        assert (here.code, here.stdout, here.stderr) == (there.code, there.stdout, there.stderr)

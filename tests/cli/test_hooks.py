@@ -1,0 +1,65 @@
+"""``rye hooks``: what would be executed, when, and whether the directive's own rights cover it. Nothing is executed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import Program
+
+HOOKS = """\
+    <hooks>
+      <hook>
+        <when>cost.current &gt; cost.limit * 0.8</when>
+        <execute item_type="directive">ops/notify</execute>
+        <inputs>
+          <spent>${cost.current}</spent>
+        </inputs>
+      </hook>
+      <hook>
+        <when>error.type == "timeout"</when>
+        <execute item_type="tool">ops/retry</execute>
+      </hook>
+    </hooks>
+"""
+
+
+@pytest.fixture
+def rye(tmp_path: Path) -> Program:
+    program = Program(tmp_path)
+    path = program.new("directive", "ops/deploy")
+    path.write_text(path.read_text().replace("  </metadata>", HOOKS + "  </metadata>"))
+    return program
+
+
+def test_list(rye: Program) -> None:
+    hooks = rye.ok("hooks", "list", "ops/deploy", "--json").json["hooks"]
+    assert [(hook["item_type"], hook["item_id"], hook["allowed"]) for hook in hooks] == [
+        ("directive", "ops/notify", False),
+        ("tool", "ops/retry", False),
+    ]
+    assert hooks[0]["when"] == "cost.current > cost.limit * 0.8"
+    assert hooks[0]["inputs"] == {"spent": "${cost.current}"}
+    assert "not covered by its rights: denied" in rye.ok("hooks", "list", "ops/deploy").stdout
+
+
+def test_eval(rye: Program) -> None:
+    rye.write("context.json", json.dumps({"cost": {"current": 9, "limit": 10}}))
+    result = rye.ok("hooks", "eval", "ops/deploy", "--context", "context.json", "--json").json
+    (action,) = result["actions"]
+    assert (action["item_type"], action["item_id"], action["inputs"]) == ("directive", "ops/notify", {"spent": 9})
+    assert len(result["skipped"]) == 1
+
+
+@pytest.mark.parametrize("context", ["", "[]", "{", '{"a": NaN}', '{"a": 1e999}', "[" * 100_000, "5"])
+def test_a_context_that_is_no_object_is_a_usage_error(rye: Program, context: str) -> None:
+    rye.write("context.json", context)
+    result = rye.run("hooks", "eval", "ops/deploy", "--context", "context.json", "--json")
+    assert (result.code, result.error["code"]) == (2, "bad-context")
+
+
+def test_only_directives_have_hooks(rye: Program) -> None:
+    rye.new("agent", "planner")
+    assert rye.run("hooks", "list", "planner", "--json").error["code"] == "no-hooks"

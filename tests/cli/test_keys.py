@@ -1,0 +1,100 @@
+"""``rye keys``: the user's own keys, private files for the user alone, sealed when asked for (DESIGN §4 Keys)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.cli.running import Program
+
+
+def test_a_new_key_is_private_trusted_and_the_default(tmp_path: Path) -> None:
+    rye = Program(tmp_path)
+    made = rye.ok("keys", "generate", "--json").json
+    listed = rye.ok("keys", "list", "--json").json["keys"]
+    assert [(key["name"], key["default"], key["sealed"]) for key in listed] == [("default", True, False)]
+    assert listed[0]["fingerprint"] == made["fingerprint"]
+    assert made["fingerprint"].startswith("SHA256:")
+    trusted = rye.ok("trust", "list", "--json").json["keys"]
+    assert [key["fingerprint"] for key in trusted] == [made["fingerprint"]]
+    config = rye.home / "config"
+    for path in config.rglob("*"):
+        allowed = 0o700 if path.is_dir() else 0o600
+        if "PRIVATE" in (path.read_text() if path.is_file() else ""):
+            assert path.stat().st_mode & 0o777 == allowed
+
+
+def test_a_second_key_of_the_same_name_is_refused(tmp_path: Path) -> None:
+    rye = Program(tmp_path)
+    first = rye.ok("keys", "generate", "--json").json
+    result = rye.run("keys", "generate", "--json")
+    assert result.code == 1
+    assert result.error["hint"]
+    assert rye.ok("keys", "list", "--json").json["keys"][0]["fingerprint"] == first["fingerprint"]
+
+
+def test_names_are_names_and_never_paths(tmp_path: Path) -> None:
+    rye = Program(tmp_path)
+    for name in ("../evil", "a/b", "", ".", "\x1b[31m"):
+        assert rye.run("keys", "generate", "--name", name, "--json").code != 0
+    assert not (rye.home / "evil").exists()
+    assert rye.ok("keys", "list", "--json").json == {"keys": []}
+
+
+def test_export_and_import(tmp_path: Path) -> None:
+    rye, other = Program(tmp_path / "one"), Program(tmp_path / "two")
+    made = rye.ok("keys", "generate", "--json").json
+    public = rye.ok("keys", "export").stdout
+    assert public.startswith("-----BEGIN PUBLIC KEY-----\n")
+    rye.ok("keys", "export", "--private", "-o", "key.pem")
+    assert rye.path("key.pem").stat().st_mode & 0o777 == 0o600
+    assert rye.run("keys", "export", "-o", "key.pem", "--json").error["code"] == "file-exists"
+    imported = other.ok("keys", "import", str(rye.path("key.pem")), "--name", "mine", "--json").json
+    assert imported["fingerprint"] == made["fingerprint"]
+
+
+def test_a_sealed_key_needs_its_passphrase(tmp_path: Path) -> None:
+    rye = Program(tmp_path)
+    secret = {"RYE_PASSPHRASE": "correct horse"}
+    rye.ok("keys", "generate", "--passphrase", env=secret)
+    assert rye.ok("keys", "list", "--json").json["keys"][0]["sealed"] is True
+    rye.new("directive", "a/b")
+    assert rye.run("sign", "--json").error["code"] == "passphrase-needed"
+    assert rye.run("sign", "--json", env={"RYE_PASSPHRASE": "wrong"}).code == 1
+    rye.ok("sign", env=secret)
+    rye.ok("verify")
+    refused = rye.run("keys", "generate", "--name", "x", "--passphrase", "--json", env={"RYE_PASSPHRASE": ""})
+    assert (refused.code, refused.error["code"]) == (2, "empty-passphrase")
+
+
+def test_a_key_that_others_can_read_is_reported(tmp_path: Path) -> None:
+    rye = Program(tmp_path)
+    made = rye.ok("keys", "generate", "--json").json
+    for path in (rye.home / "config").rglob("*"):
+        if path.is_file() and "PRIVATE" in path.read_text():
+            path.chmod(0o644)
+    result = rye.ok("keys", "list", "--json")
+    assert "warning:" in result.stderr
+    assert result.json["keys"][0]["fingerprint"] == made["fingerprint"]
+
+
+def test_the_default_can_be_changed(tmp_path: Path) -> None:
+    rye = Program(tmp_path)
+    rye.ok("keys", "generate")
+    rye.ok("keys", "generate", "--name", "second")
+    rye.ok("keys", "default", "second")
+    assert {key["name"]: key["default"] for key in rye.ok("keys", "list", "--json").json["keys"]} == {
+        "default": False,
+        "second": True,
+    }
+    missing = rye.run("keys", "default", "secnd", "--json")
+    assert missing.code in (1, 2)
+    assert missing.error["message"]
+
+
+def test_what_is_no_key_is_an_error(tmp_path: Path) -> None:
+    rye = Program(tmp_path)
+    for name, data in (("a", b"no key"), ("b", b"\xff\x00"), ("c", b"x" * 100_000)):
+        rye.write(name, data)
+        result = rye.run("keys", "import", name, "--json")
+        assert result.code == 1
+        assert result.error["message"]

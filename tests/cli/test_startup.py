@@ -1,0 +1,89 @@
+"""Start-up is a feature (DESIGN §9): what a command does not need is not imported."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import Program
+
+HEAVY = (
+    "httpx",
+    "lxml",
+    "rich",
+    "cryptography",
+    "nacl",
+    "litestar",
+    "sqlalchemy",
+    "msgspec",
+    "registry_server",
+    "keyring",
+)
+PROBE = """
+import json, sys
+from rye.cli.main import main
+try:
+    main(sys.argv[1:])
+except SystemExit:
+    pass
+print()
+print(json.dumps(sorted({name.partition(".")[0] for name in sys.modules})))
+"""
+
+
+def imported(rye: Program, *arguments: str) -> set[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", PROBE, *arguments],
+        capture_output=True,
+        cwd=rye.folder,
+        env=rye.environment,
+        check=True,
+        timeout=60,
+    )
+    return set(json.loads(done.stdout.splitlines()[-1]))
+
+
+@pytest.fixture
+def rye(tmp_path: Path) -> Program:
+    program = Program(tmp_path)
+    for kind in ("directive", "tool", "knowledge"):
+        program.new(kind, "some/thing")
+    for kind in ("agent", "role", "formula", "skill", "bundle"):
+        program.new(kind, "thing")
+    return program
+
+
+@pytest.mark.parametrize(
+    "arguments", [("--version",), ("--help",), ("valdate",), ("validate", "nowhere.md"), ("keys",)]
+)
+def test_nothing_heavy_before_there_is_work(rye: Program, arguments: tuple[str, ...]) -> None:
+    assert imported(rye, *arguments).isdisjoint(HEAVY)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        ".ai/tools/some/thing.py",
+        ".ai/knowledge/some/thing.md",
+        ".ai/agents/thing.md",
+        ".ai/roles/thing.md",
+        ".ai/formulas/thing.formula.toml",
+        ".ai/skills/thing",
+        ".ai/bundles/thing.bundle.toml",
+    ],
+)
+def test_validating_what_is_no_directive(rye: Program, path: str) -> None:
+    assert imported(rye, "validate", path).isdisjoint(HEAVY)
+
+
+def test_validating_a_directive_adds_only_the_xml_parser(rye: Program) -> None:
+    assert imported(rye, "validate", ".ai/directives/some/thing.md") & set(HEAVY) <= {"lxml"}
+
+
+def test_a_directive_that_is_no_text_needs_no_xml_parser(rye: Program) -> None:
+    rye.write(".ai/directives/some/thing.md", b"\xff")
+    assert imported(rye, "validate", ".ai/directives/some/thing.md").isdisjoint(HEAVY)
