@@ -4,7 +4,7 @@ In order, each with its own code; the first that fails ends it (docs/protocol.md
 
 1. The item is text that the content rules allow, and its kind's parser can read it (``item-invalid``).
 2. Its in-file signature is ``valid`` by a key of the keyset under which it was released (``item-unsigned``).
-3. Relations, capabilities, hooks, name and version are what the signed note says (``note-contradicts-item``).
+3. Relations, capabilities, hooks, name and version are what the signed note says (``manifest-mismatch``).
 
 Signature of the note, keyset, inclusion in the log, sizes and hashes were checked by :mod:`rye.registry.client`.
 """
@@ -19,7 +19,7 @@ from rye.items.kinds import KINDS
 from rye.items.reading import Metadata, ReadOptions, Source
 from rye.project.lock import LockedFile, LockedItem
 from rye.registry.client import ItemFiles
-from rye.registry.derivation import contradiction
+from rye.registry.records import check_manifest
 from rye.registry.trust_error import TrustError
 from rye.signing.keys import PublicKey
 from rye.signing.verification import verify
@@ -48,9 +48,7 @@ def verify_files(files: ItemFiles, dependencies: tuple[str, ...], groups: tuple[
             f"The file of {subject} is not signed by a key of {release.identity.namespace!r}: {verification.detail}",
             verdict=verification.verdict,
         )
-    wrong = contradiction(release, metadata)
-    if wrong is not None:
-        raise TrustError("note-contradicts-item", f"The release note of {subject} does not fit its file: {wrong}.")
+    check_manifest(files.record, metadata)
     locked = LockedItem(
         kind=release.identity.kind,
         id=release.identity.id,
