@@ -138,7 +138,8 @@ class Console:
         number = f"{line:>5}"
         self._err(f"{number} | {printable(source[start : start + width]).replace(chr(9), ' ')}", "dim")
         if column is not None:
-            self._err(" " * len(number) + " | " + " " * (column - 1 - start) + self._styled("^", "error"))
+            before = len(printable(source[start : column - 1]))
+            self._err(" " * len(number) + " | " + " " * before + self._styled("^", "error"))
 
     def _mark(self, kind: str) -> str:
         return self._styled(f"{kind}:", kind)

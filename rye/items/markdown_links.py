@@ -41,8 +41,9 @@ class Link:
 def links(outline: Outline) -> list[Link]:
     """Every link destination, in order."""
     found: list[Link] = []
+    opaque = outline.opaque  # made anew each time: asking for it line by line would take quadratic time
     for number, raw in enumerate(outline.lines):
-        if number in outline.opaque:
+        if number in opaque:
             continue
         line = without_code_spans(raw)
         if definition := _DEFINITION.match(line):

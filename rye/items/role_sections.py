@@ -57,7 +57,8 @@ def sections_of(scan: Outline) -> list[Section]:
 
 def lines_of(scan: Outline, section: Section) -> list[tuple[int, str]]:
     """The section's lines outside fences and comments, numbered from 1."""
-    return [(n + 1, scan.lines[n]) for n in range(section.start, section.end) if n not in scan.opaque]
+    opaque = scan.opaque  # made anew each time: asking for it line by line would take quadratic time
+    return [(n + 1, scan.lines[n]) for n in range(section.start, section.end) if n not in opaque]
 
 
 def items_of(scan: Outline, section: Section) -> list[ListItem]:

@@ -1,6 +1,7 @@
 """Runs the program as a person or another program would: in a project folder of its own, with its own home and rye folders.
 
-``Program.run`` runs in this process (fast), ``Program.spawn`` starts the real program. Neither has a terminal.
+``Program.run`` runs in this process (fast), ``Program.spawn`` starts the real program; neither has a terminal. With
+``Program.terminal`` the real program runs on one.
 """
 
 from __future__ import annotations
@@ -8,9 +9,12 @@ from __future__ import annotations
 import io
 import json
 import os
+import pty
 import resource
+import select
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
@@ -21,6 +25,7 @@ from unittest import mock
 from rye.cli.main import run
 from rye.cli.options import Session, environment_flag
 
+_START = "from rye.cli.main import main; main()"
 _KEPT = ("PATH", "LANG", "LC_ALL", "PYTHONPATH", "VIRTUAL_ENV", "COVERAGE_PROCESS_START")
 
 
@@ -114,7 +119,7 @@ class Program:
                 resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
 
         done = subprocess.run(
-            [sys.executable, "-c", "from rye.cli.main import main; main()", *arguments],
+            [sys.executable, "-c", _START, *arguments],
             input=stdin,
             capture_output=True,
             cwd=self.folder,
@@ -124,6 +129,39 @@ class Program:
             check=False,
         )
         return Result(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    def terminal(self, *arguments: str, answer: bytes = b"", env: Mapping[str, str] | None = None) -> str:
+        """Start the real program on a terminal and give what the terminal shows; ``answer`` is typed when it waits."""
+        ours, theirs = pty.openpty()
+        running = subprocess.Popen(
+            [sys.executable, "-c", _START, *arguments],
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            cwd=self.folder,
+            env={**self.environment, "TERM": "xterm", **(env or {})},
+        )
+        os.close(theirs)
+        shown = b""
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline:
+            if not select.select([ours], [], [], 0.3)[0]:
+                if running.poll() is not None:
+                    break
+                if answer and shown.rstrip().endswith((b"]:", b":")):
+                    os.write(ours, answer)
+                    answer = b""
+                continue
+            try:
+                piece = os.read(ours, 65536)
+            except OSError:  # Linux says so when the other end is closed
+                break
+            if not piece:
+                break
+            shown += piece
+        running.wait(10)
+        os.close(ours)
+        return shown.decode().replace("\r\n", "\n")
 
 
 class _Stream(io.TextIOWrapper):

@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import pty
-import select
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -130,46 +124,13 @@ def test_what_cannot_be_read_is_left_to_the_findings(rye: Program) -> None:
 
 @pytest.mark.parametrize(("answer", "written"), [(b"y\n", True), (b"n\n", False)])
 def test_on_a_terminal_a_person_is_asked(rye: Program, answer: bytes, written: bool) -> None:
-    shown = on_terminal(rye, ["validate", "--fix", DIRECTIVE], answer)
-    assert b"max_turns" in shown
-    assert shown.index(b"max_turns") < shown.index(b"Write this change?")
+    shown = rye.terminal("validate", "--fix", DIRECTIVE, answer=answer)
+    assert "max_turns" in shown
+    assert shown.index("max_turns") < shown.index("Write this change?")
     assert ("max_turns" in rye.path(DIRECTIVE).read_text()) is written
 
 
 def test_no_input_never_asks(rye: Program) -> None:
-    shown = on_terminal(rye, ["validate", "--fix", "--no-input", DIRECTIVE], b"y\n")
-    assert b"Write this change?" not in shown
+    shown = rye.terminal("validate", "--fix", "--no-input", DIRECTIVE, answer=b"y\n")
+    assert "Write this change?" not in shown
     assert "max_turns" not in rye.path(DIRECTIVE).read_text()
-
-
-def on_terminal(rye: Program, arguments: list[str], answer: bytes) -> bytes:
-    """What a terminal shows while the program runs on it; ``answer`` is typed when the program asks."""
-    ours, theirs = pty.openpty()
-    running = subprocess.Popen(
-        [sys.executable, "-c", "from rye.cli.main import main; main()", *arguments],
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        cwd=rye.folder,
-        env={**rye.environment, "TERM": "xterm"},
-    )
-    os.close(theirs)
-    shown, typed, deadline = b"", False, time.monotonic() + 20
-    while time.monotonic() < deadline:
-        if not select.select([ours], [], [], 0.2)[0]:
-            if running.poll() is not None:
-                break
-            continue
-        try:
-            piece = os.read(ours, 65536)
-        except OSError:
-            break
-        if not piece:
-            break
-        shown += piece
-        if b"?" in shown and b"[y/N]" in shown and not typed:
-            os.write(ours, answer)
-            typed = True
-    running.wait(10)
-    os.close(ours)
-    return shown

@@ -180,3 +180,18 @@ def test_what_does_not_parse_is_refused_and_other_findings_are_warnings(rye: Pro
     assert "error[" in result.stderr
     path.write_text(path.read_text().replace("</directive>", ""))
     assert rye.run("render", "ops/deploy", "--input", "subject=x", "--json").error["code"] == "does-not-parse"
+
+
+def test_on_a_terminal_a_person_is_asked_for_required_inputs(rye: Program) -> None:
+    rye.new("directive", "ops/deploy")
+    shown = rye.terminal("render", "ops/deploy", answer=b"the cluster\n")
+    assert "subject (string)" in shown
+    assert "Find what is known about the cluster." in shown
+
+
+def test_on_a_terminal_control_characters_are_shown_not_obeyed(rye: Program) -> None:
+    path = rye.new("knowledge", "n/facts")
+    path.write_text(path.read_text() + "\x1b]0;owned\x07\n")
+    shown = rye.terminal("render", "n/facts", "--color", "never")
+    assert "\x1b" not in shown
+    assert "\\u{1b}]0;owned" in shown

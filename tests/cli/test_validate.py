@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from rye.items.kinds import KINDS
 from tests.cli.running import Program
 from tests.shared_data import shared
 
 DIRECTIVE = ".ai/directives/workflows/deploy.md"
+FOLDERS = {kind.name: kind.folder for kind in KINDS.values()}
 
 
 @pytest.fixture
@@ -133,6 +135,22 @@ def test_color_is_for_terminals_or_when_asked_for(rye: Program) -> None:
     assert "\x1b[" not in rye.ok("validate", DIRECTIVE, "--color", "never", env={"RYE_COLOR": "always"}).stdout
 
 
+def test_on_a_terminal_the_source_is_shown_with_a_caret(rye: Program) -> None:
+    path = rye.path(DIRECTIVE)
+    path.write_text(path.read_text().replace("    Find what", "    Find\u200b what"))
+    lines = rye.terminal("validate", DIRECTIVE, env={"NO_COLOR": "1"}).split("\n")
+    at = next(number for number, line in enumerate(lines) if "Find\\u{200b} what" in line)
+    assert lines[at + 1].index("^") == lines[at].index("\\u{200b}")
+
+
+@pytest.mark.parametrize(
+    ("env", "colored"),
+    [({}, True), ({"NO_COLOR": "1"}, False), ({"CI": "1"}, False), ({"TERM": "dumb"}, False), ({"NO_COLOR": ""}, True)],
+)
+def test_color_on_a_terminal(rye: Program, env: dict[str, str], colored: bool) -> None:
+    assert ("\x1b[" in rye.terminal("validate", DIRECTIVE, env=env)) is colored
+
+
 def test_directory_option_works_before_and_after_the_command(rye: Program) -> None:
     rye.path("elsewhere").mkdir()
     for arguments in (("-C", ".ai", "validate", "directives"), ("validate", "directives", "-C", ".ai")):
@@ -192,6 +210,28 @@ def test_hostile_file(rye: Program, name: str) -> None:
     (entry,) = result.json["results"]
     assert (result.code, entry["ok"]) == ((0, True) if name in HARMLESS else (1, False))
     assert entry["ok"] or any(d["severity"] == "error" and d["message"] for d in entry["diagnostics"])
+
+
+MANY = 80_000
+OTHER_KINDS = {
+    ".ai/roles/thing.md": "\n" + "```xml\n" * 30_000,
+    ".ai/agents/thing.md": "\n" + "> " * MANY,
+    ".ai/skills/thing/SKILL.md": "\n" + "```xml\n" * 30_000,
+    ".ai/knowledge/some/thing.md": "\n" + "[" * MANY + "](" * MANY,
+    ".ai/tools/some/thing.py": "\nx = " + "(" * MANY,
+    ".ai/formulas/thing.formula.toml": "\nx = " + "[" * MANY,
+    ".ai/bundles/thing.bundle.toml": "\n" + "a." * MANY + "a = 1",
+}
+
+
+@pytest.mark.parametrize("path", OTHER_KINDS)
+def test_hostile_files_of_other_kinds(rye: Program, path: str) -> None:
+    kind = next(name for name in FOLDERS if f"/{FOLDERS[name]}/" in path)
+    item = rye.new(kind, "some/thing" if "/some/" in path else "thing")
+    item.write_text(item.read_text() + OTHER_KINDS[path])
+    result = rye.spawn("validate", path, "--json", memory=200 * 1024 * 1024, timeout=5)
+    assert result.json["results"][0]["kind"] == kind
+    assert result.code in (0, 1)
 
 
 @pytest.mark.parametrize("character", [BIDI, "\u200b", "\x1b", "\x9b"])
