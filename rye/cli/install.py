@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rye.cli.bundle_access import bundle_options
 from rye.cli.options import Session, command
 from rye.errors import RyeError, UsageError
 from rye.project.context import require_project
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def _options(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    made = {
+    made: dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]] = {
         "approve": click.option(
             "--approve",
             "approved",
@@ -40,9 +41,7 @@ def _options(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         "discard": click.option(
             "--discard-local-edits", is_flag=True, help="Put the signed bytes back over files edited in .ai/packages."
         ),
-        "bundle": click.option(
-            "--bundle", metavar="FILE", help="Take everything from a bundle file, verified offline."
-        ),
+        "bundle": bundle_options,
     }
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -66,18 +66,24 @@ def open_registry(
 
 
 def client_opener(session: Session, bundle: str | None = None) -> Callable[[str], RegistryClient]:
-    """Opens the client of an address when it is first needed; with a bundle file, everything comes from there."""
-    del bundle
+    """How installing opens the registry at an address: over the network or from the cache, or from a bundle file alone.
 
-    def open_client(address: str) -> RegistryClient:
-        from rye.registry.client import RegistryClient
+    The caller commits and closes the clients.
+    """
+    from rye.cli.bundle_access import bundle_opener
+    from rye.registry.client import RegistryClient
 
+    from_bundle = bundle_opener(session, bundle)
+    if from_bundle is not None:
+        return from_bundle
+
+    def open_one(address: str) -> RegistryClient:
         client = RegistryClient.open(address, accept_root=pin_question(session), offline=session.offline)
         for warning in client.warnings:
             session.console.warn(warning)
         return client
 
-    return open_client
+    return open_one
 
 
 def open_api(session: Session, client: RegistryClient, *, needs_token: bool = True) -> RegistryApi:

@@ -141,7 +141,7 @@ def latest_release(history: ItemHistory) -> ReleaseRecord | None:
 @click.pass_obj
 def info(session: Session, item: str) -> None:
     """Show a published item: its versions, signer, rights, dependencies, and whether it was yanked or deprecated."""
-    from rye.cli.yank import _identity
+    from rye.cli.owner_statements import published
     from rye.items.identity import parse_reference
     from rye.permissions.risk import tier
     from rye.registry.lines import write_time
@@ -149,7 +149,7 @@ def info(session: Session, item: str) -> None:
 
     namespace = parse_reference(item).id.split("/", 1)[0]
     with open_registry(session, configured(session).of(namespace)) as client:
-        identity, wanted = _identity(client, item)
+        identity, wanted = published(client, item)
         history = client.histories([identity])[identity]
         origin = client.origin
     record = _chosen(history, wanted, str(identity))

@@ -97,6 +97,7 @@ trust = family(
     {
         "add": ("rye.cli.trust:add", "Trust a key."),
         "list": ("rye.cli.trust:list_trusted", "Show trusted keys, and what this project proposes."),
+        "accept": ("rye.cli.trust_accept:accept", "Accept that a namespace was recovered with new keys."),
         "remove": ("rye.cli.trust:remove", "Forget a key."),
         "revoke": ("rye.cli.trust:revoke", "Keep a key as revoked."),
     },

@@ -182,6 +182,8 @@ def api_address(config: Config, registry: str) -> str | None:
     if config.api is None:
         return None
     base = urlsplit(registry)
+    if base.scheme == "file":
+        return None  # the folder of a registry, read without its server
     if config.api.startswith("/") and not config.api.startswith("//"):
         return f"{base.scheme}://{base.netloc}{config.api}".rstrip("/")
     api = urlsplit(config.api)

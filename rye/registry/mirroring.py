@@ -1,0 +1,452 @@
+"""Copying a whole registry into a folder, with everything verified before it counts: for mirrors, audits and air gaps.
+
+What a mirror is: the static files of docs/protocol.md in a folder, readable as ``file://`` and by any web server. It holds no
+keys and need not be trusted: its readers verify as they would verify the registry itself.
+
+Rules:
+
+1. The head comes from a client that verified it against the pinned root and the largest head seen. Nothing else is believed.
+2. Every entry of the log is checked against the head's root hash, through tiles, before it is written; then the whole log is
+   audited (:mod:`rye.registry.auditing`), and shards and index files must be exactly those that the entries make.
+3. Every blob that a release names is there with its size and hash. What lies in the folder already is verified like what is
+   fetched, and fetched again where it is damaged.
+4. The head that the folder had before must be a prefix of the new log (``mirror-fork``).
+5. ``checkpoint`` and ``head`` are written last, so readers see the old state or the new one, whole; an interrupted run is taken
+   up where it ended.
+6. A folder that holds something else is never written to (``not-a-mirror``).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from rye.errors import RyeError
+from rye.limits import CONTENT, MIRROR, REGISTRY, MirrorLimits, RegistryLimits
+from rye.registry import merkle, notes, tiles, wire
+from rye.registry.auditing import Audit, Auditor, raise_first, shard_files
+from rye.registry.statements import Checkpoint
+from rye.registry.tiles import WIDTH, Tile, TileError, VerifiedTiles
+from rye.registry.transport import FetchError, Request, Transport
+from rye.registry.trusted import TrustedState, check_blob
+from rye.registry.wire import ShardEntry
+
+_T = TypeVar("_T")
+Advance = Callable[[int], None]
+_MARK = ".rye-mirror"
+"""Says of a folder that it is a mirror, and of which registry, before anything else is in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mirrored:
+    """What a run did."""
+
+    audit: Audit
+    fetched: int
+    """Files that were not in the folder, or damaged there."""
+    bytes: int
+    """Of those files."""
+    before: int | None
+    """Log entries that the folder's head had; None: it had no head."""
+
+
+def steps(state: TrustedState) -> int:
+    """How often ``advance`` is called with 1 for the log: once for each bundle of entries. Each fetched blob is one more."""
+    checkpoint = _checkpoint(state)
+    return -(-checkpoint.size // WIDTH)
+
+
+def entries(
+    transport: Transport,
+    checkpoint: Checkpoint,
+    folder: MirrorFolder | None = None,
+    advance: Advance = lambda amount: None,
+    limits: MirrorLimits = MIRROR,
+) -> Iterator[bytes]:
+    """Every entry of the log in order, each proved to be in the tree of ``checkpoint``, kept in ``folder`` where one is given.
+
+    Raises FetchError, TileError (``tile-…``, ``bundle-malformed``) and RyeError ``entry-mismatch``.
+    """
+    files = folder or MirrorFolder(None)
+    size = checkpoint.size
+    count = -(-size // WIDTH)
+    for start in range(0, count, limits.bundles_at_once):
+        level0 = [tiles.tile_at(0, index, size) for index in range(start, min(start + limits.bundles_at_once, count))]
+        hashes = _tiles(transport, level0, checkpoint, files)
+        for tile, bundle in zip(level0, _bundles(transport, level0, hashes, files), strict=True):
+            files.write(tile.entries_path, tiles.encode_bundle(bundle))
+            yield from bundle
+            advance(1)
+
+
+def mirror(
+    transport: Transport,
+    state: TrustedState,
+    target: Path,
+    advance: Advance = lambda amount: None,
+    limits: MirrorLimits = MIRROR,
+) -> Mirrored:
+    """Bring ``target`` to the head of ``state``, which a client accepted. After a RyeError its head is the old one."""
+    checkpoint = _checkpoint(state)
+    folder = MirrorFolder(target)
+    with folder.locked(state):
+        before = folder.checkpoint(state)
+        if before is not None and before.size > checkpoint.size:
+            raise RyeError(
+                "mirror-newer",
+                f"{target} has {before.size} log entries, the registry shows {checkpoint.size}.",
+                "Mirror from the registry's own address; `rye log verify` checks it.",
+            )
+        auditor = Auditor(state.fingerprint)
+        for entry in entries(transport, checkpoint, folder, advance, limits):
+            auditor.add(entry)
+            if before is not None and auditor.size == before.size and auditor.root_hash != before.root_hash:
+                raise _forked(target, before, state)
+        audit = auditor.finish()
+        _check_audit(audit, state)
+        _index(transport, audit, folder, limits)
+        _blobs(transport, audit.blobs, folder, advance, limits)
+        wanted = folder.finish(state, checkpoint, audit)
+        folder.prune(wanted, limits.stale_seconds)
+    return Mirrored(audit, folder.fetched, folder.fetched_bytes, before.size if before else None)
+
+
+class MirrorFolder:
+    """The files of a mirror; without a folder, a place where nothing is and nothing stays (for an audit that keeps nothing)."""
+
+    def __init__(self, root: Path | None):
+        self._root = root
+        self.fetched = 0
+        self.fetched_bytes = 0
+
+    def read(self, path: str) -> bytes | None:
+        """A file that lies here; the caller verifies it."""
+        if self._root is None:
+            return None
+        place = self._root / path
+        try:
+            return place.read_bytes() if place.is_file() and not place.is_symlink() else None
+        except OSError:
+            return None
+
+    def write(self, path: str, data: bytes) -> None:
+        """Put a verified file into its place, whole or not at all; one that reads the same stays."""
+        if self._root is None or self.read(path) == data:
+            return
+        place = self._root / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        temporary = place.with_name(f".{place.name}.{secrets.token_hex(6)}.tmp")
+        try:
+            temporary.write_bytes(data)
+            temporary.replace(place)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+    def count(self, data: bytes) -> None:
+        """Remember that a file was fetched."""
+        self.fetched += 1
+        self.fetched_bytes += len(data)
+
+    def locked(self, state: TrustedState) -> _Locked:
+        """The folder for one program alone. Raises RyeError ``not-a-mirror``, ``mirror-busy``."""
+        assert self._root is not None
+        return _Locked(self._root, f"{state.origin} {state.fingerprint}\n")
+
+    def checkpoint(self, state: TrustedState) -> Checkpoint | None:
+        """The checkpoint of the head that the folder has; None where there is none yet."""
+        data = self.read("head")
+        if data is None:
+            return None
+        found = Checkpoint.parse(notes.parse(wire.decode_head(data).checkpoint).text)
+        if found.origin != state.origin:
+            raise _not_a_mirror(self._root, f"it holds {found.origin}")
+        return found
+
+    def finish(self, state: TrustedState, checkpoint: Checkpoint, audit: Audit) -> set[str]:
+        """Roots, config, then checkpoint and head; the paths of everything that the head leads to."""
+        head = (state.head or "").encode()
+        last = {
+            **{f"root/{number}": note.encode() for number, note in enumerate(state.roots, 1)},
+            "config.json": wire.encode_config(wire.Config(wire.PROTOCOL_VERSION, state.origin, None)),
+        }
+        for path, data in last.items():
+            self.write(path, data)
+        if hasattr(os, "sync"):
+            os.sync()  # the head must never be on the disk before what it names
+        self.write("checkpoint", wire.decode_head(head).checkpoint.encode())
+        self.write("head", head)
+        log = tiles.all_tiles(checkpoint.size)
+        return {
+            *last,
+            "checkpoint",
+            "head",
+            *(tile.path for tile in log),
+            *(tile.entries_path for tile in log if tile.level == 0),
+            *(f"shards/{sha256}" for sha256 in audit.shards.values()),
+            *(f"index/{entry.sha256}" for entry in audit.index.values()),
+            *map(wire.blob_path, audit.blobs),
+        }
+
+    def prune(self, wanted: set[str], stale_seconds: float) -> None:
+        """Delete what only older heads led to, and what a killed run left, once it is old enough that nobody reads it."""
+        assert self._root is not None
+        limit = time.time() - stale_seconds
+        for top in ("index", "shards", "tile", "blobs", "root"):
+            for place, _, names in os.walk(self._root / top):
+                for name in names:
+                    path = Path(place, name)
+                    relative = path.relative_to(self._root).as_posix()
+                    replaceable = top in ("index", "shards") or (top == "tile" and ".p/" in relative)
+                    if (name.startswith(".") or (replaceable and relative not in wanted)) and _age(path) < limit:
+                        path.unlink(missing_ok=True)
+
+
+class _Locked:
+    """A folder's lock and mark."""
+
+    def __init__(self, root: Path, mark: str):
+        from filelock import FileLock
+
+        self._root, self._mark = root, mark
+        self._lock = FileLock(root / ".rye-mirror.lock", timeout=0)
+
+    def __enter__(self) -> None:
+        from filelock import Timeout
+
+        mark = self._root / _MARK
+        if self._root.exists() and not self._root.is_dir():
+            raise _not_a_mirror(self._root, "it is no folder")
+        present = mark.read_text("utf-8", "replace") if mark.is_file() else None
+        if present is None and self._root.is_dir() and any(self._root.iterdir()) and not self._is_copy():
+            raise _not_a_mirror(self._root, "it holds other files")
+        if present is not None and present != self._mark:
+            raise _not_a_mirror(self._root, f"it is a mirror of {present.split(' ')[0][:128]!r}, or of another root")
+        self._root.mkdir(parents=True, exist_ok=True)
+        try:
+            self._lock.acquire()
+        except Timeout:
+            raise RyeError(
+                "mirror-busy", f"Another program is writing to {self._root}.", "Wait for it, or end it."
+            ) from None
+        mark.write_text(self._mark, encoding="utf-8")
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+    def _is_copy(self) -> bool:
+        """Whether it is a copy that ``rye-registry export`` made, never the folder of a registry that is written to."""
+        try:
+            config = wire.decode_config((self._root / "config.json").read_bytes())
+        except (OSError, RyeError):
+            return False
+        return config.api is None and (self._root / "head").is_file()
+
+
+def _tiles(
+    transport: Transport, wanted: list[Tile], checkpoint: Checkpoint, files: MirrorFolder
+) -> Mapping[Tile, bytes]:
+    """These tiles with all that prove them, verified. Tiles of the folder that do not verify are fetched again."""
+    needed = tiles.with_parents(wanted, checkpoint.size)
+    known = {tile: data for tile in needed if (data := files.read(tile.path)) is not None and len(data) == tile.bytes}
+    for cached in (known, {}):
+        found = dict(cached)
+        absent = [tile for tile in needed if tile not in found]
+        requests = [(tile.path, tile.full.path, tile.bytes, tile.full.bytes) for tile in absent]
+        for tile, data in zip(absent, _with_full(transport, requests), strict=True):
+            found[tile] = tiles.clip(tile, data)
+        try:
+            VerifiedTiles(found, checkpoint.size, checkpoint.root_hash)
+        except TileError:
+            if not cached:
+                raise
+            continue
+        for tile in absent:
+            files.count(found[tile])
+            files.write(tile.path, found[tile])
+        return found
+    raise AssertionError("the second round has no tiles of the folder")
+
+
+def _bundles(
+    transport: Transport, wanted: list[Tile], hashes: Mapping[Tile, bytes], files: MirrorFolder
+) -> list[list[bytes]]:
+    """The entries that go with these tiles of level 0, each checked against its hash in the tile."""
+    found: dict[Tile, list[bytes]] = {}
+    for tile in wanted:
+        data = files.read(tile.entries_path)
+        if data is not None:
+            try:
+                found[tile] = _check_bundle(tile, tiles.decode_bundle(data, tile.width), hashes[tile])
+            except RyeError:
+                continue  # damaged: fetched again
+    absent = [tile for tile in wanted if tile not in found]
+    most = 2 + tiles.MAX_ENTRY_BYTES
+    requests = [
+        (tile.entries_path, tile.full.entries_path, tile.width * most, tile.full.width * most) for tile in absent
+    ]
+    for tile, data in zip(absent, _with_full(transport, requests), strict=True):
+        files.count(data)
+        try:
+            bundle = tiles.decode_bundle(data, tile.width)
+        except TileError:
+            if tile == tile.full:
+                raise
+            bundle = tiles.decode_bundle(data, WIDTH)[: tile.width]
+        found[tile] = _check_bundle(tile, bundle, hashes[tile])
+    return [found[tile] for tile in wanted]
+
+
+def _check_bundle(tile: Tile, bundle: list[bytes], hashes: bytes) -> list[bytes]:
+    for offset, entry in enumerate(bundle):
+        if merkle.leaf_hash(entry) != hashes[offset * 32 : offset * 32 + 32]:
+            position = tile.index * WIDTH + offset
+            raise RyeError(
+                "entry-mismatch",
+                f"Entry {position} is not the one that the signed checkpoint fixes.",
+                "The copy that it came from is damaged or forged: use the registry's own address.",
+            )
+    return bundle
+
+
+def _with_full(transport: Transport, wanted: list[tuple[str, str, int, int]]) -> list[bytes]:
+    """Files in one wave; a partial one that was replaced by the full one costs a second wave."""
+    fetched = transport.fetch_many([Request(path, size) for path, _, size, _ in wanted])
+    again = [
+        (number, Request(full, full_size))
+        for number, (path, full, _, full_size) in enumerate(wanted)
+        if path != full and _is_missing(fetched[number])
+    ]
+    for (number, _), data in zip(again, transport.fetch_many([request for _, request in again]), strict=True):
+        fetched[number] = data
+    return [_or_raise(data) for data in fetched]
+
+
+def _index(transport: Transport, audit: Audit, folder: MirrorFolder, limits: MirrorLimits) -> None:
+    """Shards as computed; index files by the hash that was computed."""
+    for shard, data in shard_files(audit.index).items():
+        assert hashlib.sha256(data).hexdigest() == audit.shards[shard]
+        folder.write(f"shards/{audit.shards[shard]}", data)
+    absent = [entry for entry in audit.index.values() if not _is_index(entry, folder.read(f"index/{entry.sha256}"))]
+    for group in _groups(absent, limits.files_at_once):
+        requests = [Request(f"index/{entry.sha256}", entry.size) for entry in group]
+        for entry, fetched in zip(group, transport.fetch_many(requests), strict=True):
+            data = _or_raise(fetched)
+            if not _is_index(entry, data):
+                raise RyeError(
+                    "index-hash",
+                    f"The index file of {entry.name} is not the one that the log makes.",
+                    "The copy that it came from is damaged: use the registry's own address.",
+                )
+            folder.count(data)
+            folder.write(f"index/{entry.sha256}", data)
+
+
+def _is_index(entry: ShardEntry, data: bytes | None) -> bool:
+    return data is not None and len(data) == entry.size and hashlib.sha256(data).hexdigest() == entry.sha256
+
+
+def _blobs(
+    transport: Transport, blobs: Mapping[str, int], folder: MirrorFolder, advance: Advance, limits: MirrorLimits
+) -> None:
+    most = max(REGISTRY.item_bytes, CONTENT.attached_bytes)
+    absent = []
+    for sha256, size in blobs.items():
+        if size > most:
+            message = f"A release names a file of {size:,} bytes; at most {most:,} are copied."
+            raise RyeError("release-oversized", message, "Ask the registry's operator.")
+        data = folder.read(wire.blob_path(sha256))
+        if data is None or len(data) != size or hashlib.sha256(data).hexdigest() != sha256:
+            absent.append(sha256)
+    for group in _groups(absent, limits.files_at_once):
+        requests = [Request(wire.blob_path(sha256), blobs[sha256]) for sha256 in group]
+        for sha256, fetched in zip(group, transport.fetch_many(requests), strict=True):
+            data = check_blob(sha256, blobs[sha256], _or_raise(fetched))
+            folder.count(data)
+            folder.write(wire.blob_path(sha256), data)
+            advance(1)
+
+
+def _check_audit(audit: Audit, state: TrustedState) -> None:
+    """The audit is clean, and what it came to is what the accepted head says."""
+    raise_first(audit)
+    head = wire.decode_head((state.head or "").encode())
+    checkpoint = _checkpoint(state)
+    if (audit.size, audit.root_hash) != (checkpoint.size, checkpoint.root_hash) or audit.shards != head.shards:
+        raise RyeError(
+            "audit-failed",
+            "The entries of the log do not make the head that the registry shows.",
+            "Do not copy it; `rye log verify` shows details.",
+        )
+    if tuple(_text(note) for note in audit.roots) != tuple(_text(note) for note in state.roots):
+        raise RyeError(
+            "audit-failed", "The log has other roots than the registry serves.", "Show it to the registry's operator."
+        )
+
+
+def _checkpoint(state: TrustedState) -> Checkpoint:
+    checkpoint = state.checkpoint
+    if checkpoint is None:
+        raise ValueError("the state has no head")
+    return checkpoint
+
+
+def _text(note: str) -> str:
+    return note[: note.rfind("\n\n")]
+
+
+def _groups(values: Iterable[_T], count: int) -> Iterator[list[_T]]:
+    group: list[_T] = []
+    for value in values:
+        group.append(value)
+        if len(group) == count:
+            yield group
+            group = []
+    if group:
+        yield group
+
+
+def _is_missing(fetched: bytes | FetchError) -> bool:
+    return isinstance(fetched, FetchError) and fetched.code == "fetch-not-found"
+
+
+def _or_raise(fetched: bytes | FetchError) -> bytes:
+    if isinstance(fetched, FetchError):
+        raise fetched
+    return fetched
+
+
+def _age(path: Path) -> float:
+    try:
+        return path.lstat().st_mtime
+    except OSError:
+        return time.time()
+
+
+def _forked(target: Path, before: Checkpoint, state: TrustedState) -> RyeError:
+    head = wire.decode_head((state.head or "").encode())
+    copied = (target / "checkpoint").read_text("utf-8", "replace")
+    return RyeError(
+        "mirror-fork",
+        f"The registry's log does not contain the {before.size} entries that {target} has: it shows two histories.",
+        "Keep both signed checkpoints in this error: they prove it. Tell the operator.",
+        details={"evidence": {"trusted": copied, "offered": head.checkpoint}},
+    )
+
+
+def _not_a_mirror(root: Path | None, reason: str) -> RyeError:
+    return RyeError(
+        "not-a-mirror", f"{root} cannot be used for this mirror: {reason}.", "Give an empty folder, or a new one."
+    )
+
+
+def transport_limits(limits: MirrorLimits = MIRROR) -> RegistryLimits:
+    """The client's limits with the time that a whole copy may take."""
+    from dataclasses import replace
+
+    return replace(REGISTRY, total_seconds=limits.total_seconds)
