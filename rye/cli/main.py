@@ -25,6 +25,12 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "adopt": ("rye.cli.adopt:adopt", "Author", "Make skills from anywhere publishable here."),
     "show": ("rye.cli.show:show", "Use", "What an item says, read completely."),
     "render": ("rye.cli.render:render", "Use", "The prompt that an agent gets."),
+    "merge": ("rye.cli.merge:merge", "Customize", "Merge a text with its overrides."),
+    "override": ("rye.cli.override:override", "Customize", "Changes to items that survive their upgrades."),
+    "overlay": ("rye.cli.overlay:overlay", "Customize", "Changes to single steps of formulas."),
+    "role": ("rye.cli.role:role", "Customize", "What operators tell roles beyond their text."),
+    "prime": ("rye.cli.prime:prime", "Customize", "Everything that an agent in a role is told, as one prompt."),
+    "doctor": ("rye.cli.doctor:doctor", "Customize", "Check the set-up and the health of customizations."),
     "hooks": ("rye.cli.hooks:hooks", "Trust", "What directives would have executed, and when."),
     "permissions": ("rye.cli.permissions:permissions", "Trust", "What items may do, and what an update would add."),
     "verify": ("rye.cli.verify:verify", "Trust", "Check the signatures of items."),
@@ -41,11 +47,14 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "yank": ("rye.cli.yank:yank", "Publish", "Take a version back."),
     "unyank": ("rye.cli.yank:unyank", "Publish", "Make a yanked version available again."),
     "deprecate": ("rye.cli.yank:deprecate", "Publish", "Say that an item should no longer be used."),
+    "advisory": ("rye.cli.advisory:advisory", "Publish", "Warn of versions with a known fault."),
     "namespace": ("rye.cli.namespace:namespace", "Publish", "Who may publish under a name."),
     "login": ("rye.cli.login:login", "Registry", "Store a token for a registry."),
     "logout": ("rye.cli.login:logout", "Registry", "Forget the token for a registry."),
     "whoami": ("rye.cli.login:whoami", "Registry", "Whose token is used."),
     "registry": ("rye.cli.registry:registry", "Registry", "Registries that you pinned, and one of your own."),
+    "log": ("rye.cli.log:log", "Registry", "Audit a registry's log; prove what is in it."),
+    "mirror": ("rye.cli.mirror:mirror", "Registry", "Copy a registry to a folder, or what a lock needs to a file."),
     "config": ("rye.cli.config:config", "Registry", "Your settings."),
     "demo": ("rye.cli.demo:demo", "Registry", "The whole way of an item, in a minute."),
     "keys": ("rye.cli.keys:keys", "Trust", "Your own signing keys."),
@@ -109,7 +118,11 @@ def family(name: str, section_help: str, table: dict[str, tuple[str, str]]) -> F
 
 def _print_version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
     if value and not ctx.resilient_parsing:
-        click.echo(f"rye {__version__}")
+        session = ctx.ensure_object(Session)
+        if session.json:
+            session.console.document({"name": "rye", "version": __version__})
+        else:
+            click.echo(f"rye {__version__}")
         ctx.exit()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,6 +11,9 @@ from rye.cli.console import printable
 from rye.cli.kind_choice import kind_option
 from rye.cli.options import Session, command
 from rye.errors import RyeError
+
+if TYPE_CHECKING:
+    from rye.project.checking import Checked
 
 
 @command("sign")
@@ -43,6 +47,7 @@ def sign(session: Session, paths: tuple[str, ...], key: str | None, kind: str | 
             f"`rye validate {failed[0].shown}` shows what to mend.",
             details={"diagnostics": [f.as_json() for entry in failed for f in entry.diagnostics]},
         )
+    _refuse_installed(checked)
     private = signing_key(session, key)
     now = datetime.now(UTC)
     signed = []
@@ -60,3 +65,14 @@ def sign(session: Session, paths: tuple[str, ...], key: str | None, kind: str | 
         session.console.data(f"{status:<9} {printable(item.shown)}")
     if session.json:
         session.console.document({"results": results})
+
+
+def _refuse_installed(checked: list[Checked]) -> None:
+    """An installed item carries its author's signature; with another one it would no longer be what was installed."""
+    for entry in checked:
+        if entry.item is not None and entry.item.location.namespace is not None:
+            raise RyeError(
+                "installed-item",
+                f"{entry.shown} is installed; it stays as its author signed it.",
+                "Keep a change of your own with `rye override new`.",
+            )

@@ -78,3 +78,11 @@ def test_another_key_by_name(rye: Program) -> None:
     key = rye.ok("sign", DIRECTIVE, "--key", "second", "--json").json["results"][0]["key"]
     assert rye.ok("verify", DIRECTIVE, "--json").json["results"][0]["key"] == key
     assert rye.run("sign", DIRECTIVE, "--key", "third").code != 0
+
+
+def test_an_installed_item_is_not_signed_again(rye: Program) -> None:
+    installed = ".ai/packages/acme/directives/workflows/deploy.md"
+    rye.write(installed, rye.path(DIRECTIVE).read_bytes())
+    done = rye.run("sign", installed, "--json")
+    assert done.code == 1
+    assert done.error["code"] == "installed-item"
