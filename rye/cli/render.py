@@ -41,9 +41,10 @@ def render(
     if found.item.kind.name == "directive":
         document = _directive(session, found, value, texts, values)  # type: ignore[arg-type]
     else:
+        from rye.cli.overlay import overlay_in_force
         from rye.cli.render_kinds import render_kind
 
-        document = render_kind(session, found, value, texts, values, base=base)
+        document = render_kind(session, found, value, texts, values, base=base, overlays=overlay_in_force)
     for finding in found.item.reading.diagnostics:
         if finding.severity in ("error", "warning"):
             session.console.diagnostics(found.item.shown, [finding])

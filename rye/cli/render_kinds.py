@@ -22,7 +22,6 @@ from rye.errors import RyeError, UsageError
 if TYPE_CHECKING:
     from rye.cli.options import Session
     from rye.items.formula_model import Formula
-    from rye.project.item_file import ItemFile
     from rye.project.target import Target
 
 StepsHook = Callable[["Session", "Target", "Formula"], "Formula"]
@@ -113,11 +112,11 @@ def _formula(
     values: Mapping[str, Any],
     overlays: StepsHook | None,
 ) -> dict[str, object]:
-    from rye.items.formula_resolution import resolve, substitute
+    from rye.items.formula_resolution import substitute
+    from rye.project.formulas import resolved_formula
     from rye.rendering.formula_text import formula_text
 
-    _require_valid(found.item)
-    resolved = resolve(formula, _loader(session, found))
+    resolved = resolved_formula(found, session.cwd)
     if resolved.type != "workflow":
         raise UsageError(
             "no-steps",
@@ -170,47 +169,3 @@ def _variables(
             details={"problems": [{"input": name, "message": problem} for name, problem in problems.items()]},
         )
     return given
-
-
-def _loader(session: Session, found: Target) -> Callable[[str], Formula | None]:
-    """Looks a formula up by its name: beside the one that is rendered, then in the spaces."""
-    beside = found.item.path.parent
-
-    def load(name: str) -> Formula | None:
-        from rye.items.identity import is_segment
-        from rye.project.item_file import load_item
-        from rye.project.target import find_target
-
-        if not is_segment(name):
-            return None
-        path = beside / f"{name}.formula.toml"
-        if path.is_file():
-            return _valid(load_item(path, kind="formula"))
-        try:
-            return _valid(find_target(f"formula:{name}", session.cwd).item)
-        except RyeError as error:
-            if error.code == "no-such-item":
-                return None
-            raise
-
-    return load
-
-
-def _valid(item: ItemFile) -> Formula:
-    from rye.project.target import require_parsed
-
-    value: Formula = require_parsed(item)  # type: ignore[assignment]
-    _require_valid(item)
-    return value
-
-
-def _require_valid(item: ItemFile) -> None:
-    """A formula with an error may lack what the error is about, such as a parent: half a workflow is no workflow."""
-    errors = [finding for finding in item.reading.diagnostics if finding.severity == "error"]
-    if errors:
-        raise RyeError(
-            "invalid-item",
-            f"{item.shown}: {errors[0].message}",
-            f"`rye validate {item.shown}` shows all findings.",
-            details={"diagnostics": [finding.as_json() for finding in item.reading.diagnostics]},
-        )

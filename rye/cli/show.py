@@ -47,6 +47,7 @@ def show(session: Session, target: str, kind: str | None, base: bool, mermaid: b
         **module.as_json(value),
         "path": found.item.shown,
         "space": found.entry.space if found.entry else None,
+        "overrides": list(found.overrides),
     }
     if session.json:
         session.console.document(document)

@@ -105,6 +105,7 @@ def merge(
     overrides: str,
     *,
     base_name: str | None = None,
+    base_version: str | None = None,
     overrides_name: str = "AGENT.overrides.md",
     base_file: str = "AGENT.generated.md",
     today: date | None = None,
@@ -112,8 +113,9 @@ def merge(
     """Merge ``overrides`` into ``base``.
 
     Both are decoded text with the line endings and BOM that the files have. ``base_name``: the target's folder, which names it
-    where its frontmatter has no ``name``; None and no ``name``: the agent is not checked. ``overrides_name`` and ``base_file``
-    are the files' names for messages. ``today``: the date of the age check; None: no check. Never raises for bad content.
+    where its frontmatter has no ``name``; None and no ``name``: the agent is not checked. ``base_version``: the target's version
+    where its frontmatter has none, for formats that keep it elsewhere. ``overrides_name`` and ``base_file`` are the files' names
+    for messages. ``today``: the date of the age check; None: no check. Never raises for bad content.
     """
     reading = read_overrides(overrides)
     if reading.file is None:
@@ -125,7 +127,7 @@ def merge(
     frontmatter, problem = _read_base_frontmatter(lines, end)
     if problem is not None:
         found.append(Diagnostic("warning", "base-frontmatter", f"The target's frontmatter cannot be read: {problem}."))
-    found.extend(_check_fit(reading.file, frontmatter, base_name, today))
+    found.extend(_check_fit(reading.file, frontmatter, base_name, base_version, today))
     if has_errors(d for d in found if d.code == "wrong-agent"):
         return MergeResult(None, in_order(found))
     if not reading.file.directives:
@@ -163,7 +165,11 @@ def _read_base_frontmatter(lines: list[str], end: int | None) -> tuple[Frontmatt
 
 
 def _check_fit(
-    file: OverrideFile, frontmatter: Frontmatter | None, base_name: str | None, today: date | None
+    file: OverrideFile,
+    frontmatter: Frontmatter | None,
+    base_name: str | None,
+    base_version: str | None,
+    today: date | None,
 ) -> list[Diagnostic]:
     """Whether the overrides were written for this target and reviewed lately (DECISIONS Overrides 5, 19)."""
     found: list[Diagnostic] = []
@@ -178,7 +184,7 @@ def _check_fit(
         found.append(
             Diagnostic("error", "wrong-agent", message, 1, hint="Check 'agent' in the overrides' frontmatter.")
         )
-    version = value("x-plan-version") or value("version")
+    version = value("x-plan-version") or value("version") or base_version
     if version and file.base_version != version:
         message = (
             f"The overrides were written for version {visible(file.base_version)!r}; "

@@ -21,6 +21,8 @@ class Target:
     item: ItemFile
     entry: Entry | None
     project: Project | None
+    overrides: tuple[str, ...] = ()
+    """The overrides files whose changes the item has, as shown to people, in the order they were applied."""
 
     @property
     def id(self) -> str:

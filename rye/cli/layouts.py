@@ -1,0 +1,45 @@
+"""``--layout``, ``--town`` and ``--rig``: whose folders hold overlays and role directives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rye.errors import UsageError
+
+if TYPE_CHECKING:
+    from rye.cli.options import Session
+    from rye.customization.places import Places
+
+
+def layout_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The three options; the command gets ``layout``, ``town`` and ``rig`` and hands them to :func:`places`."""
+    for option in (
+        click.option("--rig", metavar="NAME", help="The rig in the town (gastown)."),
+        click.option("--town", metavar="DIR", help="The town's folder (gastown)."),
+        click.option(
+            "--layout",
+            type=click.Choice(["rye", "gastown"]),
+            default="rye",
+            show_default=True,
+            help="Whose folders to use.",
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+def places(session: Session, layout: str, town: str | None, rig: str | None) -> Places:
+    """The folders that the options mean. Raises UsageError where they contradict each other."""
+    from rye.customization.places import gastown_places, rye_places
+    from rye.project.layout import find_project
+
+    if layout == "rye":
+        if town is not None or rig is not None:
+            raise UsageError("usage", "--town and --rig are for --layout gastown.", "Add --layout gastown.")
+        return rye_places(find_project(session.cwd))
+    if town is None:
+        raise UsageError("usage", "--layout gastown needs --town.", "Give the town's folder, e.g. --town ~/gt.")
+    return gastown_places(session.path(town), rig)

@@ -1,0 +1,32 @@
+"""Base against effective: what ``rye diff ID --effective`` and ``rye override show`` print."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rye.customization.effective_text import Effective
+from rye.customization.merge import drift
+
+
+@dataclass(frozen=True, slots=True)
+class EffectiveDiff:
+    """``diff``: a unified diff from the published text to the effective one, with its final newline; empty: they are the same."""
+
+    diff: str
+    files: tuple[str, ...]
+    """The overrides that were applied, in order."""
+    refused: tuple[str, ...]
+    """The overrides that are in error and change nothing."""
+
+    def as_json(self) -> dict[str, object]:
+        return {"diff": self.diff, "overrides": list(self.files), "refused": list(self.refused)}
+
+
+def effective_diff(result: Effective, name: str) -> EffectiveDiff:
+    """The difference that overrides make to the item called ``name``."""
+    diff = drift(result.text, result.base, merged_name=f"{name} (effective)", actual_name=f"{name} (published)")
+    return EffectiveDiff(
+        diff or "",
+        tuple(file.source.shown for file in result.files if not file.refused),
+        tuple(file.source.shown for file in result.refused),
+    )

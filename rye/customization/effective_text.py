@@ -1,0 +1,137 @@
+"""An item's text with its overrides: merged, read again, and refused where it is worse than what it came from.
+
+Each file is merged into the text that the one before it gave, the user's first. A file is *refused*, and the text stays as it was
+before it, when any of this holds; nothing is applied half:
+
+* it is rejected, or one of its directives is in error (DECISIONS Overrides 5, 16);
+* the result no longer conforms: it does not parse, or has an error that the text before it had not, hidden code points included;
+* it would widen a directive's capabilities or add a hook, and no policy allows that.
+
+Everything here is a function of values: the caller finds the files, reads policies and knows the date.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+
+from rye.customization.item_overrides import OverrideSource
+from rye.customization.merge import MergeResult, merge
+from rye.customization.widening import widenings
+from rye.items import content
+from rye.items.diagnostics import Diagnostic, has_errors, in_order
+from rye.items.kinds import KINDS
+from rye.items.location import Location
+from rye.items.reading import Reading, ReadOptions, Source
+
+ReadText = Callable[[str], Reading]
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """One overrides file and what became of it. Diagnostics with a line are about the overrides file."""
+
+    source: OverrideSource
+    result: MergeResult
+    diagnostics: tuple[Diagnostic, ...]
+
+    @property
+    def refused(self) -> bool:
+        return has_errors(self.diagnostics)
+
+
+@dataclass(frozen=True, slots=True)
+class Effective:
+    """``text`` and its ``reading`` with every file that was not refused."""
+
+    base: str
+    text: str
+    reading: Reading
+    files: tuple[Applied, ...]
+
+    @property
+    def refused(self) -> tuple[Applied, ...]:
+        return tuple(file for file in self.files if file.refused)
+
+
+def reader(location: Location, shown: str, options: ReadOptions) -> ReadText:
+    """Reads a text as the item that stands there, by its kind's rules and those of all content."""
+    kind = KINDS[location.kind]
+
+    def read(text: str) -> Reading:
+        decoded = content.decode(text.encode("utf-8"))
+        if decoded.text is None:
+            return Reading(None, None, tuple(decoded.diagnostics))
+        reading: Reading = kind.load().read(Source(decoded.text, shown, location.name, location.category), options)
+        return replace(reading, diagnostics=in_order((*decoded.diagnostics, *reading.diagnostics)))
+
+    return read
+
+
+def unsigned(text: str, location: Location, file_name: str) -> str:
+    """An item's text without its signature line, which cannot cover what a merge makes of it."""
+    from rye.signing.sign_item import unsigned_text
+    from rye.signing.signature_line import layout_of
+
+    return unsigned_text(text, layout_of(location.kind, file_name))
+
+
+def effective(
+    base: str,
+    files: Sequence[OverrideSource],
+    read: ReadText,
+    *,
+    name: str,
+    version: str | None = None,
+    file_name: str = "the item",
+    today: date | None = None,
+    widening_allowed: bool = False,
+) -> Effective:
+    """Apply ``files`` in order to ``base`` (LF, unsigned).
+
+    ``name``: what 'agent' must say where the text's frontmatter has no ``name``. ``version``: the item's, where that frontmatter
+    has none. ``today``: for the age of reviews; None: no check.
+    """
+    original = read(base)
+    text, reading = base, original
+    applied: list[Applied] = []
+    for source in files:
+        result = merge(
+            text,
+            source.text,
+            base_name=name,
+            base_version=version or (original.metadata.version if original.metadata else None),
+            overrides_name=source.shown,
+            base_file=file_name,
+            today=today,
+        )
+        found = list(result.diagnostics)
+        if result.output is not None and not has_errors(found):
+            merged = reading if result.output == text else read(result.output)
+            found += _new_errors(reading, merged)
+            if not widening_allowed and merged is not reading:
+                found += widenings(original.metadata, merged.metadata)
+            if not has_errors(found):
+                text, reading = result.output, merged
+        applied.append(Applied(source, result, tuple(found)))
+    return Effective(base, text, reading, tuple(applied))
+
+
+def _new_errors(before: Reading, after: Reading) -> list[Diagnostic]:
+    """Errors of the merged text that the text before it had not, as findings about the overrides file as a whole."""
+    had = Counter(finding.code for finding in before.diagnostics if finding.severity == "error")
+    found: list[Diagnostic] = []
+    for finding in after.diagnostics:
+        if finding.severity != "error":
+            continue
+        if had[finding.code] > 0:
+            had[finding.code] -= 1
+            continue
+        place = f" (line {finding.line} of the result)" if finding.line is not None else ""
+        message = f"The result would not conform: {finding.message}{place}"
+        found.append(Diagnostic("error", finding.code, message, hint=finding.hint))
+    if before.value is not None and after.value is None and not found:
+        found.append(Diagnostic("error", "does-not-parse", "The result could not be read any more."))
+    return found

@@ -1,0 +1,82 @@
+"""The overlay files of a layout, and the one in force for a formula (DECISIONS Role directives and formula overlays 2, 12)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from rye.customization.overlays import Overlay, OverlayChoice, choose_overlay
+from rye.customization.places import OVERLAY_SUFFIX, Places, check_name
+from rye.customization.role_directives import Level
+from rye.errors import RyeError
+from rye.items.diagnostics import Diagnostic
+
+
+@dataclass(frozen=True, slots=True)
+class OverlayFile:
+    """One place that was looked at; ``data`` is None where there is no file."""
+
+    level: Level
+    path: Path
+    shown: str
+    data: bytes | None = None
+
+    @property
+    def found(self) -> bool:
+        return self.data is not None
+
+
+@dataclass(frozen=True, slots=True)
+class InForce:
+    """The overlay of one formula: every place that was looked at, and what was chosen."""
+
+    formula: str
+    files: tuple[OverlayFile, ...]
+    choice: OverlayChoice
+
+    @property
+    def source(self) -> OverlayFile | None:
+        """The file in force."""
+        return next((file for file in self.files if file.level == self.choice.source), None)
+
+    @property
+    def warnings(self) -> tuple[Diagnostic, ...]:
+        """What its reader warns of, and that it hides the user's."""
+        found = list(self.choice.diagnostics)
+        if self.choice.hides_user and self.choice.overlay is not None and self.choice.overlay.overrides:
+            message = "The project's overlay hides the user's, which is ignored completely."
+            found.append(Diagnostic("warning", "hides-user-overlay", message))
+        return tuple(found)
+
+    def overlay(self) -> Overlay | None:
+        """The overlay to apply; None where there is no file. Raises RyeError ``malformed-overlay``: never falls back."""
+        source = self.source
+        if source is None:
+            return None
+        if self.choice.overlay is None:
+            raise malformed_overlay(source.shown, self.choice.diagnostics)
+        return self.choice.overlay
+
+
+def malformed_overlay(shown: str, diagnostics: tuple[Diagnostic, ...]) -> RyeError:
+    """The error for a file that cannot be read as an overlay."""
+    first = next(finding for finding in diagnostics if finding.severity == "error")
+    place = f":{first.line}" if first.line is not None else ""
+    return RyeError(
+        "malformed-overlay",
+        f"{shown}{place}: {first.message}",
+        first.hint or "Mend the file.",
+        details={"diagnostics": [finding.as_json() for finding in diagnostics]},
+    )
+
+
+def in_force(places: Places, formula: str) -> InForce:
+    """Look a formula's overlay up. Raises UsageError for what is no item name, RyeError for a file that cannot be read."""
+    check_name(formula, "formula")
+    files: list[OverlayFile] = []
+    for folder in places.overlays:
+        path = folder.file(formula, OVERLAY_SUFFIX)
+        files.append(OverlayFile(folder.level, path, folder.shown(path), folder.read(path)))
+    by_level: dict[Literal["user", "project"], bytes | None] = {file.level: file.data for file in files}
+    return InForce(formula, tuple(files), choose_overlay(by_level.get("user"), by_level.get("project")))

@@ -1,0 +1,87 @@
+"""The health of formula overlays (DECISIONS Role directives and formula overlays 9): values in, findings out.
+
+``overlay-health`` is *ok* (``N overlay(s) healthy``, ``no overlay files found``), a *warning* (stale step ids, an overlay for
+an unknown formula or without overrides) or an *error* (malformed, or it cannot be applied). Only stale entries are ever fixed,
+and only where the file is well formed and its formula is known for certain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from rye.customization.display import visible
+from rye.customization.line_form import BOM
+from rye.customization.overlays import Overlay, OverlayReading, apply_overlay, read_overlay, remove_stale
+from rye.errors import RyeError
+from rye.items.formula_model import Formula
+
+Status = Literal["ok", "warning", "error"]
+_ORDER: tuple[Status, ...] = ("ok", "warning", "error")
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """What is said of one file. ``stale``: step ids that the formula does not have; ``fixable``: they may be taken out."""
+
+    status: Status
+    message: str
+    stale: tuple[str, ...] = ()
+    fixable: bool = False
+
+
+def worst(statuses: Sequence[Status]) -> Status:
+    """The worst of them; ``ok`` for none."""
+    return max(statuses, key=_ORDER.index, default="ok")
+
+
+def malformed(shown: str, reading: OverlayReading) -> Health:
+    """A file that cannot be read as an overlay: a person must mend it."""
+    first = next(finding for finding in reading.diagnostics if finding.severity == "error")
+    place = f":{first.line}" if first.line is not None else ""
+    return Health("error", f"malformed overlay {shown}{place}: {first.message}")
+
+
+def unknown_formula(shown: str, name: str, meant: Sequence[str]) -> Health:
+    """An overlay for a formula that is not here: it may be for another project, so it is never removed."""
+    hint = f"; did you mean {' or '.join(meant)}?" if meant else ""
+    return Health("warning", f"overlay for unknown formula {visible(name)}: {shown}{hint}")
+
+
+def check(shown: str, name: str, overlay: Overlay, formula: Formula, *, certain: bool) -> Health:
+    """A well-formed overlay against its resolved formula.
+
+    ``certain``: the formula is the one that the overlay is for wherever it applies; else nothing about it can be proved stale.
+    """
+    ids = {step.id for step in formula.steps}
+    stale = tuple(dict.fromkeys(each.step_id for each in overlay.overrides if each.step_id not in ids))
+    try:
+        result = apply_overlay(formula.steps, overlay, formula_type=formula.type)
+    except RyeError as error:
+        return Health("error", f"{shown}: {error.message}")
+    if stale:
+        lines = [f"stale step IDs in {shown}:"]
+        lines += [f'- step_id "{visible(each)}" not found in formula {name}' for each in stale]
+        if not certain:
+            lines.append("- not fixed: other projects use this file, and their formula may have these steps")
+        return Health("warning", "\n".join(lines), stale, certain)
+    if result.warnings:
+        return Health("warning", f"{shown}: {'; '.join(result.warnings)}")
+    if not overlay.overrides:
+        return Health("warning", f"{shown} has no step overrides, and switches the user's overlay off")
+    return Health("ok", shown)
+
+
+def fixed(data: bytes, known_ids: frozenset[str]) -> tuple[bytes | None, tuple[str, ...]]:
+    """The file without its stale entries (None: it had no others) and their step ids.
+
+    Raises RyeError for a file that is malformed or whose entries cannot be taken out line by line.
+    """
+    reading = read_overlay(data)
+    if reading.overlay is None:
+        raise RyeError("malformed-overlay", "The overlay is malformed.", "Fix it by hand first.")
+    text = data.decode("utf-8")
+    bom = BOM if text.startswith(BOM) else ""
+    result = remove_stale(text.removeprefix(BOM), known_ids)
+    return (None if result.text is None else (bom + result.text).encode("utf-8")), result.removed

@@ -1,0 +1,162 @@
+"""Where customizations stand, and how their files are read.
+
+============  =====================================================  ==================================================
+Layout        user ("town")                                          project ("rig")
+============  =====================================================  ==================================================
+rye           ``<user space>/{overrides,formula-overlays,            ``.ai/{overrides,formula-overlays,
+              role-directives}/``                                    role-directives}/``
+gastown       ``TOWN/{formula-overlays,directives}/``                ``TOWN/RIG/{formula-overlays,directives}/``
+============  =====================================================  ==================================================
+
+Names of roles, formulas and rigs are item names, so no name leads out of its folder (DECISIONS Role directives 8). A project
+comes from anywhere: a symlink in its folders is refused, because it could bring any file of this machine into a prompt.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from rye.customization.role_directives import Level
+from rye.errors import RyeError, UsageError
+from rye.items.identity import is_segment
+from rye.limits import OVERRIDES
+from rye.project.item_file import read_bytes
+from rye.project.layout import Project
+from rye.project.spaces import user_space
+
+OVERLAY_SUFFIX = ".toml"
+DIRECTIVE_SUFFIX = ".md"
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """The folder of one kind of customization at one level. ``root``: below it no symlink is followed; None: anywhere."""
+
+    level: Level
+    path: Path
+    root: Path | None = None
+    shown_from: Path | None = None
+    """Paths are shown relative to this folder; None: as they are."""
+
+    def file(self, name: str, suffix: str) -> Path:
+        return self.path / f"{name}{suffix}"
+
+    def shown(self, path: Path) -> str:
+        return os.path.relpath(path, self.shown_from) if self.shown_from is not None else str(path)
+
+    def read(self, path: Path) -> bytes | None:
+        """The bytes of a file of this folder; None where there is none. Raises RyeError for what may not be read."""
+        self._refuse_links(path)
+        if not os.path.lexists(path):
+            return None
+        data = read_bytes(path, OVERRIDES.file_bytes)
+        if len(data) > OVERRIDES.file_bytes:
+            raise RyeError(
+                "too-large", f"{self.shown(path)} has more than {OVERRIDES.file_bytes:,} bytes.", "Make it shorter."
+            )
+        return data
+
+    def text(self, path: Path) -> str | None:
+        """As :meth:`read`, decoded; line endings and a BOM stay. Raises RyeError ``not-utf8``, too."""
+        data = self.read(path)
+        return None if data is None else decode(data, self.shown(path))
+
+    def _refuse_links(self, path: Path) -> None:
+        if self.root is None:
+            return
+        at = path
+        while at != self.root and at != at.parent:
+            if at.is_symlink():
+                raise RyeError(
+                    "symlink",
+                    f"{self.shown(at)} is a symlink, and a project's customizations may not lead out of it.",
+                    "Put the file itself there.",
+                )
+            at = at.parent
+
+    def files(self, suffix: str, *, nested: bool = False) -> list[Path]:
+        """The files of this folder that end so, sorted; symlinks among them are listed, never followed."""
+        found = sorted(path for path in self._walk(nested) if path.name.endswith(suffix) and path.name != suffix)
+        return [path for path in found if not path.name.startswith(".")]
+
+    def _walk(self, nested: bool) -> Iterator[Path]:
+        seen = 0
+        for folder, folders, files in os.walk(self.path, followlinks=False):
+            folders[:] = sorted(folders) if nested else []
+            for name in files:
+                seen += 1
+                if seen > OVERRIDES.files:
+                    raise RyeError("too-many-files", f"More than {OVERRIDES.files} files in {self.shown(self.path)}.")
+                yield Path(folder) / name
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The folders of one layout, the user's before the project's; either may be missing."""
+
+    layout: str
+    overlays: tuple[Folder, ...]
+    role_directives: tuple[Folder, ...]
+    overrides: tuple[Folder, ...] = ()
+    rig: str | None = None
+    """What the project is called in messages."""
+
+    def of(self, folders: tuple[Folder, ...], level: Level) -> Folder | None:
+        return next((folder for folder in folders if folder.level == level), None)
+
+
+def rye_places(project: Project | None) -> Places:
+    """The folders of the user's space and of the project's ``.ai``."""
+    user = user_space()
+    overlays = [Folder("user", user / "formula-overlays")]
+    directives = [Folder("user", user / "role-directives")]
+    overrides = [Folder("user", user / "overrides")]
+    if project is not None:
+        root = project.root
+        overlays.append(Folder("project", project.overlays, root, root))
+        directives.append(Folder("project", project.role_directives, root, root))
+        overrides.append(Folder("project", project.overrides, root, root))
+    rig = project.root.resolve().name if project is not None else None
+    return Places("rye", tuple(overlays), tuple(directives), tuple(overrides), rig)
+
+
+def gastown_places(town: Path, rig: str | None) -> Places:
+    """The folders of a Gas Town. Raises UsageError for a rig that is no item name, or a town or rig that is not there."""
+    if not town.is_dir():
+        raise UsageError("no-such-folder", f"There is no town {str(town)!r}.", "Give its folder to --town.")
+    levels: list[tuple[Level, Path]] = [("user", town)]
+    if rig is not None:
+        if not is_segment(rig):
+            raise UsageError(
+                "bad-rig-name",
+                f"{rig!r} is not a rig's name.",
+                "Names are lower-case letters, digits, '-' and '_', at most 64, and no path.",
+            )
+        if not (town / rig).is_dir():
+            raise UsageError("no-such-folder", f"There is no rig {rig!r} in {str(town)!r}.", "Check --rig.")
+        levels.append(("project", town / rig))
+    overlays = tuple(Folder(level, path / "formula-overlays", town, town) for level, path in levels)
+    directives = tuple(Folder(level, path / "directives", town, town) for level, path in levels)
+    return Places("gastown", overlays, directives, rig=rig)
+
+
+def check_name(name: str, what: str) -> str:
+    """``name`` when it is an item name. Raises UsageError ``bad-name`` otherwise: names have no path parts, ever."""
+    if not is_segment(name):
+        raise UsageError(
+            "bad-name",
+            f"{name!r} is not a {what}'s name.",
+            "Names are lower-case letters, digits, '-' and '_', at most 64, and no path.",
+        )
+    return name
+
+
+def decode(data: bytes, shown: str) -> str:
+    """UTF-8 text with its line endings and BOM. Raises RyeError ``not-utf8``."""
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise RyeError("not-utf8", f"{shown} is not UTF-8 (byte {error.start}).", "Save the file as UTF-8.") from None

@@ -1,0 +1,64 @@
+"""Everything that an agent in a role is told, as one prompt (DECISIONS Role directives and formula overlays 10).
+
+The order is fixed: role template, role directives, context files, hand-off, formula steps with overlays. Each part is trimmed of
+blank lines at its ends, empty parts are left out, and one blank line stands between two parts. Nothing in a part is interpreted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+PARTS = ("role", "role-directives", "context", "handoff", "formula")
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """One source that was looked at, for ``--explain``."""
+
+    part: str
+    path: str
+    found: bool
+    detail: str = ""
+
+    def as_json(self) -> dict[str, object]:
+        return {"part": self.part, "path": self.path, "found": self.found, "detail": self.detail}
+
+    def __str__(self) -> str:
+        state = self.detail or ("found" if self.found else "not found")
+        return f"{self.part}: {self.path}: {state}"
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One part of the prompt and where it comes from."""
+
+    part: str
+    text: str
+    sources: tuple[str, ...]
+
+    def as_json(self) -> dict[str, object]:
+        return {"part": self.part, "text": self.text, "sources": list(self.sources)}
+
+
+def ordered(sections: Iterable[Section]) -> tuple[Section, ...]:
+    """The parts that say something, in the order of a prompt; several of one part stay in theirs."""
+    trimmed = (Section(each.part, _trim(each.text), each.sources) for each in sections)
+    return tuple(sorted((each for each in trimmed if each.text), key=lambda each: PARTS.index(each.part)))
+
+
+def prompt(sections: Iterable[Section]) -> str:
+    """The prompt; it ends with a newline unless it is empty."""
+    text = "\n\n".join(section.text for section in ordered(sections))
+    return f"{text}\n" if text else ""
+
+
+def _trim(text: str) -> str:
+    """``text`` without blank lines at its ends; an indented first line keeps its indentation."""
+    lines = text.split("\n")
+    start, end = 0, len(lines)
+    while start < end and not lines[start].strip():
+        start += 1
+    while end > start and not lines[end - 1].strip():
+        end -= 1
+    return "\n".join(lines[start:end])

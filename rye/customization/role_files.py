@@ -1,0 +1,28 @@
+"""The role directive files of a layout (DECISIONS Role directives and formula overlays 1, 8, 12)."""
+
+from __future__ import annotations
+
+from rye.customization.places import DIRECTIVE_SUFFIX, Places, check_name
+from rye.customization.role_directives import RoleDirectiveFile, RoleDirectives, role_directives
+
+
+def directives_of(places: Places, role: str) -> RoleDirectives:
+    """What the role is told, with every place that was looked at.
+
+    Raises UsageError for what is no item name, RyeError for a file that cannot be read.
+    """
+    check_name(role, "role")
+    files: list[RoleDirectiveFile] = []
+    for folder in places.role_directives:
+        path = folder.file(role, DIRECTIVE_SUFFIX)
+        files.append(RoleDirectiveFile(role, folder.level, folder.shown(path), folder.text(path)))
+    return role_directives(tuple(files))
+
+
+def all_files(places: Places) -> list[RoleDirectiveFile]:
+    """The files that are there, by level and name, without their text; the name of one may be no item name."""
+    return [
+        RoleDirectiveFile(path.name.removesuffix(DIRECTIVE_SUFFIX), folder.level, folder.shown(path))
+        for folder in places.role_directives
+        for path in folder.files(DIRECTIVE_SUFFIX)
+    ]

@@ -1,0 +1,38 @@
+"""What an override may not do to a directive: grant more, or execute more, than its author signed (DESIGN §7).
+
+Capabilities are compared as sets of patterns, exactly, over all strings. A hook is its whole action: one with another condition
+or other inputs is another hook. Where the comparison is too complex to finish, it counts as widened.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from rye.customization.display import visible
+from rye.items.diagnostics import Diagnostic
+from rye.items.reading import HookAction, Metadata
+
+
+def widenings(base: Metadata | None, effective: Metadata | None) -> tuple[Diagnostic, ...]:
+    """One error for each capability pattern and each hook that ``effective`` has beyond ``base``."""
+    if effective is None or not (effective.capabilities or effective.hooks):
+        return ()
+    from rye.permissions.containment import diff
+
+    hint = "A policy can allow this: allow-override-widening = true in [policy]."
+    found: list[Diagnostic] = []
+    old = base.capabilities if base is not None else ()
+    for change in diff(old, effective.capabilities).widened:
+        shown = f", for example {visible(change.witness)}" if change.witness is not None else ""
+        message = f"It would widen what the item may do: {visible(change.pattern)}{shown}."
+        found.append(Diagnostic("error", "override-widens", message, hint=hint))
+    more = Counter(effective.hooks) - Counter(base.hooks if base is not None else ())
+    for hook in more:
+        message = f"It would add a hook: {_action(hook)}."
+        found.append(Diagnostic("error", "override-adds-hook", message, hint=hint))
+    return tuple(found)
+
+
+def _action(hook: HookAction) -> str:
+    when = f" when {visible(hook.when)}" if hook.when else ""
+    return f"execute {visible(hook.item_type)} {visible(hook.item_id)}{when}"
