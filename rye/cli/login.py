@@ -31,6 +31,7 @@ def _token(session: Session, given: str | None) -> str:
     given = given or os.environ.get("RYE_TOKEN")
     if not given and session.interactive:
         given = session.console.ask("Token", hidden=True)
+    given = (given or "").strip()
     if not given:
         raise UsageError(
             "no-token",

@@ -13,6 +13,8 @@ import click
 
 from rye.cli.main import family
 from rye.cli.options import Session, command
+from rye.cli.owner_statements import keyset_in_force
+from rye.cli.owner_statements import now as _now
 from rye.cli.registry_access import configured, open_api, open_registry, show_document
 from rye.errors import RyeError, UsageError
 
@@ -55,9 +57,11 @@ def claim(
     from rye.items.identity import is_segment
     from rye.registry.statements import Keyset
 
-    if not is_segment(namespace):
+    if not is_segment(namespace) or namespace == "root":
         raise UsageError(
-            "bad-name", f"{namespace!r} cannot be a namespace.", "Names: a-z, 0-9, '-' and '_', at most 64."
+            "bad-name",
+            f"{namespace!r} cannot be a namespace.",
+            "Names: a-z, 0-9, '-' and '_', at most 64; `root` is reserved.",
         )
     own = [_public(name) for name in key_names or (None,)]
     owners = {key.raw for key in (*own, *_key_files(session, owner_files))}
@@ -69,6 +73,7 @@ def claim(
         present = client.keysets([namespace])[namespace].current(datetime.now(UTC))
         if present is not None:
             raise _taken(namespace, present.keyset, own)
+        _warn_of_look_alikes(session, client, namespace)
         keyset = Keyset(
             origin=client.origin,
             namespace=namespace,
@@ -79,6 +84,17 @@ def claim(
             keys=tuple(owners),
         )
         _sign_and_send(session, client, keyset, key_names, output)
+
+
+def _warn_of_look_alikes(session: Session, client: RegistryClient, namespace: str) -> None:
+    from rye.publishing.look_alikes import is_close
+
+    near = sorted(name for name in {identity.namespace for identity in client.names()} if is_close(namespace, name))
+    if near:
+        session.console.warn(
+            f"{namespace!r} is close to the namespace {near[0]!r}: people may take one for the other.",
+            "Choose another name unless both are yours.",
+        )
 
 
 def _taken(namespace: str, keyset: Keyset, own: list[PublicKey]) -> RyeError:
@@ -123,6 +139,7 @@ def show(session: Session, namespace: str) -> None:
             for link in chain.links
         ],
         "pending_recovery": write_time(pending.keyset.recovery) if pending and pending.keyset.recovery else None,
+        "pending_keys": [PublicKey(key).fingerprint for key in pending.keyset.keys] if pending else [],
     }
     text = [
         f"{namespace}: keyset {current.keyset.number}, {current.keyset.threshold} of {len(current.keyset.keys)} sign"
@@ -130,7 +147,9 @@ def show(session: Session, namespace: str) -> None:
     text += [f"  key      {fingerprint}" for fingerprint in document["keys"]]  # type: ignore[attr-defined]
     text += [f"  revoked  {PublicKey(r.key).fingerprint} from position {r.position}" for r in current.keyset.revoked]
     if pending is not None:
-        text.append(f"  a recovery by the registry's owners takes effect at {document['pending_recovery']}")
+        text.append(f"  a recovery by the registry's owners takes effect at {document['pending_recovery']}, with")
+        text += [f"  key      {fingerprint}" for fingerprint in document["pending_keys"]]  # type: ignore[attr-defined]
+        text.append(f"  its present owners can object: rye namespace object {namespace}")
     show_document(session, document, "\n".join(text))
 
 
@@ -147,10 +166,20 @@ def keys_add(
     """Add the public key in FILE (PEM or key TOML) to a namespace."""
     added = _key_files(session, (file,))[0]
     with open_registry(session, configured(session).of(namespace)) as client:
-        before = _current(client, namespace)
+        before = keyset_in_force(client, namespace)
         if added.raw in before.keys:
-            raise RyeError("key-there", f"{added.fingerprint} is a key of {namespace!r} already.")
-        keyset = _next(before, keys=(*before.keys, added.raw), threshold=threshold or before.threshold)
+            raise RyeError(
+                "key-there",
+                f"{added.fingerprint} is a key of {namespace!r} already.",
+                f"`rye namespace show {namespace}` lists its keys.",
+            )
+        if any(added.raw == revocation.key for revocation in before.revoked):
+            raise RyeError(
+                "key-revoked",
+                f"{added.fingerprint} was revoked in {namespace!r}, for ever.",
+                "Make another: `rye keys generate`.",
+            )
+        keyset = _next(before, (*before.keys, added.raw), threshold)
         _sign_and_send(session, client, keyset, key_names, output)
 
 
@@ -171,9 +200,9 @@ def keys_remove(
 ) -> None:
     """Take a key out of a namespace. What it signed so far stays good; `revoke` is for a stolen key."""
     with open_registry(session, configured(session).of(namespace)) as client:
-        before = _current(client, namespace)
-        gone = _selected(before, fingerprint)
-        keyset = _next(before, keys=_without(before, gone), threshold=threshold or before.threshold)
+        before = keyset_in_force(client, namespace)
+        gone = _selected(namespace, before.keys, fingerprint)
+        keyset = _next(before, _without(before, gone), threshold)
         _sign_and_send(session, client, keyset, key_names, output)
 
 
@@ -200,14 +229,28 @@ def revoke(
     from rye.registry.statements import Revocation
 
     with open_registry(session, configured(session).of(namespace)) as client:
-        before = _current(client, namespace)
-        gone = _selected(before, fingerprint)
-        since = client.head.checkpoint.size if position is None else position
+        before = keyset_in_force(client, namespace)
+        links = client.keysets([namespace])[namespace].links
+        # A key that was only taken out can turn out to be stolen later.
+        ever = tuple(dict.fromkeys(key for link in links for key in link.keyset.keys))
+        gone = _selected(namespace, (*before.keys, *ever), fingerprint)
+        known = next((revocation for revocation in before.revoked if revocation.key == gone), None)
+        if known is not None:
+            raise RyeError(
+                "key-revoked",
+                f"The key is revoked from position {known.position} already.",
+                f"`rye namespace show {namespace}` lists what is revoked.",
+            )
+        size = client.head.checkpoint.size
+        if position is not None and position > size:
+            raise UsageError(
+                "bad-position", f"The log has {size} entries; position {position} is beyond it.", "Leave --from out."
+            )
         keyset = _next(
             before,
-            keys=_without(before, gone),
-            threshold=threshold or min(before.threshold, len(before.keys) - 1),
-            revoked=(*before.revoked, Revocation(gone, since)),
+            _without(before, gone),
+            threshold,
+            revoked=(*before.revoked, Revocation(gone, size if position is None else position)),
         )
         _sign_and_send(session, client, keyset, key_names, output)
 
@@ -226,17 +269,39 @@ def recover(session: Session, namespace: str, key_names: tuple[str, ...], output
     effect after 72 hours in public, and every user of the namespace is asked.
     """
     with open_registry(session, configured(session).of(namespace)) as client:
-        before = _current(client, namespace)
+        before = keyset_in_force(client, namespace)
         now = _now()
-        own = tuple(_public(name).raw for name in key_names or (None,))
-        keyset = _next(before, keys=own, threshold=1, time=now, recovery=now + timedelta(hours=72) + _RECOVERY_MARGIN)
-        note = _signed(session, client.origin, keyset, key_names)
+        own = tuple(dict.fromkeys(_public(name).raw for name in key_names or (None,)))
+        if any(revocation.key in own for revocation in before.revoked):
+            raise RyeError(
+                "key-revoked", "The key was revoked in this namespace, for ever.", "Make another: `rye keys generate`."
+            )
+        keyset = _next(before, own, 1, time=now, recovery=now + timedelta(hours=72) + _RECOVERY_MARGIN)
+        note = _signed(session, keyset, key_names)
         _write(session.path(output), note)
     show_document(
         session,
         {"file": output, "namespace": namespace, "number": keyset.number},
         f"wrote {output}; the registry's owners sign it with `rye-registry root sign {output} --key FILE`",
     )
+
+
+@command("object")
+@click.argument("namespace")
+@key_option
+@output_option
+@click.pass_obj
+def object_(session: Session, namespace: str, key_names: tuple[str, ...], output: str | None) -> None:
+    """Object to a recovery that has not taken effect: the present keys stay, and the recovery is gone."""
+    with open_registry(session, configured(session).of(namespace)) as client:
+        before = keyset_in_force(client, namespace)
+        if client.keysets([namespace])[namespace].pending(datetime.now(UTC)) is None:
+            raise RyeError(
+                "nothing-to-do",
+                f"No recovery of {namespace!r} is waiting.",
+                f"`rye namespace show {namespace}` shows its history.",
+            )
+        _sign_and_send(session, client, _next(before, before.keys, None), key_names, output)
 
 
 @command("sign")
@@ -250,6 +315,12 @@ def sign(session: Session, file: str, key_names: tuple[str, ...]) -> None:
     path = session.path(file)
     note, keyset = _read(path)
     session.console.say(note.text.rstrip())
+    for name in key_names or (None,):
+        key = _public(name)
+        if key.raw not in keyset.keys:
+            session.console.warn(
+                f"Your key {key.fingerprint} is not among the new keys; it counts only as one of those before."
+            )
     if session.interactive and not session.yes and not session.console.confirm("Sign this change of keys?"):
         raise RyeError("declined", "It was not signed.")
     signed = notes.add_signatures(note, _signers(session, keyset, key_names))
@@ -268,14 +339,17 @@ def submit(session: Session, file: str) -> None:
     """Publish a keyset that enough owners signed."""
     note, keyset = _read(session.path(file))
     with open_registry(session, configured(session).of(keyset.namespace), origin=keyset.origin) as client:
+        missing = _missing(client, keyset, note)
+        if missing is not None:
+            raise RyeError(
+                "signatures-missing",
+                f"Keyset {keyset.number} of {keyset.namespace!r} needs {missing}.",
+                f"Another owner runs `rye namespace sign {file}` first.",
+            )
         _send(session, client, keyset, note)
 
 
 # -- how a keyset comes about ---------------------------------------------------------------------------------------------
-
-
-def _now() -> datetime:
-    return datetime.now(UTC).replace(microsecond=0)
 
 
 def _public(name: str | None) -> PublicKey:
@@ -290,34 +364,41 @@ def _key_files(session: Session, files: tuple[str, ...]) -> list[PublicKey]:
     return [read_key_file(session.path(file))[0] for file in files]
 
 
-def _current(client: RegistryClient, namespace: str) -> Keyset:
-    link = client.keysets([namespace])[namespace].current(datetime.now(UTC))
-    if link is None:
-        raise RyeError(
-            "no-such-namespace", f"Nobody owns {namespace!r}.", f"`rye namespace claim {namespace}` makes it yours."
-        )
-    return link.keyset
-
-
-def _next(before: Keyset, **changes: object) -> Keyset:
+def _next(before: Keyset, keys: tuple[bytes, ...], threshold: int | None, **changes: object) -> Keyset:
+    """The keyset after ``before``. The threshold stays unless the person says otherwise: it is never lowered silently."""
     from dataclasses import replace
 
-    changed = {"time": _now(), "recovery": None, **changes}
+    from rye.registry.statements import MAX_KEYS
+
+    wanted = threshold or before.threshold
+    if wanted > len(keys):
+        raise UsageError(
+            "bad-threshold",
+            f"{wanted} owners must sign for {before.namespace!r}, and {len(keys)} would be left.",
+            f"Say how many must sign from now on: --threshold {len(keys)}.",
+        )
+    if len(keys) > MAX_KEYS:
+        raise RyeError(
+            "too-many-keys",
+            f"A namespace has at most {MAX_KEYS} keys.",
+            f"Take one out first: `rye namespace keys remove {before.namespace} FINGERPRINT`.",
+        )
+    changed = {"time": _now(), "recovery": None, **changes, "keys": keys, "threshold": wanted}
     return replace(before, number=before.number + 1, previous=before.sha256(), **changed)  # type: ignore[arg-type]
 
 
-def _selected(keyset: Keyset, fingerprint: str) -> bytes:
+def _selected(namespace: str, keys: tuple[bytes, ...], fingerprint: str) -> bytes:
+    """The one of ``keys`` that the person means: by fingerprint, or by key id where that is only one's."""
     from rye.signing.keys import PublicKey
 
-    for key in keyset.keys:
-        public = PublicKey(key)
-        if fingerprint in (public.fingerprint, public.key_id):
-            return key
-    raise RyeError(
-        "unknown-key",
-        f"{fingerprint!r} is no key of {keyset.namespace!r}.",
-        f"`rye namespace show {keyset.namespace}` lists them.",
-    )
+    found = {key for key in keys if fingerprint in (PublicKey(key).fingerprint, PublicKey(key).key_id)}
+    if len(found) != 1:
+        raise RyeError(
+            "unknown-key",
+            f"{fingerprint!r} is {'more than one' if found else 'no'} key of {namespace!r}.",
+            f"`rye namespace show {namespace}` lists them.",
+        )
+    return found.pop()
 
 
 def _without(before: Keyset, gone: bytes) -> tuple[bytes, ...]:
@@ -342,10 +423,9 @@ def _signers(session: Session, keyset: Keyset, key_names: tuple[str, ...]) -> li
     return [NoteSigner(VerifierKey(name, key.public.raw), key.sign) for key in keys]
 
 
-def _signed(session: Session, origin: str, keyset: Keyset, key_names: tuple[str, ...]) -> SignedNote:
+def _signed(session: Session, keyset: Keyset, key_names: tuple[str, ...]) -> SignedNote:
     from rye.registry import notes
 
-    del origin
     return notes.sign(keyset.text(), _signers(session, keyset, key_names))
 
 
@@ -353,7 +433,7 @@ def _sign_and_send(
     session: Session, client: RegistryClient, keyset: Keyset, key_names: tuple[str, ...], output: str | None
 ) -> None:
     """Sign with the keys of this machine; publish when that is enough, else write the file for the other owners."""
-    note = _signed(session, client.origin, keyset, key_names)
+    note = _signed(session, keyset, key_names)
     missing = _missing(client, keyset, note)
     if not missing:
         _send(session, client, keyset, note)
@@ -368,7 +448,8 @@ def _sign_and_send(
     show_document(
         session,
         {"file": output, "namespace": keyset.namespace, "number": keyset.number, "missing": missing},
-        f"wrote {output}; it needs {missing}: the other owners run `rye namespace sign {output}`",
+        f"wrote {output}; it needs {missing}: the other owners run `rye namespace sign {output}`, "
+        f"then `rye namespace submit {output}`",
     )
 
 
@@ -410,13 +491,14 @@ def _read(path: Path) -> tuple[SignedNote, Keyset]:
     from rye.registry import notes
     from rye.registry.statements import Keyset
 
-    note = notes.parse(read_bytes(path, 60_000))
+    note = notes.parse(read_bytes(path, notes.MAX_NOTE_BYTES))
     return note, Keyset.parse(note.text)
 
 
 def _write(path: Path, note: SignedNote) -> None:
     if path.exists():
         raise RyeError("file-exists", f"{str(path)!r} exists.", "Give another name to -o.")
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(note.encode(), encoding="utf-8")
 
 
@@ -437,6 +519,7 @@ namespace = family(
         "keys": ("rye.cli.namespace:keys", "Add or remove keys."),
         "revoke": ("rye.cli.namespace:revoke", "Revoke a stolen key."),
         "recover": ("rye.cli.namespace:recover", "Draft a recovery when all keys are lost."),
+        "object": ("rye.cli.namespace:object_", "Object to a recovery that waits."),
         "sign": ("rye.cli.namespace:sign", "Add your signature to a keyset file."),
         "submit": ("rye.cli.namespace:submit", "Publish a keyset that enough owners signed."),
     },

@@ -91,6 +91,8 @@ _NAMES = ("quiet", "verbose", "json", "color", "no_progress", "directory", "regi
 def take_global_options(ctx: click.Context) -> None:
     """Move what was given of the global options from the command's parameters to the session."""
     session = ctx.ensure_object(Session)
+    if ctx.parent is None:
+        _take_user_settings(session)
     for name in _NAMES:
         value = ctx.params.pop(name, None)
         if value is None or (name == "verbose" and not value):
@@ -99,6 +101,17 @@ def take_global_options(ctx: click.Context) -> None:
             session.progress = session.progress and not value
         else:
             setattr(session, name, value)
+
+
+def _take_user_settings(session: Session) -> None:
+    """What the user's configuration file says, before anything that goes before it."""
+    from rye.project.user_config import config_path, read_settings
+
+    if config_path().exists():
+        settings = read_settings()
+        session.color = settings.get("color", session.color)
+        session.progress = settings.get("progress", session.progress)
+        session.offline = settings.get("offline", session.offline)
 
 
 class Command(click.Command):

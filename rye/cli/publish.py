@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rye.registry.api import RegistryApi
     from rye.registry.client import RegistryClient
     from rye.registry.records import ReleaseRecord
-    from rye.registry.statements import Keyset, Release
+    from rye.registry.statements import Release
     from rye.registry.wire import StatementsAnswer
     from rye.signing.keys import PrivateKey
 
@@ -46,7 +46,7 @@ def publish(
 
     What is published is public for ever. Items must be valid and signed by a key of the namespace.
     """
-    from rye.cli.key_access import signing_key
+    from rye.cli.owner_statements import keyset_in_force, owner_key
     from rye.project.context import arguments_or_own_items, read_options
     from rye.publishing.collect import collect
     from rye.publishing.release import check_signature, dependencies_first, release_note
@@ -54,15 +54,18 @@ def publish(
 
     owner = namespace_of(session, namespace)
     found = arguments_or_own_items(session.cwd, paths)
-    items = collect(
-        ((entry.path, entry.shown) for entry in found), owner, read_options(session.cwd, publishing=True), version
+    options = read_options(session.cwd, publishing=True)
+    collected = collect(
+        ((entry.path, entry.shown) for entry in found), owner, options, version, leave_out_unversioned=not paths
     )
-    if not allow_uncommitted and not dry_run:
-        _refuse_uncommitted(found[0].path.parent, [entry.path for entry in found])
+    _tell_left_out(session, collected.without_version, bool(collected.items))
+    items = collected.items
     where = configured(session)
     with open_registry(session, where.of(owner)) as client:
-        keyset = _keyset(client, owner)
+        keyset = keyset_in_force(client, owner)
         fresh, unchanged = _new_versions(client, items)
+        if not allow_uncommitted and not dry_run:
+            _refuse_uncommitted(fresh)
         for item in fresh:
             check_signature(item, [PublicKey(raw) for raw in keyset.keys])
         resolve = _resolver(session, where, client, fresh)
@@ -71,27 +74,54 @@ def publish(
             [release_note(item, client.origin, keyset.number, now, resolve) for item in fresh]
         )
         _list(session, client, fresh, releases, unchanged)
+        _warn_of_look_alikes(session, client, fresh)
         if dry_run or not releases:
             _report(session, releases, None, unchanged, dry_run)
             return
         if session.interactive and not session.yes and not session.console.confirm("Publish this for everybody?"):
             raise RyeError("declined", "Nothing was published.")
-        private = signing_key(session, key)
-        if private.public.raw not in keyset.keys:
-            raise RyeError(
-                "not-an-owner",
-                f"The key {private.public.fingerprint} is no key of {owner!r}.",
-                "Choose one of its keys with --key.",
-            )
+        private = owner_key(session, keyset, key)
         answer = _upload(session, open_api(session, client), fresh, releases, private)
         _check_logged(client, releases)
     _report(session, releases, answer, unchanged, dry_run)
 
 
-def _refuse_uncommitted(folder: Path, paths: Sequence[Path]) -> None:
+def _tell_left_out(session: Session, files: Sequence[str], others: bool) -> None:
+    """A bare publish goes on without items that no version is known of, and says so; alone, they are an error."""
+    if not files:
+        return
+    more = f" and {len(files) - 1} more" if len(files) > 1 else ""
+    hint = f"Give one: `rye publish {files[0]} --version 1.0.0`."
+    if not others:
+        raise RyeError("no-version", f"{files[0]}{more} carries no version.", hint)
+    session.console.warn(f"{files[0]}{more} carries no version and is left out.", hint)
+
+
+def _warn_of_look_alikes(session: Session, client: RegistryClient, items: Sequence[Publishable]) -> None:
+    """Names that are new in the registry are compared with all others there."""
+    from rye.publishing.look_alikes import look_alikes
+
+    records = client.releases([item.identity for item in items])
+    new = [item.identity for item in items if not records[item.identity]]
+    if not new:
+        return
+    names = client.names()
+    for identity in new:
+        near = look_alikes(identity, names)
+        if near:
+            session.console.warn(
+                f"{identity} is close to {', '.join(map(str, near[:3]))}: people may take one for the other.",
+                "Choose another name unless that is what you mean; a published name stays for ever.",
+            )
+
+
+def _refuse_uncommitted(items: Sequence[Publishable]) -> None:
     from rye.publishing.working_tree import uncommitted
 
-    changed = uncommitted([path.parent if path.name == "SKILL.md" else path for path in paths], folder)
+    by_folder: dict[Path, list[Path]] = {}
+    for item in items:
+        by_folder.setdefault(_checkout(item.path), []).extend(item.paths)
+    changed = [name for folder, paths in by_folder.items() for name in uncommitted(paths, folder)]
     if changed:
         raise RyeError(
             "uncommitted",
@@ -100,13 +130,12 @@ def _refuse_uncommitted(folder: Path, paths: Sequence[Path]) -> None:
         )
 
 
-def _keyset(client: RegistryClient, namespace: str) -> Keyset:
-    link = client.keysets([namespace])[namespace].current(datetime.now(UTC))
-    if link is None:
-        raise RyeError(
-            "no-such-namespace", f"Nobody owns {namespace!r}.", f"`rye namespace claim {namespace}` makes it yours."
-        )
-    return link.keyset
+def _checkout(path: Path) -> Path:
+    """The folder to ask git about: the nearest one above with a ``.git``, so that one call serves a whole project."""
+    for folder in path.absolute().parents:
+        if (folder / ".git").exists():
+            return folder
+    return path.absolute().parent
 
 
 def _new_versions(client: RegistryClient, items: Sequence[Publishable]) -> tuple[list[Publishable], list[Publishable]]:
@@ -219,7 +248,11 @@ def _upload(
             api.put_blob(*entry)
             advance()
 
-        list(pool.map(put, blobs.items()))
+        try:
+            list(pool.map(put, blobs.items()))
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
     signed = []
     for release in releases:
         name = namespace_key_name(release.origin, release.identity.namespace)

@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING
+
 import click
 
 from rye.cli.main import family
 from rye.cli.options import Session, command
-from rye.cli.registry_access import configured, open_registry, show_document
+from rye.cli.registry_access import configured, open_registry, pin_question, show_document
+from rye.errors import RyeError
 from rye.project.folders import data_dir
 from rye.project.registries import normal_address
+
+if TYPE_CHECKING:
+    from rye.registry.client import RegistryClient
 
 
 @command("add")
 @click.argument("address")
 @click.option("--fingerprint", metavar="HASH", help="Pin it when its root has this fingerprint.")
+@click.option("--bundle", metavar="FILE", help="Read it from a bundle file, on a machine without a network.")
 @click.option("--default", "make_default", is_flag=True, help="Use it when nothing else names a registry.")
 @click.pass_obj
-def add(session: Session, address: str, fingerprint: str | None, make_default: bool) -> None:
+def add(session: Session, address: str, fingerprint: str | None, bundle: str | None, make_default: bool) -> None:
     """Pin a registry: from now on only this registry, with this history, is accepted at this address."""
     from rye.project.user_config import read_settings, set_setting
 
     where = normal_address(address, session.cwd)
-    with open_registry(session, where, fingerprint=fingerprint) as client:
+    with _opened(session, where, fingerprint, bundle) as client:
         origin, found, size = client.origin, client.state.fingerprint, client.head.checkpoint.size
     if make_default or read_settings().get("registry") is None:
         set_setting("registry", where)
@@ -29,6 +37,49 @@ def add(session: Session, address: str, fingerprint: str | None, make_default: b
         session,
         {"registry": where, "origin": origin, "fingerprint": found, "size": size},
         f"pinned {origin} at {where} ({size} log entries)",
+    )
+
+
+def _opened(
+    session: Session, where: str, fingerprint: str | None, bundle: str | None
+) -> AbstractContextManager[RegistryClient]:
+    if bundle is None:
+        return open_registry(session, where, fingerprint=fingerprint)
+    from rye.cli.bundle_access import open_from_bundle
+    from rye.registry.bundle import open_bundle
+
+    accept = fingerprint or pin_question(session)
+    return open_from_bundle(session, open_bundle(session.path(bundle)), bundle, where, accept)
+
+
+@command("remove")
+@click.argument("address")
+@click.option(
+    "--forget-trusted-history",
+    is_flag=True,
+    help="Forget its root and largest log, too: the next contact is a first one, and a rollback goes unnoticed.",
+)
+@click.pass_obj
+def remove(session: Session, address: str, forget_trusted_history: bool) -> None:
+    """Unpin an address. What is trusted of the registry itself stays, unless you say otherwise."""
+    from rye.project.user_config import forget_credential, read_settings, set_setting
+    from rye.registry.state_store import StateStore
+
+    where = normal_address(address, session.cwd)
+    store = StateStore(data_dir() / "registries")
+    origin = store.origin_at(where)
+    if origin is None:
+        raise RyeError("not-pinned", f"No registry is pinned at {where}.", "`rye registry list` shows those there are.")
+    store.forget_address(where)
+    forget_credential(where)
+    if read_settings().get("registry") == where:
+        set_setting("registry", None)
+    if forget_trusted_history:
+        store.forget(origin)
+    show_document(
+        session,
+        {"registry": where, "origin": origin, "history_forgotten": forget_trusted_history},
+        f"unpinned {where}" + (f" and forgot {origin}" if forget_trusted_history else ""),
     )
 
 
@@ -115,6 +166,7 @@ registry = family(
     {
         "add": ("rye.cli.registry:add", "Pin a registry."),
         "list": ("rye.cli.registry:list_registries", "Show pinned registries."),
+        "remove": ("rye.cli.registry:remove", "Unpin a registry."),
         "show": ("rye.cli.registry:show", "Show what is trusted of a registry."),
         "serve": ("rye.cli.registry:serve", "Run a registry on this machine."),
     },

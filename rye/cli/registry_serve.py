@@ -38,7 +38,10 @@ def serve_default(session: Session, data: Path, port: int) -> None:
     try:
         _greet(session, data, url, fingerprint or _fingerprint(data))
         signal.signal(signal.SIGTERM, _interrupt)
-        process.wait()
+        if process.wait() != 0:
+            raise RyeError(
+                "registry-failed", f"The registry ended with exit {process.returncode}.", f"See {data / 'server.log'}."
+            )
     except KeyboardInterrupt:
         session.console.say("stopping")
     finally:

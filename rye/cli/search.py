@@ -9,12 +9,16 @@ import click
 from rye.cli.options import Session, command
 from rye.cli.registry_access import configured, open_api, open_registry
 from rye.errors import RyeError
+from rye.items.identity import is_id
 from rye.items.kinds import KINDS
 
 if TYPE_CHECKING:
     from rye.registry.client import RegistryClient
     from rye.registry.records import ItemHistory, ReleaseRecord
+    from rye.registry.wire import SearchResult
 
+_PAGE = 100
+"""Results of one request; what servers give by default."""
 _STATIC_MATCHES = 200
 """Matches whose index is read where a registry has no search of its own."""
 
@@ -48,7 +52,10 @@ def search(
             results += added
             total += count - (len(found) - len(added))
     if registry_error is not None:
-        if not results or session.registry is not None:
+        from rye.registry.trust_error import TrustError
+
+        # A registry that is down costs its results; one that breaks a rule of trust is never only a warning.
+        if not results or session.registry is not None or isinstance(registry_error, TrustError):
             raise registry_error
         session.console.warn(f"Only local items were searched: {registry_error.message}", registry_error.hint)
     results.sort(key=lambda row: (-row["score"], row["id"], row["kind"]))
@@ -59,7 +66,10 @@ def search(
     if not shown:
         session.console.say(f"Nothing matches {words!r}.")
     session.console.table(
-        [[f"{r['kind']}:{r['id']}", r["version"] or "-", r["space"], printable(r["description"])] for r in shown],
+        [
+            [f"{r['kind']}:{r['id']}", printable(r["version"] or "-"), r["space"], printable(r["description"])]
+            for r in shown
+        ],
         ["ITEM", "VERSION", "WHERE", "DESCRIPTION"],
     )
     if total > len(shown):
@@ -72,9 +82,19 @@ def _in_registry(
     registries = configured(session)
     address = registries.of(namespace) if namespace is not None else registries.main()
     with open_registry(session, address) as client:
-        if session.offline or client.api is None:
+        if session.offline or address.startswith("file:") or client.api is None:
             return _static(client, words, kind, namespace, limit)
-        answer = open_api(session, client, needs_token=False).search(words, kind=kind, namespace=namespace, limit=limit)
+        api = open_api(session, client, needs_token=False)
+        answered: list[SearchResult] = []
+        total = 0
+        while len(answered) < limit:
+            wanted = min(_PAGE, limit - len(answered))
+            answer = api.search(words, kind=kind, namespace=namespace, limit=wanted, offset=len(answered))
+            answered += answer.results[:wanted]
+            total = answer.total
+            if len(answer.results) < wanted:
+                break
+    # The API proves nothing: what is no name is left out, the rest is only shown. `rye info` and installing verify.
     rows = [
         {
             "id": found.id,
@@ -84,42 +104,45 @@ def _in_registry(
             "score": found.score,
             "space": "registry",
         }
-        for found in answer.results
+        for found in answered
+        if found.kind in KINDS and is_id(found.id)
     ]
-    return rows, answer.total
+    return rows, max(total, len(rows))
 
 
 def _static(
     client: RegistryClient, words: str, kind: str | None, namespace: str | None, limit: int
 ) -> tuple[list[dict[str, Any]], int]:
-    """Search a registry that is only files: by the words of the ids, then of the descriptions of what was found."""
+    """Search a registry that is only files: names that match first; of the others as many descriptions as may be read."""
     from rye.project.local_search import score
 
     names = [
         identity
         for identity in client.names()
-        if (kind is None or identity.kind == kind)
-        and (namespace is None or identity.namespace == namespace)
-        and score(words, identity.id, "") > 0
+        if (kind is None or identity.kind == kind) and (namespace is None or identity.namespace == namespace)
     ]
-    histories = client.histories(names[:_STATIC_MATCHES])
-    rows = []
+    by_score = sorted(names, key=lambda identity: -score(words, identity.id, ""))  # stable: else in the names' order
+    histories = client.histories(by_score[:_STATIC_MATCHES])
+    rows: list[dict[str, Any]] = []
     for identity, history in histories.items():
         latest = latest_release(history)
         if latest is None:
             continue
         description = latest.release.description
+        found = score(words, identity.id, description)
+        if found == 0:
+            continue
         rows.append(
             {
                 "id": identity.id,
                 "kind": identity.kind,
                 "version": latest.version,
                 "description": description,
-                "score": score(words, identity.id, description),
+                "score": found,
                 "space": "registry",
             }
         )
-    rows.sort(key=lambda row: -float(str(row["score"])))
+    rows.sort(key=lambda row: (-row["score"], row["id"], row["kind"]))
     return rows[:limit], len(rows)
 
 
@@ -141,14 +164,12 @@ def latest_release(history: ItemHistory) -> ReleaseRecord | None:
 @click.pass_obj
 def info(session: Session, item: str) -> None:
     """Show a published item: its versions, signer, rights, dependencies, and whether it was yanked or deprecated."""
-    from rye.cli.owner_statements import published
-    from rye.items.identity import parse_reference
+    from rye.cli.owner_statements import published, registry_of
     from rye.permissions.risk import tier
     from rye.registry.lines import write_time
     from rye.signing.keys import PublicKey
 
-    namespace = parse_reference(item).id.split("/", 1)[0]
-    with open_registry(session, configured(session).of(namespace)) as client:
+    with open_registry(session, registry_of(session, item)) as client:
         identity, wanted = published(client, item)
         history = client.histories([identity])[identity]
         origin = client.origin

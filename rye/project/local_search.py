@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from rye.errors import RyeError
 from rye.project.context import load_manifest
 from rye.project.item_file import load_item
 from rye.project.layout import find_project
@@ -45,7 +46,10 @@ def search_local(
         for entry in present:
             if (kind and entry.location.kind != kind) or (namespace and entry.namespace != namespace):
                 continue
-            item = load_item(entry.path, kind=entry.location.kind)
+            try:
+                item = load_item(entry.path, kind=entry.location.kind)
+            except RyeError:  # one unreadable file must not hide all others; `rye validate` names it
+                continue
             metadata = item.reading.metadata
             description = metadata.description if metadata else ""
             found = score(query, entry.id, description)

@@ -59,7 +59,11 @@ def registries(given: str | None, manifest: Manifest | None, setting: str | None
 
 def normal_address(address: str, base: Path) -> str:
     """An address without a final ``/``; a folder's path becomes a ``file://`` address. Raises UsageError ``bad-registry``."""
-    parts = urlsplit(address)
+    try:
+        parts = urlsplit(address)
+        parts.port  # noqa: B018  an impossible port is found here
+    except ValueError:
+        parts = urlsplit("")
     if parts.scheme in ("https", "http") and parts.hostname and not (parts.query or parts.fragment or parts.username):
         return address.rstrip("/")
     if parts.scheme == "file" and parts.netloc in ("", "localhost") and parts.path:

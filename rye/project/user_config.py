@@ -22,8 +22,11 @@ SETTINGS: dict[str, tuple[type, str]] = {
     "color": (str, "auto, always or never"),
     "progress": (bool, "show progress bars"),
     "offline": (bool, "use no network"),
-    "key": (str, "name of the key to sign with"),
 }
+
+
+_NAMES = {str: "text", bool: "true or false"}
+_COLORS = ("auto", "always", "never")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +58,12 @@ def read_settings() -> dict[str, Any]:
             )
         if type(value) is not known[0]:
             raise RyeError(
-                "bad-config", f"{config_path()}: {name!r} must be a {known[0].__name__}.", "`rye config set` writes it."
+                "bad-config",
+                f"{config_path()}: {name!r} must be {_NAMES[known[0]]}.",
+                f"`rye config set {name} VALUE` writes it.",
             )
+        if name == "color" and value not in _COLORS:
+            raise RyeError("bad-config", f"{config_path()}: color is {value!r}.", f"It is {', '.join(_COLORS)}.")
     return table
 
 
@@ -74,6 +81,7 @@ def set_setting(name: str, text: str | None) -> object:
     import tomlkit
 
     path = config_path()
+    _read(path)  # says in words what is wrong with a file that does not parse
     document = tomlkit.parse(path.read_text(encoding="utf-8")) if path.exists() else tomlkit.document()
     value: object = None
     if text is None:
@@ -88,10 +96,14 @@ def set_setting(name: str, text: str | None) -> object:
 def _typed(name: str, text: str) -> object:
     if SETTINGS[name][0] is bool:
         if text.lower() not in ("true", "false"):
-            raise UsageError("bad-setting", f"{name} is true or false, not {text!r}.")
+            raise UsageError("bad-setting", f"{name} is true or false, not {text!r}.", "Choose one of them.")
         return text.lower() == "true"
-    if name == "color" and text not in ("auto", "always", "never"):
-        raise UsageError("bad-setting", f"color is auto, always or never, not {text!r}.")
+    if name == "color" and text not in _COLORS:
+        raise UsageError("bad-setting", f"color is auto, always or never, not {text!r}.", "Choose one of them.")
+    if name == "registry":
+        from rye.project.registries import normal_address
+
+        return normal_address(text, Path.cwd())  # a folder's path would mean another one from another folder
     return text
 
 

@@ -3,29 +3,68 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
+from rye.errors import RyeError
+from rye.items.identity import Identity
 from rye.items.reading import ReadOptions
 from rye.project.item_file import load_item
 from rye.publishing.release import AttachedBytes, Publishable, publishable
 
 
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """What was read from disk."""
+
+    items: tuple[Publishable, ...]
+    without_version: tuple[str, ...]
+    """Files of a whole project that were left out, because nothing says their version."""
+
+
 def collect(
-    paths: Iterable[tuple[Path, str]], namespace: str, options: ReadOptions, version: str | None = None
-) -> list[Publishable]:
-    """Each file as something to publish, in the order given. Raises RyeError for the first that cannot be published."""
-    found = []
+    paths: Iterable[tuple[Path, str]],
+    namespace: str,
+    options: ReadOptions,
+    version: str | None = None,
+    *,
+    leave_out_unversioned: bool = False,
+) -> Collected:
+    """Each file as something to publish, in the order given; one that is named twice counts once.
+
+    ``version`` is for the items whose format carries none. Raises RyeError for the first that cannot be published,
+    ``other-version`` when every item carries its own, and ``named-twice`` when two files are one item.
+    """
+    items: dict[Identity, Publishable] = {}
+    left_out = []
+    used = version is None
     for path, shown in paths:
         item = load_item(path, shown=shown, options=options)
-        found.append(publishable(item, namespace, attached_bytes(item.path), version))
-    return found
+        metadata = item.reading.metadata
+        carries_none = metadata is not None and metadata.version is None
+        if carries_none and version is None and leave_out_unversioned:
+            left_out.append(shown)
+            continue
+        used = used or carries_none
+        found = publishable(item, namespace, attached_bytes(item.path), version if carries_none else None)
+        known = items.setdefault(found.identity, found)
+        if known.path.resolve() != found.path.resolve():
+            raise RyeError(
+                "named-twice",
+                f"{known.shown} and {shown} are both {found.identity}.",
+                "Publish one of them; an item has one file.",
+            )
+    if not used:
+        raise RyeError(
+            "other-version", "--version is for items that carry no version; these carry their own.", "Leave it out."
+        )
+    return Collected(tuple(items.values()), tuple(left_out))
 
 
 def attached_bytes(main_file: Path) -> tuple[AttachedBytes, ...]:
     """The files attached to a skill's ``SKILL.md``; none for other kinds. Raises RyeError when one may not be attached."""
     if main_file.name != "SKILL.md":
         return ()
-    from rye.errors import RyeError
     from rye.items.skill_folder import attached_files
     from rye.limits import CONTENT
     from rye.project.item_file import read_bytes

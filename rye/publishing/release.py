@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
+from pathlib import Path
 
 from rye.errors import RyeError
 from rye.items.diagnostics import Diagnostic
@@ -41,6 +42,12 @@ class Publishable:
     metadata: Metadata
     attached: tuple[AttachedBytes, ...]
     shown: str
+    path: Path
+
+    @property
+    def paths(self) -> list[Path]:
+        """Every file that is published."""
+        return [self.path, *(self.path.parent / entry.path for entry in self.attached)]
 
     @property
     def blobs(self) -> dict[str, bytes]:
@@ -72,7 +79,7 @@ def publishable(
         )
     found = _version(item, metadata, version)
     _refuse_secrets(item, attached)
-    return Publishable(identity, found, item.suffix, item.data, metadata, tuple(attached), item.shown)
+    return Publishable(identity, found, item.suffix, item.data, metadata, tuple(attached), item.shown, item.path)
 
 
 def _invalid(item: ItemFile, errors: Sequence[Diagnostic]) -> RyeError:
@@ -94,14 +101,26 @@ def _version(item: ItemFile, metadata: Metadata, given: str | None) -> str:
                 f"{item.shown} carries no version.",
                 f"Give one: `rye publish {item.shown} --version 1.0.0`.",
             )
-        from rye.resolution.versions import Version
-
-        return str(Version.parse(given))
+        return _strict(item, given, f"--version {given}")
     if given is not None and given != metadata.version:
         raise RyeError(
             "other-version", f"{item.shown} says that it is version {metadata.version}.", "Leave --version out."
         )
-    return metadata.version
+    return _strict(item, metadata.version, f"its version {metadata.version}")
+
+
+def _strict(item: ItemFile, version: str, what: str) -> str:
+    """A version as a release note can carry it: SemVer 2 without build metadata."""
+    from rye.registry.lines import StatementError, read_version
+
+    try:
+        return read_version(version)
+    except StatementError:
+        raise RyeError(
+            "bad-version",
+            f"{item.shown} cannot be published: {what} is no X.Y.Z or X.Y.Z-pre (build metadata is not allowed).",
+            "Give a version such as 1.0.0.",
+        ) from None
 
 
 def _refuse_secrets(item: ItemFile, attached: Iterable[AttachedBytes]) -> None:

@@ -114,7 +114,12 @@ class KeysetChain:
         try:
             signed = {key.key for key in notes.verify(note, link.keys)}
         except NoteError as error:
-            message = f"{subject} is not signed by a key of keyset {link.keyset.number} of {self.namespace!r}."
+            expected = ", ".join(key.vkey for key in link.keys)
+            found = ", ".join(f"{line.name}+{line.key_id.hex()}" for line in note.signatures[:3])
+            message = (
+                f"{subject} is not signed by a key of keyset {link.keyset.number} of {self.namespace!r}: "
+                f"its keys are {expected}; it is signed by {found}."
+            )
             keys = {
                 "expected_keys": [key.vkey for key in link.keys],
                 "found_keys": [f"{line.name}+{line.key_id.hex()}" for line in note.signatures],

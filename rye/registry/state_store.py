@@ -110,6 +110,16 @@ class StateStore:
             addresses = {**self.addresses(), address: origin}
             _write(path, msgspec.json.format(msgspec.json.encode(addresses, order="sorted"), indent=1) + b"\n")
 
+    def forget_address(self, address: str) -> bool:
+        """The user no longer expects a certain registry at this address. Whether they did."""
+        path = self.folder / "addresses.json"
+        with self._lock(path):
+            addresses = self.addresses()
+            existed = addresses.pop(address, None) is not None
+            if existed:
+                _write(path, msgspec.json.format(msgspec.json.encode(addresses, order="sorted"), indent=1) + b"\n")
+        return existed
+
     def addresses(self) -> dict[str, str]:
         path = self.folder / "addresses.json"
         try:

@@ -1,0 +1,131 @@
+"""A real registry process and people who use it, each with a home and a project of their own.
+
+Import the fixture ``registry`` into a test module: the server is started once for the module.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from registry_server.embedded import start_embedded, stop_embedded
+from tests.cli.running import Program
+from tests.server.publishing import DIRECTIVE, init, run, token
+
+
+class User(Program):
+    """Someone with a key, a namespace in their project, and a registry."""
+
+    def __init__(self, base: Path, namespace: str | None = None):
+        super().__init__(base)
+        if namespace is not None:
+            self.write("rye.toml", f'[project]\nname = "{namespace}"\nnamespace = "{namespace}"\n')
+
+    def directive(
+        self, local_id: str, version: str = "1.0.0", *, title: str = "Work", more: str = "", signed: bool = True
+    ) -> str:
+        """Write and sign a directive; its path in the project."""
+        category, _, name = local_id.rpartition("/")
+        text = DIRECTIVE.format(
+            title=title,
+            name=name,
+            version=version,
+            category=category,
+            permissions="<search><tool>*</tool></search>",
+            more=more,
+        )
+        path = f".ai/directives/{local_id}.md"
+        self.write(path, text)
+        if signed:
+            self.ok("sign", path)
+        return path
+
+    def publish(self, local_id: str, version: str = "1.0.0", **more: Any) -> Any:
+        """Write, sign and publish a directive; the command's document."""
+        return self.ok("publish", self.directive(local_id, version, **more), "--json").json
+
+    def fails(self, *arguments: str, code: str, exit_code: int = 1, **options: Any) -> dict[str, Any]:
+        """Run with ``--json``; it must fail with this code, with words, and as the one document. The error."""
+        result = self.run(*arguments, "--json", **options)
+        assert result.code == exit_code, result
+        error: dict[str, Any] = result.error
+        assert error["code"] == code, error
+        assert error["message"]
+        assert "Traceback" not in result.stderr
+        return error
+
+    def fingerprint(self, name: str = "default") -> str:
+        """Of a key of this user's."""
+        keys = self.ok("keys", "list", "--json").json["keys"]
+        return str(next(key["fingerprint"] for key in keys if name in (key["name"], "default")))
+
+    def public_key(self) -> str:
+        """The file of this user's default public key, to give to others."""
+        keys = self.ok("keys", "list", "--json").json["keys"]
+        return str(Path(keys[0]["path"]).with_suffix(".pub"))
+
+
+@dataclass
+class Registry:
+    """A registry process."""
+
+    data: Path
+    fingerprint: str
+    url: str
+    process: subprocess.Popen[bytes]
+    token: str
+    users: int = 0
+    made: list[str] = field(default_factory=list)
+
+    @property
+    def public(self) -> Path:
+        """The static folder that it serves."""
+        return self.data / "public"
+
+    def reader(self, base: Path, namespace: str | None = None) -> User:
+        """Someone who pinned the registry, without key or token."""
+        self.users += 1
+        user = User(base / f"user-{self.users}", namespace)
+        user.ok("registry", "add", self.url, "--fingerprint", self.fingerprint)
+        return user
+
+    def owner(self, base: Path, namespace: str, *, claim: bool = True) -> User:
+        """Someone with a key who is logged in and owns ``namespace``."""
+        user = self.reader(base, namespace)
+        user.ok("login", self.url, "--token", self.token)
+        user.ok("keys", "generate")
+        if claim:
+            user.ok("namespace", "claim", namespace)
+        return user
+
+    def stop(self) -> None:
+        stop_embedded(self.process)
+
+    def start(self) -> None:
+        """Serve again, on the same port."""
+        port = int(self.url.rsplit(":", 1)[1])
+        self.process, self.url = start_embedded(self.data, port=port)
+
+
+def start_registry(data: Path) -> Registry:
+    fingerprint = init(data)
+    given = token(data)
+    process, url = start_embedded(data)
+    return Registry(data, fingerprint, url, process, given)
+
+
+def operator(*arguments: str) -> str:
+    """``rye-registry``, which must succeed; its output."""
+    return run(*arguments).stdout
+
+
+@pytest.fixture(scope="module")
+def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
+    started = start_registry(tmp_path_factory.mktemp("registry") / "data")
+    yield started
+    started.stop()
