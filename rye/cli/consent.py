@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rye.cli.console import printable
@@ -11,6 +11,7 @@ from rye.installation.plan import Consent, ItemChange, Plan, refused
 
 if TYPE_CHECKING:
     from rye.cli.options import Session
+    from rye.items.identity import Identity
 
 _VERBS = {
     "add": ("+", "added"),
@@ -23,8 +24,18 @@ _VERBS = {
 _TIER_STYLE = {"safe": "ok", "write": "info", "elevated": "warning", "unrestricted": "error"}
 
 
-def show_plan(session: Session, plan: Plan, notes: Sequence[str] = ()) -> None:
-    """Print what will happen: items, signers, rights by tier, hooks with their exact action, attached executables."""
+def one_line(text: str) -> str:
+    """What an author wrote, whole, so that it cannot pass for a line of the screen."""
+    return printable(text).replace("\n", "\\n").replace("\t", "\\t")
+
+
+def show_plan(
+    session: Session, plan: Plan, notes: Sequence[str] = (), tools: Mapping[Identity, tuple[str, ...]] | None = None
+) -> None:
+    """Print what will happen: items, signers, rights by tier, hooks with their exact action, attached executables.
+
+    ``tools``: tools of the agent program that agents and skills name; they are shown, never translated (DECISIONS Skills 3).
+    """
     from rye.installation.plan import by_tier
 
     console = session.console
@@ -35,9 +46,12 @@ def show_plan(session: Session, plan: Plan, notes: Sequence[str] = ()) -> None:
             versions = change.new.version
         console.say(f"  {sign} {change.identity} {versions}", style)
         _show_signer(session, change)
+        named = (tools or {}).get(change.identity, ()) if change.action != "keep" else ()
+        if named:
+            console.say(f"      tools of the agent program: {', '.join(map(one_line, named))}")
         for entry in change.new.attached if change.new is not None else ():
             if entry.executable and (change.old is None or entry not in change.old.attached):
-                console.say(f"      executable file {printable(entry.path)}", "warning")
+                console.say(f"      executable file {one_line(entry.path)}", "warning")
     asked = by_tier(plan.changes)
     if asked:
         console.say("Rights asked for:", "strong")
@@ -46,17 +60,17 @@ def show_plan(session: Session, plan: Plan, notes: Sequence[str] = ()) -> None:
             for change, right in rows:
                 example = f"   e.g. {right.witness}" if right.witness and right.witness != right.pattern else ""
                 beyond = " (beyond what was approved)" if change.old is not None else ""
-                console.say(f"    {printable(right.pattern)}{beyond}   {change.identity.id}{printable(example)}")
+                console.say(f"    {one_line(right.pattern)}{beyond}   {change.identity.id}{one_line(example)}")
     hooks = [(change, hook) for change in plan.changes for hook in change.hooks]
     if hooks:
         console.say("Hooks, denied until approved:", "strong")
         for change, hook in hooks:
-            console.say(f"    {change.identity.id}: when {printable(hook.when)}")
-            console.say(f"      execute {printable(hook.item_type)} {printable(hook.item_id)}")
+            console.say(f"    {change.identity.id}: when {one_line(hook.when)}")
+            console.say(f"      execute {one_line(hook.item_type)} {one_line(hook.item_id)}")
             for name, text in hook.inputs:
-                console.say(f"        {printable(name)} = {printable(text)}")
+                console.say(f"        {one_line(name)} = {one_line(text)}")
     for note in notes:
-        console.warn(note)
+        console.warn(one_line(note))
 
 
 def _show_signer(session: Session, change: ItemChange) -> None:
@@ -74,8 +88,7 @@ def get_consent(session: Session, plan: Plan, approved: Sequence[str], retry: st
 
     ``retry``: the command that was run, for the hint. Raises RyeError ``consent-needed`` or ``declined``.
     """
-    consent = Consent(yes=session.yes, approved=frozenset(approved))
-    _check_names(plan, approved)
+    consent = Consent(yes=session.yes, approved=frozenset(_label(plan, name) for name in approved))
     open_ = refused(plan, consent)
     if not open_:
         return consent
@@ -98,17 +111,20 @@ def get_consent(session: Session, plan: Plan, approved: Sequence[str], retry: st
     )
 
 
-def _check_names(plan: Plan, approved: Sequence[str]) -> None:
+def _label(plan: Plan, name: str) -> str:
+    """The one change that ``--approve`` names."""
     from rye.errors import UsageError
+    from rye.installation.plan import labels_named
 
-    labels = {name for c in plan.changes for name in (c.label, c.label.removeprefix(f"{c.identity.kind}:"))}
-    unknown = [name for name in approved if name not in labels]
-    if unknown:
-        raise UsageError(
-            "unknown-approval",
-            f"--approve {unknown[0]} names nothing that would be installed.",
-            f"There is: {', '.join(sorted(c.label for c in plan.changes)[:8])}.",
-        )
+    found = labels_named(plan, name)
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise UsageError("ambiguous", f"--approve {name} is {', '.join(found)}.", f"Name one: --approve {found[0]}.")
+    there = ", ".join(change.label for change in plan.effective[:8]) or "nothing that needs it"
+    raise UsageError(
+        "unknown-approval", f"--approve {name} names nothing that would be installed.", f"There is: {there}."
+    )
 
 
 def _question(plan: Plan) -> str:

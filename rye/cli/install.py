@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from rye.cli.bundle_access import bundle_options
+from rye.cli.installing import Run, Told, manifest_text_of
 from rye.cli.options import Session, command
 from rye.errors import RyeError, UsageError
 from rye.project.context import require_project
 from rye.project.layout import MANIFEST, Project
 from rye.project.lock import Lock
-from rye.project.lock_file import read_lock
-from rye.project.manifest import Manifest, parse_manifest
+from rye.project.manifest import Wanted, parse_manifest
 
 if TYPE_CHECKING:
-    from rye.installation.install import Prepared
+    from rye.installation.resolving import Environment
     from rye.installation.sources import Sources
     from rye.items.identity import Identity
 
@@ -99,17 +98,8 @@ def add(
 ) -> None:
     """Add items to rye.toml and install them with what they depend on."""
     project = require_project(session.cwd)
-    _add(
-        session,
-        project,
-        items,
-        group,
-        approved,
-        dry_run,
-        discard_local_edits,
-        bundle,
-        retry=f"rye add {' '.join(items)}",
-    )
+    told = Told(_retry("add", items, group), approved, dry_run, discard_local_edits, bundle)
+    _add(session, project, items, group, told)
 
 
 @command("remove")
@@ -121,11 +111,11 @@ def remove(session: Session, items: tuple[str, ...], dry_run: bool, discard_loca
     from rye.project.manifest_edit import remove_dependency
 
     project = require_project(session.cwd)
-    text = _manifest_text(project)
+    text = manifest_text_of(project)
     for name in items:
         text = _removed(text, name, remove_dependency)
-    run = _Run(session, project, text, (), dry_run, discard_local_edits, None, retry=f"rye remove {' '.join(items)}")
-    run.install(frozenset())
+    told = Told(_retry("remove", items), (), dry_run, discard_local_edits)
+    Run(session, project, told, text).install(frozenset())
 
 
 def _removed(text: str, name: str, edit: Callable[[str, str], tuple[str, list[str]]]) -> str:
@@ -165,14 +155,13 @@ def install(
             raise UsageError(
                 "contradiction", "--locked, --frozen and --without go without items.", "Use `rye add` first."
             )
-        project = _project_or_new(session)
-        retry = f"rye install {' '.join(items)}"
-        _add(session, project, items, group, approved, dry_run, discard_local_edits, bundle, retry=retry)
+        told = Told(_retry("install", items, group), approved, dry_run, discard_local_edits, bundle)
+        _add(session, _project_or_new(session), items, group, told)
         return
-    project = require_project(session.cwd)
-    run = _Run(
-        session, project, None, approved, dry_run, discard_local_edits, bundle, retry="rye install", without=without
+    told = Told(
+        _retry("install", (), without=without), approved, dry_run, discard_local_edits, bundle, frozenset(without)
     )
+    run = Run(session, require_project(session.cwd), told)
     run.install(frozenset(), locked=locked or frozen, frozen=frozen)
 
 
@@ -181,10 +170,8 @@ def install(
 @click.pass_obj
 def ci(session: Session, without: tuple[str, ...], bundle: str | None) -> None:
     """Install exactly rye.lock and check the installed bytes: the same as `rye install --frozen`."""
-    project = require_project(session.cwd)
-    _Run(session, project, None, (), False, False, bundle, retry="rye ci", without=without).install(
-        frozenset(), locked=True, frozen=True
-    )
+    told = Told(_retry("ci", (), without=without), bundle=bundle, without=frozenset(without))
+    Run(session, require_project(session.cwd), told).install(frozenset(), locked=True, frozen=True)
 
 
 @command("update")
@@ -205,10 +192,15 @@ def update(
 
     An update that widens rights, adds hooks or comes from another signer stops until it is approved.
     """
-    project = require_project(session.cwd)
-    retry = " ".join(["rye update", *items])
-    run = _Run(session, project, None, approved, dry_run, discard_local_edits, bundle, retry=retry)
-    run.strict_overrides = strict_overrides
+    told = Told(
+        _retry("update", items),
+        approved,
+        dry_run,
+        discard_local_edits,
+        bundle,
+        strict_overrides=strict_overrides,
+    )
+    run = Run(session, require_project(session.cwd), told)
     run.install(_named(run.lock, items) if items else None)
 
 
@@ -218,9 +210,11 @@ def update(
 @click.pass_obj
 def lock(session: Session, check: bool, dry_run: bool) -> int:
     """Choose versions and write rye.lock without installing. Nothing is approved by it."""
-    project = require_project(session.cwd)
-    run = _Run(session, project, None, (), dry_run, False, None, retry="rye lock")
-    return run.relock(check)
+    run = Run(session, require_project(session.cwd), Told("rye lock", dry_run=dry_run))
+    if check:
+        return run.check_lock()
+    run.relock()
+    return 0
 
 
 def _named(lock: Lock, items: Sequence[str]) -> frozenset[Identity]:
@@ -249,273 +243,71 @@ def _project_or_new(session: Session) -> Project:
     return project
 
 
-def _add(
-    session: Session,
-    project: Project,
-    items: Sequence[str],
-    group: str,
-    approved: Sequence[str],
-    dry_run: bool,
-    discard: bool,
-    bundle: str | None,
-    retry: str,
-) -> None:
-    from rye.items.identity import is_segment
+def _retry(verb: str, items: Sequence[str], group: str = "main", without: Sequence[str] = ()) -> str:
+    """The command as it was given, without what consents."""
+    import shlex
+
+    chosen = [] if group == "main" else ["--group", group]
+    return shlex.join(["rye", verb, *items, *chosen, *(word for name in without for word in ("--without", name))])
+
+
+def _add(session: Session, project: Project, items: Sequence[str], group: str, told: Told) -> None:
+    """Write the items into the manifest (a caret range of the newest version where none is given) and install."""
+    from rye.items.identity import is_segment, parse_reference
+    from rye.project.manifest_edit import add_dependency
+    from rye.resolution import Range
 
     if not is_segment(group):
         raise UsageError("bad-name", f"{group!r} cannot be a group.", "Names: a-z, 0-9, '-' and '_', e.g. dev.")
-    run = _Run(session, project, _manifest_text(project), approved, dry_run, discard, bundle, retry=retry)
-    run.add(items, group)
-
-
-def _manifest_text(project: Project) -> str:
-    try:
-        return project.manifest_path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return ""
-
-
-class _Run:
-    """One run of an installing command: what it was told, and the steps in order."""
-
-    def __init__(
-        self,
-        session: Session,
-        project: Project,
-        manifest_text: str | None,
-        approved: Sequence[str],
-        dry_run: bool,
-        discard: bool,
-        bundle: str | None,
-        *,
-        retry: str,
-        without: Sequence[str] = (),
-    ):
-        self.session = session
-        self.project = project
-        self.text = manifest_text
-        self.approved = approved
-        self.dry_run = dry_run
-        self.discard = discard
-        self.bundle = bundle
-        self.retry = retry
-        self.strict_overrides = False
-        self.without = frozenset(without)
-        self.manifest = self._read_manifest()
-        self.lock = read_lock(project)
-
-    def _read_manifest(self) -> Manifest:
-        manifest = parse_manifest(self.text if self.text is not None else _manifest_text(self.project))
-        unknown = self.without - set(manifest.groups)
-        if unknown:
+    references = [parse_reference(item) for item in items]
+    for reference, item in zip(references, items, strict=True):
+        if "/" not in reference.id:
             raise UsageError(
-                "unknown-group", f"There is no group {sorted(unknown)[0]!r}.", f"Groups: {', '.join(manifest.groups)}."
+                "bad-reference",
+                f"{item!r} names no namespace.",
+                f"Write NAMESPACE/…/{reference.id}; `rye search {reference.id}` finds it.",
             )
-        return manifest
+        if reference.range is not None:
+            Range.parse(reference.range)
+    run = Run(session, project, told)
+    with run.sources() as sources:
+        text = run.text
+        for reference in references:
+            key = _present_key(text, reference.kind, reference.id, group)
+            wanted = reference.range
+            if key is None or wanted is None:
+                identity = _find(sources, reference.kind, reference.id)
+                wanted = wanted or _newest(sources, identity, run.environment())
+                key = key or (f"{reference.kind}:{identity.id}" if reference.kind else identity.id)
+            text = add_dependency(text, key, wanted, group)
+        run.use_manifest(text)
+        run.install_from(sources, frozenset())
 
-    # -- the network side ------------------------------------------------------------------------------------------------
 
-    def _sources(self) -> Sources:
-        from rye.cli.registry_access import client_opener
-        from rye.installation.sources import Sources
-        from rye.project.registries import registries
-        from rye.project.user_config import read_settings
+def _present_key(text: str, kind: str | None, identifier: str, group: str) -> str | None:
+    """The key under which a group of the manifest has the item already."""
+    present = [w for w in parse_manifest(text).dependencies if w.group == group and w.id == identifier]
+    return next((w.key for w in present if kind in (None, w.kind)), None)
 
-        setting = read_settings().get("registry")
-        where = registries(self.session.registry, self.manifest, setting, self.project.root)
-        return Sources(where, client_opener(self.session, self.bundle))
 
-    def add(self, items: Sequence[str], group: str) -> None:
-        """Write the items into the manifest (a caret range of the newest version where none is given) and install."""
-        from rye.items.identity import parse_reference
-        from rye.project.manifest_edit import add_dependency
-        from rye.resolution import Range
+def _find(sources: Sources, kind: str | None, identifier: str) -> Identity:
+    """The item that is meant: ``-`` and ``_`` are one letter, where only one spelling exists (DESIGN §6)."""
+    from rye.installation.resolving import identify
 
-        references = [parse_reference(item) for item in items]
-        for reference, item in zip(references, items, strict=True):
-            if "/" not in reference.id:
-                raise UsageError(
-                    "bad-reference",
-                    f"{item!r} names no namespace.",
-                    f"Write NAMESPACE/…/{reference.id}; `rye search {reference.id}` finds it.",
-                )
-            if reference.range is not None:
-                Range.parse(reference.range)
-        with self._sources() as sources:
-            text = self.text or ""
-            for reference in references:
-                wanted = reference.range or self._newest(sources, reference.kind, reference.id)
-                key = f"{reference.kind}:{reference.id}" if reference.kind else reference.id
-                text = add_dependency(text, key, wanted, group)
-            self.text = text
-            self.manifest = self._read_manifest()
-            self._install(sources, frozenset())
+    spellings = list(dict.fromkeys((identifier, identifier.replace("_", "-"), identifier.replace("-", "_"))))
+    kinds = sources.kinds_of(spellings)
+    there = [one for one in spellings if (kinds[one] if kind is None else kind in kinds[one])]
+    wanted = Wanted(there[0] if there else identifier, kind if there else None, "*")
+    return identify([wanted], sources)[wanted]
 
-    def _newest(self, sources: Sources, kind: str | None, identifier: str) -> str:
-        from rye.cli.search import latest_release
-        from rye.installation.resolving import identify
-        from rye.project.manifest import Wanted
 
-        wanted = Wanted(identifier, kind, "*")
-        identity = identify([wanted], sources)[wanted]
-        history = sources.histories([identity]).get(identity)
-        latest = latest_release(history) if history else None
-        if latest is None:
-            raise RyeError(
-                "no-such-item",
-                f"The registry has no usable release of {identity}.",
-                f"`rye info {identity}` shows why.",
-            )
-        return f"^{latest.version}"
+def _newest(sources: Sources, identity: Identity, environment: Environment) -> str:
+    """A caret range of the newest release that may be chosen."""
+    from rye.installation.updates import latest_version
 
-    def install(self, unlock: frozenset[Identity] | None, *, locked: bool = False, frozen: bool = False) -> None:
-        """Bring disk and lock to what the manifest asks for. ``unlock``: as in ``resolve``."""
-        from rye.installation.install import is_stale
-
-        if locked and is_stale(self.lock, self.manifest):
-            raise RyeError(
-                "stale-lock", "rye.lock does not fit rye.toml.", "Run `rye install` or `rye lock`, and commit rye.lock."
-            )
-        self._recover()
-        if frozen:
-            self._check_frozen()
-        if unlock == frozenset() and self._nothing_to_do():
-            self._report([], "everything is installed")
-            return
-        if not self.manifest.dependencies and not self.lock.items:
-            self._report([], "rye.toml asks for nothing; `rye add [KIND:]ID` adds an item")
-            return
-        with self._sources() as sources:
-            self._install(sources, unlock)
-
-    def _recover(self) -> None:
-        from rye.installation.transaction import exclusive, needs_recovery
-
-        if needs_recovery(self.project):
-            with exclusive(self.project):
-                self.session.console.say("undid an installation that was interrupted")
-            self.lock = read_lock(self.project)
-
-    def _check_frozen(self) -> None:
-        """--frozen: what is installed must be the lock's, byte for byte; what is missing is fetched."""
-        from rye.installation.install import edited_files
-
-        edited = edited_files(self.project, self.lock)
-        if edited and not self.discard:
-            raise _edited_error(edited, "rye install --discard-local-edits")
-
-    def _nothing_to_do(self) -> bool:
-        """A fresh lock whose every file is on disk, and every right approved: no network is touched."""
-        from rye.installation.install import in_groups, is_stale
-        from rye.installation.on_disk import find_drift
-        from rye.installation.plan import make_plan
-
-        if is_stale(self.lock, self.manifest) or self.text is not None:
-            return False
-        items = in_groups(self.lock.items, self.without)
-        if find_drift(self.project, items):
-            return False
-        return all(set(i.capabilities) <= set(i.approved_capabilities) for i in items) or not any(
-            change.asks for change in make_plan(self.lock, self.lock.items).changes
+    latest = latest_version(sources.histories([identity]).get(identity), environment)
+    if latest is None:
+        raise RyeError(
+            "no-such-item", f"The registry has no usable release of {identity}.", f"`rye info {identity}` shows why."
         )
-
-    def _install(self, sources: Sources, unlock: frozenset[Identity] | None) -> None:
-        from rye.cli.consent import change_json, get_consent, show_plan
-        from rye.installation.install import changes, choose, edited_files, new_lock, prepare
-        from rye.installation.policy_files import policy_in_force
-        from rye.installation.resolving import Environment
-        from rye.installation.transaction import exclusive
-
-        environment = Environment(self.manifest.provides, policy_in_force(self.manifest), datetime.now(UTC))
-        with self.session.console.progress("resolving and fetching") as advance:
-            chosen = choose(self.manifest, self.lock, sources, environment, unlock)
-            prepared = prepare(self.project, self.manifest, self.lock, chosen, sources, environment, self.without)
-            advance(1)
-        edited = [] if self.discard else edited_files(self.project, self.lock)
-        if edited:
-            raise _edited_error(edited, f"{self.retry} --discard-local-edits")
-        overrides = self._recheck_overrides(prepared)
-        show_plan(self.session, prepared.plan, (*prepared.warnings, *overrides))
-        if overrides and self.strict_overrides:
-            raise RyeError(
-                "overrides-do-not-fit",
-                "Overrides do not fit the new versions; nothing was changed.",
-                "`rye override check` shows them.",
-            )
-        rows = [change_json(change) for change in prepared.plan.effective]
-        if self.dry_run:
-            self._report(rows, "nothing was changed (--dry-run)")
-            return
-        consent = get_consent(self.session, prepared.plan, self.approved, self.retry)
-        lock = new_lock(prepared, consent)
-        with exclusive(self.project) as writer:
-            if read_lock(self.project) != self.lock:
-                raise RyeError("lock-changed", "Another run changed rye.lock meanwhile.", f"Run `{self.retry}` again.")
-            self._keep_previous_lock()
-            done = writer.apply(changes(self.project, self.lock, lock, prepared.items, self._changed_text()))
-        self._report(rows, _summary(rows) if done else "everything is installed")
-
-    def _changed_text(self) -> str | None:
-        return self.text if self.text is not None and self.text != _manifest_text(self.project) else None
-
-    def _keep_previous_lock(self) -> None:
-        """`rye rollback` returns to it; one step back is kept."""
-        from rye.installation.rollback import remember
-
-        remember(self.project)
-
-    def _recheck_overrides(self, prepared: Prepared) -> list[str]:
-        from rye.installation.override_check import override_findings
-
-        return override_findings(self.project, prepared)
-
-    def relock(self, check: bool) -> int:
-        """Resolve and write the lock alone."""
-        from rye.installation.install import is_stale, lock_only, prepare, wanted_ranges
-        from rye.installation.policy_files import policy_in_force
-        from rye.installation.resolving import Environment, resolve
-        from rye.installation.transaction import Change, exclusive
-        from rye.project.lock import lock_text
-
-        self._recover()
-        if check:
-            stale = is_stale(self.lock, self.manifest)
-            self._report([], "rye.lock does not fit rye.toml" if stale else "rye.lock fits rye.toml", stale=stale)
-            return 1 if stale else 0
-        environment = Environment(self.manifest.provides, policy_in_force(self.manifest), datetime.now(UTC))
-        with self._sources() as sources:
-            chosen = resolve(self.manifest, self.lock, sources, environment, frozenset())
-            prepared = prepare(self.project, self.manifest, self.lock, chosen, sources, environment)
-            items = [change.new for change in prepared.plan.changes if change.new is not None]
-            text = lock_text(lock_only(self.lock, items, wanted_ranges(self.manifest)))
-            changed = 0
-            if not self.dry_run:
-                with exclusive(self.project) as writer:
-                    changed = writer.apply([Change("rye.lock", text.encode())])
-        self._report([], f"locked {len(items)} items" if changed else "rye.lock is up to date")
-        return 0
-
-    def _report(self, rows: Sequence[dict[str, object]], said: str, **more: object) -> None:
-        if self.session.json:
-            self.session.console.document({"changes": list(rows), "message": said, "dry_run": self.dry_run, **more})
-        else:
-            self.session.console.data(said)
-
-
-def _summary(rows: Sequence[dict[str, object]]) -> str:
-    names = {"add": "added", "update": "updated", "downgrade": "downgraded", "replace": "replaced", "remove": "removed"}
-    counts = {said: sum(row["action"] == action for row in rows) for action, said in names.items()}
-    return ", ".join(f"{said} {count}" for said, count in counts.items() if count) or "everything is installed"
-
-
-def _edited_error(edited: Sequence[Any], discard: str) -> RyeError:
-    first = edited[0]
-    what = "was changed" if first.state == "changed" else "was added"
-    more = f" (and {len(edited) - 1} more)" if len(edited) > 1 else ""
-    keep = f"`rye override new {first.item.id}` keeps a change through upgrades; " if first.item is not None else ""
-    return RyeError(
-        "edited-files",
-        f"{first.path} {what} by hand{more}; installed files are never overwritten silently.",
-        f"`rye diff --edited` shows the difference; {keep}`{discard}` puts the signed bytes back.",
-        details={"files": [{"path": drift.path, "state": drift.state} for drift in edited]},
-    )
+    return f"^{latest}"

@@ -1,16 +1,20 @@
 """What is really in ``.ai/packages``, against the lock: missing, changed and extra files.
 
 Every byte is hashed; nothing is believed because of a time or a size. A link, or a file that the lock does not name, counts:
-agent tools read whatever lies there.
+agent tools read whatever lies there. Looking (:func:`scan`) is apart from comparing (:func:`drift`), which is pure.
+
+A file that differs from the lock was *edited* by a person only when it is not what the last run here wrote, either: after a pull,
+the lock is newer than the files, and nobody touched them. What was written is remembered in ``.ai/.rye/installed.json``;
+a wrong memory can only make a file count as ours, which means that signed bytes replace it.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
 from rye.installation.placement import item_files
@@ -18,6 +22,8 @@ from rye.project.layout import Project
 from rye.project.lock import LockedItem
 
 State = Literal["missing", "changed", "extra"]
+INSTALLED = ".ai/.rye/installed.json"
+_CHUNK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,29 +37,89 @@ class Drift:
     """None for an extra file."""
 
 
+def scan(project: Project) -> dict[str, str | None]:
+    """Every file below ``.ai/packages`` and its SHA-256; None for what is no readable regular file (a link, a pipe)."""
+    found: dict[str, str | None] = {}
+    waiting = [(str(project.packages), ".ai/packages")]
+    if os.path.islink(waiting[0][0]):
+        return {waiting[0][1]: None}
+    while waiting:
+        folder, shown = waiting.pop()
+        try:
+            entries = list(os.scandir(folder))
+        except FileNotFoundError:
+            continue
+        except OSError:
+            found[shown] = None
+            continue
+        for entry in entries:
+            path = f"{shown}/{entry.name}"
+            if entry.is_dir(follow_symlinks=False):
+                waiting.append((entry.path, path))
+            else:
+                found[path] = _hash(entry.path) if entry.is_file(follow_symlinks=False) else None
+    return found
+
+
+def _hash(path: str) -> str | None:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+    except OSError:
+        return None
+    try:
+        data = os.read(descriptor, _CHUNK)
+        digest = hashlib.sha256(data)
+        while len(data) == _CHUNK:
+            data = os.read(descriptor, _CHUNK)
+            digest.update(data)
+        return digest.hexdigest()
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
+
+
+def drift(items: Iterable[LockedItem], present: Mapping[str, str | None]) -> list[Drift]:
+    """Every difference between what is there (as :func:`scan` found it) and these items, sorted by path."""
+    found = []
+    left = set(present)
+    for item in items:
+        for path, (sha256, _) in item_files(item).items():
+            left.discard(path)
+            if path not in present:
+                found.append(Drift(path, "missing", item))
+            elif present[path] != sha256:
+                found.append(Drift(path, "changed", item))
+    found.extend(Drift(path, "extra", None) for path in left)
+    return sorted(found, key=lambda entry: entry.path)
+
+
 def find_drift(project: Project, items: Iterable[LockedItem]) -> list[Drift]:
     """Every difference between the disk and these items, sorted by path."""
-    expected = {path: (item, sha256) for item in items for path, (sha256, _) in item_files(item).items()}
-    found = []
-    for path, (item, sha256) in expected.items():
-        state = _state(project.root / path, sha256)
-        if state is not None:
-            found.append(Drift(path, state, item))
-    found.extend(Drift(path, "extra", None) for path in _files(project) if path not in expected)
-    return sorted(found, key=lambda drift: drift.path)
+    return drift(items, scan(project))
 
 
-def _state(path: Path, sha256: str) -> State | None:
+def edited(items: Iterable[LockedItem], present: Mapping[str, str | None], written: Mapping[str, str]) -> list[Drift]:
+    """Files that a person changed or added: neither these items' nor what the last run wrote (:func:`read_written`)."""
+    return [
+        entry
+        for entry in drift(items, present)
+        if entry.state != "missing" and (present[entry.path] is None or present[entry.path] != written.get(entry.path))
+    ]
+
+
+def read_written(project: Project) -> dict[str, str]:
+    """What the last run here wrote: path → SHA-256. Nothing where that is not known."""
     try:
-        if path.is_symlink() or not path.is_file():
-            return "changed" if os.path.lexists(path) else "missing"
-        return None if hashlib.sha256(path.read_bytes()).hexdigest() == sha256 else "changed"
-    except OSError:
-        return "changed"
+        table = json.loads((project.root / INSTALLED).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    if not isinstance(table, dict):
+        return {}
+    return {path: sha256 for path, sha256 in table.items() if isinstance(sha256, str)}
 
 
-def _files(project: Project) -> Iterable[str]:
-    for folder, folders, files in os.walk(project.packages, followlinks=False):
-        links = [name for name in folders if (Path(folder) / name).is_symlink()]
-        for name in (*files, *links):
-            yield (Path(folder) / name).relative_to(project.root).as_posix()
+def written_text(items: Iterable[LockedItem]) -> str:
+    """The content of ``installed.json`` once these items are installed."""
+    files = {path: sha256 for item in items for path, (sha256, _) in item_files(item).items()}
+    return json.dumps(files, sort_keys=True, indent=0) + "\n"

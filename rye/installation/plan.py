@@ -6,6 +6,7 @@ The rules of consent (DESIGN §7):
   (:mod:`rye.permissions.containment`).
 * A hook is new when the very same hook (condition, item, inputs) is not in the installed version. It is denied until it is
   approved, also when the item is installed; one that was there before and is not approved stays denied without another question.
+* ``rye lock`` approves nothing: an entry that it wrote is compared with what was approved before it (``approved_signer``).
 * A first installation asks for all its rights. An update that widens its rights, adds a hook or comes from another signer
   *stops*: only a person's yes or an approval that names the item and its version lets it pass, never ``--yes``.
 """
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 from rye.items.identity import Identity
@@ -62,7 +64,9 @@ class ItemChange:
     @property
     def stops(self) -> bool:
         """Whether only a person's yes, or an approval by name, lets it pass. A locked item that nobody approved yet is new."""
-        if self.old is None or self.new is None or (self.action == "keep" and not self.old.approved_capabilities):
+        if self.old is None or self.new is None:
+            return False
+        if self.action == "keep" and not self.old.approved_capabilities and self.old.approved_signer is None:
             return False
         return bool(self.asks or self.hooks or self.signer_changed)
 
@@ -97,7 +101,7 @@ def make_plan(old: Lock, new: Sequence[LockedItem]) -> Plan:
             changes.append(ItemChange("remove", identity, was, None))
             continue
         approved = was.approved_capabilities if was is not None else ()
-        known_hooks = (*was.approved_hooks, *was.hooks) if was is not None else ()
+        known_hooks = _known_hooks(was) if was is not None else ()
         changes.append(
             ItemChange(
                 _action(was, shall),
@@ -106,11 +110,15 @@ def make_plan(old: Lock, new: Sequence[LockedItem]) -> Plan:
                 shall,
                 asks=_asked(approved, shall.capabilities),
                 hooks=tuple(hook for hook in shall.hooks if hook not in known_hooks),
-                signer_changed=was is not None and was.signer != shall.signer,
+                signer_changed=was is not None and (was.approved_signer or was.signer) != shall.signer,
                 signer_new=shall.signer not in signers.get(identity.namespace, set()),
             )
         )
     return Plan(tuple(changes))
+
+
+def _known_hooks(was: LockedItem) -> tuple[HookAction, ...]:
+    return was.approved_hooks if was.approved_signer is not None else (*was.approved_hooks, *was.hooks)
 
 
 def _action(was: LockedItem | None, shall: LockedItem) -> Action:
@@ -127,7 +135,10 @@ def _action(was: LockedItem | None, shall: LockedItem) -> Action:
     return "update" if Version.parse(shall.version) > Version.parse(was.version) else "downgrade"
 
 
-def _asked(approved: Iterable[str], wanted: Iterable[str]) -> tuple[Asked, ...]:
+@lru_cache(maxsize=4096)
+def _asked(approved: tuple[str, ...], wanted: tuple[str, ...]) -> tuple[Asked, ...]:
+    if set(wanted) <= set(approved):
+        return ()
     from rye.permissions.containment import diff
     from rye.permissions.risk import tier
 
@@ -142,18 +153,23 @@ class Consent:
     person: bool = False
     yes: bool = False
     approved: frozenset[str] = frozenset()
+    """Labels, ``kind:id@version`` each: :func:`labels_named` makes them of what a person wrote."""
 
     def names(self, change: ItemChange) -> bool:
-        """Whether an approval names this change: ``[kind:]id@version`` of what shall be installed."""
-        return change.new is not None and bool(
-            self.approved & {change.label, change.label.removeprefix(f"{change.identity.kind}:")}
-        )
+        """Whether an approval names this change."""
+        return change.new is not None and change.label in self.approved
 
     def covers(self, change: ItemChange) -> bool:
         """Whether the change may be made. Hooks of a first installation may stay unapproved: they are denied then."""
         if not change.needs_consent or self.person or self.names(change):
             return True
         return self.yes and not change.stops
+
+
+def labels_named(plan: Plan, name: str) -> tuple[str, ...]:
+    """The labels that ``[kind:]id@version`` means in this plan. More than one: an author gave two kinds the same id."""
+    labels = [change.label for change in plan.changes if change.new is not None]
+    return tuple(label for label in labels if name in (label, label.partition(":")[2]))
 
 
 def refused(plan: Plan, consent: Consent) -> tuple[ItemChange, ...]:

@@ -8,16 +8,21 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rye.errors import RyeError
-from rye.permissions.policy import Policy, combined
-from rye.permissions.risk import Tier, rows
 from rye.project.folders import config_dir
 from rye.project.manifest import Manifest, PolicyTable, parse_manifest
+
+if TYPE_CHECKING:
+    from rye.permissions.policy import Policy
 
 
 def policy_of(table: PolicyTable) -> Policy:
     """What one ``[policy]`` table means."""
+    from rye.permissions.policy import Policy
+    from rye.permissions.risk import Tier, rows
+
     return Policy(
         allowed=(table.allow,) if table.allow is not None else (),
         forbidden=table.forbid,
@@ -30,7 +35,14 @@ def policy_of(table: PolicyTable) -> Policy:
 
 def policy_in_force(manifest: Manifest) -> Policy:
     """The project's, the user's and the organization's policies at once. Raises RyeError for a file that cannot be read."""
+    from rye.permissions.policy import combined
+
     return combined([policy_of(table) for table in (manifest.policy, *_others())])
+
+
+def any_policy(manifest: Manifest) -> bool:
+    """Whether anybody restricts anything. Cheap: imports nothing of the policy's machinery."""
+    return any(table != PolicyTable() for table in (manifest.policy, *_others()))
 
 
 def override_widening_allowed(manifest: Manifest) -> bool:

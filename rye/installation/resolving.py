@@ -15,10 +15,10 @@ from datetime import datetime, timedelta
 from rye.errors import RyeError, UsageError
 from rye.installation.sources import Sources
 from rye.items.identity import Identity
-from rye.permissions.policy import Policy
-from rye.project.lock import Lock
+from rye.permissions.policy import Policy, violations
+from rye.project.lock import Lock, LockedItem
 from rye.project.manifest import Manifest, Wanted
-from rye.registry.records import ItemHistory, ReleaseRecord
+from rye.registry.records import ItemHistory, ReleaseRecord, find_locked
 from rye.registry.statements import Relation
 from rye.resolution import (
     Absence,
@@ -56,6 +56,42 @@ class Environment:
     policy: Policy
     now: datetime
 
+    def require(self, items: Iterable[LockedItem]) -> None:
+        """Every item must keep to the policy, whatever a person would say. Raises RyeError ``policy-violation``."""
+        found = [(item, violation) for item in items for violation in violations(self.policy, item.capabilities)]
+        if found:
+            listed = "\n".join(f"  {item.identity}@{item.version}: {v.message}" for item, v in found)
+            raise RyeError(
+                "policy-violation",
+                f"The policy forbids what these items ask for:\n{listed}",
+                "Choose another item or version, or have the policy changed by whoever answers for it.",
+                details={
+                    "violations": [
+                        {
+                            "item": str(item.identity),
+                            "version": item.version,
+                            "rule": v.rule,
+                            "capability": v.capability,
+                        }
+                        for item, v in found
+                    ]
+                },
+            )
+
+    def exclusions(self, record: ReleaseRecord) -> dict[Exclusion, str]:
+        """Why this release may not be chosen."""
+        policy, found = self.policy, {}
+        if record.revoked:
+            found[Exclusion.REVOKED] = "every key that signed it was revoked"
+        elif not policy.accepts_signer(PublicKey(key).fingerprint for key in record.signers):
+            found[Exclusion.REVOKED] = "the policy requires another signer"
+        if record.yank is not None:
+            found[Exclusion.YANKED] = record.yank.reason
+        age = self.now - record.release.time
+        if policy.minimum_release_age and age < timedelta(seconds=policy.minimum_release_age):
+            found[Exclusion.TOO_NEW] = f"released {record.release.time:%Y-%m-%d %H:%M} UTC"
+        return found
+
 
 class _Provider:
     """The solver's questions, answered from fetched histories."""
@@ -82,7 +118,9 @@ class _Provider:
         history = self._histories[package]
         if history is None:
             return self._absent(package)
-        return [Candidate(Version.parse(record.version), self._exclusions(record)) for record in history.records]
+        return [
+            Candidate(Version.parse(record.version), self._environment.exclusions(record)) for record in history.records
+        ]
 
     def demands(self, package: Identity, version: Version) -> Demands[Identity]:
         release = self._records[(package, version)].release
@@ -109,19 +147,6 @@ class _Provider:
         if locked is not None:
             return Unavailable(Absence.OTHER_REGISTRY, locked[1])
         return Unavailable(Absence.NOT_FOUND)
-
-    def _exclusions(self, record: ReleaseRecord) -> dict[Exclusion, str]:
-        policy, found = self._environment.policy, {}
-        if record.revoked:
-            found[Exclusion.REVOKED] = "every key that signed it was revoked"
-        elif not policy.accepts_signer(PublicKey(key).fingerprint for key in record.signers):
-            found[Exclusion.REVOKED] = "the policy requires another signer"
-        if record.yank is not None:
-            found[Exclusion.YANKED] = record.yank.reason
-        age = self._environment.now - record.release.time
-        if policy.minimum_release_age and age < timedelta(seconds=policy.minimum_release_age):
-            found[Exclusion.TOO_NEW] = f"released {record.release.time:%Y-%m-%d %H:%M} UTC"
-        return found
 
 
 def _requirement(relation: Relation) -> Requirement[Identity]:
@@ -206,10 +231,11 @@ def _groups(
     return groups
 
 
-def locked_records(lock: Lock, sources: Sources) -> dict[Identity, ReleaseRecord]:
-    """The releases that a lock names, as the registries have them now. A yanked one is good; a revoked one is not.
+def locked_records(lock: Lock, sources: Sources, environment: Environment) -> dict[Identity, ReleaseRecord]:
+    """The releases that a lock names, as the registries have them now. A yanked one is good; a revoked one, or one that the
+    policy refuses by now, is not.
 
-    Raises RyeError ``locked-release-missing`` or ``lock-mismatch``.
+    Raises TrustError (``release-vanished``, ``release-changed``), RyeError ``lock-mismatch`` or ``locked-release-refused``.
     """
     from rye.installation.sources import expect_origin
 
@@ -218,18 +244,19 @@ def locked_records(lock: Lock, sources: Sources) -> dict[Identity, ReleaseRecord
     for item in lock.items:
         expect_origin(sources.client(item.identity.namespace), item.registry, f"{item.identity} {item.version}")
         history = histories.get(item.identity)
-        record = next((r for r in history.records if r.version == item.version), None) if history else None
-        if record is None:
-            raise RyeError(
-                "locked-release-missing",
-                f"The registry {item.registry} has no {item.identity} {item.version}, which rye.lock names.",
-                "Run `rye update` to resolve anew, and ask the registry's operator.",
-            )
-        if (record.release.file.sha256, record.line.log) != (item.sha256, item.log):
+        record = find_locked(history, item.identity, item.version, item.sha256)
+        if record.line.log != item.log:
             raise RyeError(
                 "lock-mismatch",
-                f"{item.identity} {item.version} is not the release that rye.lock names: another hash or position.",
+                f"{item.identity} {item.version} is not the release that rye.lock names: it stands elsewhere in the log.",
                 "Somebody changed rye.lock, or the registry is not the one it was. Compare with version control.",
+            )
+        reasons = [why for kind, why in environment.exclusions(record).items() if kind is not Exclusion.YANKED]
+        if reasons:
+            raise RyeError(
+                "locked-release-refused",
+                f"{item.identity} {item.version} of rye.lock may not be installed: {reasons[0]}.",
+                "`rye update` looks for another version; the policy is [policy] of rye.toml, yours and your organization's.",
             )
         found[item.identity] = record
     return found

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import threading
+from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
 from typing import TypeVar
 
 from rye.errors import RyeError
 from rye.items.identity import Identity
 from rye.project.registries import Registries
-from rye.registry.client import RegistryClient
+from rye.registry.client import ItemFiles, RegistryClient
 from rye.registry.records import ItemHistory, ReleaseRecord
 
 _N = TypeVar("_N")
@@ -72,6 +73,30 @@ class Sources:
             client = self.client(namespace(name))
             groups.setdefault(id(client), (client, []))[1].append(name)
         return list(groups.values())
+
+
+def fetch_proved(client: RegistryClient, records: Sequence[ReleaseRecord]) -> list[ItemFiles]:
+    """The verified bytes of releases that are proved to be in the log: bytes and proofs come at the same time, as one wave.
+
+    Raises what :meth:`RegistryClient.fetch_items` and :meth:`RegistryClient.prove` raise; a refused proof goes first.
+    """
+    refused: list[BaseException] = []
+
+    def prove() -> None:
+        try:
+            client.prove(records)
+        except BaseException as error:  # whatever it is, it belongs to the caller
+            refused.append(error)
+
+    proving = threading.Thread(target=prove, name="rye-prove")
+    proving.start()
+    try:
+        files = client.fetch_items(records)
+    finally:
+        proving.join()
+        if refused:
+            raise refused[0]
+    return files
 
 
 def expect_origin(client: RegistryClient, origin: str, what: str) -> None:

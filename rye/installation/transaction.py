@@ -7,6 +7,8 @@ How it goes, in ``.ai/.rye`` of the project (a folder that version control ignor
 3. For each file: what stands there moves to ``old/<n>``, then ``stage/<n>`` moves to its place.
 4. ``journal`` is removed: from here on, a crash keeps the new state. Then ``stage`` and ``old`` are emptied.
 
+Removals come before new files, so that a folder can become a file and a file a folder.
+
 Undoing (:func:`recover`) needs no more than the journal and the files: what is in ``old`` goes back; what was created and is no
 longer in ``stage`` is removed. It can itself be interrupted and repeated. One run at a time holds ``lock``. Nothing is ever
 written through a symbolic link: a link on the way to a file is refused.
@@ -87,10 +89,12 @@ class Writer:
         self._project = project
         self._work = _work(project)
         self._step = step
+        self._real_folders: set[str] = set()
 
     def apply(self, changes: Sequence[Change]) -> int:
         """Make all changes, or none. Returns how many files really changed; unchanged ones are not touched."""
-        needed = [change for change in changes if self._differs(change)]
+        ordered = sorted(changes, key=lambda change: change.data is not None)
+        needed = [change for change in ordered if self._differs(change)]
         if not needed:
             return 0
         self._stage(needed)
@@ -104,7 +108,7 @@ class Writer:
         (self._work / "journal").unlink()
         _sync_folder(self._work)
         self._step("clean")
-        self._clean(needed)
+        self._clean()
         return len(needed)
 
     def _differs(self, change: Change) -> bool:
@@ -112,35 +116,46 @@ class Writer:
         if change.data is None:
             return os.path.lexists(target)
         try:
-            same_mode = change.executable == bool(target.stat().st_mode & 0o100)
-            return not (same_mode and target.read_bytes() == change.data)
+            with open(target, "rb") as stream:
+                status = os.fstat(stream.fileno())
+                if status.st_size != len(change.data) or change.executable != bool(status.st_mode & 0o100):
+                    return True
+                return stream.read() != change.data
         except OSError:
             return True
 
-    def _target(self, change: Change) -> Path:
-        path = PurePosixPath(change.path)
-        if path.is_absolute() or not path.parts or ".." in path.parts or "\\" in change.path or "\0" in change.path:
+    def _target(self, change: Change) -> str:
+        """The absolute path; links on the way are looked for once per folder."""
+        parts = change.path.split("/")
+        if any(part in ("", ".", "..") for part in parts) or "\\" in change.path or "\0" in change.path:
             raise TransactionError("unsafe-path", f"{change.path!r} leads out of the project.")
-        target = self._project.root / path
-        _refuse_links(self._project.root, target)
+        folder = "/".join(parts[:-1])
+        root = str(self._project.root)
+        if folder not in self._real_folders:
+            _refuse_links(self._project.root, self._project.root / folder)
+            self._real_folders.add(folder)
+        target = f"{root}/{change.path}"
+        if os.path.islink(target):
+            _refuse_links(self._project.root, Path(target))
         return target
 
     def _stage(self, changes: Sequence[Change]) -> None:
         for name in ("stage", "old"):
             shutil.rmtree(self._work / name, ignore_errors=True)
             (self._work / name).mkdir(parents=True)
+        stage = str(self._work / "stage")
         for number, change in enumerate(changes):
             if change.data is None:
                 continue
             self._step(f"stage {number}")
-            staged = self._work / "stage" / str(number)
+            staged = f"{stage}/{number}"
             mode = 0o755 if change.executable else 0o644
             descriptor = os.open(staged, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
             with os.fdopen(descriptor, "wb") as stream:
                 stream.write(change.data)
 
     def _write_journal(self, changes: Sequence[Change]) -> None:
-        rows = [{"path": change.path, "existed": os.path.lexists(self._target(change))} for change in changes]
+        rows = [{"path": change.path, "existed": _is_something(self._target(change))} for change in changes]
         draft = self._work / "journal.new"
         self._step("journal")
         with draft.open("w", encoding="utf-8") as stream:
@@ -152,20 +167,20 @@ class Writer:
         _sync_folder(self._work)
 
     def _switch(self, changes: Sequence[Change]) -> None:
+        stage, old = str(self._work / "stage"), str(self._work / "old")
         for number, change in enumerate(changes):
             target = self._target(change)
             if os.path.lexists(target):
                 self._step(f"move away {number}")
-                target.rename(self._work / "old" / str(number))
+                os.rename(target, f"{old}/{number}")
             if change.data is not None:
                 self._step(f"move in {number}")
-                target.parent.mkdir(parents=True, exist_ok=True)
-                (self._work / "stage" / str(number)).rename(target)
+                os.makedirs(os.path.dirname(target), exist_ok=True)
+                os.rename(f"{stage}/{number}", target)
+            else:
+                _remove_empty_folders(Path(target).parent, self._project.ai)
 
-    def _clean(self, changes: Sequence[Change]) -> None:
-        for change in changes:
-            if change.data is None:
-                _remove_empty_folders(self._target(change).parent, self._project.ai)
+    def _clean(self) -> None:
         for name in ("stage", "old"):
             shutil.rmtree(self._work / name, ignore_errors=True)
 
@@ -184,14 +199,30 @@ def recover(project: Project) -> bool:
         kept, staged = work / "old" / str(number), work / "stage" / str(number)
         if os.path.lexists(kept):
             target.parent.mkdir(parents=True, exist_ok=True)
+            if target.is_dir() != kept.is_dir():
+                _make_room(target)
             kept.replace(target)
         elif not row["existed"] and not staged.exists() and os.path.lexists(target):
             target.unlink()
+        if not row["existed"]:
             _remove_empty_folders(target.parent, project.ai)
     journal.unlink()
     for name in ("stage", "old"):
         shutil.rmtree(work / name, ignore_errors=True)
     return True
+
+
+def _is_something(target: str) -> bool:
+    """Whether something stands there that is no folder: a folder in a file's place is emptied by other changes, or kept whole."""
+    return os.path.lexists(target) and (os.path.islink(target) or not os.path.isdir(target))
+
+
+def _make_room(target: Path) -> None:
+    """Take away the new file, or the empty folder, that stands where the old folder or file was."""
+    if target.is_dir():
+        target.rmdir()
+    else:
+        target.unlink(missing_ok=True)
 
 
 def _refuse_links(root: Path, target: Path) -> None:

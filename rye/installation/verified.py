@@ -2,6 +2,7 @@
 
 In order, each with its own code; the first that fails ends it (docs/protocol.md, What a client does, 5):
 
+0. Its files have places of their own: no other item's and no other file's of the same release (``item-misplaced``).
 1. The item is text that the content rules allow, and its kind's parser can read it (``item-invalid``).
 2. Its in-file signature is ``valid`` by a key of the keyset under which it was released (``item-unsigned``).
 3. Relations, capabilities, hooks, name and version are what the signed note says (``manifest-mismatch``).
@@ -39,6 +40,7 @@ def verify_files(files: ItemFiles, dependencies: tuple[str, ...], groups: tuple[
     """Check one release's bytes. ``dependencies``: identities that it was resolved to. Raises TrustError."""
     release = files.record.release
     subject = f"{release.identity} {release.version}"
+    _check_place(files, subject)
     metadata = _read(files, subject)
     keyset_keys = [PublicKey(raw) for raw in files.record.link.keyset.keys]
     verification = verify(files.file, release.identity.kind, f"x{release.file.suffix}", keyset_keys)
@@ -67,6 +69,29 @@ def verify_files(files: ItemFiles, dependencies: tuple[str, ...], groups: tuple[
         groups=groups,
     )
     return VerifiedItem(locked, metadata, files.file, dict(files.attached))
+
+
+def _check_place(files: ItemFiles, subject: str) -> None:
+    """Two items' files never share a path, on no system: what stands in a flat kind's folder has no folders of its own."""
+    release = files.record.release
+    kind = KINDS[release.identity.kind]
+    wrong = None
+    if not kind.nested and "/" in release.identity.local_id:
+        wrong = f"a {kind.name} stands directly below its namespace"
+    elif kind.main_file is None and release.attached:
+        wrong = f"a {kind.name} has no attached files"
+    elif release.file.suffix not in ((kind.main_file,) if kind.main_file else kind.suffixes):
+        wrong = f"no {kind.name} has a file that ends with {release.file.suffix}"
+    else:
+        seen = {(kind.main_file or "").lower()}
+        for entry in release.attached:
+            path = entry.path.lower()
+            above = {path[:cut] for cut, letter in enumerate(path) if letter == "/"}
+            if path in seen or any(other.startswith(f"{path}/") for other in seen) or above & seen:
+                wrong = f"{entry.path!r} and another of its files have the same place"
+            seen.add(path)
+    if wrong is not None:
+        raise TrustError("item-misplaced", f"{subject} cannot be installed: {wrong}.")
 
 
 def _read(files: ItemFiles, subject: str) -> Metadata:

@@ -59,6 +59,8 @@ class LockedItem:
     approved_capabilities: tuple[str, ...] = ()
     """What a person consented to; installing asks again only for what this does not contain."""
     approved_hooks: tuple[HookAction, ...] = ()
+    approved_signer: str | None = None
+    """Only where ``rye lock`` chose a release that nobody has approved yet: the signer of the approved one before it."""
     groups: tuple[str, ...] = ("main",)
     """The manifest's groups that need it."""
 
@@ -114,6 +116,8 @@ def lock_text(lock: Lock) -> str:
         out += _list("hooks", [_hook(hook) for hook in item.hooks])
         out += _list("approved", [_quote(c) for c in sorted(item.approved_capabilities)])
         out += _list("approved-hooks", [_hook(hook) for hook in item.approved_hooks])
+        if item.approved_signer is not None:
+            out.append(f"approved-signer = {_quote(item.approved_signer)}")
         out.append("")
     return "\n".join(out[:-1]) + "\n" if out[-1] == "" else "\n".join(out) + "\n"
 
@@ -201,6 +205,7 @@ def _parse_item(row: Any) -> LockedItem:
         hooks=tuple(_parse_hook(entry) for entry in _take(row, "hooks", list, [])),
         approved_capabilities=_texts(row, "approved"),
         approved_hooks=tuple(_parse_hook(entry) for entry in _take(row, "approved-hooks", list, [])),
+        approved_signer=_take(row, "approved-signer", str) if "approved-signer" in row else None,
     )
     if row:
         raise LockError(f"unknown key {next(iter(row))!r} in an item.")
@@ -215,11 +220,17 @@ def _check_item(item: LockedItem) -> None:
         raise LockError(f"{item.kind}:{item.id} is not an item's name.")
     kind = KINDS[item.kind]
     allowed = (kind.main_file,) if kind.main_file else kind.suffixes
+    if not kind.nested and item.id.count("/") != 1:
+        raise LockError(f"{item.id}: a {item.kind} stands directly below its namespace.")
     if item.suffix not in allowed:
         raise LockError(f"{item.id}: {item.suffix!r} is no suffix of a {item.kind}.")
     if not _HASH.fullmatch(item.sha256) or not all(_HASH.fullmatch(entry.sha256) for entry in item.attached):
         raise LockError(f"{item.id}: a hash is not 64 lower-case hex digits.")
     folded = [entry.path.lower() for entry in item.attached]
+    if kind.main_file is None and item.attached:
+        raise LockError(f"{item.id}: a {item.kind} has no attached files.")
+    if kind.main_file is not None:
+        folded.append(kind.main_file.lower())
     if not all(_PATH.fullmatch(entry.path) for entry in item.attached) or len(set(folded)) != len(folded):
         raise LockError(f"{item.id}: an attached file's path is unsafe or stands twice.")
 

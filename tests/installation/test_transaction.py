@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -105,7 +106,10 @@ def test_an_interrupted_recovery_can_be_repeated(tmp_path: Path) -> None:
     work = tmp_path / ".ai/.rye"
     kept = sorted((work / "old").iterdir())
     assert kept
-    kept[-1].replace(tmp_path / CHANGES[int(kept[-1].name)].path)  # what a recovery does first, before it is killed
+    rows = json.loads((work / "journal").read_text("utf-8"))
+    target = tmp_path / rows[int(kept[-1].name)]["path"]
+    target.parent.mkdir(parents=True, exist_ok=True)
+    kept[-1].replace(target)  # what a recovery does first, before it is killed
     with exclusive(project):
         pass
     assert files(tmp_path) == OLD
@@ -160,3 +164,30 @@ def test_a_second_run_is_told_that_the_project_is_busy(tmp_path: Path, monkeypat
         assert caught.value.code == "project-busy"
     finally:
         other.communicate(timeout=10)
+
+
+@pytest.mark.parametrize("file_first", [True, False])
+def test_a_file_becomes_a_folder_and_a_folder_a_file(tmp_path: Path, file_first: bool) -> None:
+    one = [Change(".ai/packages/a/docs", b"file"), Change(".ai/packages/a/docs/deep/x", None)]
+    other = [Change(".ai/packages/a/docs/deep/x", b"inside"), Change(".ai/packages/a/docs", None)]
+    old, new = (one, other) if file_first else (other, one)
+    project = Project(tmp_path)
+    (tmp_path / ".ai").mkdir()
+    with exclusive(project) as writer:
+        writer.apply(old)
+    before_it = files(tmp_path)
+    for stop in range(12):
+
+        def fail(name: str, counter: list[int] = [stop]) -> None:  # noqa: B006  counts down across calls on purpose
+            counter[0] -= 1
+            if counter[0] < 0 and not name.startswith(("commit", "clean")):
+                raise OSError(name)
+
+        with exclusive(project, step=fail) as writer:
+            try:
+                writer.apply(new)
+            except OSError:
+                assert files(tmp_path) == before_it
+                continue
+        break
+    assert files(tmp_path) == {change.path: change.data for change in new if change.data is not None}

@@ -1,0 +1,315 @@
+"""One run of an installing command: prepare, show, ask, switch. What the commands differ in are the values of :class:`Told`.
+
+A run that has nothing to do touches no network and writes nothing: the lock fits the manifest, every byte on disk is the
+lock's, every right is approved and the policy in force still allows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from rye.cli.options import Session
+from rye.errors import RyeError, UsageError
+from rye.project.layout import Project
+from rye.project.lock import Lock
+from rye.project.lock_file import read_lock
+from rye.project.manifest import Manifest, parse_manifest
+
+if TYPE_CHECKING:
+    from rye.installation.install import Prepared
+    from rye.installation.on_disk import Drift
+    from rye.installation.resolving import Chosen, Environment
+    from rye.installation.sources import Sources
+    from rye.items.identity import Identity
+    from rye.permissions.policy import Policy
+
+    Choose = Callable[[Sources, Environment], Mapping[Identity, Chosen]]
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What the command line said."""
+
+    retry: str
+    """The command without consent, for hints."""
+    approved: tuple[str, ...] = ()
+    dry_run: bool = False
+    discard: bool = False
+    """Whether files that were edited by hand may be replaced."""
+    bundle: str | None = None
+    without: frozenset[str] = frozenset()
+    strict_overrides: bool = False
+
+
+class Run:
+    """One run. ``manifest_text``: the manifest to work by where it is not (only) the one on disk."""
+
+    def __init__(self, session: Session, project: Project, told: Told, manifest_text: str | None = None) -> None:
+        self.session = session
+        self.project = project
+        self.told = told
+        self._recover()
+        self.text_before = manifest_text_of(project)
+        self.text = self.text_before if manifest_text is None else manifest_text
+        self.manifest = self._read_manifest()
+        self.lock = read_lock(project)
+        self.lock_before = self.lock
+
+    def _recover(self) -> None:
+        from rye.installation.transaction import exclusive, needs_recovery
+
+        if needs_recovery(self.project):
+            with exclusive(self.project):
+                self.session.console.say("undid an installation that was interrupted")
+
+    def _read_manifest(self) -> Manifest:
+        manifest = parse_manifest(self.text)
+        unknown = self.told.without - set(manifest.groups)
+        if unknown:
+            raise UsageError(
+                "unknown-group", f"There is no group {min(unknown)!r}.", f"Groups: {', '.join(manifest.groups)}."
+            )
+        return manifest
+
+    def sources(self) -> Sources:
+        """The registries that this project asks; a context manager."""
+        from rye.cli.registry_access import client_opener
+        from rye.installation.sources import Sources
+        from rye.project.registries import registries
+        from rye.project.user_config import read_settings
+
+        setting = read_settings().get("registry")
+        where = registries(self.session.registry, self.manifest, setting, self.project.root)
+        return Sources(where, client_opener(self.session, self.told.bundle))
+
+    def use_manifest(self, text: str) -> None:
+        """Go on with another manifest, which is written with the lock."""
+        self.text = text
+        self.manifest = self._read_manifest()
+
+    # -- installing --------------------------------------------------------------------------------------------------------
+
+    def install(self, unlock: frozenset[Identity] | None, *, locked: bool = False, frozen: bool = False) -> None:
+        """Bring disk and lock to what the manifest asks for. ``unlock``: as in :func:`rye.installation.resolving.resolve`."""
+        from rye.installation.on_disk import scan
+        from rye.project.freshness import is_stale
+
+        if locked and is_stale(self.lock, self.manifest):
+            raise RyeError(
+                "stale-lock", "rye.lock does not fit rye.toml.", "Run `rye install` or `rye lock`, and commit rye.lock."
+            )
+        present = scan(self.project)
+        if frozen:
+            self._refuse_edited("rye install --discard-local-edits", present)
+        if unlock == frozenset() and self._nothing_to_do(present):
+            self._report([], "everything is installed")
+            return
+        if not self.manifest.dependencies and not self.lock.items:
+            self._report([], "rye.toml asks for nothing; `rye add [KIND:]ID` adds an item")
+            return
+        with self.sources() as sources:
+            self.install_from(sources, unlock)
+
+    def install_from(self, sources: Sources, unlock: frozenset[Identity] | None) -> None:
+        """Choose as the lock has it or anew, and install that."""
+        from rye.installation.install import choose
+
+        self.install_chosen(sources, lambda s, e: choose(self.manifest, self.lock, s, e, unlock))
+
+    def install_chosen(self, sources: Sources, choose: Choose) -> None:
+        """Fetch, verify, show, ask, switch."""
+        from rye.cli.consent import change_json, get_consent, show_plan
+        from rye.installation.install import new_lock, prepare
+        from rye.installation.on_disk import scan
+
+        environment = self.environment()
+        with self.session.console.progress("resolving and fetching"):
+            chosen = choose(sources, environment)
+            prepared = prepare(self.lock, self.manifest, chosen, sources, environment, self.told.without)
+        self._refuse_edited(f"{self.told.retry} --discard-local-edits", scan(self.project))
+        overrides = self._recheck_overrides(prepared)
+        tools = {identity: item.metadata.agent_tools for identity, item in prepared.items.items()}
+        show_plan(self.session, prepared.plan, (*prepared.warnings, *overrides), tools)
+        if overrides and self.told.strict_overrides:
+            raise RyeError(
+                "overrides-do-not-fit",
+                "Overrides do not fit the new versions; nothing was changed.",
+                "`rye override check` shows them.",
+            )
+        rows = [change_json(change) for change in prepared.plan.effective]
+        if self.told.dry_run:
+            self._report(rows, "nothing was changed (--dry-run)", prepared.warnings)
+            return
+        consent = get_consent(self.session, prepared.plan, self.told.approved, self.told.retry)
+        done = self._switch(prepared, new_lock(prepared, consent))
+        said = _summary(rows) or (f"put {done} files in place" if done else "everything is installed")
+        self._report(rows, said, prepared.warnings)
+
+    def _switch(self, prepared: Prepared, lock: Lock) -> int:
+        """Write everything as one transaction; how many files changed."""
+        from rye.installation.install import changes
+        from rye.installation.on_disk import read_written, scan
+        from rye.installation.placement import item_files
+        from rye.installation.rollback import keep_previous
+        from rye.installation.transaction import exclusive
+        from rye.project.lock import lock_text
+
+        with exclusive(self.project) as writer:
+            self._refuse_meanwhile()
+            present = scan(self.project)
+            self._refuse_edited(f"{self.told.retry} --discard-local-edits", present)
+            removable = set(read_written(self.project)).union(*map(item_files, self.lock.items))
+            removable = set(present) if self.told.discard else removable & present.keys()
+            text = self.text if self.text != self.text_before else None
+            found = changes(lock, prepared.items, removable, text)
+            if text is not None or lock_text(lock) != lock_text(self.lock_before):
+                found.extend(keep_previous(self.project))
+            return writer.apply(found)
+
+    def _refuse_meanwhile(self) -> None:
+        if read_lock(self.project) != self.lock_before or manifest_text_of(self.project) != self.text_before:
+            raise RyeError(
+                "lock-changed",
+                "Somebody changed rye.lock or rye.toml meanwhile; nothing was written.",
+                f"Run `{self.told.retry}` again.",
+            )
+
+    def _refuse_edited(self, discard: str, present: Mapping[str, str | None]) -> None:
+        """Stop for files that a person changed."""
+        if self.told.discard:
+            return
+        from rye.installation.on_disk import edited, read_written
+
+        found = edited(self.lock_before.items, present, read_written(self.project))
+        if found:
+            raise edited_error(found, discard)
+
+    def _nothing_to_do(self, present: Mapping[str, str | None]) -> bool:
+        from rye.installation.on_disk import drift
+        from rye.project.freshness import in_groups, is_stale
+
+        if self.text != self.text_before or is_stale(self.lock, self.manifest):
+            return False
+        items = in_groups(self.lock.items, self.told.without)
+        if drift(items, present) or any(item.approved_signer is not None for item in items):
+            return False
+        return self._all_approved(items) and self._all_allowed(items)
+
+    def _all_approved(self, items: Sequence[Any]) -> bool:
+        if all(set(item.capabilities) <= set(item.approved_capabilities) for item in items):
+            return True
+        from rye.installation.plan import make_plan
+
+        return not any(change.asks for change in make_plan(self.lock, items).changes)
+
+    def _all_allowed(self, items: Sequence[Any]) -> bool:
+        """Whether the policy allows what is installed, as far as the lock tells; where not, the whole way says why."""
+        policy = self._policy()
+        if policy is None:
+            return True
+        from rye.permissions.policy import violations
+
+        return not any(
+            violations(policy, item.capabilities) or not policy.accepts_signer([item.signer]) for item in items
+        )
+
+    def _policy(self) -> Policy | None:
+        """The policy in force; None where nobody has one (and nothing needs to be imported)."""
+        from rye.installation.policy_files import any_policy, policy_in_force
+
+        return policy_in_force(self.manifest) if any_policy(self.manifest) else None
+
+    def environment(self) -> Environment:
+        """What releases are judged by, now."""
+        from datetime import UTC, datetime
+
+        from rye.installation.policy_files import policy_in_force
+        from rye.installation.resolving import Environment
+
+        return Environment(self.manifest.provides, policy_in_force(self.manifest), datetime.now(UTC))
+
+    def _recheck_overrides(self, prepared: Prepared) -> list[str]:
+        from rye.installation.override_check import override_findings
+
+        return override_findings(self.project, prepared)
+
+    # -- the lock alone ------------------------------------------------------------------------------------------------------
+
+    def relock(self) -> None:
+        """Resolve and write the lock alone; nothing is approved by it."""
+        from rye.installation.install import prepare, unapproved
+        from rye.installation.resolving import resolve
+        from rye.installation.rollback import keep_previous
+        from rye.installation.transaction import Change, exclusive
+        from rye.project.freshness import wanted_ranges
+        from rye.project.lock import lock_text
+
+        environment = self.environment()
+        with self.sources() as sources:
+            chosen = resolve(self.manifest, self.lock, sources, environment, frozenset())
+            prepared = prepare(self.lock, self.manifest, chosen, sources, environment)
+        items = unapproved(self.lock, [change.new for change in prepared.plan.changes if change.new is not None])
+        text = lock_text(Lock(wanted_ranges(self.manifest), tuple(items)))
+        changed = text != lock_text(self.lock) or not self.project.lock_path.exists()
+        if changed and not self.told.dry_run:
+            with exclusive(self.project) as writer:
+                self._refuse_meanwhile()
+                writer.apply([Change("rye.lock", text.encode()), *keep_previous(self.project)])
+        said = f"locked {len(items)} items" if changed else "rye.lock is up to date"
+        self._report([], f"{said} (--dry-run: nothing was written)" if self.told.dry_run else said)
+
+    def check_lock(self) -> int:
+        """Whether the lock fits the manifest; the exit code."""
+        from rye.project.freshness import is_stale
+
+        stale = is_stale(self.lock, self.manifest)
+        self._report([], "rye.lock does not fit rye.toml" if stale else "rye.lock fits rye.toml", stale=stale)
+        return 1 if stale else 0
+
+    def _report(
+        self, rows: Sequence[dict[str, object]], said: str, warnings: Sequence[str] = (), **more: object
+    ) -> None:
+        if self.session.json:
+            self.session.console.document(
+                {
+                    "changes": list(rows),
+                    "message": said,
+                    "warnings": list(warnings),
+                    "dry_run": self.told.dry_run,
+                    **more,
+                }
+            )
+        else:
+            self.session.console.data(said)
+
+
+def manifest_text_of(project: Project) -> str:
+    """The text of the project's manifest; empty where there is none."""
+    try:
+        return project.manifest_path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return ""
+    except UnicodeDecodeError:
+        raise RyeError("bad-manifest", "rye.toml is not UTF-8.", "Save it as UTF-8.") from None
+
+
+def _summary(rows: Sequence[dict[str, object]]) -> str:
+    names = {"add": "added", "update": "updated", "downgrade": "downgraded", "replace": "replaced", "remove": "removed"}
+    counts = {said: sum(row["action"] == action for row in rows) for action, said in names.items()}
+    return ", ".join(f"{said} {count}" for said, count in counts.items() if count)
+
+
+def edited_error(edited: Sequence[Drift], discard: str) -> RyeError:
+    """Files were edited by hand: which, and the two ways on."""
+    first = edited[0]
+    what = "was changed" if first.state == "changed" else "was added"
+    more = f" (and {len(edited) - 1} more)" if len(edited) > 1 else ""
+    keep = f"`rye override new {first.item.id}` keeps a change through upgrades; " if first.item is not None else ""
+    return RyeError(
+        "edited-files",
+        f"{first.path} {what} by hand{more}; installed files are never overwritten silently.",
+        f"`rye diff --edited` shows the difference; {keep}`{discard}` puts the signed bytes back.",
+        details={"files": [{"path": drift.path, "state": drift.state} for drift in edited]},
+    )

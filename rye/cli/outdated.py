@@ -1,0 +1,46 @@
+"""``rye outdated``: what could be newer. Exit 0 whatever it finds: that something is newer is no failure."""
+
+from __future__ import annotations
+
+import click
+
+from rye.cli.installing import Run, Told
+from rye.cli.options import Session, command
+from rye.project.context import require_project
+
+
+@command("outdated")
+@click.pass_obj
+def outdated(session: Session) -> None:
+    """Show items with newer versions: current, wanted (what rye.toml allows) and latest. Exits 0 in any case."""
+    from rye.installation.updates import newer_versions
+
+    run = Run(session, require_project(session.cwd), Told("rye outdated"))
+    rows = []
+    if run.lock.items:
+        with run.sources() as sources, session.console.progress("asking the registries"):
+            rows = newer_versions(run.manifest, run.lock, sources, run.environment())
+    direct = {wanted.id for wanted in run.manifest.dependencies}
+    if session.json:
+        session.console.document(
+            {
+                "outdated": [
+                    {
+                        "kind": row.identity.kind,
+                        "id": row.identity.id,
+                        "current": row.current,
+                        "wanted": row.wanted,
+                        "latest": row.latest,
+                        "direct": row.identity.id in direct,
+                    }
+                    for row in rows
+                ]
+            }
+        )
+        return
+    session.console.table(
+        [[str(row.identity), row.current, row.wanted or "-", row.latest or "-"] for row in rows],
+        ["ITEM", "CURRENT", "WANTED", "LATEST"],
+    )
+    if not rows:
+        session.console.say("Everything is at its newest version.")

@@ -1,0 +1,42 @@
+"""``rye rollback``: back to the lock before the last update, through the same verification and consent as any installation."""
+
+from __future__ import annotations
+
+import click
+
+from rye.cli.installing import Run, Told
+from rye.cli.options import Session, command
+from rye.project.context import require_project
+
+
+@command("rollback")
+@click.option(
+    "--approve", "approved", multiple=True, metavar="ID@VERSION", help="Approve this item's rights, hooks and signer."
+)
+@click.option("--dry-run", is_flag=True, help="Show what would change, and stop.")
+@click.option(
+    "--discard-local-edits", is_flag=True, help="Put the signed bytes back over files edited in .ai/packages."
+)
+@click.pass_obj
+def rollback(session: Session, approved: tuple[str, ...], dry_run: bool, discard_local_edits: bool) -> None:
+    """Return to rye.toml and rye.lock as they were before the last change of the lock, exactly those versions.
+
+    Running it again goes forward again.
+    """
+    from rye.installation.resolving import Chosen, locked_records
+    from rye.installation.rollback import previous
+
+    project = require_project(session.cwd)
+    lock, text = previous(project)
+    told = Told("rye rollback", approved, dry_run, discard_local_edits)
+    run = Run(session, project, told, text)
+    with run.sources() as sources:
+        run.install_chosen(
+            sources,
+            lambda s, environment: {
+                item.identity: Chosen(record, item.dependencies, item.groups)
+                for records in [locked_records(lock, s, environment)]
+                for item in lock.items
+                for record in [records[item.identity]]
+            },
+        )

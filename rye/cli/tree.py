@@ -1,0 +1,79 @@
+"""``rye tree`` and ``rye why``: the graph of what is locked, from above and from below."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from rye.cli.options import Session, command
+from rye.project.context import load_manifest, require_project
+from rye.project.lock_file import read_lock
+
+if TYPE_CHECKING:
+    from rye.installation.graph import Node
+
+_MARKS = {"": "", "seen": " (*)", "cycle": " (cycle)", "missing": " (not in rye.lock)"}
+
+
+@command("tree")
+@click.option("--depth", type=click.IntRange(0), metavar="N", help="Show N levels below what rye.toml asks for.")
+@click.pass_obj
+def tree(session: Session, depth: int | None) -> None:
+    """Show what is locked as a tree. (*): its dependencies are shown further up; (cycle): it depends on itself."""
+    from rye.installation.graph import tree as nodes_of
+
+    project = require_project(session.cwd)
+    nodes = [
+        node for node in nodes_of(read_lock(project), load_manifest(project)) if depth is None or node.depth <= depth
+    ]
+    if session.json:
+        session.console.document({"tree": [_as_json(node) for node in nodes]})
+        return
+    for node in nodes:
+        version = f" {node.item.version}" if node.item is not None else ""
+        session.console.data(f"{_indent(node)}{node.identity}{version}{_MARKS[node.mark]}")
+    if not nodes:
+        session.console.say("Nothing is locked; `rye add [KIND:]ID` adds an item.")
+
+
+def _indent(node: Node) -> str:
+    if node.depth == 0:
+        return ""
+    above = "".join("    " if last else "│   " for last in node.last[1:-1])
+    return above + ("└── " if node.last[-1] else "├── ")
+
+
+def _as_json(node: Node) -> dict[str, object]:
+    return {
+        "depth": node.depth,
+        "kind": node.identity.kind,
+        "id": node.identity.id,
+        "version": node.item.version if node.item else None,
+        "mark": node.mark or None,
+    }
+
+
+@command("why")
+@click.argument("item", metavar="[KIND:]ID")
+@click.pass_obj
+def why(session: Session, item: str) -> None:
+    """Show every chain from rye.toml to an item."""
+    from rye.installation.graph import chains, locked_item
+
+    project = require_project(session.cwd)
+    lock = read_lock(project)
+    target = locked_item(lock, item)
+    found, more = chains(lock, load_manifest(project), target.identity)
+    versions = {entry.identity: entry.version for entry in lock.items}
+    if session.json:
+        rows = [{"group": group, "chain": [f"{i}@{versions[i]}" for i in chain]} for group, chain in found]
+        session.console.document({"id": str(target.identity), "version": target.version, "chains": rows, "more": more})
+        return
+    for group, chain in found:
+        start = "rye.toml" if group == "main" else f"rye.toml ({group})"
+        session.console.data(" → ".join([start, *(f"{i} {versions[i]}" for i in chain)]))
+    if more:
+        session.console.say(f"There are more than these {len(found)} chains.")
+    if not found:
+        session.console.say(f"rye.toml does not need {target.identity}; `rye install` removes it.")

@@ -1,0 +1,146 @@
+"""What is wrong with what is installed. Pure: lock, files on disk and what the registries say by now go in, findings come out.
+
+=================  ===========  ==========================================================================================
+Rule               Severity     What it says
+=================  ===========  ==========================================================================================
+modified-file      error        An installed file is not what the lock (and so the publisher's signature) has.
+missing-file       error        A file of the lock is not there.
+extra-file         error        A file that nobody installed lies among the installed ones; agent tools would read it.
+revoked-key        error        The release is signed with a key that was revoked.
+changed-release    error        The registry no longer has the release as the lock names it.
+policy             error        The policy forbids what the item asks for, or its signer.
+advisory           error        An advisory is about this version (a warning when its severity is low).
+unapproved-right   error        The item has a right that nobody approved.
+unapproved-hook    warning      The item has a hook that nobody approved; it is denied.
+yanked             warning      The publisher took this version back.
+deprecated         warning      The item should no longer be used.
+=================  ===========  ==========================================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from rye.errors import RyeError
+from rye.installation.on_disk import drift
+from rye.installation.placement import item_path
+from rye.items.identity import Identity
+from rye.permissions.containment import diff
+from rye.permissions.policy import Policy, violations
+from rye.project.lock import LockedItem
+from rye.registry.records import ItemHistory, find_locked
+from rye.signing.keys import PublicKey
+
+RULES: Mapping[str, str] = {
+    "modified-file": "An installed file is not what its publisher signed.",
+    "missing-file": "An installed file is missing.",
+    "extra-file": "A file that nobody installed lies among the installed ones.",
+    "revoked-key": "A release is signed with a key that was revoked.",
+    "changed-release": "The registry no longer has a release as the lock names it.",
+    "policy": "The policy forbids what an item asks for.",
+    "advisory": "An advisory is about an installed version.",
+    "unapproved-right": "An item has a right that nobody approved.",
+    "unapproved-hook": "An item has a hook that nobody approved; it is denied.",
+    "yanked": "The publisher took an installed version back.",
+    "deprecated": "An installed item should no longer be used.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is wrong."""
+
+    rule: str
+    severity: Literal["error", "warning"]
+    message: str
+    path: str
+    """The file it is about, relative to the project; the item's own file where it is about the item."""
+    item: LockedItem | None = None
+    hint: str | None = None
+
+    def as_json(self) -> dict[str, object]:
+        return {
+            "rule": self.rule,
+            "severity": self.severity,
+            "message": self.message,
+            "path": self.path,
+            "item": str(self.item.identity) if self.item is not None else None,
+            "version": self.item.version if self.item is not None else None,
+            "hint": self.hint,
+        }
+
+
+def audit_disk(items: Iterable[LockedItem], present: Mapping[str, str | None]) -> list[Finding]:
+    """Files against the lock. ``present``: as :func:`rye.installation.on_disk.scan` found them."""
+    found = []
+    for entry in drift(items, present):
+        name = f" of {entry.item.identity} {entry.item.version}" if entry.item is not None else ""
+        if entry.state == "extra":
+            finding = Finding("extra-file", "error", f"{entry.path} was not installed by rye.", entry.path)
+        else:
+            rule, verb = (
+                ("modified-file", "was changed") if entry.state == "changed" else ("missing-file", "is missing")
+            )
+            finding = Finding(rule, "error", f"{entry.path}{name} {verb}.", entry.path, entry.item)
+        found.append(finding)
+    return found
+
+
+def audit_lock(items: Iterable[LockedItem], policy: Policy) -> list[Finding]:
+    """Rights and hooks that nobody approved, and what the policy forbids."""
+    found = []
+    for item in items:
+        path, name = item_path(item), f"{item.identity} {item.version}"
+        for change in diff(item.approved_capabilities, item.capabilities).widened:
+            message = f"{name} has the right {change.pattern}, which nobody approved."
+            found.append(Finding("unapproved-right", "error", message, path, item, "`rye install` asks for it."))
+        for hook in item.hooks:
+            if hook not in item.approved_hooks:
+                message = f"{name} has a hook that nobody approved: when {hook.when}, execute {hook.item_type} {hook.item_id}."
+                hint = f"It is denied; `rye hooks approve {item.identity}` approves it."
+                found.append(Finding("unapproved-hook", "warning", message, path, item, hint))
+        found.extend(
+            Finding("policy", "error", f"{name}: {violation.message}.", path, item)
+            for violation in violations(policy, item.capabilities)
+        )
+    return found
+
+
+def audit_registry(
+    items: Iterable[LockedItem], histories: Mapping[Identity, ItemHistory], policy: Policy
+) -> list[Finding]:
+    """What was stated about these releases since they were locked."""
+    found = []
+    for item in items:
+        path, name = item_path(item), f"{item.identity} {item.version}"
+        update = f"`rye update {item.identity}` looks for another version."
+        try:
+            record = find_locked(histories.get(item.identity), item.identity, item.version, item.sha256)
+        except RyeError as error:
+            found.append(Finding("changed-release", "error", error.message, path, item, error.hint))
+            continue
+        if record.revoked:
+            message = f"{name} is signed with a key that was revoked."
+            found.append(Finding("revoked-key", "error", message, path, item, update))
+        elif not policy.accepts_signer(PublicKey(key).fingerprint for key in record.signers):
+            message = f"{name} is not signed by a key that the policy requires."
+            found.append(Finding("policy", "error", message, path, item, update))
+        if record.yank is not None:
+            found.append(Finding("yanked", "warning", f"{name} was yanked: {record.yank.reason}", path, item, update))
+        if record.deprecation is not None:
+            instead = record.deprecation.replacement
+            hint = f"Use {instead} instead." if instead else None
+            message = f"{item.identity} is deprecated: {record.deprecation.reason}"
+            found.append(Finding("deprecated", "warning", message, path, item, hint))
+        for advisory in record.advisories:
+            message = f"{name}: advisory {advisory.number} ({advisory.severity}): {advisory.title}"
+            severity: Literal["error", "warning"] = "warning" if advisory.severity == "low" else "error"
+            found.append(Finding("advisory", severity, message, path, item, update))
+    return found
+
+
+def in_order(findings: Iterable[Finding]) -> list[Finding]:
+    """By severity, rule and place."""
+    return sorted(findings, key=lambda f: (f.severity != "error", list(RULES).index(f.rule), f.path, f.message))

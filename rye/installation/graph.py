@@ -1,0 +1,130 @@
+"""The graph of a lock: what depends on what, and through which chains the manifest needs an item. Pure; no recursion."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from rye.errors import RyeError, UsageError
+from rye.items.identity import Identity, lookup_key, parse_reference
+from rye.project.lock import Lock, LockedItem
+from rye.project.manifest import Manifest
+
+MOST_CHAINS = 1000
+"""Chains that ``why`` lists; a graph of n levels can have exponentially many."""
+
+Mark = Literal["", "seen", "cycle", "missing"]
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One line of the tree. ``mark``: ``seen`` (its dependencies stand further up), ``cycle`` (it stands above itself)."""
+
+    depth: int
+    last: tuple[bool, ...]
+    """For each level from the first: whether it is the last of its siblings there."""
+    identity: Identity
+    item: LockedItem | None
+    mark: Mark
+
+
+def roots(lock: Lock, manifest: Manifest) -> list[tuple[str, Identity]]:
+    """What the manifest asks for, as (group, identity) in the lock; what is not locked yet is left out."""
+    found: list[tuple[str, Identity]] = []
+    for wanted in manifest.dependencies:
+        matches = [i.identity for i in lock.items if i.id == wanted.id and wanted.kind in (None, i.kind)]
+        found.extend((wanted.group, identity) for identity in matches)
+    return found
+
+
+def tree(lock: Lock, manifest: Manifest) -> Iterator[Node]:
+    """The lock as a tree below what the manifest asks for, depth first; an item's dependencies are listed once."""
+    items = {item.identity: item for item in lock.items}
+    seen: set[Identity] = set()
+    tops = list(dict.fromkeys(identity for _, identity in roots(lock, manifest)))
+    stack: list[tuple[Identity, tuple[bool, ...], tuple[Identity, ...]]] = [
+        (identity, (number == len(tops) - 1,), ()) for number, identity in reversed(list(enumerate(tops)))
+    ]
+    while stack:
+        identity, last, above = stack.pop()
+        item = items.get(identity)
+        below = [_identity(name) for name in item.dependencies] if item is not None else []
+        mark: Mark = ""
+        if item is None:
+            mark = "missing"
+        elif identity in above:
+            mark = "cycle"
+        elif identity in seen and below:
+            mark = "seen"
+        yield Node(len(last) - 1, last, identity, item, mark)
+        if mark or item is None:
+            continue
+        seen.add(identity)
+        for number, child in reversed(list(enumerate(below))):
+            stack.append((child, (*last, number == len(below) - 1), (*above, identity)))
+
+
+def chains(lock: Lock, manifest: Manifest, target: Identity) -> tuple[list[tuple[str, tuple[Identity, ...]]], bool]:
+    """Every way from the manifest to ``target``: (group, identities from the manifest's to the target), the shortest first.
+
+    The second value says whether there are more than :data:`MOST_CHAINS`. A chain never visits an item twice.
+    """
+    dependents: dict[Identity, list[Identity]] = {}
+    for item in lock.items:
+        for name in item.dependencies:
+            dependents.setdefault(_identity(name), []).append(item.identity)
+    groups: dict[Identity, list[str]] = {}
+    for group, identity in roots(lock, manifest):
+        groups.setdefault(identity, []).append(group)
+    found: list[tuple[str, tuple[Identity, ...]]] = []
+    waiting: list[tuple[Identity, ...]] = [(target,)]
+    reach = _ancestors(dependents, target)
+    position = 0
+    while position < len(waiting):
+        if len(found) > MOST_CHAINS or len(waiting) > 100 * MOST_CHAINS:
+            return found[:MOST_CHAINS], True
+        chain = waiting[position]
+        position += 1
+        found.extend((group, chain) for group in sorted(groups.get(chain[0], [])))
+        for above in sorted(dependents.get(chain[0], [])):
+            if above not in chain and above in reach:
+                waiting.append((above, *chain))
+    return found, False
+
+
+def _ancestors(dependents: Mapping[Identity, list[Identity]], target: Identity) -> set[Identity]:
+    found, waiting = {target}, [target]
+    while waiting:
+        for above in dependents.get(waiting.pop(), []):
+            if above not in found:
+                found.add(above)
+                waiting.append(above)
+    return found
+
+
+def locked_item(lock: Lock, text: str) -> LockedItem:
+    """The one locked item that ``[kind:]id`` means. Raises RyeError ``not-installed``, UsageError ``ambiguous``."""
+    reference = parse_reference(text)
+    wanted = lookup_key(reference.id)
+    of_kind = [item for item in lock.items if reference.kind in (None, item.kind)]
+    matches = [item for item in of_kind if lookup_key(item.id) == wanted]
+    matches = matches or [item for item in of_kind if lookup_key(item.identity.local_id) == wanted]
+    matches = matches or [
+        item for item in of_kind if "/" not in wanted and lookup_key(item.id.rsplit("/")[-1]) == wanted
+    ]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        listed = ", ".join(str(item.identity) for item in matches)
+        raise UsageError("ambiguous", f"{text!r} is {listed}.", f"Name one: {matches[0].identity}.")
+    import difflib
+
+    near = difflib.get_close_matches(reference.id, sorted({item.id for item in lock.items}), n=3, cutoff=0.6)
+    hint = f"Did you mean {', '.join(near)}?" if near else "`rye list` shows what is installed."
+    raise RyeError("not-installed", f"{text!r} is not in rye.lock.", hint)
+
+
+def _identity(name: str) -> Identity:
+    kind, _, identifier = name.partition(":")
+    return Identity(kind, identifier)

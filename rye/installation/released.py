@@ -1,0 +1,57 @@
+"""Releases by name, outside any project's lock: found in the index, fetched, proved and verified like what is installed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rye.errors import RyeError
+from rye.installation.resolving import identify
+from rye.installation.sources import Sources, fetch_proved
+from rye.installation.verified import VerifiedItem, verify_files
+from rye.items.identity import Identity, Reference
+from rye.project.manifest import Wanted
+from rye.registry.records import ReleaseRecord, check_installable
+from rye.resolution import Range, Version
+
+
+def identify_one(reference: Reference, sources: Sources) -> Identity:
+    """The item that a reference means in the registries. Raises RyeError ``no-such-item``, UsageError ``ambiguous``."""
+    wanted = Wanted(reference.id, reference.kind, "*")
+    return identify([wanted], sources)[wanted]
+
+
+def find_release(identity: Identity, wanted: str | None, sources: Sources) -> ReleaseRecord:
+    """The newest release in a range (None: any; then yanked ones and pre-releases only where there is nothing else)."""
+    history = sources.histories([identity]).get(identity)
+    records = history.records if history is not None else ()
+    if wanted is not None:
+        allowed = Range.parse(wanted)
+        exact = [record for record in records if record.version == wanted.lstrip("=v ")]
+        records = tuple(exact or [record for record in records if Version.parse(record.version) in allowed])
+    if not records:
+        there = ", ".join(record.version for record in (history.records if history else ())[-8:])
+        raise RyeError(
+            "no-such-version",
+            f"The registry has no {identity}{'@' + wanted if wanted else ''}.",
+            f"There is {there}." if there else f"`rye search {identity.id.rsplit('/', 1)[-1]}` looks for it.",
+        )
+
+    def rank(record: ReleaseRecord) -> tuple[bool, bool, Version]:
+        version = Version.parse(record.version)
+        return record.yank is None and not record.revoked, not version.is_prerelease, version
+
+    return max(records, key=rank)
+
+
+def fetch_releases(records: Sequence[ReleaseRecord], sources: Sources) -> list[VerifiedItem]:
+    """The verified items of these releases, in their order."""
+    found: dict[int, VerifiedItem] = {}
+    groups: dict[int, list[int]] = {}
+    for number, record in enumerate(records):
+        check_installable(record)
+        groups.setdefault(id(sources.client_of(record)), []).append(number)
+    for numbers in groups.values():
+        wanted = [records[number] for number in numbers]
+        for number, files in zip(numbers, fetch_proved(sources.client_of(wanted[0]), wanted), strict=True):
+            found[number] = verify_files(files, (), ())
+    return [found[number] for number in range(len(records))]

@@ -1,0 +1,102 @@
+"""A lock as a bill of materials: CycloneDX 1.6, JSON. Pure, and the same lock gives the same document.
+
+Every item is a component with its purl (``pkg:generic``), its SHA-256, its attached files, and what consent was given to as
+properties. The serial number follows from the content unless one is given; there is a time only when one is given.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from urllib.parse import quote
+
+from rye import __version__
+from rye.items.identity import Identity
+from rye.project.lock import Lock, LockedItem, lock_text
+
+_NAMESPACE = uuid.UUID("5f1d1b0e-3f0a-5c55-9d5c-0d8a6f3f6d21")
+
+
+def bill_of_materials(
+    lock: Lock, project: str, direct: list[Identity], *, time: str | None = None, serial: str | None = None
+) -> dict[str, object]:
+    """The document. ``time``: ``YYYY-MM-DDTHH:MM:SSZ``; ``serial``: ``urn:uuid:…``; ``direct``: what the manifest names."""
+    content = f"{project}\0{lock_text(lock)}".encode()
+    items = sorted(lock.items, key=lambda item: item.identity)
+    root = f"project:{project}"
+    metadata: dict[str, object] = {
+        "tools": {"components": [{"type": "application", "name": "rye", "version": __version__}]},
+        "component": {"type": "application", "bom-ref": root, "name": project},
+    }
+    if time is not None:
+        metadata = {"timestamp": time, **metadata}
+    present = {item.identity for item in items}
+    return {
+        "$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json",
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.6",
+        "serialNumber": serial or f"urn:uuid:{uuid.uuid5(_NAMESPACE, hashlib.sha256(content).hexdigest())}",
+        "version": 1,
+        "metadata": metadata,
+        "components": [_component(item) for item in items],
+        "dependencies": [
+            {"ref": root, "dependsOn": [_ref(lock, i) for i in sorted(set(direct)) if i in present]},
+            *(
+                {"ref": _purl(item), "dependsOn": sorted({_ref(lock, i) for i in _needs(item) if i in present})}
+                for item in items
+            ),
+        ],
+    }
+
+
+def _component(item: LockedItem) -> dict[str, object]:
+    component: dict[str, object] = {
+        "type": "library",
+        "bom-ref": _purl(item),
+        "group": item.identity.namespace,
+        "name": item.identity.local_id,
+        "version": item.version,
+        "hashes": [{"alg": "SHA-256", "content": item.sha256}],
+        "purl": _purl(item),
+        "properties": [{"name": f"rye:{name}", "value": value} for name, value in _properties(item)],
+    }
+    if item.attached:
+        component["components"] = [
+            {
+                "type": "file",
+                "bom-ref": f"{_purl(item)}#{quote(entry.path)}",
+                "name": entry.path,
+                "hashes": [{"alg": "SHA-256", "content": entry.sha256}],
+                "properties": [{"name": "rye:executable", "value": str(entry.executable).lower()}],
+            }
+            for entry in sorted(item.attached)
+        ]
+    return component
+
+
+def _properties(item: LockedItem) -> list[tuple[str, str]]:
+    return [
+        ("kind", item.kind),
+        ("registry", item.registry),
+        ("log", str(item.log)),
+        ("signer", item.signer),
+        *(("group", group) for group in sorted(item.groups)),
+        *(("capability", capability) for capability in sorted(item.capabilities)),
+        *(("hook", f"{hook.item_type} {hook.item_id} when {hook.when}") for hook in item.hooks),
+    ]
+
+
+def _purl(item: LockedItem) -> str:
+    """``pkg:generic/<namespace>/<kind>/<category>/<name>@<version>`` with the checksum, as the purl specification has it."""
+    path = "/".join(quote(part) for part in (item.identity.namespace, item.kind, *item.identity.local_id.split("/")))
+    return f"pkg:generic/{path}@{quote(item.version, safe='')}?checksum=sha256:{item.sha256}"
+
+
+def _ref(lock: Lock, identity: Identity) -> str:
+    found = lock.find(identity)
+    assert found is not None
+    return _purl(found)
+
+
+def _needs(item: LockedItem) -> list[Identity]:
+    return [Identity(*name.split(":", 1)) for name in item.dependencies]

@@ -1,0 +1,26 @@
+"""Whether a lock still fits its manifest, and which of its items some group needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rye.project.lock import Lock, LockedItem
+from rye.project.manifest import Manifest
+
+
+def wanted_ranges(manifest: Manifest) -> dict[str, str]:
+    """What the lock remembers of the manifest: ``group/key`` outside the main group, so that moving between groups counts."""
+    return {
+        (w.key if w.group == "main" else f"{w.group}/{w.key}"): w.range + (" (pre-release)" if w.pre_release else "")
+        for w in manifest.dependencies
+    }
+
+
+def is_stale(lock: Lock, manifest: Manifest) -> bool:
+    """Whether the manifest asks for something else than when the lock was made."""
+    return dict(lock.wanted) != wanted_ranges(manifest)
+
+
+def in_groups(items: Iterable[LockedItem], without: frozenset[str]) -> list[LockedItem]:
+    """The items that some group needs which is not left out."""
+    return [item for item in items if not set(item.groups) <= without]
