@@ -34,11 +34,13 @@ from rye.registry.auditing import Audit, Auditor, raise_first, shard_files
 from rye.registry.statements import Checkpoint
 from rye.registry.tiles import WIDTH, Tile, TileError, VerifiedTiles
 from rye.registry.transport import FetchError, Request, Transport
+from rye.registry.trust_error import TrustError
 from rye.registry.trusted import TrustedState, check_blob
 from rye.registry.wire import ShardEntry
 
 _T = TypeVar("_T")
 Advance = Callable[[int], None]
+_ELSEWHERE = "What it came from is damaged or forged: use the registry's own address, or tell its operator."
 _MARK = ".rye-mirror"
 """Says of a folder that it is a mirror, and of which registry, before anything else is in it."""
 
@@ -262,9 +264,9 @@ def _tiles(
             found[tile] = tiles.clip(tile, data)
         try:
             VerifiedTiles(found, checkpoint.size, checkpoint.root_hash)
-        except TileError:
+        except TileError as error:
             if not cached:
-                raise
+                raise TileError(error.code, error.message, _ELSEWHERE) from error
             continue
         for tile in absent:
             files.count(found[tile])
@@ -296,7 +298,9 @@ def _bundles(
             bundle = tiles.decode_bundle(data, tile.width)
         except TileError:
             if tile == tile.full:
-                raise
+                raise TileError(
+                    "bundle-malformed", f"{tile.entries_path} is no bundle of entries.", _ELSEWHERE
+                ) from None
             bundle = tiles.decode_bundle(data, WIDTH)[: tile.width]
         found[tile] = _check_bundle(tile, bundle, hashes[tile])
     return [found[tile] for tile in wanted]
@@ -309,7 +313,7 @@ def _check_bundle(tile: Tile, bundle: list[bytes], hashes: bytes) -> list[bytes]
             raise RyeError(
                 "entry-mismatch",
                 f"Entry {position} is not the one that the signed checkpoint fixes.",
-                "The copy that it came from is damaged or forged: use the registry's own address.",
+                _ELSEWHERE,
             )
     return bundle
 
@@ -324,7 +328,7 @@ def _with_full(transport: Transport, wanted: list[tuple[str, str, int, int]]) ->
     ]
     for (number, _), data in zip(again, transport.fetch_many([request for _, request in again]), strict=True):
         fetched[number] = data
-    return [_or_raise(data) for data in fetched]
+    return [_or_raise(data, "tile-missing") for data in fetched]
 
 
 def _index(transport: Transport, audit: Audit, folder: MirrorFolder, limits: MirrorLimits) -> None:
@@ -336,12 +340,12 @@ def _index(transport: Transport, audit: Audit, folder: MirrorFolder, limits: Mir
     for group in _groups(absent, limits.files_at_once):
         requests = [Request(f"index/{entry.sha256}", entry.size) for entry in group]
         for entry, fetched in zip(group, transport.fetch_many(requests), strict=True):
-            data = _or_raise(fetched)
+            data = _or_raise(fetched, "index-missing")
             if not _is_index(entry, data):
                 raise RyeError(
                     "index-hash",
                     f"The index file of {entry.name} is not the one that the log makes.",
-                    "The copy that it came from is damaged: use the registry's own address.",
+                    _ELSEWHERE,
                 )
             folder.count(data)
             folder.write(f"index/{entry.sha256}", data)
@@ -366,7 +370,7 @@ def _blobs(
     for group in _groups(absent, limits.files_at_once):
         requests = [Request(wire.blob_path(sha256), blobs[sha256]) for sha256 in group]
         for sha256, fetched in zip(group, transport.fetch_many(requests), strict=True):
-            data = check_blob(sha256, blobs[sha256], _or_raise(fetched))
+            data = check_blob(sha256, blobs[sha256], _or_raise(fetched, "blob-missing"))
             folder.count(data)
             folder.write(wire.blob_path(sha256), data)
             advance(1)
@@ -415,8 +419,10 @@ def _is_missing(fetched: bytes | FetchError) -> bool:
     return isinstance(fetched, FetchError) and fetched.code == "fetch-not-found"
 
 
-def _or_raise(fetched: bytes | FetchError) -> bytes:
+def _or_raise(fetched: bytes | FetchError, missing: str) -> bytes:
     if isinstance(fetched, FetchError):
+        if fetched.code == "fetch-not-found":
+            raise TrustError(missing, fetched.message) from fetched
         raise fetched
     return fetched
 
