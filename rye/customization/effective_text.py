@@ -5,6 +5,7 @@ before it, when any of this holds; nothing is applied half:
 
 * it is rejected, or one of its directives is in error (DECISIONS Overrides 5, 16);
 * the result no longer conforms: it does not parse, or has an error that the text before it had not, hidden code points included;
+* the item would have another name: an override changes what an item says, never which item it is;
 * it would widen a directive's capabilities or add a hook, and no policy allows that.
 
 Everything here is a function of values: the caller finds the files, reads policies and knows the date.
@@ -17,6 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 
+from rye.customization.display import visible
 from rye.customization.item_overrides import OverrideSource
 from rye.customization.merge import MergeResult, merge
 from rye.customization.widening import widenings
@@ -111,12 +113,21 @@ def effective(
         if result.output is not None and not has_errors(found):
             merged = reading if result.output == text else read(result.output)
             found += _new_errors(reading, merged)
+            found += _renamed(original, merged)
             if not widening_allowed and merged is not reading:
                 found += widenings(original.metadata, merged.metadata)
             if not has_errors(found):
                 text, reading = result.output, merged
         applied.append(Applied(source, result, tuple(found)))
     return Effective(base, text, reading, tuple(applied))
+
+
+def _renamed(original: Reading, merged: Reading) -> list[Diagnostic]:
+    old, new = original.metadata, merged.metadata
+    if old is None or new is None or old.name == new.name:
+        return []
+    message = f"It would rename the item from {visible(old.name)!r} to {visible(new.name)!r}."
+    return [Diagnostic("error", "override-renames", message, hint="Leave the name as it is.")]
 
 
 def _new_errors(before: Reading, after: Reading) -> list[Diagnostic]:

@@ -42,9 +42,10 @@ class Match(NamedTuple):
 
 
 class Missing(NamedTuple):
-    """No section. ``emptied_by``: line of the directive that removed it, where one did."""
+    """No section. ``emptied_by``: line of the directive that removed it, where one did; ``label``: the removed section's."""
 
     emptied_by: int | None = None
+    label: Label | None = None
 
 
 @dataclass(slots=True)
@@ -117,7 +118,7 @@ class EvolvingDocument:
             label = labels[first]
             block = self._blocks[label]
             if block.emptied:
-                return Missing(block.source)
+                return Missing(block.source, label)
             # Inside a region, its own heading again is not a namesake.
             following = bisect_left(labels, label + _AFTER_ALL_BELOW) if block.marker else first + 1
             namesakes += max(0, bisect_left(labels, high) - following)

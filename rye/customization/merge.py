@@ -324,7 +324,7 @@ class _Attempt:
             return
         match = self._document.find(directive.path)
         if isinstance(match, Missing):
-            self._targets.setdefault(directive.path, []).append(directive)
+            self._targets.setdefault(match.label or directive.path, []).append(directive)
             self._orphan(directive, match)
             return
         self._targets.setdefault(match.label, []).append(directive)

@@ -1,0 +1,116 @@
+"""``rye prime``: one prompt in one order (DECISIONS Role directives and formula overlays 10)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import Program
+from tests.cli.test_overlay import FORMULA, entry
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Program:
+    made = Program(tmp_path)
+    made.write("rye.toml", "[project]\n")
+    made.new("role", "clerk")
+    made.write(".ai/formulas/flow.formula.toml", FORMULA)
+    made.write(".ai/formula-overlays/flow.toml", entry("b", "append", "OVERLAID {{issue}}"))
+    made.write(".ai/role-directives/clerk.md", "DIRECTED\n")
+    made.write("one.md", "\n\nCONTEXT ONE\n\n")
+    made.write("two.md", "\ufeffCONTEXT TWO\r\nmore")
+    made.write("handoff.md", "HANDOFF\n")
+    return made
+
+
+ALL = ["--formula", "flow", "--handoff", "handoff.md", "--context", "one.md", "--context", "two.md"]
+
+
+def test_the_order_is_role_directives_context_handoff_formula(program: Program) -> None:
+    prompt = program.ok("prime", "clerk", *ALL, "--input", "issue=X-1").stdout
+    marks = ["# Clerk", "DIRECTED", "CONTEXT ONE", "CONTEXT TWO\nmore", "HANDOFF", "# flow", "Do X-1.", "OVERLAID X-1"]
+    places = [prompt.index(mark) for mark in marks]
+    assert places == sorted(places)
+    assert "\n\nCONTEXT ONE\n\nCONTEXT TWO\nmore\n\nHANDOFF\n\n# flow" in prompt
+    assert prompt.endswith("\n")
+    assert not prompt.endswith("\n\n")
+    assert "rye:signed" not in prompt
+
+
+def test_json_has_sections_with_their_sources(program: Program) -> None:
+    document = program.ok("prime", "clerk", *ALL, "--json").json
+    assert [section["part"] for section in document["sections"]] == [
+        "role",
+        "role-directives",
+        "context",
+        "context",
+        "handoff",
+        "formula",
+    ]
+    assert document["sections"][1]["sources"] == [".ai/role-directives/clerk.md"]
+    assert document["sections"][-1]["sources"][-1] == ".ai/formula-overlays/flow.toml"
+    assert document["prompt"] == program.ok("prime", "clerk", *ALL).stdout
+    assert {source["part"] for source in document["sources"]} == {
+        "role",
+        "role-directives",
+        "context",
+        "handoff",
+        "formula",
+        "overlay",
+    }
+
+
+def test_explain_names_every_source_found_or_not_and_each_override(program: Program) -> None:
+    result = program.ok("prime", "clerk", *ALL, "--explain")
+    assert result.stdout == program.ok("prime", "clerk", *ALL).stdout
+    told = result.stderr
+    assert "role: " in told
+    assert f"role-directives: {program.home}/ai/role-directives/clerk.md: not found" in told
+    assert "role-directives: .ai/role-directives/clerk.md: found" in told
+    assert "context: one.md: found" in told
+    assert "handoff: handoff.md: found" in told
+    assert f"overlay: {program.home}/ai/formula-overlays/flow.toml: not found" in told
+    assert "Formula overlay: applying 1 override(s) for flow (rig=project)" in told
+    assert 'append "b"' in told
+
+
+def test_the_role_has_its_overrides(program: Program) -> None:
+    program.ok("override", "new", "clerk", "## Identity", "--append", "--content", "-", stdin=b"OVERRIDDEN\n")
+    result = program.ok("prime", "clerk", "--explain")
+    assert "OVERRIDDEN" in result.stdout
+    assert "role: .ai/overrides/clerk.overrides.md: override applied" in result.stderr
+
+
+def test_a_role_alone_is_a_prompt(program: Program) -> None:
+    program.path(".ai/role-directives/clerk.md").unlink()
+    assert program.ok("prime", "clerk").stdout.rstrip("\n") == program.ok("render", "clerk").stdout.rstrip("\n")
+
+
+def test_nothing_in_context_is_interpreted(program: Program) -> None:
+    program.write("one.md", "{{issue}} {input:x} <!-- DIRECTIVE: replace")
+    assert "{{issue}} {input:x} <!-- DIRECTIVE: replace" in program.ok("prime", "clerk", *ALL).stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (["clerk", "--formula", "flwo"], "no-such-item"),
+        (["clerk", "--context", "gone.md"], "no-such-file"),
+        (["clerk", "--handoff", "gone.md"], "no-such-file"),
+        (["clerk", "--input", "a=b"], "usage"),
+        (["clerk", "--formula", "flow", "--input", "isue=b"], "bad-inputs"),
+        (["clerk", "--formula", "clerk"], "no-such-item"),
+    ],
+)
+def test_what_is_missing_or_unknown_is_an_error_and_no_prompt(program: Program, words: list[str], code: str) -> None:
+    result = program.run("prime", *words, "--json")
+    assert result.code != 0
+    assert result.error["code"] == code
+
+
+def test_a_malformed_overlay_and_a_broken_override_stop_it(program: Program) -> None:
+    program.write(".ai/formula-overlays/flow.toml", "][")
+    assert program.run("prime", "clerk", *ALL, "--json").error["code"] == "malformed-overlay"
+    program.write(".ai/overrides/clerk.overrides.md", "broken")
+    assert program.run("prime", "clerk", "--json").error["code"] == "override-in-error"
