@@ -144,13 +144,21 @@ def _lines(session: Session, lines: Sequence[str]) -> None:
 
 
 def _edited(session: Session) -> None:
+    from rye.installation.hand_edits import edit_diff
     from rye.installation.on_disk import edited, read_written, scan
 
     run = Run(session, require_project(session.cwd), Told("rye diff --edited"))
     present = scan(run.project)
     found = edited(run.lock.items, present, read_written(run.project))
     signed = _signed_bytes(run, [entry for entry in found if entry.item is not None])
-    rows = [_edited_row(run.project, entry, signed.get(entry.path)) for entry in found]
+    rows = [
+        {
+            "path": entry.path,
+            "state": entry.state,
+            "diff": "\n".join(edit_diff(run.project, entry, signed.get(entry.path))) or None,
+        }
+        for entry in found
+    ]
     if session.json:
         session.console.document({"files": rows})
         return
@@ -163,16 +171,14 @@ def _edited(session: Session) -> None:
 
 def _signed_bytes(run: Run, found: Sequence[Drift]) -> dict[str, bytes]:
     """What the lock has for these files: from the cache, else from the registry; checked against the lock's hash."""
-    from rye.installation.placement import item_files
+    from rye.installation.hand_edits import signed_hash
     from rye.installation.sources import expect_origin
 
     wanted: dict[str, list[tuple[str, str, int]]] = {}
     for entry in found:
-        item = entry.item
-        assert item is not None
-        sha256 = item_files(item)[entry.path][0]
-        size = next((one.size for one in item.attached if one.sha256 == sha256), item.size)
-        wanted.setdefault(item.identity.namespace, []).append((entry.path, sha256, size))
+        known = signed_hash(entry)
+        if known is not None and entry.item is not None:
+            wanted.setdefault(entry.item.identity.namespace, []).append((entry.path, *known))
     signed: dict[str, bytes] = {}
     if not wanted:
         return signed
@@ -186,37 +192,13 @@ def _signed_bytes(run: Run, found: Sequence[Drift]) -> dict[str, bytes]:
     return signed
 
 
-def _edited_row(project: Project, entry: Drift, signed: bytes | None) -> dict[str, object]:
-    from rye.installation.comparing import unified
-    from rye.limits import CONTENT
-    from rye.project.item_file import read_bytes
-
-    path = project.root / entry.path
-    new: bytes | None = None
-    if not path.is_symlink():
-        try:
-            new = read_bytes(path, CONTENT.attached_bytes)
-        except RyeError:
-            new = None
-    old_text, new_text = _text(signed or b""), _text(new)
-    known = old_text is not None and new_text is not None
-    lines = unified(old_text or "", new_text or "", f"signed/{entry.path}", entry.path) if known else ()
-    return {"path": entry.path, "state": entry.state, "diff": "\n".join(lines) or None}
-
-
-def _text(data: bytes | None) -> str | None:
-    try:
-        return data.decode("utf-8") if data is not None else None
-    except UnicodeDecodeError:
-        return None
-
-
 # -- overrides ---------------------------------------------------------------------------------------------------------------
 
 
 def _effective(session: Session, item: str) -> None:
     """What the overrides in force change, on the item as it is here."""
     from rye.cli.effective import effective_target
+    from rye.customization.effective_text import unsigned
     from rye.installation.comparing import Version, compare
 
     base, effective = (
@@ -232,5 +214,6 @@ def _effective(session: Session, item: str) -> None:
                 f"The {label} item {item} cannot be read.",
                 f"`rye validate {target.item.shown}` shows why.",
             )
-        sides.append(Version(f"{target.id} ({label})", target.item.text, metadata))
+        text = unsigned(target.item.text, target.item.location, target.item.path.name)
+        sides.append(Version(f"{target.id} ({label})", text, metadata))
     _show(session, sides[0], sides[1], compare(sides[0], sides[1]))

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
 
-from rye.customization.effective_text import Effective, effective, reader, unsigned
+from rye.customization.display import visible
+from rye.customization.effective_text import Applied, Effective, effective, reader, unsigned
 from rye.customization.item_overrides import OverrideSource, sources
 from rye.customization.places import rye_places
 from rye.errors import RyeError
@@ -84,11 +85,19 @@ def findings(
         options=options,
     )
     return [
-        replace(finding, message=f"{file.source.shown}: {finding.message}")
+        replace(finding, message=f"{file.source.shown}: {_in_one_line(file, finding)}")
         for file in result.files
         for finding in file.diagnostics
         if finding.severity in ("error", "warning")
     ]
+
+
+def _in_one_line(file: Applied, finding: Diagnostic) -> str:
+    """An orphan's warning as a line of a list; the others are lines already."""
+    step = next((step for step in file.result.steps if step.line == finding.line), None)
+    if finding.code != "orphaned-directive" or step is None:
+        return finding.message
+    return f"the {step.operation} of line {step.line} is orphaned: there is no {visible(step.target)!r} any more."
 
 
 def _means(name: str, identity: Identity, project: Project) -> bool:
