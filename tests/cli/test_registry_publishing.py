@@ -1,0 +1,365 @@
+"""Publishing against a real registry: what becomes public, what is refused, and what owners say afterwards."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.cli.registry_fixture import Registry, User, registry
+
+__all__ = ["registry"]
+
+SECRET = "ghp_" + "a1B2c3D4e5" * 4
+
+
+@pytest.fixture(scope="module")
+def acme(registry: Registry, tmp_path_factory: pytest.TempPathFactory) -> User:
+    """The owner of ``acme``; each test publishes items of its own."""
+    return registry.owner(tmp_path_factory.mktemp("acme"), "acme")
+
+
+class TestPublish:
+    def test_an_item_is_published_found_and_described(self, acme: User) -> None:
+        made = acme.publish("work/first", title="Sow the winter rye")
+        assert [(row["id"], row["version"]) for row in made["published"]] == [("acme/work/first", "1.0.0")]
+        assert acme.ok("search", "winter", "--json").json["total"] == 1
+        shown = acme.ok("info", "acme/work/first", "--json").json
+        assert shown["signers"] == [acme.fingerprint()]
+        assert shown["capabilities"] == [{"capability": "rye.search.tool.*", "tier": "safe"}]
+        assert [row["version"] for row in shown["versions"]] == ["1.0.0"]
+
+    def test_the_same_bytes_again_succeed_and_other_bytes_never_do(self, acme: User) -> None:
+        acme.publish("work/twice")
+        again = acme.ok("publish", ".ai/directives/work/twice.md", "--json").json
+        assert again["published"] == []
+        assert [row["id"] for row in again["unchanged"]] == ["acme/work/twice"]
+        path = acme.directive("work/twice", title="Changed")
+        error = acme.fails("publish", path, code="version-exists")
+        assert "Raise the version" in error["hint"]
+
+    def test_what_becomes_public_is_listed_first(self, acme: User) -> None:
+        path = acme.directive("work/listed")
+        result = acme.ok("publish", path, "--dry-run")
+        assert "directive:acme/work/listed 1.0.0" in result.stderr
+        assert "for ever" in result.stderr
+        assert result.stdout == "would publish directive:acme/work/listed 1.0.0\n"
+        assert acme.fails("info", "acme/work/listed", code="no-such-item")["hint"]
+
+    def test_a_batch_is_atomic_and_dependencies_stand_first_in_the_log(self, acme: User) -> None:
+        needs = '<context><depends_on version="^1.0">{}</depends_on></context>'
+        top = acme.directive("chain/a_top", more=needs.format("z_base"))
+        base = acme.directive("chain/z_base")
+        rows = acme.ok("publish", top, base, "--json").json["published"]
+        assert [row["id"] for row in rows] == ["acme/chain/z_base", "acme/chain/a_top"]
+        assert rows[0]["log"] < rows[1]["log"]
+        assert acme.ok("info", "acme/chain/a_top", "--json").json["depends_on"] == ["directive:acme/chain/z_base@^1.0"]
+        good, bad = acme.directive("chain/good"), acme.directive("chain/bad", signed=False)
+        acme.fails("publish", good, bad, code="not-signed")
+        acme.fails("info", "acme/chain/good", code="no-such-item")
+
+    def test_a_dependency_that_does_not_exist_is_named(self, acme: User) -> None:
+        more = "<context><depends_on>acme/chain/absent</depends_on></context>"
+        error = acme.fails("publish", acme.directive("chain/lonely", more=more), code="unresolved-reference")
+        assert "acme/chain/absent" in error["message"]
+
+    def test_a_skill_goes_with_its_files(self, acme: User) -> None:
+        front = "---\nname: helper\ndescription: Helps\nmetadata:\n  version: '1.2.3'\n---\n# Helper\n"
+        acme.write(".ai/skills/helper/SKILL.md", front)
+        acme.write(".ai/skills/helper/scripts/run.sh", "#!/bin/sh\necho\n").chmod(0o755)
+        acme.write(".ai/skills/helper/notes.txt", "notes\n")
+        acme.ok("sign", ".ai/skills/helper")
+        listed = acme.ok("publish", ".ai/skills/helper", "--dry-run").stderr
+        assert "scripts/run.sh" in listed
+        assert "executable" in listed
+        acme.ok("publish", ".ai/skills/helper")
+        attached = acme.ok("info", "skill:acme/helper", "--json").json["attached"]
+        assert [(row["path"], row["executable"]) for row in attached] == [
+            ("notes.txt", False),
+            ("scripts/run.sh", True),
+        ]
+        acme.write(".ai/skills/helper/notes.txt", "changed\n")
+        acme.fails("publish", ".ai/skills/helper", code="version-exists")
+
+    def test_an_item_without_a_version_needs_one(self, acme: User) -> None:
+        acme.write(".ai/skills/plain/SKILL.md", "---\nname: plain\ndescription: Plain\n---\n# Plain\n")
+        acme.ok("sign", ".ai/skills/plain")
+        error = acme.fails("publish", ".ai/skills/plain", code="no-version")
+        assert "--version 1.0.0" in error["hint"]
+        for version in ("1", "1.0.0+build", "01.0.0", "latest"):
+            acme.fails("publish", ".ai/skills/plain", "--version", version, code="bad-version")
+        assert acme.ok("publish", ".ai/skills/plain", "--version", "0.1.0", "--json").json["published"]
+        path = acme.directive("work/versioned")
+        acme.fails("publish", path, "--version", "2.0.0", code="other-version")
+
+
+class TestBarePublish:
+    def test_it_publishes_every_own_item_whose_version_is_new(self, registry: Registry, tmp_path: Path) -> None:
+        user = registry.owner(tmp_path, "bare")
+        user.directive("work/one")
+        user.directive("work/two")
+        assert len(user.ok("publish", "--json").json["published"]) == 2
+        user.directive("work/two", "1.1.0")
+        user.write(".ai/skills/plain/SKILL.md", "---\nname: plain\ndescription: Plain\n---\n# Plain\n")
+        result = user.ok("publish", "--json")
+        assert [(row["id"], row["version"]) for row in result.json["published"]] == [("bare/work/two", "1.1.0")]
+        assert [row["id"] for row in result.json["unchanged"]] == ["bare/work/one"]
+        assert "SKILL.md carries no version and is left out" in result.stderr
+        assert user.ok("publish").stdout == "nothing new to publish\n"
+
+    def test_a_project_with_nothing_that_has_a_version_is_an_error(self, registry: Registry, tmp_path: Path) -> None:
+        user = registry.owner(tmp_path, "versionless")
+        user.write(".ai/skills/plain/SKILL.md", "---\nname: plain\ndescription: Plain\n---\n# Plain\n")
+        user.fails("publish", code="no-version")
+
+
+class TestRefusedBeforeAnythingIsSent:
+    def test_an_invalid_item_names_the_line(self, acme: User) -> None:
+        path = acme.directive("bad/broken", signed=False)
+        text = acme.path(path).read_text().replace("<category>bad</category>", "")
+        acme.write(path, text)
+        error = acme.fails("publish", path, code="invalid-item")
+        assert error["diagnostics"]
+        assert "rye validate" in error["hint"]
+
+    def test_an_item_signed_by_someone_else(self, acme: User, registry: Registry, tmp_path: Path) -> None:
+        stranger = registry.owner(tmp_path, "stranger")
+        path = stranger.directive("work/mine")
+        acme.write(path, stranger.path(path).read_bytes())
+        error = acme.fails("publish", path, code="not-signed")
+        assert "untrusted" in error["message"]
+
+    def test_an_item_changed_after_signing(self, acme: User) -> None:
+        path = acme.directive("bad/changed")
+        acme.write(path, acme.path(path).read_text().replace("for everyone", "for nobody"))
+        assert "modified" in acme.fails("publish", path, code="not-signed")["message"]
+
+    @pytest.mark.parametrize(
+        "secret",
+        [f"token: {SECRET}", "-----BEGIN OPENSSH PRIVATE KEY-----", "API_KEY=9f8e7d6c5b4a39281706"],
+    )
+    def test_secrets_in_an_item(self, acme: User, secret: str) -> None:
+        path = acme.directive("bad/secret", signed=False)
+        acme.write(path, acme.path(path).read_text() + f"\n{secret}\n")
+        acme.ok("sign", path)
+        error = acme.fails("publish", path, code="secret-found")
+        assert secret.split(" ")[-1] not in error["message"]
+        assert ":" in error["message"]
+
+    def test_secrets_beside_a_skill(self, acme: User) -> None:
+        front = "---\nname: leaky\ndescription: Leaks\nmetadata:\n  version: '1.0.0'\n---\n# Leaky\n"
+        acme.write(".ai/skills/leaky/SKILL.md", front)
+        acme.write(".ai/skills/leaky/prod.env", "X=1\n")
+        acme.ok("sign", ".ai/skills/leaky")
+        acme.fails("publish", ".ai/skills/leaky", code="secret-found")
+        acme.path(".ai/skills/leaky/prod.env").unlink()
+        acme.write(".ai/skills/leaky/key.txt", f"{SECRET}\n")
+        assert "key.txt" in acme.fails("publish", ".ai/skills/leaky", code="secret-found")["message"]
+
+    def test_two_files_that_are_one_item(self, acme: User, tmp_path: Path) -> None:
+        path = acme.directive("dup/same")
+        other = tmp_path / "elsewhere" / ".ai" / "directives" / "dup" / "same.md"
+        other.parent.mkdir(parents=True)
+        other.write_bytes(acme.path(path).read_bytes())
+        acme.fails("publish", path, str(other), code="named-twice")
+        assert acme.ok("publish", path, path, "--dry-run", "--json").json["published"]
+
+    def test_uncommitted_files_unless_told(self, acme: User, registry: Registry, tmp_path: Path) -> None:
+        user = registry.owner(tmp_path, "gitty")
+        subprocess.run(["git", "init", "-q", str(user.folder)], check=True)
+        path = user.directive("work/new")
+        error = user.fails("publish", code="uncommitted")
+        assert "--allow-uncommitted" in error["hint"]
+        user.ok("publish", "--allow-uncommitted")
+        user.directive("work/second")
+        subprocess.run(["git", "-C", str(user.folder), "add", "."], check=True)
+        user.fails("publish", code="uncommitted")
+        identity = ["-c", "user.name=t", "-c", "user.email=t@example.org"]
+        subprocess.run(["git", "-C", str(user.folder), *identity, "commit", "-qm", "x"], check=True)
+        user.write("unrelated.txt", "dirty")
+        user.ok("publish")
+        assert path
+
+    def test_names_that_look_like_those_of_others_are_a_warning(
+        self, acme: User, registry: Registry, tmp_path: Path
+    ) -> None:
+        acme.publish("popular/deploy_service")
+        other = registry.reader(tmp_path, "acne")
+        other.ok("login", registry.url, "--token", registry.token)
+        other.ok("keys", "generate")
+        assert "close to the namespace 'acme'" in other.ok("namespace", "claim", "acne").stderr
+        result = other.ok("publish", other.directive("popular/deploy_servise"))
+        assert "directive:acme/popular/deploy_service" in result.stderr
+        assert "warning" not in other.ok("publish", other.directive("popular/deploy_servise", "1.1.0")).stderr
+
+    def test_a_folded_look_alike_is_the_registry_s_refusal(
+        self, acme: User, registry: Registry, tmp_path: Path
+    ) -> None:
+        registry.owner(tmp_path, "hello")
+        other = registry.owner(tmp_path, "he11o", claim=False)
+        other.fails("namespace", "claim", "he11o", code="name-look-alike")
+
+
+class TestWhoMay:
+    def test_not_logged_in(self, registry: Registry, tmp_path: Path) -> None:
+        user = registry.owner(tmp_path, "loggedout")
+        user.ok("logout", registry.url)
+        error = user.fails("publish", user.directive("work/one"), code="not-logged-in")
+        assert "rye login" in error["hint"]
+
+    def test_a_wrong_token(self, registry: Registry, tmp_path: Path) -> None:
+        user = registry.owner(tmp_path, "wrongtoken")
+        path = user.directive("work/one")
+        error = user.fails("publish", path, code="unauthorized", env={"RYE_TOKEN": "rye_0000000000000000_" + "A" * 43})
+        assert "rye login" in error["hint"]
+        user.fails("publish", path, code="bad-token", env={"RYE_TOKEN": "a b"})
+
+    def test_a_namespace_of_somebody_else(self, acme: User, registry: Registry, tmp_path: Path) -> None:
+        thief = registry.owner(tmp_path, "acme", claim=False)
+        thief.fails("publish", thief.directive("work/theft"), code="not-signed")
+        thief.fails("namespace", "claim", "acme", code="namespace-taken")
+        acme.publish("work/target")
+        thief.fails("yank", "acme/work/target@1.0.0", "--reason", "mine now", code="not-an-owner")
+
+    def test_a_namespace_that_nobody_owns(self, registry: Registry, tmp_path: Path) -> None:
+        user = registry.owner(tmp_path, "unclaimed", claim=False)
+        error = user.fails("publish", user.directive("work/one"), code="no-such-namespace")
+        assert "rye namespace claim unclaimed" in error["hint"]
+
+    def test_no_key_and_no_namespace(self, registry: Registry, tmp_path: Path) -> None:
+        user = registry.reader(tmp_path)
+        user.ok("login", registry.url, "--token", registry.token)
+        user.fails("namespace", "claim", "keyless", code="no-key")
+        user.write(".ai/directives/a/b.md", "x")
+        error = user.fails("publish", code="no-namespace")
+        assert "rye.toml" in error["hint"]
+
+    def test_a_registry_that_is_down(self, registry: Registry, tmp_path: Path) -> None:
+        user = registry.owner(tmp_path, "downtime")
+        path = user.directive("work/one")
+        registry.stop()
+        try:
+            error = user.fails("publish", path, code="fetch-unreachable")
+            assert error["hint"]
+            user.fails("whoami", registry.url, code="fetch-unreachable")
+        finally:
+            registry.start()
+        user.ok("publish", path)
+
+    def test_a_registry_that_can_only_be_read(self, acme: User, registry: Registry) -> None:
+        path = acme.directive("work/readonly")
+        error = acme.fails("publish", path, "--registry", registry.public.as_uri(), code="not-logged-in")
+        assert error["hint"]
+        error = acme.fails(
+            "publish", path, "--registry", registry.public.as_uri(), code="read-only-registry", env={"RYE_TOKEN": "x"}
+        )
+        assert "copy" in error["hint"]
+
+    def test_a_registry_that_is_not_pinned(self, registry: Registry, tmp_path: Path) -> None:
+        user = User(tmp_path, "newcomer")
+        user.ok("keys", "generate")
+        error = user.fails("info", "acme/work/first", "--registry", registry.url, code="registry-unpinned")
+        assert error["fingerprint"] == registry.fingerprint
+        assert registry.fingerprint in error["hint"]
+        user.fails("login", registry.url, "--token", "x", "--fingerprint", "0" * 64, code="root-fingerprint")
+
+
+class TestOwnersStatements:
+    def test_yank_and_unyank(self, acme: User) -> None:
+        acme.publish("state/yanked")
+        acme.publish("state/yanked", "1.1.0")
+        acme.ok("yank", "acme/state/yanked@1.1.0", "--reason", "It eats data")
+        shown = acme.ok("info", "acme/state/yanked", "--json").json
+        assert shown["version"] == "1.0.0"
+        assert {row["version"]: row["yanked"] for row in shown["versions"]} == {"1.0.0": False, "1.1.0": True}
+        assert acme.ok("info", "acme/state/yanked@1.1.0", "--json").json["yanked"] == "It eats data"
+        acme.fails("yank", "acme/state/yanked@1.1.0", "--reason", "x", code="nothing-to-do")
+        acme.ok("unyank", "acme/state/yanked@1.1.0", "--reason", "It does not")
+        assert acme.ok("info", "acme/state/yanked", "--json").json["version"] == "1.1.0"
+        acme.fails("unyank", "acme/state/yanked@1.1.0", "--reason", "x", code="nothing-to-do")
+
+    def test_words_that_are_wrong(self, acme: User) -> None:
+        acme.publish("state/words")
+        acme.fails("yank", "acme/state/words", "--reason", "x", code="no-version", exit_code=2)
+        acme.fails("yank", "acme/state/words@2.0.0", "--reason", "x", code="no-such-version")
+        acme.fails("yank", "acme/state/nothing@1.0.0", "--reason", "x", code="no-such-item")
+        for reason in ("", "two\nlines", "hid\u200bden", "x" * 501):
+            acme.fails("yank", "acme/state/words@1.0.0", "--reason", reason, code="bad-text", exit_code=2)
+        acme.fails("deprecate", "acme/state/words@1.0.0", "--reason", "x", code="no-version-here", exit_code=2)
+        acme.fails("deprecate", "acme/state/words", "--reason", "x", "--undo", code="nothing-to-do")
+
+    def test_deprecation_names_the_replacement(self, acme: User) -> None:
+        acme.publish("state/old")
+        acme.publish("state/new")
+        acme.ok("deprecate", "acme/state/old", "--reason", "Use the new one", "--replacement", "acme/state/new")
+        shown = acme.ok("info", "acme/state/old", "--json").json
+        assert (shown["deprecated"], shown["replacement"]) == ("Use the new one", "directive:acme/state/new")
+        acme.ok("deprecate", "acme/state/old", "--reason", "Still good", "--undo")
+        assert acme.ok("info", "acme/state/old", "--json").json["deprecated"] is None
+
+    def test_an_advisory_is_published_replaced_and_withdrawn(self, acme: User) -> None:
+        acme.publish("state/faulty")
+        words = ["advisory", "publish", "acme/state/faulty", "--number", "ACME-1", "--severity", "high"]
+        acme.ok(*words, "--range", "<2", "--title", "Leaks")
+        acme.ok(*words, "--range", "<=1.0.0", "--title", "Leaks a lot")
+        (advisory,) = acme.ok("info", "acme/state/faulty", "--json").json["advisories"]
+        assert (advisory["range"], advisory["title"]) == ("<=1.0.0", "Leaks a lot")
+        acme.ok("advisory", "withdraw", "acme/state/faulty", "ACME-1")
+        assert acme.ok("advisory", "list", "acme/state/faulty", "--json").json["advisories"] == []
+        assert acme.ok("info", "acme/state/faulty", "--json").json["advisories"] == []
+        acme.fails("advisory", "withdraw", "acme/state/faulty", "ACME-1", code="no-such-advisory")
+        acme.fails(
+            *words[:4], "lower case", *words[5:], "--range", "*", "--title", "x", code="bad-advisory", exit_code=2
+        )
+
+    def test_the_registry_s_owners_warn_with_their_own_key(self, acme: User, registry: Registry) -> None:
+        from tests.cli.registry_fixture import operator
+
+        acme.publish("state/reported")
+        words = ["advisory", "publish", "acme/state/reported", "--number", "REG-1", "--severity", "critical"]
+        acme.ok(*words, "--range", "*", "--title", "Exfiltrates", "--draft-for-registry-owners", "draft.txt")
+        acme.fails("advisory", "submit", "draft.txt", code="note-malformed")
+        (key,) = [path for path in (registry.data / "keys").iterdir() if path.name.startswith("root")]
+        operator("root", "sign", str(acme.path("draft.txt")), "--key", str(key))
+        acme.ok("advisory", "submit", "draft.txt")
+        (row,) = acme.ok("advisory", "list", "acme/state/reported", "--json").json["advisories"]
+        assert (row["number"], row["by"]) == ("REG-1", "registry")
+
+
+class TestSearchAndInfo:
+    def test_the_server_s_own_folder_is_a_registry_too(self, acme: User, registry: Registry) -> None:
+        acme.publish("files/readable", title="Plough the southern field")
+        reader = ("--registry", registry.public.as_uri(), "--json")
+        for words in ("readable", "southern"):
+            found = acme.ok("search", words, *reader).json
+            assert "acme/files/readable" in [row["id"] for row in found["results"]]
+        assert acme.ok("info", "acme/files/readable", *reader).json["version"] == "1.0.0"
+
+    def test_narrowing(self, acme: User, registry: Registry, tmp_path: Path) -> None:
+        acme.publish("files/narrowed")
+        user = registry.reader(tmp_path)
+        assert user.ok("search", "narrowed", "--kind", "directive", "--json").json["total"] == 1
+        assert user.ok("search", "narrowed", "--kind", "tool", "--json").json["total"] == 0
+        assert user.ok("search", "narrowed", "--namespace", "acne", "--json").json["total"] == 0
+        assert user.ok("search", "narrowed", "--limit", "500", "--json").json["total"] == 1
+        assert user.ok("search", "nothing-like-this").stdout == ""
+
+    def test_a_registry_that_is_down_costs_only_its_results(self, registry: Registry, tmp_path: Path) -> None:
+        user = registry.reader(tmp_path, "local")
+        user.new("directive", "work/here")
+        registry.stop()
+        try:
+            result = user.ok("search", "here")
+            assert "Only local items were searched" in result.stderr
+            user.fails("search", "nowhere", code="fetch-unreachable")
+            user.fails("search", "here", "--registry", registry.url, code="fetch-unreachable")
+        finally:
+            registry.start()
+
+    def test_an_id_that_is_not_there_and_one_that_is_malformed(self, acme: User) -> None:
+        assert acme.fails("info", "acme/no/such", code="no-such-item")["hint"]
+        acme.publish("files/versions")
+        error = acme.fails("info", "acme/files/versions@^9", code="no-such-version")
+        assert "1.0.0" in error["hint"]
+        assert acme.run("info", "Not An Id", "--json").code == 2
