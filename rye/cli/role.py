@@ -151,10 +151,14 @@ def edit(session: Session, role: str, user: bool, layout: str, town: str | None,
 
 
 def _check(data: bytes) -> list[Diagnostic]:
-    """Plain Markdown: anything goes that an agent's reader shows, too (DESIGN §5 Content)."""
-    from rye.items import content
+    """Plain Markdown: anything goes that a reader sees, too."""
+    from rye.customization.hidden_text import hidden_text
+    from rye.items.diagnostics import Diagnostic
 
-    return [finding for finding in content.decode(data).diagnostics if finding.severity in ("error", "warning")]
+    try:
+        return list(hidden_text(data.decode("utf-8")))
+    except UnicodeDecodeError as error:
+        return [Diagnostic("error", "not-utf8", f"The text is not UTF-8 (byte {error.start}).")]
 
 
 directive = family(

@@ -42,7 +42,8 @@ class Match(NamedTuple):
 
 
 class Missing(NamedTuple):
-    """No section. ``emptied_by``: line of the directive that removed it, where one did; ``label``: the removed section's."""
+    """No section. ``emptied_by``: line of the directive that removed it or its parent, where one did; ``label``: the section's
+    own, when it was the one that was removed."""
 
     emptied_by: int | None = None
     label: Label | None = None
@@ -110,7 +111,7 @@ class EvolvingDocument:
         low, high = b"", _AFTER_ALL_BELOW
         namesakes = 0
         label = b""
-        for selector in path:
+        for at, selector in enumerate(path, 1):
             labels = self._headings.get(selector, [])
             first = bisect_right(labels, low)
             if first >= len(labels) or labels[first] >= high:
@@ -118,7 +119,7 @@ class EvolvingDocument:
             label = labels[first]
             block = self._blocks[label]
             if block.emptied:
-                return Missing(block.source, label)
+                return Missing(block.source, label if at == len(path) else None)
             # Inside a region, its own heading again is not a namesake.
             following = bisect_left(labels, label + _AFTER_ALL_BELOW) if block.marker else first + 1
             namesakes += max(0, bisect_left(labels, high) - following)

@@ -12,7 +12,6 @@ Rules are of DECISIONS, Role directives and formula overlays, 2–6, 9 and 11.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
@@ -20,9 +19,11 @@ from difflib import get_close_matches
 from typing import Any, Generic, Literal, Protocol, TypeVar, cast
 
 from rye.customization.display import visible
+from rye.customization.hidden_text import hidden_text
 from rye.customization.line_form import BOM
 from rye.errors import RyeError
 from rye.items.diagnostics import Diagnostic, has_errors
+from rye.items.toml_reading import TomlError, read_toml
 
 Mode = Literal["replace", "append", "skip"]
 MODES: tuple[Mode, ...] = ("replace", "append", "skip")
@@ -112,12 +113,13 @@ def read_overlay(data: bytes | str) -> OverlayReading:
         message = f"The file is not UTF-8: byte {error.start} is 0x{data[error.start]:02x}."
         return OverlayReading(None, (Diagnostic("error", "not-utf8", message),))
     text = text.removeprefix(BOM)
+    if hidden := hidden_text(text):
+        return OverlayReading(None, hidden)
     try:
-        document = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, ValueError) as error:
-        return OverlayReading(None, (_malformed(str(error)),))
-    except RecursionError:
-        return OverlayReading(None, (Diagnostic("error", "malformed-toml", "The file is nested too deeply."),))
+        document = read_toml(text.replace("\r\n", "\n")).value
+    except TomlError as error:
+        message = f"The file is not TOML: {visible(error.message)}."
+        return OverlayReading(None, (Diagnostic("error", "malformed-toml", message, error.line, error.column),))
     found: list[Diagnostic] = []
     for key in document:
         if key != ENTRIES:
@@ -136,13 +138,6 @@ def read_overlay(data: bytes | str) -> OverlayReading:
     if has_errors(found):
         return OverlayReading(None, tuple(found))
     return OverlayReading(Overlay(tuple(override for override in overrides if override)), tuple(found))
-
-
-def _malformed(problem: str) -> Diagnostic:
-    place = re.search(r" \(at line (\d+), column (\d+)\)$", problem)
-    line, column = (int(place[1]), int(place[2])) if place else (None, None)
-    message = f"The file is not TOML: {visible(problem[: place.start()] if place else problem)}."
-    return Diagnostic("error", "malformed-toml", message, line, column)
 
 
 def _entry(entry: dict[str, Any], line: int | None, found: list[Diagnostic]) -> StepOverride | None:

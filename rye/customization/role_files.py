@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from rye.customization.hidden_text import hidden_text
 from rye.customization.places import DIRECTIVE_SUFFIX, Places, check_name
 from rye.customization.role_directives import RoleDirectiveFile, RoleDirectives, role_directives
+from rye.errors import RyeError
 
 
 def directives_of(places: Places, role: str) -> RoleDirectives:
@@ -15,7 +17,15 @@ def directives_of(places: Places, role: str) -> RoleDirectives:
     files: list[RoleDirectiveFile] = []
     for folder in places.role_directives:
         path = folder.file(role, DIRECTIVE_SUFFIX)
-        files.append(RoleDirectiveFile(role, folder.level, folder.shown(path), folder.text(path)))
+        text = folder.text(path)
+        if text is not None and (hidden := hidden_text(text)):
+            raise RyeError(
+                "hidden-text",
+                f"{folder.shown(path)}:{hidden[0].line}: {hidden[0].message}",
+                "Take the character out.",
+                details={"diagnostics": [finding.as_json() for finding in hidden]},
+            )
+        files.append(RoleDirectiveFile(role, folder.level, folder.shown(path), text))
     return role_directives(tuple(files))
 
 
