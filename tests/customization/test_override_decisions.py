@@ -397,6 +397,19 @@ class TestOrder:
                 in result.diagnostics[-1].message + result.diagnostics[-2].message
             )
 
+    def test_an_orphan_of_an_emptied_section_still_shares_its_target(self) -> None:
+        removal, append = directive("replace", "## Output"), directive("append", "## Output", "x")
+        after = apply(BASE, removal, append)
+        assert sorted(found(after)) == [("notice", "shared-target"), ("warning", "orphaned-directive")]
+        before = apply(BASE, append, removal)
+        assert sorted(found(before)) == [
+            ("notice", "replace-first"),
+            ("notice", "shared-target"),
+            ("warning", "orphaned-directive"),
+        ]
+        child = apply(BASE, directive("replace", "## Rules"), directive("append", "## Rules > ### Detail", "x"))
+        assert found(child) == [("warning", "orphaned-directive")]
+
     def test_headings_of_a_replacement_are_targets_later(self) -> None:
         one = directive("replace", "## Rules", "## Rules\n\n### New\n\nnew\n\n### Other")
         merged = output(BASE, one, directive("append", "## Rules > ### New", "added"))
