@@ -49,6 +49,8 @@ def version_of(value: Any, code: str, name: str, line: int | None, diagnostics: 
     version = normalized_version(value)
     if version is None:
         hint = "Write it as X.Y.Z, e.g. 1.0.0."
+        if isinstance(value, float):
+            hint = 'Put it in quotes, e.g. "1.0": without them it is a number, and 1.10 would be 1.1.'
         diagnostics.append(Diagnostic("error", code, f"{name} is not a semantic version: {value!r}.", line, hint=hint))
     return version
 

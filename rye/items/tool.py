@@ -87,7 +87,8 @@ def read(source: Source, options: ReadOptions) -> Reading:
     dependencies = dependencies_of(found.values.get("dependencies"), "T02", line_of, diagnostics, "dependencies")
     keys = {"version": version or raw_version, "category": category, "description": description}
     for key, value in keys.items():
-        if value is None and key not in found.lines:
+        given = _DESCRIPTION if key == "description" else (key,)
+        if value is None and not any(each in found.lines for each in given):
             named = written("tool_description" if key == "description" and language != "yaml" else key)
             diagnostics.append(Diagnostic("warning", "T03", f"{named} is missing."))
     name = source.name or PurePath(source.path).stem or "tool"

@@ -2,8 +2,9 @@
 
 Everywhere the names are ``__version__``, ``__category__``, ``__tool_description__``, ``__dependencies__`` and other
 ``__names__`` with a plain text, number or list of texts. A name that is assigned twice is refused: what programs and readers
-would take for its value could differ. Outside Python only the lines at the top count, up to the first one that is
-neither blank, comment, import, ``set``/``use strict`` nor a constant.
+would take for its value could differ. Outside Python only what stands at the top counts, up to the first statement that is
+neither blank, comment, import, ``set``/``use strict`` nor a constant. A text that the program would compute (``f"…"``,
+``${…}``, ``$(…)``) is none.
 """
 
 from __future__ import annotations
@@ -12,17 +13,36 @@ import ast
 import json
 import re
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-_DUNDER = re.compile(r"__[a-z][a-z0-9_]{0,60}__")
-_COMMENT = re.compile(r"(__[a-z][a-z0-9_]{0,60}__)[ \t]*[:=][ \t]*(.*)")
-_SCRIPT = re.compile(
-    r"(?:export[ \t]+)?(?:const|let|var)[ \t]+(__[a-z][a-z0-9_]{0,60}__)[ \t]*(?::[^=\n]{0,100})?=[ \t]*(.*?);?[ \t]*(?://.*)?$"
-)
-_SHELL = re.compile(r"(?:(?:readonly|export|declare(?:[ \t]+-[a-zA-Z]+)*)[ \t]+)?(__[a-z][a-z0-9_]{0,60}__)=(.*)$")
+_NAME = r"__[a-z][a-z0-9_]{0,60}__"
+_DUNDER = re.compile(_NAME)
+_COMMENT = re.compile(rf"({_NAME})[ \t]*[:=][ \t]*(.*)")
 _TEXT = re.compile(r"\"(?:[^\"\\\n]|\\.)*+\"|'(?:[^'\\\n]|\\.)*+'|`[^`\\$\n]*+`")
-_AS = re.compile(r"[ \t]+as[ \t]+[\w \t]{1,60}$")
+_OURS = frozenset(["version", "category", "tool_description", "description", "dependencies", "tool_id"])
+"""What is read of the names; Python code may do with the others (``__all__``) what it likes."""
+
+_DECLARATION = re.compile(r"(?:export[ \t]+)?(?:const|let|var)[ \t]+|(?:module[ \t]*\.[ \t]*)?exports[ \t]*\.[ \t]*")
+_DECLARATOR = re.compile(r"([A-Za-z_$][\w$]*)[ \t]*(?::[ \t]*[^=,;\n]{1,100})?=(?![=>])\s*")
+_TYPED = re.compile(r"[ \t]+(?:as|satisfies)[ \t]+[\w \t.<>\[\]|\"']{1,60}")
+_NUMBER = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?(?![\w.])|(?:true|false|null)\b")
+_ARRAY = re.compile(rf"\[\s*+(?:(?:{_TEXT.pattern})\s*+,?\s*+)*+\]")
+_END = re.compile(r"[ \t]*(,\s*|;|(?=\n|//|/\*|$))")
+_REQUIRE = re.compile(r"(?:const|let|var)\b[^\n=]{1,400}=[ \t]*require\([^\n]*")
+_IMPORT = re.compile(
+    r"(?:import\b(?![ \t]*[(.])[^\"';]{0,4000}|export\b[^\"';=]{0,4000}?\bfrom\s{0,100})"
+    r"(?:\"[^\"\n]*\"|'[^'\n]*')[^\n;]*"
+)
+_DIRECTIVE = re.compile(r"(?:\"use \w+\"|'use \w+')")
+
+_ASSIGNMENTS = re.compile(
+    r"(?:(?:readonly|export|declare|typeset)(?:[ \t]+-[a-zA-Z]+)*[ \t]+)?(?=[A-Za-z_][A-Za-z0-9_]*=)"
+)
+_SHELL_NAME = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=")
+_WORD = re.compile(r"(?:'[^']*+'|\"(?:[^\"\\$`]|\\.)*+\"|[^\s\"'\\$`;&|<>()#]|(?<=\S)#|\\.)*+", re.DOTALL)
+_SETTING = re.compile(r"(?:set[ \t]+[-+]|shopt\b)[^\n;]*")
 
 
 class ToolSyntaxError(ValueError):
@@ -64,17 +84,51 @@ def from_python(text: str) -> CodeMetadata:
         raise ToolSyntaxError("the code holds a NUL character", None) from None
     except (RecursionError, MemoryError):
         raise ToolSyntaxError("the code is nested too deep", None) from None
+    plain: set[int] = set()
     for node in tree.body:
         if isinstance(node, ast.Assign):
-            targets, value = node.targets, node.value
+            pairs = [pair for target in node.targets for pair in _pairs(target, node.value)]
         elif isinstance(node, ast.AnnAssign) and node.value is not None:
-            targets, value = [node.target], node.value
+            pairs = [(node.target, node.value)]
         else:
             continue
-        for target in targets:
+        for target, value in pairs:
             if isinstance(target, ast.Name) and _DUNDER.fullmatch(target.id):
                 found.put(target.id, _constant(value), node.lineno)
+                plain.add(id(target))
+    for name, line in _other_bindings(tree, plain):
+        bare = name.strip("_")
+        if _DUNDER.fullmatch(name) and bare in _OURS and bare in found.lines:
+            found.repeated.append((name, line))
     return found
+
+
+def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """``a, b = "x", "y"`` as two assignments."""
+    if isinstance(target, ast.Tuple | ast.List) and isinstance(value, ast.Tuple | ast.List):
+        if len(target.elts) == len(value.elts):
+            yield from zip(target.elts, value.elts, strict=True)
+    else:
+        yield target, value
+
+
+def _other_bindings(tree: ast.Module, plain: set[int]) -> Iterator[tuple[str, int]]:
+    """Names that the module binds, changes or deletes otherwise than in the ``plain`` assignments."""
+    waiting: list[tuple[ast.AST, bool]] = [(tree, False)]
+    while waiting:
+        node, local = waiting.pop()
+        line = getattr(node, "lineno", 1)
+        if isinstance(node, ast.Global):
+            yield from ((name, line) for name in node.names)
+        elif not local:
+            if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load) and id(node) not in plain:
+                yield node.id, line
+            elif isinstance(node, ast.alias):
+                yield (node.asname or node.name).split(".")[0], line
+            elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                yield node.name, line
+        local = local or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda)
+        waiting += [(child, local) for child in ast.iter_child_nodes(node)]
 
 
 def _constant(node: ast.expr) -> Any:
@@ -89,49 +143,143 @@ def _constant(node: ast.expr) -> Any:
 def from_script(text: str) -> CodeMetadata:
     """The leading constants and comments of JavaScript or TypeScript."""
     found = CodeMetadata()
-    lines = text.split("\n")
-    index = 0
-    while index < len(lines):
-        line = lines[index].strip()
-        if line.startswith("/*"):
-            end = next((n for n in range(index, len(lines)) if "*/" in lines[n]), len(lines) - 1)
-            for number in range(index, end + 1):
-                _put_comment(found, lines[number].strip().removeprefix("/*").removesuffix("*/").strip("* \t"), number)
-            index = end
-        elif line.startswith("//"):
-            _put_comment(found, line.lstrip("/").strip(), index)
-        elif constant := _SCRIPT.match(line):
-            found.put(constant[1], _literal(_AS.sub("", constant[2])), index + 1)
-        elif re.match(r"import\b(?!\()|export\b.*\bfrom\b", line):
-            while index < len(lines) - 1 and not re.search(r"[\"']", lines[index]):
-                index += 1
-        elif (
-            line
-            and not line.startswith("#!")
-            and not re.match(r"[\"']use \w+[\"']|(?:const|var|let)\b.*\brequire\(", line)
-        ):
+    scan = _Scan(text)
+    while scan.skip_blanks(" \t\r\n;"):
+        if text.startswith(("//", "#!"), scan.at):
+            number = scan.line()
+            _put_comment(found, scan.rest_of_line().lstrip("/").strip(), number)
+        elif text.startswith("/*", scan.at):
+            number = scan.line()
+            for offset, line in enumerate(scan.block_comment().split("\n")):
+                _put_comment(found, line.strip("* \t\r"), number + offset)
+        elif not (scan.take(_DIRECTIVE) or scan.take(_REQUIRE) or scan.take(_IMPORT) or _declaration(scan, found)):
             break
-        index += 1
     return found
+
+
+def _declaration(scan: _Scan, found: CodeMetadata) -> bool:
+    """One ``const a = "x", b = "y";`` whose values are plain; False where the leading constants end."""
+    if not scan.take(_DECLARATION):
+        return False
+    while declarator := scan.take(_DECLARATOR):
+        name, number = declarator[1], scan.line_of(declarator.start())
+        literal = scan.take(_TEXT) or scan.take(_NUMBER) or scan.take(_ARRAY)
+        scan.take(_TYPED)
+        end = scan.take(_END) if literal else None
+        if _DUNDER.fullmatch(name):
+            found.put(name, _literal(literal[0]) if literal and end else None, number)
+        if end is None:
+            # What is computed is no constant; a computed __name__ is an error, so nothing behind it would count anyway.
+            scan.rest_of_line()
+            return _DUNDER.fullmatch(name) is not None
+        if not end[1].startswith(","):
+            return True
+    return False
 
 
 def from_shell(text: str) -> CodeMetadata:
     """The leading assignments and comments of a shell script."""
     found = CodeMetadata()
-    for index, raw in enumerate(text.split("\n")):
-        line = raw.strip()
-        if line.startswith("#"):
-            _put_comment(found, line.lstrip("#").strip(), index)
-        elif assigned := _SHELL.match(line):
-            found.put(assigned[1], _literal(re.sub(r"\s+#.*$", "", assigned[2]), bare=True), index + 1)
-        elif line and not re.match(r"set[ \t]+[-+]|shopt\b|[A-Za-z_][A-Za-z0-9_]*=", line):
+    scan = _Scan(text)
+    while scan.skip_blanks(" \t\r\n;"):
+        if text.startswith("#", scan.at):
+            number = scan.line()
+            _put_comment(found, scan.rest_of_line().lstrip("#").strip(), number)
+        elif scan.take(_ASSIGNMENTS):
+            _assignments(scan, found)
+        elif not scan.take(_SETTING):
             break
     return found
 
 
-def _put_comment(found: CodeMetadata, line: str, index: int) -> None:
+def _assignments(scan: _Scan, found: CodeMetadata) -> None:
+    """``a=1 b="2"`` up to the end of the command."""
+    while name := scan.take(_SHELL_NAME):
+        number = scan.line_of(name.start())
+        value = _shell_value(scan)
+        if _DUNDER.fullmatch(name[1]):
+            found.put(name[1], value, number)
+        if value is None:
+            scan.rest_of_line()
+            return
+        scan.skip_blanks(" \t")
+
+
+def _shell_value(scan: _Scan) -> str | list[str] | None:
+    """A word, or a list of words in parentheses, without any expansion; None for anything else."""
+    if scan.take(_OPEN):
+        words: list[str] = []
+        while scan.skip_blanks(" \t\n") and scan.text[scan.at] != ")":
+            word = scan.take(_WORD)
+            if word is None or not word[0]:
+                return None
+            words.append(_unquoted_words(word[0]))
+        return words if scan.take(_CLOSE) else None
+    word = scan.take(_WORD)
+    ended = scan.at == len(scan.text) or scan.text[scan.at] in " \t\r\n;"
+    return _unquoted_words(word[0] if word else "") if ended else None
+
+
+_OPEN, _CLOSE = re.compile(r"\("), re.compile(r"\)")
+_PIECE = re.compile(r"'([^']*)'|\"((?:[^\"\\]|\\.)*)\"|\\(.)|([^'\"\\]+)", re.DOTALL)
+
+
+def _unquoted_words(word: str) -> str:
+    """A shell word without its quotes."""
+    out: list[str] = []
+    for piece in _PIECE.finditer(word):
+        single, double, escaped, bare = piece.groups()
+        if double is not None:
+            out.append(re.sub(r"\\([\\\"$`])", r"\1", double))
+        else:
+            out.append(next(part for part in (single, escaped, bare) if part is not None))
+    return "".join(out)
+
+
+@dataclass(slots=True)
+class _Scan:
+    """A position in a text."""
+
+    text: str
+    at: int = 0
+    _counted: tuple[int, int] = (0, 1)
+    """A position and the line it stands on: lines are counted onward from there, so counting stays linear."""
+
+    def take(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        match = pattern.match(self.text, self.at)
+        if match:
+            self.at = match.end()
+        return match
+
+    def skip_blanks(self, blanks: str) -> bool:
+        """Step over them; whether anything is left."""
+        while self.at < len(self.text) and self.text[self.at] in blanks:
+            self.at += 1
+        return self.at < len(self.text)
+
+    def rest_of_line(self) -> str:
+        end = self.text.find("\n", self.at)
+        start, self.at = self.at, len(self.text) if end < 0 else end
+        return self.text[start : self.at]
+
+    def block_comment(self) -> str:
+        end = self.text.find("*/", self.at + 2)
+        start, self.at = self.at + 2, len(self.text) if end < 0 else end + 2
+        return self.text[start : len(self.text) if end < 0 else end]
+
+    def line(self) -> int:
+        return self.line_of(self.at)
+
+    def line_of(self, position: int) -> int:
+        at, line = self._counted
+        line += self.text.count("\n", at, position)
+        self._counted = (position, line)
+        return line
+
+
+def _put_comment(found: CodeMetadata, line: str, number: int) -> None:
     if match := _COMMENT.fullmatch(line):
-        found.put(match[1], _literal(match[2], bare=True), index + 1)
+        found.put(match[1], _literal(match[2], bare=True), number)
 
 
 def _literal(text: str, *, bare: bool = False) -> Any:
@@ -143,14 +291,16 @@ def _literal(text: str, *, bare: bool = False) -> Any:
         return [_unquoted(match[0]) for match in _TEXT.finditer(text)]
     if bare:
         return text
-    return text if re.fullmatch(r"[0-9]{1,9}(?:\.[0-9]{1,9})?", text) else None
+    return text if text[:1].isdigit() else None
 
 
 def _unquoted(text: str) -> str | None:
     inner = text[1:-1]
     if "\\" not in inner:
         return inner
+    if text[0] != '"':  # the same escapes, but for the quotes
+        inner = re.sub(r"\\.|\"", lambda part: {"\\'": "'", '"': '\\"'}.get(part[0], part[0]), inner)
     try:
-        return str(json.loads(text)) if text[0] == '"' else inner.replace("\\'", "'").replace("\\\\", "\\")
+        return str(json.loads(f'"{inner}"'))
     except ValueError:
         return None

@@ -120,6 +120,13 @@ def test_a_missing_name_and_missing_fields() -> None:
     assert found(parse(fenced("name: style\n")), "warning") == [("K03", 2)] * 4
 
 
+def test_a_version_that_yaml_reads_as_a_number_is_to_be_quoted() -> None:
+    """``1.10`` would be the number 1.1: nothing is guessed."""
+    reading = parse(fenced("name: x\ntitle: X\nentry_type: r\ncategory: a\nversion: 1.10\n"))
+    finding = next(d for d in reading.diagnostics if d.severity == "error")
+    assert (finding.code, "quotes" in (finding.hint or "")) == ("K02", True)
+
+
 def test_near_misses_warn() -> None:
     (warning,) = parse(fenced(DATA + "refrences: [x]\n")).diagnostics
     assert (warning.severity, warning.code, warning.hint) == ("warning", "K03", "Did you mean references?")

@@ -268,3 +268,106 @@ def test_no_text_crashes_the_reader(suffix: str, text: str) -> None:
         json.dumps(as_json(reading.value), allow_nan=False)
     else:
         assert found(reading)
+
+
+THREE = ("1.2.3", "a/b", "D")
+PY = '__version__ = "1.2.3"\n__category__ = "a/b"\n__tool_description__ = "D"\n'
+JS = "export const __version__ = '1.2.3';\nexport const __category__ = 'a/b';\nconst __tool_description__ = `D`;\n"
+SH = "#!/bin/bash\nset -eu\n__version__=1.2.3\n__category__=a/b\n__tool_description__=D\n"
+
+
+@pytest.mark.parametrize(
+    ("suffix", "text"),
+    [
+        (".py", '__version__, __category__ = "1.2.3", "a/b"\n__tool_description__ = "D"\n'),
+        (".py", '__version__ = "1.2.3"; __category__ = "a/b"; __tool_description__ = "D"\n'),
+        (".js", "const __version__ = '1.2.3', __category__ = 'a/b',\n  __tool_description__ =\n    'D';\n"),
+        (".js", "const LIMIT = 5;\nlet on = true, names = ['x'];\n" + JS),
+        (".js", JS.replace("export const __", "exports.__").replace("const __tool", "module.exports.__tool")),
+        (".ts", JS.replace("'1.2.3'", "'1.2.3' as const").replace("'a/b'", "'a/b' satisfies string")),
+        (".ts", "import type { A,\n  B } from './x.js' with { type: 'json' };\n" + JS),
+        (".sh", SH.replace("\n__category__", "; __category__")),
+        (".sh", SH.replace("__version__=1.2.3\n", 'readonly __version__="1.2".3 ').replace("=D", "='D' # why")),
+    ],
+)
+def test_other_ways_to_write_the_same_constants(suffix: str, text: str) -> None:
+    value = tool(text, suffix)
+    assert (value.version, value.category, value.description) == THREE
+    assert parse(text, suffix).diagnostics == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "description"),
+    [
+        ("const __tool_description__ = 'see http://x.y/z';", "see http://x.y/z"),
+        ("const __tool_description__ = 'it\\'s \\\\ \"so\"';", 'it\'s \\ "so"'),
+        ("const __tool_description__ = 'a; // b'; // c", "a; // b"),
+    ],
+)
+def test_quotes_keep_what_looks_like_a_comment_in_scripts(text: str, description: str) -> None:
+    assert tool(text, ".js").description == description
+
+
+@pytest.mark.parametrize(
+    ("value", "description"),
+    [
+        ('"a # b"', "a # b"),
+        ("'it'\\''s'", "it's"),
+        ('"say \\"hi\\" for \\$5"', 'say "hi" for $5'),
+        ("a\\ b", "a b"),
+        ("a#b", "a#b"),
+    ],
+)
+def test_shell_words_are_unquoted_as_the_shell_does(value: str, description: str) -> None:
+    assert tool(f"__tool_description__={value}\n", ".sh").description == description
+
+
+@pytest.mark.parametrize("value", ["$(id)", '"$(id)"', '"$HOME"', "`id`", "$X", "$'x'", '"unclosed', "<(ls)"])
+def test_what_the_shell_would_expand_is_no_plain_text(value: str) -> None:
+    reading = parse(SH.replace("=D", f"={value}"), ".sh")
+    assert found(reading) == [("T02", 5)]
+    assert found(reading, "warning") == []
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        '__version__ += "x"', "del __version__", 'for __version__ in ["9"]:\n    pass', "import os as __version__",
+        "def __version__():\n    pass", 'if os:\n    __version__ = "9.9.9"', "from x import __version__",
+        'def f():\n    global __version__\n    __version__ = "9.9.9"', '(__version__ := "9.9.9")',
+        "class __version__:\n    pass", "with open(x) as __version__:\n    pass",
+    ],
+)  # fmt: skip
+def test_a_constant_that_the_program_changes_again_is_refused(more: str) -> None:
+    """People and registries would read one version, the program another."""
+    line = PY.count("\n") + 1
+    assert [code for code, at in found(parse(f"{PY}{more}\n")) if at is not None and at >= line] == ["T02"]
+
+
+def test_other_names_and_scopes_are_the_programs_own() -> None:
+    text = PY + '__all__ = ["a"]\n__all__ += ["b"]\ndef f():\n    __version__ = "9"\n    return __version__\n'
+    assert parse(text).diagnostics == ()
+
+
+def test_a_malformed_description_is_not_reported_missing_too() -> None:
+    reading = parse(PY.replace('"D"', 'f"D"'))
+    assert (found(reading), found(reading, "warning")) == ([("T02", 3)], [])
+
+
+@pytest.mark.parametrize(
+    ("suffix", "text"),
+    [
+        (".js", ("export const " + "$from" * 700 + "=1;\n") * 70),
+        (".js", "const __a__ = [" + '"x",' * 60_000),
+        (".js", "const a" + " " * 250_000),
+        (".js", "import " * 40_000),
+        (".sh", "a=1 " * 60_000),
+        (".sh", "__a__=(" + "x " * 100_000),
+        (".sh", 'a="' + "\\x" * 120_000),
+        (".sh", "# __a__ = x\n" * 20_000),
+    ],
+)
+def test_hostile_headers_cost_linear_time(suffix: str, text: str) -> None:
+    start = time.process_time()
+    parse(text, suffix)
+    assert time.process_time() - start < 2
