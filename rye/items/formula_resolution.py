@@ -3,7 +3,8 @@
 * A parent's steps come first, in the order of ``extends``, its own expand rules applied; a child's step with the same id
   replaces the parent's in its place, others follow. Variables and templates alike; the child's description wins.
 * Expanding replaces the target step by the expansion's template, ``{target}``, ``{target.id}``, ``{target.title}`` and
-  ``{target.description}`` filled in from the target and ``{name}`` from the expansion's variables, in one pass. Template
+  ``{target.description}`` filled in from the target and ``{name}`` from the expansion's variables, in one pass;
+  ``{{name}}`` too where only the expansion declares it, otherwise it waits for the formula's own value. Template
   steps that need nothing in the template take over the target's needs; who needed the target needs every template step
   that no other template step needs (in a chain: the last).
 * Overlays apply to the result, then :func:`substitute` fills in ``{{var}}``: one pass, values are never scanned again.
@@ -28,7 +29,9 @@ from rye.limits import CONTENT
 Load = Callable[[str], Formula | None]
 """Gives the formula of a name, as written, or None where there is none."""
 
-_TARGET = re.compile(r"\{(target(?:\.(?:id|title|description))?|[A-Za-z_][A-Za-z0-9_]*)\}")
+_TARGET = re.compile(
+    r"\{\{(?P<var>[A-Za-z_][A-Za-z0-9_]*)\}\}|\{(target(?:\.(?:id|title|description))?|[A-Za-z_][A-Za-z0-9_]*)\}"
+)
 
 
 def resolve(formula: Formula, load: Load) -> Formula:
@@ -105,7 +108,7 @@ class _Resolver:
             message = f"{formula.formula} expands the step {rule.target!r}, which it does not have."
             raise RyeError("unknown-step", message, f"Did you mean {meant}?" if meant else None)
         target = formula.steps[at]
-        new = _filled(expansion, rule, target)
+        new = _filled(expansion, rule, target, frozenset(var.name for var in formula.vars))
         own = {step.id for step in new}
         needed = {need for step in new for need in step.needs}
         ends = tuple(step.id for step in new if step.id not in needed) or (new[-1].id,)
@@ -139,9 +142,10 @@ def _overridden(inherited: tuple[Step, ...], own: tuple[Step, ...]) -> tuple[Ste
     return (*(mine.get(s.id, s) for s in inherited), *(s for s in own if s.id not in old))
 
 
-def _filled(expansion: Formula, rule: ExpandRule, target: Step) -> list[Step]:
-    values = {var.name: var.default for var in expansion.vars if var.default is not None} | rule.vars
-    values |= {
+def _filled(expansion: Formula, rule: ExpandRule, target: Step, outer: frozenset[str]) -> list[Step]:
+    """The template's steps for one target. ``outer``: variables of the formula, whose ``{{name}}`` is filled in later."""
+    own = {var.name: var.default for var in expansion.vars if var.default is not None} | rule.vars
+    values = own | {
         "target": target.id,
         "target.id": target.id,
         "target.title": target.title,
@@ -153,12 +157,18 @@ def _filled(expansion: Formula, rule: ExpandRule, target: Step) -> list[Step]:
         raise RyeError("missing-variable", message, f"Give them under vars of the rule for {rule.target!r}.")
     budget = CONTENT.formula_characters
 
+    def value_of(match: re.Match[str]) -> str:
+        name = match["var"]
+        if name is None:
+            return values.get(match[2], match[0])
+        return match[0] if name in outer else own.get(name, match[0])
+
     def fill(text: str) -> str:
         nonlocal budget
-        budget -= len(text) + sum(len(values.get(m[1], "")) for m in _TARGET.finditer(text))
+        budget -= len(text) + sum(len(value_of(match)) for match in _TARGET.finditer(text))
         if budget < 0:
             raise _too_large(expansion.formula)
-        return _TARGET.sub(lambda m: values.get(m[1], m[0]), text)
+        return _TARGET.sub(value_of, text)
 
     return [
         replace(

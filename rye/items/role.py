@@ -54,9 +54,11 @@ _ORDER = {
 """The canonical order; sections with the same number may swap."""
 _TIER_LABEL = re.compile(r"declared access level", re.IGNORECASE)
 _TIER = re.compile(r"\*\*Declared access level:\*\* Tier ([0-4]) — (\S.*?)[ \t]*")
-_MAY = re.compile(r"[ \t]*[-*+][ \t]+\*{0,2}You MAY\b(?! NOT\b)")
-_MAY_NOT = re.compile(r"[ \t]*[-*+][ \t]+\*{0,2}You MAY NOT\b")
-_MUST_ASK = re.compile(r"[ \t]*[-*+][ \t]+\*{0,2}You MUST ASK\b")
+_RIGHT = r"[ \t]*(?:(?:[-*+]|#{3,6}|[0-9]{1,9}[.)])[ \t]+)?[*_]{0,2}You "
+"""A line that grants or denies may be a bullet, as in the document, or stand alone above a list."""
+_MAY = re.compile(_RIGHT + r"MAY\b(?! NOT\b)")
+_MAY_NOT = re.compile(_RIGHT + r"MAY NOT\b")
+_MUST_ASK = re.compile(_RIGHT + r"MUST ASK\b")
 _OUTPUT_FORMAT = re.compile(r"Output Format — \S.*")
 _AGENT_FILE = re.compile(r"\bagents/(?:[\w.*\[\]<>{}-]+/){0,8}[\w.*\[\]<>{}-]+\.md\b")
 _IF_OR_WHEN = re.compile(r"[*_`\"'“]{0,4}(?:if|when)\b", re.IGNORECASE)

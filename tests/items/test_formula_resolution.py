@@ -121,6 +121,23 @@ def test_a_rules_vars_fill_the_template_in_one_pass() -> None:
     assert result.steps[1].title == "{other} o {unknown} {{issue}}"
 
 
+def test_double_braces_in_a_template_are_the_expansions_variables_or_wait_for_the_formulas() -> None:
+    """``{{x}}`` is never read as a ``{x}`` in braces."""
+    fork = (
+        'formula = "fork"\n[[template]]\nid = "{target}.a"\ntitle = "{{tool}} {tool} {{issue}} {{gone}} {{target}}"\n'
+    )
+    fork += '[vars]\ntool = "pytest"\nissue = "its own"\n'
+    rule = '[[compose.expand]]\ntarget = "implement"\nwith = "fork"\n'
+    declared = "[vars.issue]\nrequired = true\n"
+    value = formula(BASE + rule + declared)
+    resolved = resolve(value, library(fork).get)
+    assert resolved.steps[1].title == "pytest pytest {{issue}} {{gone}} {{target}}"
+    filled, _ = substitute(resolved, {"issue": "X-1"})
+    assert filled.steps[1].title == "pytest pytest X-1 {{gone}} {{target}}"
+    undeclared = resolve(formula(BASE + rule), library(fork).get)
+    assert undeclared.steps[1].title == "pytest pytest its own {{gone}} {{target}}"
+
+
 def test_placeholders_in_the_targets_own_text_are_not_filled_in() -> None:
     base = BASE.replace("D implement", "see {target} and {target.title}")
     value = formula(base + '[[compose.expand]]\ntarget = "implement"\nwith = "tdd"\n')

@@ -227,6 +227,18 @@ def test_may_may_not_and_must_ask(drop: str, severity: str, code: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "may", ["- **You MAY:** read", "You MAY: read", "**You MAY:**\n- read", "### You MAY\n\n- read", "1. You MAY read"]
+)
+def test_what_a_role_may_stands_in_a_bullet_or_above_a_list(may: str) -> None:
+    assert parse(role_text().replace("- You MAY: read", may)).diagnostics == ()
+
+
+@pytest.mark.parametrize("may", ["- You may: read", "- You MAYBE read", "- What You MAY: read", "- You MAY NOT: read"])
+def test_other_words_do_not_say_what_a_role_may(may: str) -> None:
+    assert only(parse(role_text().replace("- You MAY: read", may))).code == "N02"
+
+
+@pytest.mark.parametrize(
     "path", ["agents/verifier.md", "`.ai/agents/x.md`", "see agents/[role-name].md", "agents/*.md", "agents/sub/x.md"]
 )
 def test_a_path_of_an_agents_file_is_an_error_anywhere(path: str) -> None:
