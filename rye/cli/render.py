@@ -11,7 +11,6 @@ from rye.cli.console import printable
 from rye.cli.effective import effective_target
 from rye.cli.kind_choice import kind_option
 from rye.cli.options import Session, command
-from rye.errors import UsageError
 from rye.project.target import Target, require_parsed
 
 if TYPE_CHECKING:
@@ -20,7 +19,13 @@ if TYPE_CHECKING:
 
 @command("render")
 @click.argument("target", metavar="FILE|ID")
-@click.option("--input", "assignments", multiple=True, metavar="K=V", help="An input's value; repeat for more.")
+@click.option(
+    "--input",
+    "assignments",
+    multiple=True,
+    metavar="K=V",
+    help="An input's value; repeat for more. Goes before --inputs.",
+)
 @click.option("--inputs", "inputs_file", metavar="FILE", help="A JSON object with inputs (- for standard input).")
 @kind_option("Read the file as an item of this kind.")
 @click.option("--base", is_flag=True, help="As published, without overrides and overlays.")
@@ -33,9 +38,6 @@ def render(
 
     texts = parse_assignments(assignments)
     values = _read_inputs(session, inputs_file)
-    both = sorted(texts.keys() & values.keys())
-    if both:
-        raise UsageError("bad-input", f"{both[0]} is given by --input and --inputs.", "Give each input once.")
     found = effective_target(session, target, kind, base=base)
     value = require_parsed(found.item)
     if found.item.kind.name == "directive":

@@ -82,10 +82,14 @@ def _list(element: Element, findings: Findings) -> tuple[Output, ...]:
             continue
         findings.attributes("error", "output", child.attributes, child, ("name", "type"))
         name = child.attributes.get("name", "")
-        if _KEY.fullmatch(name) is None:
-            message = f"{name[:80]!r} is no output name." if name else "The output has no `name`."
-            findings.error("D061", message, child, 'Write `<output name="result">What it is</output>`.')
+        if not name.strip():
+            findings.error(
+                "D061", "The output has no `name`.", child, 'Write `<output name="result">What it is</output>`.'
+            )
             continue
+        if _KEY.fullmatch(name) is None:
+            message = f"The output's name {name[:80]!r} is no plain word; parents must match it exactly."
+            findings.warning("D061", message, child, "Use letters, digits, `_` and `-`.")
         outputs.append((child, Output(name, child.trimmed, _type(child, findings), child.line)))
     return _unique(outputs, findings)
 
@@ -93,7 +97,7 @@ def _list(element: Element, findings: Findings) -> tuple[Output, ...]:
 def _dict(element: Element, findings: Findings) -> tuple[Output, ...]:
     outputs = []
     for child in element.children:
-        if "name" in child.attributes or _KEY.fullmatch(child.tag) is None:
+        if "name" in child.attributes:
             findings.unknown("error", child.tag, child, "outputs", ("output",))
             continue
         findings.attributes("error", child.tag, child.attributes, child, ("type",))

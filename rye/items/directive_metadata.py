@@ -11,10 +11,10 @@ from rye.items.directive_rules import Findings
 from rye.items.directive_xml import Element
 from rye.items.identity import parse_reference
 from rye.items.reading import Dependency
+from rye.items.version_range import is_range
 
 _INTEGER = re.compile(r"[0-9]{1,15}")
 _DECIMAL = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,6})?")
-_RANGE = re.compile(r"[0-9A-Za-z.+*^~=<>|, -]{1,200}")
 _LIST_MARKER = re.compile(r"[-*+][ \t]+")
 _USAGE = ("low", "medium", "high")
 
@@ -168,7 +168,7 @@ def _relation(element: Element, findings: Findings) -> Dependency | None:
         findings.error("D041", message, element, "Give one, in `version`.")
         return None
     wanted = version.strip() if version is not None else reference.range
-    if wanted is not None and _RANGE.fullmatch(wanted) is None:
+    if wanted is not None and not is_range(wanted):
         message = f"{wanted[:40]!r} is no version range."
         findings.error("D041", message, element, "Write SemVer ranges as `^1.2`, `~1.4`, `>=1, <3` or `1.x || 2.x`.")
         return None

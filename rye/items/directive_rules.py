@@ -68,6 +68,12 @@ CODES: dict[str, str] = {
 
 MAX_FINDINGS = CONTENT.listed_findings
 
+_PARTS = {
+    **dict.fromkeys(("metadata", "inputs", "outputs"), "directive"),
+    **dict.fromkeys(("permissions", "hooks", "limits", "cost"), "metadata"),
+}
+"""What grants, bounds or shapes a run, and where alone it does; elsewhere it is a decoy, never just unknown."""
+
 
 class Placed(Protocol):
     """Anything with a place in the file: an element of the fence, a tag of the process."""
@@ -113,6 +119,10 @@ class Findings:
             return
         if len(self.found) >= MAX_FINDINGS:
             self.add(severity, "D011", "", None, None, "")
+            return
+        if tag in _PARTS:
+            message = f"`<{tag}>` stands in `<{inside}>`, where it does not count."
+            self.error("D011", message, at, f"Move it into `<{_PARTS[tag]}>`, or delete it: a reader may believe it.")
             return
         self.add(
             severity, "D011", f"`<{tag}>` is unknown in `<{inside}>`.", at.line, at.column, _meant(tag, known, "<{}>")

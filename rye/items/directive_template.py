@@ -89,6 +89,6 @@ def new_directive(name: str, category: str, description: str | None = None, auth
 
 def _plain(words: str) -> str:
     """A sentence as Markdown that opens no block and no tag: nobody's description may start a fence or a process."""
-    shown = re.sub(r"([\\`*_<>#~\[\]{}])", r"\\\1", words)
+    shown = re.sub(r"([\\`*<>#~\[\]{}]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))", r"\\\1", words)
     shown = re.sub(r"^([-+=]|\d+(?=[.)]))", r"\\\1", shown)
     return shown if shown.endswith((".", "!", "?")) else f"{shown}."

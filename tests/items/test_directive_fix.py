@@ -250,6 +250,10 @@ def test_a_new_directive_conforms_under_strict(words: str) -> None:
     assert not words or result.value.description == " ".join(words.split())
 
 
+def test_a_new_directives_own_sentence_names_it_as_it_is() -> None:
+    assert "\n\nSay here what deploy_the_app does.\n\n" in new_directive("deploy_the_app", "release")
+
+
 @given(st.text(st.characters(exclude_categories=("Cs", "Cc")), max_size=60))
 @settings(max_examples=100, deadline=None)
 def test_no_description_breaks_a_new_directive(words: str) -> None:

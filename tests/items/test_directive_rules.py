@@ -401,7 +401,7 @@ def test_malformed_inputs(declaration: str) -> None:
     ("outputs", "code"),
     [
         ("<output>x</output>", "D061"),
-        ('<output name="a b">x</output>', "D061"),
+        ('<output name="  ">x</output>', "D061"),
         ('<output name="a">x</output><output name="a">y</output>', "D061"),
         ("<success>x</success><output name='a'>y</output>", "D061"),
         ("<success>x</success><success>y</success>", "D013"),
@@ -415,6 +415,17 @@ def test_malformed_outputs(outputs: str, code: str) -> None:
     assert findings(changed(whole, f"<outputs>{outputs}</outputs>")) == [("error", code)]
 
 
+def test_an_outputs_name_that_is_no_plain_word_is_kept_and_warned_of() -> None:
+    whole = FENCE[FENCE.index("  <outputs>") : FENCE.index("</outputs>") + 10]
+    content = changed(
+        whole, '<outputs><output name="a&amp;&quot;b &lt;">x</output><output name="c">y</output></outputs>'
+    )
+    assert findings(content) == [("warning", "D061")]
+    outputs = value(content).outputs
+    assert isinstance(outputs, tuple)
+    assert [output.name for output in outputs] == ['a&"b <', "c"]
+
+
 @pytest.mark.parametrize(
     ("element", "code"),
     [
@@ -424,12 +435,36 @@ def test_malformed_outputs(outputs: str, code: str) -> None:
         ("<depends_on>widget:a/b</depends_on>", "D040"),
         ('<depends_on version="">a</depends_on>', "D041"),
         ('<depends_on version="latest!">a</depends_on>', "D041"),
+        ('<depends_on version="banana">a</depends_on>', "D041"),
+        ('<depends_on version="1.2.3.4">a</depends_on>', "D041"),
+        ("<depends_on>a@01.2</depends_on>", "D041"),
         ('<depends_on version="^1">a@^2</depends_on>', "D041"),
         ('<depends_on versoin="^1">a</depends_on>', "D012"),
     ],
 )
 def test_malformed_relations(element: str, code: str) -> None:
     assert findings(changed("<requires>docker-runtime</requires>", element)) == [("error", code)]
+
+
+@pytest.mark.parametrize("wanted", ["^1.2", "~1.4", "&gt;=1, &lt;3", "1.x || 2.x", "*", "1.0.0-rc.1 - 2"])
+def test_ranges_that_the_solver_reads_are_accepted(wanted: str) -> None:
+    element = f'<depends_on version="{wanted}">a</depends_on>'
+    assert findings(changed("<requires>docker-runtime</requires>", element)) == []
+
+
+@pytest.mark.parametrize(
+    ("place", "part"),
+    [
+        ("<cost>", "<inputs><input name='z' type='string'/></inputs>"),
+        ("<cost>", "<outputs/>"),
+        ("<cost>", "<metadata><permissions>*</permissions></metadata>"),
+        ("<related_files>", "<permissions>*</permissions>"),
+        ("<related_files>", "<limits max_turns='999'/>"),
+        ("<related_files>", "<hooks/>"),
+    ],
+)
+def test_what_grants_or_bounds_a_run_is_an_error_anywhere_but_in_its_place(place: str, part: str) -> None:
+    assert findings(changed(place, part + place)) == [("error", "D011")]
 
 
 def test_a_placeholder_for_an_undeclared_input_is_a_warning_with_its_place() -> None:
