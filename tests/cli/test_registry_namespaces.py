@@ -1,0 +1,257 @@
+"""Who owns a name: claims, thresholds over several machines, rotation, revocation, recovery, and the alarm of a stranger's key."""
+
+from __future__ import annotations
+
+import shutil
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from rye.items.identity import Identity
+from rye.registry.statements import Keyset
+from tests.cli.registry_fixture import Registry, User, operator, registry
+from tests.registry.simulated_registry import SimulatedRegistry, key
+
+__all__ = ["registry"]
+
+
+def hand_over(file: str, giver: User, taker: User) -> None:
+    """Carry a file from one machine to another."""
+    shutil.copy(giver.path(file), taker.path(file))
+
+
+class TestClaim:
+    def test_show_says_who_owns_it(self, registry: Registry, tmp_path: Path) -> None:
+        user = registry.owner(tmp_path, "claimed")
+        shown = user.ok("namespace", "show", "claimed", "--json").json
+        assert (shown["number"], shown["threshold"]) == (1, 1)
+        assert shown["keys"] == [user.fingerprint()]
+        assert user.fails("namespace", "claim", "claimed", code="namespace-yours")["hint"]
+        user.fails("namespace", "show", "unheard-of", code="no-such-namespace")
+
+    @pytest.mark.parametrize("name", ["root", "Upper", "a/b", "con", "-x", "x" * 65, "ünicode"])
+    def test_names_that_cannot_be_one(self, registry: Registry, tmp_path: Path, name: str) -> None:
+        user = registry.owner(tmp_path, "names", claim=False)
+        result = user.run("namespace", "claim", "--json", "--", name)
+        assert result.code == 2
+        assert result.error["code"] in ("bad-name", "usage")
+
+    def test_a_threshold_that_nobody_can_reach(self, registry: Registry, tmp_path: Path) -> None:
+        user = registry.owner(tmp_path, "lonely", claim=False)
+        user.fails("namespace", "claim", "lonely", "--threshold", "2", code="bad-threshold", exit_code=2)
+
+
+class TestThreeOwnersOnThreeMachines:
+    def test_two_of_three_sign_by_passing_a_file(self, registry: Registry, tmp_path: Path) -> None:
+        one, two, three = (registry.owner(tmp_path, "guild", claim=False) for _ in range(3))
+        owners = [word for other in (two, three) for word in ("--owner", other.public_key())]
+        error = one.fails("namespace", "claim", "guild", *owners, "--threshold", "2", code="signatures-missing")
+        assert "-o FILE" in error["hint"]
+        made = one.ok("namespace", "claim", "guild", *owners, "--threshold", "2", "-o", "claim.note", "--json")
+        assert "2 signatures" in made.json["missing"]
+        one.fails("namespace", "submit", "claim.note", code="signatures-missing")
+
+        hand_over("claim.note", one, two)
+        assert two.ok("namespace", "sign", "claim.note", "--json").json["signatures"] == 2
+        two.ok("namespace", "submit", "claim.note")
+        shown = three.ok("namespace", "show", "guild", "--json").json
+        assert shown["threshold"] == 2
+        assert set(shown["keys"]) == {user.fingerprint() for user in (one, two, three)}
+
+        # Any one of them publishes; a change of keys needs two.
+        three.publish("work/shared")
+        new = registry.owner(tmp_path, "guild", claim=False)
+        three.fails("namespace", "keys", "add", "guild", new.public_key(), code="signatures-missing")
+        three.ok("namespace", "keys", "add", "guild", new.public_key(), "-o", "add.note")
+        hand_over("add.note", three, one)
+        one.ok("namespace", "sign", "add.note")
+        one.ok("namespace", "submit", "add.note")
+        assert len(one.ok("namespace", "show", "guild", "--json").json["keys"]) == 4
+
+    def test_signing_twice_is_one_signature_and_a_stranger_s_does_not_count(
+        self, registry: Registry, tmp_path: Path
+    ) -> None:
+        one, two, stranger = (registry.owner(tmp_path, "pair", claim=False) for _ in range(3))
+        one.ok(
+            "namespace", "claim", "pair", "--owner", two.public_key(), "--threshold", "2", "-o", "pair.note", "--json"
+        )
+        assert one.ok("namespace", "sign", "pair.note", "--json").json["signatures"] == 1
+        one.fails("namespace", "submit", "pair.note", code="signatures-missing")
+        hand_over("pair.note", one, stranger)
+        signed = stranger.ok("namespace", "sign", "pair.note")
+        assert "not among the new keys" in signed.stderr
+        stranger.fails("namespace", "submit", "pair.note", code="signatures-missing")
+
+    def test_a_file_that_was_changed_on_the_way(self, registry: Registry, tmp_path: Path) -> None:
+        one, two = (registry.owner(tmp_path, "relay", claim=False) for _ in range(2))
+        one.ok("namespace", "claim", "relay", "--owner", two.public_key(), "--threshold", "2", "-o", "r.note")
+        text = one.path("r.note").read_text()
+        two.write("r.note", text.replace("threshold 2", "threshold 1"))
+        two.ok("namespace", "sign", "r.note")
+        result = two.run("namespace", "submit", "r.note", "--json")
+        assert result.code == 1
+        assert result.error["code"] in ("signatures-missing", "note-signature-wrong")
+        two.write("r.note", "nonsense")
+        two.fails("namespace", "sign", "r.note", code="note-malformed")
+
+
+class TestChangesOfKeys:
+    def test_rotation_keeps_earlier_releases_good(self, registry: Registry, tmp_path: Path) -> None:
+        user, new = registry.owner(tmp_path, "rotated"), registry.owner(tmp_path, "rotated", claim=False)
+        user.publish("work/before")
+        user.ok("namespace", "keys", "add", "rotated", new.public_key())
+        new.publish("work/after")
+        new.ok("namespace", "keys", "remove", "rotated", user.fingerprint())
+        assert new.ok("info", "rotated/work/before", "--json").json["revoked"] is False
+        user.fails("publish", user.directive("work/late"), code="not-signed")
+        user.fails("namespace", "keys", "add", "rotated", user.public_key(), code="signatures-missing")
+        assert new.ok("namespace", "show", "rotated", "--json").json["keys"] == [new.fingerprint()]
+
+    def test_revocation_counts_from_a_position(self, registry: Registry, tmp_path: Path) -> None:
+        user, new = registry.owner(tmp_path, "robbed"), registry.owner(tmp_path, "robbed", claim=False)
+        early = user.publish("work/item")["published"][0]["log"]
+        stolen = user.publish("work/item", "1.1.0")["published"][0]["log"]
+        user.fails("namespace", "revoke", "robbed", user.fingerprint(), code="last-key")
+        user.ok("namespace", "keys", "add", "robbed", new.public_key())
+        new.fails(
+            "namespace", "revoke", "robbed", user.fingerprint(), "--from", "999999", code="bad-position", exit_code=2
+        )
+        new.ok("namespace", "revoke", "robbed", user.fingerprint(), "--from", str(stolen))
+        shown = new.ok("namespace", "show", "robbed", "--json").json
+        assert shown["revoked"] == [{"key": user.fingerprint(), "position": stolen}]
+        versions = new.ok("info", "robbed/work/item", "--json").json["versions"]
+        assert [(row["version"], row["revoked"]) for row in versions] == [("1.0.0", False), ("1.1.0", True)]
+        assert early < stolen
+        assert new.ok("info", "robbed/work/item", "--json").json["version"] == "1.0.0"
+        error = new.fails("namespace", "keys", "add", "robbed", user.public_key(), code="key-revoked")
+        assert "rye keys generate" in error["hint"]
+
+    def test_a_key_that_was_taken_out_can_be_revoked_later(self, registry: Registry, tmp_path: Path) -> None:
+        user, new = registry.owner(tmp_path, "belated"), registry.owner(tmp_path, "belated", claim=False)
+        position = user.publish("work/item")["published"][0]["log"]
+        user.ok("namespace", "keys", "add", "belated", new.public_key())
+        new.ok("namespace", "keys", "remove", "belated", user.fingerprint())
+        new.ok("namespace", "revoke", "belated", user.fingerprint(), "--from", str(position))
+        assert new.ok("info", "belated/work/item", "--json").json["revoked"] is True
+        new.fails("namespace", "revoke", "belated", user.fingerprint(), code="key-revoked")
+        new.fails("namespace", "revoke", "belated", "SHA256:unknown", code="unknown-key")
+
+    def test_a_threshold_is_never_lowered_silently(self, registry: Registry, tmp_path: Path) -> None:
+        one, two = (registry.owner(tmp_path, "strict", claim=False) for _ in range(2))
+        one.ok("namespace", "claim", "strict", "--owner", two.public_key(), "--threshold", "2", "-o", "c.note")
+        hand_over("c.note", one, two)
+        two.ok("namespace", "sign", "c.note")
+        two.ok("namespace", "submit", "c.note")
+        for words in (("keys", "remove"), ("revoke",)):
+            error = one.fails("namespace", *words, "strict", two.fingerprint(), code="bad-threshold", exit_code=2)
+            assert "--threshold 1" in error["hint"]
+
+
+class TestRecovery:
+    def test_it_stands_in_public_and_the_owners_can_object(self, registry: Registry, tmp_path: Path) -> None:
+        owner, finder = registry.owner(tmp_path, "orphan"), registry.owner(tmp_path, "orphan", claim=False)
+        owner.publish("work/item")
+        finder.ok("namespace", "recover", "orphan", "-o", "recovery.note")
+        # Without the registry's owners it is worth nothing.
+        finder.fails("namespace", "submit", "recovery.note", code="recovery-signatures")
+        (root,) = [path for path in (registry.data / "keys").iterdir() if path.name.startswith("root")]
+        said = operator("root", "sign", str(finder.path("recovery.note")), "--key", str(root))
+        assert "2 signature" in said
+        finder.ok("namespace", "submit", "recovery.note")
+
+        shown = owner.ok("namespace", "show", "orphan", "--json").json
+        assert shown["number"] == 1
+        assert shown["pending_recovery"]
+        assert shown["pending_keys"] == [finder.fingerprint()]
+        assert "can object" in owner.ok("namespace", "show", "orphan").stdout
+        error = finder.fails("trust", "accept", "orphan", code="recovery-pending")
+        assert shown["pending_recovery"] in error["message"]
+        # Until then the old keys are in force, the new ones are not.
+        finder.fails("publish", finder.directive("work/early"), code="not-signed")
+        owner.publish("work/item", "1.1.0")
+
+        finder.fails("namespace", "object", "orphan", code="signatures-missing")
+        owner.ok("namespace", "object", "orphan")
+        shown = owner.ok("namespace", "show", "orphan", "--json").json
+        assert (shown["number"], shown["pending_recovery"]) == (2, None)
+        assert shown["keys"] == [owner.fingerprint()]
+        owner.fails("namespace", "object", "orphan", code="nothing-to-do")
+        owner.fails("trust", "accept", "orphan", code="nothing-to-accept")
+        owner.publish("work/item", "1.2.0")
+
+
+class TestTrustAccept:
+    """A recovery in effect: 72 hours are made in a registry that is signed backwards in time and read as files."""
+
+    ITEM = Identity("directive", "acme/work/one")
+
+    def recovered(self, tmp_path: Path, hours: int = 100) -> tuple[SimulatedRegistry, User, tuple[str, str]]:
+        simulated = SimulatedRegistry(now=datetime.now(UTC).replace(microsecond=0) - timedelta(hours=hours))
+        simulated.claim("acme", [key("lost")])
+        simulated.release(self.ITEM)
+        simulated.publish()
+        keyset: Keyset = simulated.recover("acme", [key("new")])
+        simulated.publish()
+        simulated.pass_time(hours=73)
+        simulated.release(self.ITEM, "1.1.0", b"by the new owner\n")
+        simulated.publish()
+        simulated.write_to(tmp_path / "public")
+        user = User(tmp_path / "user", "acme")
+        address = (tmp_path / "public").as_uri()
+        user.ok("registry", "add", address, "--fingerprint", simulated.fingerprint)
+        assert keyset.number == 2
+        return simulated, user, (key("lost").public.fingerprint, key("new").public.fingerprint)
+
+    def test_clients_stop_and_name_both_keys_until_it_is_accepted(self, tmp_path: Path) -> None:
+        _, user, (old, new) = self.recovered(tmp_path)
+        error = user.fails("info", "acme/work/one", code="recovery-unaccepted")
+        assert len(error["old_keys"]) == len(error["new_keys"]) == 1
+        assert "rye trust accept" in error["hint"]
+        other = user.fails("trust", "accept", "acme", "--statement", "0" * 64, code="other-recovery")
+        assert error["statement"] in other["hint"]
+        user.fails("info", "acme/work/one", code="recovery-unaccepted")
+
+        shown = user.ok("trust", "accept", "acme")
+        assert old in shown.stderr
+        assert new in shown.stderr
+        assert user.ok("info", "acme/work/one", "--json").json["version"] == "1.1.0"
+        user.fails("trust", "accept", "acme", code="nothing-to-accept")
+
+    def test_as_a_document_and_by_its_statement(self, tmp_path: Path) -> None:
+        _, user, (old, new) = self.recovered(tmp_path)
+        statement = user.fails("info", "acme/work/one", code="recovery-unaccepted")["statement"]
+        document = user.ok("trust", "accept", "acme", "--statement", statement, "--json").json
+        assert document["accepted"] == [{"statement": statement, "old_keys": [old], "new_keys": [new]}]
+
+    def test_a_second_recovery_asks_again(self, tmp_path: Path) -> None:
+        simulated, user, _ = self.recovered(tmp_path, hours=200)
+        user.ok("trust", "accept", "acme")
+        simulated.recover("acme", [key("third")])
+        simulated.pass_time(hours=73)
+        simulated.publish()
+        simulated.write_to(tmp_path / "public")
+        user.fails("info", "acme/work/one", code="recovery-unaccepted")
+
+
+class TestChangedSigner:
+    def test_a_signer_without_a_keyset_is_an_alarm_that_names_both_keys(self, tmp_path: Path) -> None:
+        simulated = SimulatedRegistry(now=datetime.now(UTC).replace(microsecond=0) - timedelta(hours=1))
+        simulated.claim("acme", [key("owner")])
+        item = Identity("directive", "acme/work/one")
+        simulated.release(item)
+        simulated.publish()
+        simulated.write_to(tmp_path / "public")
+        user = User(tmp_path / "user", "acme")
+        user.ok("registry", "add", (tmp_path / "public").as_uri(), "--fingerprint", simulated.fingerprint)
+        assert user.ok("info", "acme/work/one").stdout
+        simulated.release(item, "1.1.0", b"theft\n", keys=[key("thief")])
+        simulated.publish()
+        simulated.write_to(tmp_path / "public")
+        error = user.fails("info", "acme/work/one", code="statement-signer")
+        (expected,) = error["expected_keys"]
+        (found,) = error["found_keys"]
+        assert expected.split("+")[:2] != found.split("+")[:2]
+        text = user.run("info", "acme/work/one").stderr
+        assert expected in text
+        assert found in text
