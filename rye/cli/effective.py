@@ -172,7 +172,7 @@ def _changed_since_installed(target: Target) -> RyeError | None:
     return RyeError(
         "modified-item",
         f"{item.shown} was changed since {locked.id}@{locked.version} was installed.",
-        "`rye install` puts the signed bytes back; keep a change of your own with `rye override new "
+        "`rye install --discard-local-edits` puts the signed bytes back; keep a change of your own with `rye override new "
         + locked.id
         + "`.",
     )
