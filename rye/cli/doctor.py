@@ -130,7 +130,7 @@ def _fix_one(one: OverlayChecked, data: bytes) -> Fixed:
     if new is None:
         one.path.unlink()
     else:
-        replace_file(one.path, new)
+        replace_file(one.path.resolve(), new)
     shown = one.shown.removesuffix(one.path.name) + backup.name
     return Fixed(one.shown, removed, new is None, shown)
 

@@ -143,7 +143,7 @@ def _replace(path: Path, shown: str, current: bytes | None, edited: bytes) -> No
             f"Your text is kept in {shown}.rejected.",
         )
     path.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(path, edited)
+    replace_file(path.resolve(), edited)  # a person's own symlinks stay; in a project there are none
 
 
 def report_edit(session: Session, done: Edited) -> None:

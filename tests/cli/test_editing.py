@@ -1,0 +1,109 @@
+"""Editing on a terminal: an invalid text is given back until it is valid, or the person gives up."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import Program
+from tests.cli.test_overlay import FORMULA, entry
+
+EDITOR = """#!/bin/sh
+if [ -e "$HOME/seen" ]; then
+  grep -q broken "$1" && cat "$HOME/good" > "$1"
+else
+  touch "$HOME/seen"
+  echo broken > "$1"
+fi
+"""
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Program:
+    made = Program(tmp_path)
+    made.write("rye.toml", "[project]\n")
+    made.write(".ai/formulas/flow.formula.toml", FORMULA)
+    script = made.home / "editor"
+    script.write_text(EDITOR)
+    script.chmod(0o755)
+    (made.home / "good").write_text(entry("a", "skip"))
+    made.environment["EDITOR"] = str(script)
+    return made
+
+
+def on_a_terminal(program: Program, answer: str, *words: str) -> tuple[int, str]:
+    """Run with a terminal on all three streams; ``answer`` is what the person types."""
+    master, slave = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-c", "from rye.cli.main import main; main()", *words],
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+        cwd=program.folder,
+        env=program.environment | {"TERM": "dumb"},
+    )
+    os.close(slave)
+    os.write(master, answer.encode())
+    shown = b""
+    while True:
+        try:
+            data = os.read(master, 4096)
+        except OSError:  # Linux says so when the other end is closed
+            break
+        if not data:
+            break
+        shown += data
+    os.close(master)
+    return process.wait(timeout=30), shown.decode()
+
+
+def test_an_invalid_text_is_given_back_and_saved_when_it_is_mended(program: Program) -> None:
+    code, shown = on_a_terminal(program, "y\n", "overlay", "edit", "flow")
+    assert "Edit it again?" in shown
+    assert "malformed-toml" in shown
+    assert code == 0
+    assert program.path(".ai/formula-overlays/flow.toml").read_text() == entry("a", "skip")
+    assert os.listdir(program.path(".ai/formula-overlays")) == ["flow.toml"]
+
+
+def test_who_gives_up_keeps_the_text_beside_and_the_file_as_it_was(program: Program) -> None:
+    good = program.write(".ai/formula-overlays/flow.toml", entry("b", "skip"))
+    code, shown = on_a_terminal(program, "n\n", "overlay", "edit", "flow")
+    assert code == 1
+    assert "flow.toml.rejected" in shown
+    assert good.read_text() == entry("b", "skip")
+    assert good.with_name("flow.toml.rejected").read_text() == "broken\n"
+
+
+def test_a_file_that_changes_meanwhile_is_not_overwritten(program: Program) -> None:
+    path = program.write(".ai/formula-overlays/flow.toml", entry("b", "skip"))
+    script = program.home / "editor"
+    script.write_text(f"#!/bin/sh\ncat \"$HOME/good\" > \"$1\"\necho '# someone else' > '{path}'\n")
+    result = program.run("overlay", "edit", "flow", "--json")
+    assert (result.code, result.error["code"]) == (1, "changed-meanwhile")
+    assert path.read_text() == "# someone else\n"
+    assert path.with_name("flow.toml.rejected").read_text() == entry("a", "skip")
+
+
+def test_a_person_s_own_symlink_stays(program: Program, tmp_path: Path) -> None:
+    dotfiles = tmp_path / "dotfiles.toml"
+    dotfiles.write_text(entry("b", "skip"))
+    folder = program.home / "ai" / "formula-overlays"
+    folder.mkdir(parents=True)
+    (folder / "flow.toml").symlink_to(dotfiles)
+    (program.home / "editor").write_text('#!/bin/sh\ncat "$HOME/good" > "$1"\n')
+    program.ok("overlay", "edit", "flow", "--user")
+    assert (folder / "flow.toml").is_symlink()
+    assert dotfiles.read_text() == entry("a", "skip")
+
+
+def test_the_editor_s_chatter_is_not_data(program: Program) -> None:
+    (program.home / "editor").write_text("#!/bin/sh\necho chatter\n")
+    result = program.spawn("overlay", "edit", "flow", "--json")
+    assert result.json["created"] is True
+    assert "chatter" in result.stderr

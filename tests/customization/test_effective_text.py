@@ -1,0 +1,147 @@
+"""Overrides applied to items: all or nothing per file, never wider, hidden or renamed (DESIGN §7; DECISIONS Overrides 5, 16)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rye.customization.effective_diff import effective_diff
+from rye.customization.effective_text import Effective, effective, reader
+from rye.customization.item_overrides import OverrideSource
+from rye.customization.widening import widenings
+from rye.items.location import Location
+from rye.items.reading import HookAction, Metadata, ReadOptions
+from tests.customization.override_text import directive
+
+HEAD = '---\nagent: sage\nbase-version: "1.0.0"\nlast-reviewed: "2026-01-01"\n---\n\n'
+KNOWLEDGE = (
+    "---\nname: sage\ntitle: Sage\nentry_type: reference\ncategory: facts\nversion: 1.0.0\nauthor: acme\n"
+    "created_at: 2026-01-01T00:00:00Z\ntags: [a, b, c]\n---\n\n# Sage\n\n## Rules\n\nOld.\n\n## Output\n\nText.\n"
+)
+
+
+def source(text: str, level: str = "project") -> OverrideSource:
+    path = Path(f"{level}.overrides.md")
+    return OverrideSource(level, path, str(path), text)  # type: ignore[arg-type]
+
+
+def apply(*files: OverrideSource, base: str = KNOWLEDGE, allowed: bool = False) -> Effective:
+    read = reader(Location("knowledge", "sage", "facts"), "sage.md", ReadOptions())
+    return effective(base, files, read, name="sage", widening_allowed=allowed)
+
+
+def test_files_are_merged_one_into_the_other() -> None:
+    result = apply(
+        source(HEAD + directive("replace", "## Rules", "## Rules\n\n### Sub\n\nMine."), "user"),
+        source(HEAD + directive("append", "### Sub", "Theirs.")),
+    )
+    assert "Mine.\n\nTheirs.\n\n## Output" in result.text
+    assert [file.refused for file in result.files] == [False, False]
+
+
+def test_a_refused_file_changes_nothing_and_the_others_still_apply() -> None:
+    broken = HEAD + directive("append", "## Rules", "GOOD") + "<!-- DIRECTIVE: append\ntarget: ## Output\n-->\n"
+    result = apply(source(broken, "user"), source(HEAD + directive("append", "## Output", "Mine.")))
+    assert "GOOD" not in result.text
+    assert "Mine." in result.text
+    assert [file.source.level for file in result.refused] == ["user"]
+    assert effective_diff(result, "facts/sage").as_json()["refused"] == ["user.overrides.md"]
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("no frontmatter", "no-frontmatter"),
+        (HEAD.replace("sage", "other") + directive("append", "## Rules", "x"), "wrong-agent"),
+        (HEAD + directive("frontmatter-set", content="other", key="name"), None),
+        (HEAD + directive("append", "## Rules", "\u202eevil"), "C05"),
+        (HEAD + directive("append", "## Rules", "see\u200bme"), "C06"),
+        (HEAD + directive("frontmatter-set", content="maybe", key="version"), None),
+    ],
+)
+def test_what_is_refused(text: str, code: str | None) -> None:
+    result = apply(source(text))
+    assert result.text == KNOWLEDGE
+    (file,) = result.refused
+    assert code is None or code in [finding.code for finding in file.diagnostics]
+
+
+def test_errors_that_the_item_had_before_are_not_the_override_s() -> None:
+    base = KNOWLEDGE.replace("Old.", "O\u200bld.")
+    result = apply(source(HEAD + directive("append", "## Output", "Mine.")), base=base)
+    assert not result.refused
+    assert "Mine." in result.text
+
+
+def test_the_difference_is_empty_where_nothing_changes() -> None:
+    assert effective_diff(apply(), "x").diff == ""
+    changed = effective_diff(apply(source(HEAD + directive("append", "## Rules", "New."))), "facts/sage")
+    assert changed.diff.startswith("--- facts/sage (published)\n+++ facts/sage (effective)\n")
+    assert "+New.\n" in changed.diff
+    assert changed.files == ("project.overrides.md",)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.sampled_from(["## Rules", "## Output", "## Gone"]), max_size=6), st.text(alphabet="ab #\n", max_size=30)
+)
+def test_the_same_files_give_the_same_text_and_the_frontmatter_stays(targets: list[str], content: str) -> None:
+    text = HEAD + "".join(directive("append", target, content) for target in targets)
+    first, again = apply(source(text)), apply(source(text))
+    assert first == again
+    assert first.text.startswith(KNOWLEDGE[: KNOWLEDGE.index("# Sage")])
+
+
+# Widening.
+
+
+def metadata(*capabilities: str, hooks: tuple[HookAction, ...] = ()) -> Metadata:
+    return Metadata("x", "1.0.0", "x", capabilities=capabilities, hooks=hooks)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "codes"),
+    [
+        (("rye.load.*",), ("rye.load.tool.a",), []),
+        (("rye.load.tool.[ab]*",), ("rye.load.tool.a*", "rye.load.tool.b*"), []),
+        (("rye.load.tool.a*", "rye.load.tool.b*"), ("rye.load.tool.[ab]*",), []),
+        (("rye.load.tool.a",), ("rye.load.tool.?",), ["override-widens"]),
+        ((), ("rye.*",), ["override-widens"]),
+        (("rye.execute.tool.a",), ("rye.execute.tool.A",), ["override-widens"]),
+    ],
+)
+def test_capabilities_are_compared_exactly(old: tuple[str, ...], new: tuple[str, ...], codes: list[str]) -> None:
+    assert [finding.code for finding in widenings(metadata(*old), metadata(*new))] == codes
+
+
+def test_the_witness_is_named() -> None:
+    (finding,) = widenings(metadata("rye.execute.tool.a"), metadata("rye.execute.tool.a*"))
+    assert "rye.execute.tool.a" in finding.message
+    assert "allow-override-widening" in (finding.hint or "")
+
+
+def test_too_complex_to_compare_counts_as_wider() -> None:
+    old = tuple(f"*{letter}{'?' * 40}" for letter in "abcdefgh")
+    assert widenings(metadata(*old), metadata("*" + "?*" * 30))
+
+
+def test_a_hook_is_its_whole_action() -> None:
+    hook = HookAction("x > 1", "tool", "acme/a", (("k", "v"),))
+    assert widenings(metadata(hooks=(hook,)), metadata()) == ()
+    assert widenings(metadata(hooks=(hook,)), metadata(hooks=(hook,))) == ()
+    for other in (
+        HookAction("true", "tool", "acme/a", (("k", "v"),)),
+        HookAction("x > 1", "tool", "acme/b", (("k", "v"),)),
+        HookAction("x > 1", "directive", "acme/a", (("k", "v"),)),
+        HookAction("x > 1", "tool", "acme/a", (("k", "w"),)),
+    ):
+        assert [f.code for f in widenings(metadata(hooks=(hook,)), metadata(hooks=(other,)))] == ["override-adds-hook"]
+    assert widenings(metadata(hooks=(hook,)), metadata(hooks=(hook, hook)))
+
+
+def test_something_that_did_not_parse_granted_nothing() -> None:
+    assert widenings(None, metadata("rye.load.tool.a"))
+    assert widenings(metadata("rye.load.tool.a"), None) == ()
