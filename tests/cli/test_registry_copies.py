@@ -11,8 +11,9 @@ import pytest
 
 from registry_server.embedded import start_embedded, stop_embedded
 from rye.items.identity import Identity
-from tests.cli.registry_fixture import Registry, User, init, operator, registry
+from tests.cli.registry_fixture import Registry, User, operator, registry
 from tests.registry.simulated_registry import SimulatedRegistry, key
+from tests.server.publishing import init
 
 __all__ = ["registry"]
 

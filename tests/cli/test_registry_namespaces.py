@@ -1,4 +1,4 @@
-"""Who owns a name: claims, thresholds over several machines, rotation, revocation, recovery, and the alarm of a stranger's key."""
+"""Who owns a name: claims, thresholds over machines, rotation, revocation, recovery, and the alarm of a stranger's key."""
 
 from __future__ import annotations
 

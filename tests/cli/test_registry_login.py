@@ -1,0 +1,214 @@
+"""Tokens, settings and the registry of one's own: what is stored, where it goes, and what a broken file says."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.cli.registry_fixture import Registry, User, registry
+from tests.server.publishing import run, token
+
+__all__ = ["registry"]
+
+
+class TestLogin:
+    def test_a_token_is_stored_for_its_registry_and_readable_by_the_user_alone(
+        self, registry: Registry, tmp_path: Path
+    ) -> None:
+        user = User(tmp_path)
+        made = user.ok(
+            "login", registry.url, "--token", registry.token, "--fingerprint", registry.fingerprint, "--json"
+        ).json
+        assert made["origin"] == "registry.example.org"
+        path = user.home / "config" / "credentials.toml"
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        assert registry.token in path.read_text()
+        assert user.ok("whoami", "--json").json["name"] == made["name"]
+        assert user.ok("config", "get", "registry").stdout.strip() == registry.url
+
+    def test_the_token_is_never_printed(self, registry: Registry, tmp_path: Path) -> None:
+        user = registry.owner(tmp_path, "quiet", claim=False)
+        for words in (["whoami"], ["whoami", "--json"], ["registry", "list"], ["config", "list"], ["-vv", "whoami"]):
+            result = user.ok(*words)
+            assert registry.token not in result.stdout + result.stderr
+
+    def test_from_standard_input_or_the_environment(self, registry: Registry, tmp_path: Path) -> None:
+        user = registry.reader(tmp_path)
+        user.ok("login", registry.url, "--token", "-", stdin=f"{registry.token}\n".encode())
+        user.ok("logout", registry.url)
+        user.fails("whoami", code="not-logged-in")
+        user.ok("whoami", env={"RYE_TOKEN": registry.token})
+        user.ok("login", registry.url, env={"RYE_TOKEN": registry.token})
+        user.fails("login", registry.url, "--token", "-", code="no-token", exit_code=2)
+
+    def test_a_wrong_token_is_not_stored(self, registry: Registry, tmp_path: Path) -> None:
+        user = registry.reader(tmp_path)
+        user.fails("login", registry.url, "--token", "rye_0000000000000000_" + "A" * 43, code="unauthorized")
+        user.fails("login", registry.url, "--token", "two words", code="bad-token")
+        assert not (user.home / "config" / "credentials.toml").exists()
+
+    def test_logging_out_twice(self, registry: Registry, tmp_path: Path) -> None:
+        user = registry.owner(tmp_path, "leaving", claim=False)
+        assert user.ok("logout").stdout.startswith("logged out")
+        error = user.fails("logout", code="not-logged-in")
+        assert "rye login" in error["hint"]
+
+    def test_a_revoked_token_is_worthless_at_once(self, registry: Registry, tmp_path: Path) -> None:
+        user = registry.owner(tmp_path, "fired")
+        given = token(registry.data, "fired")
+        user.ok("login", registry.url, "--token", given)
+        path = user.directive("work/one")
+        run("token", "revoke", given.split("_")[1], "--data", str(registry.data))
+        user.fails("publish", path, code="unauthorized")
+
+    def test_a_token_bound_to_another_namespace(self, registry: Registry, tmp_path: Path) -> None:
+        user = registry.owner(tmp_path, "bound")
+        user.ok("login", registry.url, "--token", token(registry.data, "elsewhere"))
+        result = user.run("publish", user.directive("work/one"), "--json")
+        assert result.code == 1
+        assert "bound" in result.error["message"]
+
+    def test_a_damaged_file_of_credentials(self, registry: Registry, tmp_path: Path) -> None:
+        user = registry.owner(tmp_path, "damaged", claim=False)
+        path = user.home / "config" / "credentials.toml"
+        for text in ("not toml", '"https://r" = "x"', "[x]\ntoken = 1\n"):
+            path.write_text(text)
+            assert user.fails("whoami", code="bad-config")["hint"]
+
+
+class TestConfig:
+    def test_set_get_list_unset(self, tmp_path: Path) -> None:
+        user = User(tmp_path)
+        user.ok("config", "set", "color", "never")
+        assert user.ok("config", "get", "color").stdout == "never\n"
+        assert user.ok("config", "list", "--json").json["settings"] == {"color": "never"}
+        user.ok("config", "set", "offline", "TRUE")
+        assert user.ok("config", "get", "offline", "--json").json["value"] is True
+        user.ok("config", "unset", "color")
+        user.fails("config", "get", "color", code="not-set")
+
+    @pytest.mark.parametrize(
+        ("name", "value", "code"),
+        [
+            ("colour", "never", "unknown-setting"),
+            ("color", "blue", "bad-setting"),
+            ("offline", "perhaps", "bad-setting"),
+            ("registry", "nonsense", "bad-registry"),
+        ],
+    )
+    def test_values_that_are_none(self, tmp_path: Path, name: str, value: str, code: str) -> None:
+        user = User(tmp_path)
+        assert user.fails("config", "set", name, value, code=code, exit_code=2)["hint"]
+        assert not (user.home / "config" / "config.toml").exists()
+
+    def test_a_folder_as_registry_is_kept_as_an_address(self, tmp_path: Path) -> None:
+        user = User(tmp_path)
+        user.path("copy").mkdir()
+        user.ok("config", "set", "registry", "copy")
+        assert user.ok("config", "get", "registry").stdout.strip() == user.path("copy").as_uri()
+
+    def test_comments_that_a_person_wrote_stay(self, tmp_path: Path) -> None:
+        user = User(tmp_path)
+        path = user.home / "config" / "config.toml"
+        path.parent.mkdir(parents=True)
+        path.write_text('# mine\ncolor = "never" # because\n')
+        user.ok("config", "set", "progress", "false")
+        assert path.read_text() == '# mine\ncolor = "never" # because\nprogress = false\n'
+
+    @pytest.mark.parametrize("text", ["color = ", "unknown = 1", "offline = 'yes'", 'color = "blue"', "\x00"])
+    def test_a_broken_file_is_named(self, tmp_path: Path, text: str) -> None:
+        user = User(tmp_path)
+        path = user.home / "config" / "config.toml"
+        path.parent.mkdir(parents=True)
+        path.write_text(text)
+        error = user.fails("config", "list", code="bad-config")
+        assert str(path) in error["message"]
+        assert error["hint"]
+
+    def test_settings_are_in_force_and_a_flag_or_variable_goes_before(self, registry: Registry, tmp_path: Path) -> None:
+        user = registry.reader(tmp_path)
+        user.ok("config", "set", "offline", "true")
+        user.fails("mirror", "copy", code="offline")
+        user.ok("config", "set", "color", "always")
+        user.new("directive", "work/one")
+        assert "\x1b[" in user.ok("validate", ".ai").stdout + user.run("verify", ".ai").stderr + user.run("nope").stderr
+        assert "\x1b[" not in user.run("--color", "never", "publish").stderr
+        user.ok("config", "unset", "offline")
+        user.ok("mirror", "copy")
+
+
+class TestRegistryServe:
+    def test_one_command_makes_pins_and_logs_in_and_the_terminal_ends_it(self, tmp_path: Path) -> None:
+        user = User(tmp_path, "mine")
+        command = [sys.executable, "-c", "from rye.cli.main import main; main()", "registry", "serve"]
+        for time_of_day in ("first", "again"):
+            process = subprocess.Popen(
+                [*command, "--port", "0", "--json"],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                cwd=user.folder,
+                env=user.environment,
+                text=True,
+            )
+            try:
+                document = _first_document(process)
+                url = document["registry"]
+                user.ok("registry", "show", url)
+                if time_of_day == "first":
+                    user.ok("keys", "generate")
+                    user.ok("namespace", "claim", "mine", "--registry", url)
+                user.ok("publish", user.directive(f"work/{time_of_day}"), "--registry", url)
+            finally:
+                process.send_signal(signal.SIGINT)
+                out, err = process.communicate(timeout=30)
+            assert process.returncode == 0, (out, err)
+            assert "Traceback" not in err
+        keys = Path(document["data"]) / "keys"
+        assert stat.S_IMODE(keys.stat().st_mode) == 0o700
+
+    def test_a_server_that_dies_is_an_error(self, tmp_path: Path) -> None:
+        user = User(tmp_path)
+        command = [sys.executable, "-c", "from rye.cli.main import main; main()", "registry", "serve", "--port", "0"]
+        process = subprocess.Popen(
+            [*command, "--json"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=user.folder,
+            env=user.environment,
+            text=True,
+        )
+        _first_document(process)
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        if not children.exists():
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=30)
+            pytest.skip("this system does not list a process's children")
+        for child in children.read_text().split():
+            os.kill(int(child), signal.SIGKILL)
+        out, err = process.communicate(timeout=30)
+        assert process.returncode == 1, (out, err)
+        assert "registry-failed" in out + err
+
+
+def _first_document(process: subprocess.Popen[str]) -> dict[str, str]:
+    """The JSON document that a process prints before it goes on."""
+    assert process.stdout is not None
+    text, deadline = "", time.monotonic() + 30
+    while time.monotonic() < deadline:
+        line = process.stdout.readline()
+        text += line
+        if line.startswith("}"):
+            found: dict[str, str] = json.loads(text)
+            return found
+        if not line:
+            break
+    process.kill()
+    raise AssertionError(f"no document: {text!r} {process.communicate()}")
