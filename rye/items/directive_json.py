@@ -30,7 +30,7 @@ def as_json(directive: Directive) -> dict[str, Any]:
             "text": model.text,
         },
         "limits": {name: _number(value) for name, value in directive.limits.items()},
-        "permissions": list(directive.capabilities),
+        "permissions": [permission.capability for permission in directive.permissions],
         "cost": _cost_json(directive.cost),
         "context": _context_json(directive.context),
         "hooks": [_hook_json(hook) for hook in directive.hooks],

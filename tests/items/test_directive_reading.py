@@ -221,7 +221,14 @@ def test_the_format_document_s_own_examples_conform_under_strict() -> None:
         result = read(Source(example), ReadOptions())
         assert strict(result.diagnostics) == ()
     last = as_json(result.value)
-    assert last["permissions"][0] == "rye.execute.tool.rye.file-system.*"
+    assert last["permissions"] == [
+        "rye.execute.tool.rye.shell.docker",
+        "rye.execute.tool.rye.shell.kubectl",
+        "rye.execute.tool.rye.file-system.*",
+        "rye.search.directive.*",
+        "rye.search.tool.*",
+        "rye.load.tool.*",
+    ], "in the order of the document"
     assert [step["name"] for step in last["process"]["steps"]] == ["build_images", "deploy", "run_tests"]
     assert len(last["success_criteria"]) == 3
     assert [found.code for found in check_calls(result.value) if found.severity != "info"] == []
