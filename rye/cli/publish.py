@@ -99,15 +99,15 @@ def _tell_left_out(session: Session, files: Sequence[str], others: bool) -> None
 
 def _warn_of_look_alikes(session: Session, client: RegistryClient, items: Sequence[Publishable]) -> None:
     """Names that are new in the registry are compared with all others there."""
-    from rye.publishing.look_alikes import look_alikes
+    from rye.publishing.look_alikes import NameIndex
 
     records = client.releases([item.identity for item in items])
     new = [item.identity for item in items if not records[item.identity]]
     if not new:
         return
-    names = client.names()
+    index = NameIndex(client.names())
     for identity in new:
-        near = look_alikes(identity, names)
+        near = index.near(identity)
         if near:
             session.console.warn(
                 f"{identity} is close to {', '.join(map(str, near[:3]))}: people may take one for the other.",

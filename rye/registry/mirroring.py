@@ -29,6 +29,7 @@ from typing import TypeVar
 
 from rye.errors import RyeError
 from rye.limits import CONTENT, MIRROR, REGISTRY, MirrorLimits, RegistryLimits
+from rye.project.atomic import replace_file
 from rye.registry import merkle, notes, tiles, wire
 from rye.registry.auditing import Audit, Auditor, raise_first, shard_files
 from rye.registry.statements import Checkpoint
@@ -165,7 +166,13 @@ class MirrorFolder:
         data = self.read("head")
         if data is None:
             return None
-        found = Checkpoint.parse(notes.parse(wire.decode_head(data).checkpoint).text)
+        try:
+            found = Checkpoint.parse(notes.parse(wire.decode_head(data).checkpoint).text)
+        except RyeError as error:
+            message = f"{self._root}/head is damaged: {error.message}"
+            raise RyeError(
+                "mirror-damaged", message, "Delete that one file and run again: all others are kept."
+            ) from error
         if found.origin != state.origin:
             raise _not_a_mirror(self._root, f"it holds {found.origin}")
         return found
@@ -181,8 +188,10 @@ class MirrorFolder:
             self.write(path, data)
         if hasattr(os, "sync"):
             os.sync()  # the head must never be on the disk before what it names
-        self.write("checkpoint", wire.decode_head(head).checkpoint.encode())
-        self.write("head", head)
+        assert self._root is not None
+        for path, data in (("checkpoint", wire.decode_head(head).checkpoint.encode()), ("head", head)):
+            if self.read(path) != data:
+                replace_file(self._root / path, data)
         log = tiles.all_tiles(checkpoint.size)
         return {
             *last,

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rye.items.identity import Identity
-from rye.publishing.look_alikes import is_close, look_alikes
+from rye.publishing.look_alikes import NameIndex, is_close
 
 names = st.text("abl1-_io0", min_size=1, max_size=8)
 
@@ -45,7 +45,7 @@ def test_the_distance_is_the_one_of_one_edit(one: str, other: str) -> None:
     edits |= {one[:i] + one[i + 1] + one[i] + one[i + 2 :] for i in range(len(one) - 1)}
     from rye.items.identity import fold
 
-    near = one != other and (other in edits or (fold(one) == fold(other) and abs(len(one) - len(other)) <= 2))
+    near = one != other and (other in edits or fold(one) == fold(other))
     assert is_close(one, other) == near
 
 
@@ -55,8 +55,26 @@ def test_an_item_is_compared_with_those_of_other_namespaces_only() -> None:
     own = Identity("tool", "evil/tools/file-system")
     same = Identity("tool", "core/tools/file-systen")
     squat = Identity("tool", "evi1/tools/file-systen")
-    assert look_alikes(new, [own, taken, same, squat]) == [taken, squat]
+    assert NameIndex([own, taken, same, squat]).near(new) == [taken, squat]
+
+
+@settings(max_examples=200)
+@given(st.text("ab1-", min_size=1, max_size=14), st.text("ab1-", min_size=1, max_size=14))
+def test_the_index_finds_what_comparing_with_everything_finds(one: str, other: str) -> None:
+    new, taken = Identity("tool", f"n1/{one}"), Identity("tool", f"other/{other}")
+    expected = min(len(one), len(other)) >= 5 and is_close(one, other)
+    assert NameIndex([taken]).near(new) == ([taken] if expected else [])
+
+
+def test_a_hundred_thousand_names_cost_well_under_a_few_seconds() -> None:
+    import time
+
+    index = NameIndex(Identity("tool", f"team{n % 500}/area{n % 37}/thing-{n}") for n in range(100_000))
+    begun = time.perf_counter()
+    for n in range(20):
+        index.near(Identity("tool", f"mine/area{n}/something-{n}"))
+    assert time.perf_counter() - begun < 10
 
 
 def test_short_names_are_alike_by_chance() -> None:
-    assert look_alikes(Identity("tool", "one/a/b"), [Identity("tool", "two/a/c")]) == []
+    assert NameIndex([Identity("tool", "two/a/c")]).near(Identity("tool", "one/a/b")) == []

@@ -314,6 +314,16 @@ class TestFolder:
         assert place.read_bytes() == b"text\n"
         assert outside.read_bytes() == b"text\n"
 
+    def test_a_damaged_head_says_what_to_delete(self, tmp_path: Path) -> None:
+        registry = filled()
+        run(registry, tmp_path / "copy")
+        (tmp_path / "copy" / "head").write_bytes(b"")
+        with pytest.raises(RyeError) as error:
+            run(registry, tmp_path / "copy")
+        assert error.value.code == "mirror-damaged"
+        (tmp_path / "copy" / "head").unlink()
+        assert run(registry, tmp_path / "copy").fetched == 0
+
     def test_an_exported_copy_can_be_carried_on(self, tmp_path: Path) -> None:
         registry = filled()
         registry.write_to(tmp_path / "export")
