@@ -279,7 +279,7 @@ class RegistryClient:
                     raise TrustError(
                         "blob-missing", f"The registry does not have the file {sha256} that a release names."
                     )
-                if fetched.code == "fetch-too-large":
+                if fetched.code in ("fetch-too-large", "fetch-endless"):
                     message = f"The file {sha256} has more than the {sizes[sha256]} bytes that its release states."
                     raise TrustError("blob-size", message, sha256=sha256)
                 raise fetched
@@ -516,7 +516,7 @@ class RegistryClient:
 def _tile_or_raise(tile: Tile, fetched: bytes | FetchError) -> bytes:
     if isinstance(fetched, FetchError) and fetched.code == "fetch-not-found":
         raise TrustError("tile-missing", f"The registry does not serve {tile.path}, which its log must have.")
-    if isinstance(fetched, FetchError) and fetched.code == "fetch-too-large":
+    if isinstance(fetched, FetchError) and fetched.code in ("fetch-too-large", "fetch-endless"):
         raise TileError("tile-size", f"The tile {tile.path} has more than {tile.bytes} bytes.")
     return _or_raise(fetched)
 

@@ -21,7 +21,7 @@ from urllib.parse import urljoin, urlsplit
 import httpx
 
 from rye.limits import RegistryLimits
-from rye.registry.transport import Fetched, FetchError, Request, is_safe_path, not_found, too_large
+from rye.registry.transport import Fetched, FetchError, Request, endless, is_safe_path, not_found, too_large
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _REPEATED = frozenset({408, 425, 429, 500, 502, 503, 504})
@@ -175,7 +175,7 @@ class HttpTransport:
         for chunk in response.iter_raw():
             data += chunk
             if len(data) > request.max_bytes:
-                return too_large(request), None
+                return endless(request), None  # a stated length that is too large was refused above
             elapsed = time.monotonic() - begun
             if elapsed > limits.speed_grace_seconds and len(data) < elapsed * limits.minimum_speed:
                 message = f"{request.path} arrives at less than {limits.minimum_speed:,} bytes per second."

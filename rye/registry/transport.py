@@ -33,8 +33,8 @@ _LOOPBACK = re.compile(r"localhost|127(?:\.[0-9]{1,3}){3}|::1")
 class FetchError(RyeError):
     """A file that could not be fetched.
 
-    Codes: ``fetch-not-found``, ``fetch-too-large``, ``fetch-slow``, ``fetch-deadline``, ``fetch-redirect``, ``fetch-status``,
-    ``fetch-unreachable``, ``fetch-truncated``, ``fetch-unsafe``, ``fetch-offline``.
+    Codes: ``fetch-not-found``, ``fetch-too-large``, ``fetch-endless``, ``fetch-slow``, ``fetch-deadline``, ``fetch-redirect``,
+    ``fetch-status``, ``fetch-unreachable``, ``fetch-truncated``, ``fetch-unsafe``, ``fetch-offline``.
     """
 
 
@@ -179,6 +179,11 @@ def too_large(request: Request) -> FetchError:
     return FetchError(
         "fetch-too-large", f"The file {request.path} is larger than the {request.max_bytes:,} bytes allowed for it."
     )
+
+
+def endless(request: Request) -> FetchError:
+    message = f"{request.path} states no length and does not end at the {request.max_bytes:,} bytes allowed for it."
+    return FetchError("fetch-endless", message)
 
 
 def _bad_address(address: str, reason: str) -> UsageError:
