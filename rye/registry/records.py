@@ -7,7 +7,8 @@ Rules (docs/protocol.md, Statements); the log's order decides, never a statement
    (``advisory-signer``).
 2. A version is released once (``release-repeated``) and before anything else is said of it (``release-unknown``).
 3. What was signed with nothing but revoked keys does not count: a release is marked ``revoked``, other statements are dropped.
-4. The last yank of a version, the last deprecation, and the last advisory of each number hold.
+4. The last yank of a version, the last deprecation, and the last advisory of each number hold. A text that stood before in the
+   index says nothing again, whatever signatures were put under it: a replay has no effect.
 """
 
 from __future__ import annotations
@@ -89,8 +90,12 @@ def judge(
     deprecation: Deprecation | None = None
     advisories: dict[str, Advisory] = {}
     number = 0
+    said: set[str] = set()
     for entry in entries:
         statement, position = entry.statement, entry.line.log
+        if entry.note.text in said and not isinstance(statement, Release):
+            continue
+        said.add(entry.note.text)
         if isinstance(statement, Advisory) and statement.keyset is None:
             if not signed_by_owners(entry.note, roots):
                 message = f"The advisory {statement.number} about {identity} is not signed by the registry's owners."

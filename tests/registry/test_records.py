@@ -15,7 +15,7 @@ from rye.registry.keysets import KeysetChain, extend
 from rye.registry.records import ItemHistory, check_installable, check_manifest, find_locked, judge
 from rye.registry.statements import Keyset, Revocation, Root, parse
 from rye.registry.trusted import LoggedStatement
-from tests.registry.simulated_registry import SimulatedRegistry, key
+from tests.registry.simulated_registry import SimulatedRegistry, key, signer
 
 TOOL = Identity("tool", "acme/text/count")
 OLD, NEW, THIEF = key("acme 1"), key("acme 2"), key("thief")
@@ -319,3 +319,17 @@ def test_a_release_that_hides_what_its_item_asks_for_is_refused(registry: Simula
         Metadata("measure", "1.0.0", "Counts"),
     ):
         assert refusal(check_manifest, record, metadata).code == "manifest-mismatch"
+
+
+def test_a_replayed_statement_has_no_effect_whatever_is_signed_under_it(registry: SimulatedRegistry) -> None:
+    registry.yank(TOOL, "1.0.0", yanked=True)
+    registry.pass_time(minutes=1)
+    again = notes.parse(registry.leaves[registry.yank(TOOL, "1.0.0", yanked=False)])
+    registry.pass_time(minutes=1)
+    registry.yank(TOOL, "1.0.0", yanked=True)
+    registry.append(again)
+    registry.append(notes.add_signatures(again, [signer("stranger", THIEF)]))
+    assert history_of(registry).records[0].yank is not None
+    registry.pass_time(minutes=1)
+    registry.yank(TOOL, "1.0.0", yanked=False)
+    assert history_of(registry).records[0].yank is None
