@@ -18,7 +18,7 @@ from rye.items.identity import Identity
 from rye.permissions.policy import Policy, violations
 from rye.project.lock import Lock, LockedItem
 from rye.project.manifest import Manifest, Wanted
-from rye.registry.records import ItemHistory, ReleaseRecord, find_locked
+from rye.registry.records import ItemHistory, ReleaseRecord, check_installable, find_locked
 from rye.registry.statements import Relation
 from rye.resolution import (
     Absence,
@@ -235,7 +235,8 @@ def locked_records(lock: Lock, sources: Sources, environment: Environment) -> di
     """The releases that a lock names, as the registries have them now. A yanked one is good; a revoked one, or one that the
     policy refuses by now, is not.
 
-    Raises TrustError (``release-vanished``, ``release-changed``), RyeError ``lock-mismatch`` or ``locked-release-refused``.
+    Raises TrustError (``release-vanished``, ``release-changed``, ``signer-revoked``), RyeError ``lock-mismatch`` or
+    ``locked-release-refused``.
     """
     from rye.installation.sources import expect_origin
 
@@ -251,6 +252,7 @@ def locked_records(lock: Lock, sources: Sources, environment: Environment) -> di
                 f"{item.identity} {item.version} is not the release that rye.lock names: it stands elsewhere in the log.",
                 "Somebody changed rye.lock, or the registry is not the one it was. Compare with version control.",
             )
+        check_installable(record)  # a revoked key is not a matter of policy
         reasons = [why for kind, why in environment.exclusions(record).items() if kind is not Exclusion.YANKED]
         if reasons:
             raise RyeError(

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -27,6 +28,8 @@ from pathlib import Path, PurePosixPath
 from rye.errors import RyeError
 from rye.project.layout import Project
 
+_PLACE = re.compile(r"rye\.(?:lock|toml)|\.ai/(?:packages|\.rye)(?:/[^/\\\x00]+)+")
+"""What a transaction writes."""
 LOCK_SECONDS = 60.0
 """How long a second run waits for the first."""
 
@@ -58,7 +61,10 @@ def exclusive(project: Project, *, step: Step = _no_step) -> Iterator[Writer]:
     from filelock import FileLock, Timeout
 
     work = _work(project)
-    _refuse_links(project.root, work)
+    # Before anything is made: all this may have come with somebody else's repository.
+    for place in (work, *sorted(work.glob("*")), project.packages, project.lock_path):
+        _refuse_links(project.root, place)
+    _read_journal(work)
     work.mkdir(parents=True, exist_ok=True)
     ignore = work / ".gitignore"
     if not ignore.exists():
@@ -188,13 +194,11 @@ class Writer:
 def recover(project: Project) -> bool:
     """Undo what an interrupted run began. The caller holds the lock. Returns whether there was anything to undo."""
     work = _work(project)
-    journal = work / "journal"
-    try:
-        rows = json.loads(journal.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    rows = _read_journal(work)
+    if rows is None:
         return False
-    for number, row in reversed(list(enumerate(rows))):
-        target = project.root / PurePosixPath(row["path"])
+    for number, (path, existed) in reversed(list(enumerate(rows))):
+        target = project.root / PurePosixPath(path)
         _refuse_links(project.root, target)
         kept, staged = work / "old" / str(number), work / "stage" / str(number)
         if os.path.lexists(kept):
@@ -202,14 +206,35 @@ def recover(project: Project) -> bool:
             if target.is_dir() != kept.is_dir():
                 _make_room(target)
             kept.replace(target)
-        elif not row["existed"] and not staged.exists() and os.path.lexists(target):
+        elif not existed and not staged.exists() and os.path.lexists(target):
             target.unlink()
-        if not row["existed"]:
+        if not existed:
             _remove_empty_folders(target.parent, project.ai)
-    journal.unlink()
+    (work / "journal").unlink()
     for name in ("stage", "old"):
         shutil.rmtree(work / name, ignore_errors=True)
     return True
+
+
+def _read_journal(work: Path) -> list[tuple[str, bool]] | None:
+    """The rows of a journal: path, and whether something stood there; None: there is none.
+
+    A hostile repository can bring one along, with "kept" files for any place. Only places that rye itself writes count.
+    Raises TransactionError ``journal-damaged``.
+    """
+    try:
+        rows = [(row["path"], row["existed"]) for row in json.loads((work / "journal").read_text(encoding="utf-8"))]
+        if not all(_PLACE.fullmatch(path) and ".." not in path.split("/") and type(e) is bool for path, e in rows):
+            raise ValueError
+    except FileNotFoundError:
+        return None
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise TransactionError(
+            "journal-damaged",
+            "The record of an interrupted installation, .ai/.rye/journal, is not one that rye wrote.",
+            "Look at who put it there, delete the folder .ai/.rye, and run `rye install`.",
+        ) from error
+    return rows
 
 
 def _is_something(target: str) -> bool:

@@ -145,6 +145,42 @@ def test_a_link_on_the_way_is_refused(tmp_path: Path) -> None:
     assert list(outside.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    "rows",
+    [
+        '[{"path": "../outside", "existed": true}]',
+        '[{"path": "/etc/passwd", "existed": true}]',
+        '[{"path": ".git/hooks/pre-commit", "existed": true}]',
+        '[{"path": ".ai/packages/../../Makefile", "existed": true}]',
+        '[{"path": ".ai/packages/a", "existed": 1}]',
+        '[{"path": 7, "existed": true}]',
+        '["rye.lock"]',
+        "{",
+        "[" * 100_000,
+    ],
+)
+def test_a_journal_that_rye_did_not_write_moves_nothing(tmp_path: Path, rows: str) -> None:
+    project = before(tmp_path / "project")
+    work = project.ai / ".rye"
+    (work / "old").mkdir(parents=True)
+    (work / "old" / "0").write_bytes(b"evil")
+    (work / "journal").write_text(rows)
+    with pytest.raises(TransactionError) as raised, exclusive(project):
+        pass
+    assert raised.value.code == "journal-damaged"
+    assert files(tmp_path) == {f"project/{path}": data for path, data in OLD.items()}
+
+
+@pytest.mark.parametrize("name", [".gitignore", "lock", "journal", "journal.new", "stage", "old", "anything"])
+def test_a_working_folder_holds_no_links(tmp_path: Path, name: str) -> None:
+    project = before(tmp_path / "project")
+    (project.ai / ".rye").mkdir()
+    (project.ai / ".rye" / name).symlink_to(tmp_path / "outside")
+    with pytest.raises(TransactionError, match="symbolic link"), exclusive(project):
+        pass
+    assert not (tmp_path / "outside").exists()
+
+
 def test_a_second_run_is_told_that_the_project_is_busy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     project = before(tmp_path)
     monkeypatch.setattr("rye.installation.transaction.LOCK_SECONDS", 0.05)
