@@ -18,7 +18,7 @@ _PUBLISHER = (
 RULES: dict[str, str] = {
     # roots
     "root-fingerprint": "Compare the fingerprint with the one that the operator publishes; pin it only when they agree.",
-    "root-origin": "The address serves another registry than the one you pinned. Check the address.",
+    "root-origin": "The address serves another registry than the one you pinned. Check the address; `rye registry remove ADDRESS` unpins it.",
     "root-number": _MIRROR,
     "root-chain": _MIRROR,
     "root-time": _MIRROR,
@@ -81,6 +81,10 @@ RULES: dict[str, str] = {
     "blob-size": _MIRROR,
     "blob-hash": _MIRROR,
     "manifest-mismatch": _PUBLISHER,
+    # items (:mod:`rye.installation.verified`)
+    "item-misplaced": _PUBLISHER,
+    "item-invalid": _PUBLISHER,
+    "item-unsigned": _PUBLISHER,
 }
 """Code → what the person can do."""
 

@@ -1,0 +1,122 @@
+"""Items as their authors sign them, and releases of them: honest by default, each part open to change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from rye.items.identity import Identity
+from rye.items.kinds import KINDS
+from rye.items.reading import ReadOptions, Source
+from rye.registry.derivation import derived_lines
+from rye.signing.keys import PrivateKey
+from rye.signing.sign_item import sign
+from tests.registry.simulated_registry import SimulatedRegistry, suffix_of
+
+SIGNED = datetime(2026, 1, 1, tzinfo=UTC)
+
+_DIRECTIVE = """# {name}
+
+{text}
+
+```xml
+<directive name="{name}" version="{version}">
+  <metadata>
+    <description>{text}</description>
+    <category>{category}</category>
+    <author>tester</author>
+    <model tier="fast">any</model>
+    <limits max_turns="5" max_tokens="1000"/>
+    <permissions>{permissions}</permissions>
+    <cost>
+      <context estimated_usage="low" turns="5">1000</context>
+      <duration>60</duration>
+      <spawn_threshold>1</spawn_threshold>
+    </cost>
+    <context>{relations}</context>
+    {hooks}
+  </metadata>
+  <outputs><output name="result">What came of it</output></outputs>
+</directive>
+```
+
+<process>
+  <step name="only">{text}</step>
+</process>
+"""
+SEARCH = "<search><tool>*</tool></search>"
+SHELL = SEARCH + "<execute><tool>shell.run</tool></execute>"
+HOOK = (
+    '<hooks><hook><when>cost.current &gt; 1</when><execute item_type="tool">ops/alarm</execute>'
+    "<inputs><amount>1</amount></inputs></hook></hooks>"
+)
+
+
+def directive(
+    identity: Identity,
+    version: str = "1.0.0",
+    *,
+    text: str = "Do the work.",
+    permissions: str = SEARCH,
+    relations: str = "",
+    hooks: str = "",
+) -> str:
+    """A directive's text, unsigned."""
+    category, _, name = identity.local_id.rpartition("/")
+    return _DIRECTIVE.format(
+        name=name,
+        version=version,
+        category=category,
+        text=text,
+        permissions=permissions,
+        relations=relations,
+        hooks=hooks,
+    )
+
+
+def skill(identity: Identity, version: str = "1.0.0") -> str:
+    """A skill's main file, unsigned."""
+    return (
+        f"---\nname: {identity.local_id}\ndescription: Reads PDF files.\nmetadata:\n  version: {version}\n---\n\n"
+        "# PDF\n\nUse the script.\n"
+    )
+
+
+def signed(identity: Identity, text: str, key: PrivateKey) -> bytes:
+    """The item's bytes with its author's signature line."""
+    return sign(text, identity.kind, f"x{suffix_of(identity)}", key, SIGNED).encode()
+
+
+def release(
+    registry: SimulatedRegistry,
+    identity: Identity,
+    version: str,
+    text: str,
+    *,
+    key: PrivateKey | None = None,
+    content: bytes | None = None,
+    attached: dict[str, bytes] | None = None,
+    keys: Sequence[PrivateKey] | None = None,
+    **changes: object,
+) -> int:
+    """An item's release with the lines that follow. ``content`` replaces the signed bytes, ``changes`` fields of the note."""
+    data = content if content is not None else signed(identity, text, key or registry.namespaces[identity.namespace][0])
+    name = identity.id.rpartition("/")[2]
+    metadata = KINDS[identity.kind].load().read(Source(text, name=name), ReadOptions()).metadata
+    assert metadata is not None
+    derived = derived_lines(identity, metadata, lambda candidates: candidates[0])
+    fields: dict[str, object] = {
+        "depends_on": derived.depends_on,
+        "requires": derived.requires,
+        "conflicts_with": derived.conflicts_with,
+        "capabilities": derived.capabilities,
+        "hooks": derived.hooks,
+    }
+    return registry.release(
+        identity,
+        version,
+        data,
+        attached=attached,
+        keys=keys,
+        **{**fields, **changes},  # type: ignore[arg-type]
+    )

@@ -1,0 +1,275 @@
+"""The stage of the attack suite: an honest registry with a past and a present, its user, and an attacker between or inside.
+
+Rules that :func:`perform` checks of every :class:`Attack`, with the client run against a real server:
+
+1. The control: the same user, the same command, the honest registry: it succeeds.
+2. The attack: the command fails with exactly the stated code (and, where the code covers several forms, the stated ``cause``).
+3. The project is, byte for byte and mode for mode, what it was: no file more, less or changed.
+4. What the user trusts (pins, heads, keysets, settings, keys) is byte for byte what it was.
+
+``Power`` states which keys the attacker has. A mirror has none: it can change, withhold and repeat bytes. The registry has its
+log's key, the owners those of the root; a namespace's key can be stolen or its owner hostile.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Literal
+from unittest import mock
+
+from rye.items.identity import Identity
+from rye.limits import REGISTRY, RegistryLimits
+from rye.registry import notes, wire
+from rye.registry.client import RegistryClient
+from rye.registry.notes import SignedNote, Signer
+from tests.attacks.hostile_server import Fault, HostileServer
+from tests.attacks.signed_items import directive, release, skill
+from tests.cli.running import Program, Result
+from tests.registry.simulated_registry import SimulatedRegistry
+
+Power = Literal["mirror", "log key", "log and namespace key", "log and owners' keys", "namespace key", "project"]
+Start = Literal["stranger", "pinned", "installed", "checkout"]
+"""What the user did before: nothing; pinned the registry; installed ``acme/ops/deploy`` 1.0.0 and the skill
+``acme/pdf-tools``; or checked that project out anew, with its lock and without the installed files."""
+
+DEPLOY = Identity("directive", "acme/ops/deploy")
+CHECK = Identity("directive", "acme/ops/check")
+SKILL = Identity("skill", "acme/pdf-tools")
+LINT = Identity("directive", "zeta/ops/lint")
+ADD = ("add", f"{DEPLOY}", "--yes")
+UPDATE = ("update",)
+INSTALL = ("install", "--yes")
+
+IMPATIENT = replace(
+    REGISTRY,
+    stall_seconds=1.0,
+    file_seconds=2.0,
+    total_seconds=4.0,
+    speed_grace_seconds=0.3,
+    retries=1,
+    retry_seconds=0.01,
+    retry_after_seconds=0.1,
+)
+"""Limits for attacks on patience: the same rules, reached within a second or two."""
+
+
+@dataclass
+class Scene:
+    """What an attacker works with. ``past``: what the user saw; ``present``: what the honest registry serves now."""
+
+    past: SimulatedRegistry
+    present: SimulatedRegistry
+    server: HostileServer
+    user: Program
+    elsewhere: HostileServer
+    """Another host of the attacker's."""
+
+    def serve(self, registry: SimulatedRegistry) -> None:
+        """Show the user this registry."""
+        self.server.serve(registry.files)
+
+    def replace(self, path: str, data: bytes | None) -> None:
+        """Change or withhold (None) one file of what is served."""
+        if data is None:
+            del self.server.files[path]
+        else:
+            self.server.files[path] = data
+
+    def fault(self, path: str, fault: Fault) -> None:
+        self.server.faults[path] = fault
+
+    def cheat(self, build: Callable[[SimulatedRegistry], object], *, before: bool = False) -> SimulatedRegistry:
+        """Let ``build`` append to the present (or the past) and serve it with everything signed by the log."""
+        registry = (self.past if before else self.present).fork()
+        build(registry)
+        registry.publish()
+        self.serve(registry)
+        return registry
+
+    def shard_path(self, name: str) -> str:
+        shards = wire.decode_head(self.server.files["head"]).shards
+        return f"shards/{shards[wire.shard_of(name)]}"
+
+    def index_path(self, name: str) -> str:
+        entries = wire.decode_shard(self.server.files[self.shard_path(name)], wire.shard_of(name))
+        return f"index/{entries[name].sha256}"
+
+
+@dataclass(frozen=True)
+class Attack:
+    """One row of a table of attacks."""
+
+    name: str
+    power: Power
+    code: str
+    act: Callable[[Scene], object]
+    cause: str | None = None
+    start: Start = "pinned"
+    command: tuple[str, ...] = ADD
+    build: Callable[[SimulatedRegistry], object] | None = None
+    """What the honest registry did since the user looked; default: :func:`progress`."""
+    limits: RegistryLimits = REGISTRY
+    later: timedelta = timedelta(0)
+    """How far the user's clock has moved in the attack, beyond the control's."""
+    files: Callable[[dict[str, bytes]], object] | None = None
+    """Adds to what the honest registry serves."""
+    control: tuple[str, ...] | None = None
+    """The command of the control, where it cannot be the same."""
+
+
+def now() -> datetime:
+    return datetime.now(UTC).replace(microsecond=0)
+
+
+def progress(registry: SimulatedRegistry) -> None:
+    """What an honest registry does in an hour: a new release."""
+    release(registry, DEPLOY, "1.1.0", directive(DEPLOY, "1.1.0", text="Do the work better."))
+
+
+def founded(at: datetime) -> SimulatedRegistry:
+    """An honest registry with two namespaces and four items."""
+    registry = SimulatedRegistry(now=at)
+    for namespace in ("acme", "zeta"):
+        registry.claim(namespace)
+    release(registry, DEPLOY, "1.0.0", directive(DEPLOY))
+    release(registry, CHECK, "1.0.0", directive(CHECK, text="Check the work."))
+    release(
+        registry,
+        SKILL,
+        "1.0.0",
+        skill(SKILL),
+        attached={"scripts/read.py": b"print('pdf')\n", "notes.md": b"# Notes\n"},
+    )
+    release(registry, LINT, "1.0.0", directive(LINT, text="Lint the work."))
+    registry.publish()
+    return registry
+
+
+def tree(folder: Path) -> dict[str, tuple[int, bytes | str]]:
+    """Everything below a folder: path → mode and content, or where a link leads."""
+    found: dict[str, tuple[int, bytes | str]] = {}
+    for place, folders, files in os.walk(folder):
+        for name in (*folders, *files):
+            path = Path(place, name)
+            mode = path.lstat().st_mode
+            content: bytes | str = b""
+            if stat.S_ISLNK(mode):
+                content = os.readlink(path)
+            elif stat.S_ISREG(mode):
+                content = path.read_bytes()
+            found[str(path.relative_to(folder))] = (mode, content)
+    return found
+
+
+def difference(before: Mapping[str, object], after: Mapping[str, object]) -> list[str]:
+    """The paths at which two trees differ."""
+    return sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
+
+
+class Stage:
+    """Two servers and users in every starting position, made once and copied for each attack."""
+
+    def __init__(self, base: Path):
+        self.base = base
+        self.server = HostileServer()
+        self.elsewhere = HostileServer()
+        self.founded = now() - timedelta(hours=2)
+        self.past = founded(self.founded)
+        self._templates: dict[Start, Path] = {}
+        self._made = 0
+
+    def close(self) -> None:
+        for server in (self.server, self.elsewhere):
+            server.__exit__()
+
+    def user(self, start: Start) -> Program:
+        """A fresh user in this position; the server must serve nothing in particular."""
+        self._made += 1
+        template = self._templates.get(start)
+        if template is None:
+            template = self._templates[start] = self.base / f"template-{start}"
+            self._prepare(Program(template), start)
+        place = self.base / f"user{self._made}"
+        shutil.copytree(template, place, symlinks=True)
+        return Program(place)
+
+    def _prepare(self, user: Program, start: Start) -> None:
+        self.server.serve(self.past.files)
+        user.ok("config", "set", "registry", self.server.url)
+        user.ok("init", "--name", "shop")
+        if start == "stranger":
+            return
+        user.ok("registry", "add", self.server.url, "--fingerprint", self.past.fingerprint)
+        if start in ("installed", "checkout"):
+            user.ok("add", str(DEPLOY), str(SKILL), "--yes")
+        if start == "checkout":
+            shutil.rmtree(user.path(".ai"))
+            shutil.rmtree(user.home / "cache")
+
+    def scene(self, attack: Attack) -> Scene:
+        present = self.past.fork()
+        present.pass_time(hours=1)
+        (attack.build or progress)(present)
+        present.publish()
+        if attack.files is not None:
+            attack.files(present.files)
+        self.elsewhere.serve({})
+        return Scene(self.past.fork(), present, self.server, self.user(attack.start), self.elsewhere)
+
+    def perform(self, attack: Attack, *, program: bool = False) -> Result:
+        """Control, then attack, with all that must hold (module docstring). ``program``: as a process of its own."""
+        scene = self.scene(attack)
+        scene.serve(scene.present)
+        with client_with(attack.limits):
+            control = self._run(scene.user, attack.control or attack.command, program)
+        assert control.code == 0, f"the control of {attack.name!r} failed: {control}"
+
+        scene = self.scene(attack)
+        scene.serve(scene.present)
+        attack.act(scene)
+        project, trusted = tree(scene.user.folder), trusted_files(scene.user)
+        with client_with(attack.limits, attack.later):
+            result = self._run(scene.user, attack.command, program)
+        assert difference(project, tree(scene.user.folder)) == [], f"{attack.name!r} changed the project"
+        assert difference(trusted, trusted_files(scene.user)) == [], f"{attack.name!r} changed what is trusted"
+        assert result.code in (1, 2), f"{attack.name!r} was not noticed: {result}"
+        error = result.error
+        assert (error["code"], error.get("cause") if attack.cause else None) == (attack.code, attack.cause), error
+        assert error["message"], error
+        return result
+
+    def _run(self, user: Program, command: tuple[str, ...], program: bool) -> Result:
+        arguments = [part.replace("{url}", self.server.url).replace("{pin}", self.past.fingerprint) for part in command]
+        return (user.spawn if program else user.run)(*arguments, "--json")
+
+
+def trusted_files(user: Program) -> dict[str, tuple[int, bytes | str]]:
+    """Pins, heads, keysets, settings, keys: everything of the user's but the cache, which nothing trusts."""
+    return {path: entry for path, entry in tree(user.home).items() if path.split("/")[0] != "cache"}
+
+
+@contextmanager
+def client_with(limits: RegistryLimits, later: timedelta = timedelta(0)) -> Iterator[None]:
+    """Clients of this process with these limits and a clock that runs ahead; a plain client where neither is asked for."""
+    opening: Any = RegistryClient.open.__func__.__kwdefaults__  # type: ignore[attr-defined]
+    making: Any = RegistryClient.__init__.__kwdefaults__
+    with (
+        mock.patch.dict(opening, {"limits": limits} if limits is not REGISTRY else {}),
+        mock.patch.dict(making, {"now": lambda: datetime.now(UTC) + later} if later else {}),
+    ):
+        yield
+
+
+# what attackers write
+
+
+def raw(text: str, signers: list[Signer]) -> SignedNote:
+    """A signature under any text, whatever the statement's grammar says of it."""
+    return notes.sign(text, signers)

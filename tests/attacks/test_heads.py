@@ -1,0 +1,321 @@
+"""Attacks on the head: time, size, history, form (docs/protocol.md, What a client does, 2 and 3)."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+
+import pytest
+
+from rye.registry import merkle, notes
+from rye.registry.notes import NoteSignature, SignedNote, encode_base64
+from tests.attacks.hostile_server import announces, drips, endless
+from tests.attacks.signed_items import directive, release
+from tests.attacks.simulation import DEPLOY, IMPATIENT, Attack, Scene, Stage
+from tests.registry.simulated_registry import SimulatedRegistry, key, signer
+
+
+def other_present(scene: Scene) -> SimulatedRegistry:
+    """Another history of the same length as the present: another release in its place."""
+    return scene.cheat(
+        lambda registry: release(registry, DEPLOY, "1.1.0", directive(DEPLOY, "1.1.0", text="Do harm.")), before=True
+    )
+
+
+def rewritten(scene: Scene) -> None:
+    """A longer history in which a release that the user saw is another one."""
+    registry = scene.present.fork()
+    registry.leaves[2] = registry.leaves[3]
+    registry.publish()
+    scene.serve(registry)
+
+
+def seen(scene: Scene) -> None:
+    """The user looks at the present first."""
+    scene.serve(scene.present)
+    scene.user.ok("registry", "show", "--json")
+
+
+def fork(scene: Scene) -> None:
+    seen(scene)
+    other_present(scene)
+
+
+def rollback(scene: Scene) -> None:
+    seen(scene)
+    scene.serve(scene.past)
+
+
+def from_the_future(scene: Scene) -> None:
+    scene.cheat(lambda registry: registry.pass_time(hours=2))
+
+
+def going_back_in_time(scene: Scene) -> None:
+    scene.cheat(lambda registry: registry.pass_time(hours=-2))
+
+
+def expired_root(registry: SimulatedRegistry) -> None:
+    """The owners let their root expire in half a year from now."""
+    registry.add_root(registry.root(expires=registry.now + timedelta(days=4)))
+
+
+def checkpoint(scene: Scene, text: str | None = None, signers: list[notes.Signer] | None = None) -> SignedNote:
+    """A checkpoint of the present with another text or other signatures."""
+    registry = scene.present
+    return notes.sign(text or registry.checkpoint().text(), registry.log_signers() if signers is None else signers)
+
+
+def serve_checkpoint(scene: Scene, note: SignedNote) -> None:
+    registry = scene.present
+    registry.write_files(registry.head(checkpoint=note))
+    scene.serve(registry)
+
+
+def spelled(scene: Scene, old: str, new: str) -> None:
+    """The honest checkpoint, spelled otherwise."""
+    head = json.loads(scene.present.files["head"])
+    assert old in head["checkpoint"], head["checkpoint"]
+    head["checkpoint"] = head["checkpoint"].replace(old, new, 1)
+    scene.replace("head", json.dumps(head, separators=(",", ":"), ensure_ascii=False).encode() + b"\n")
+
+
+def last_base64(scene: Scene) -> str:
+    return str(json.loads(scene.present.files["head"])["checkpoint"].split(" ")[-1].strip())
+
+
+def foreign_base64(text: str) -> str:
+    """Another spelling of the same bytes: stray bits set in the last character before the padding."""
+    alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+    body = text.rstrip("=")
+    assert len(text) - len(body) in (1, 2)
+    return body[:-1] + alphabet[alphabet.index(body[-1]) + 1] + "=" * (len(text) - len(body))
+
+
+def wrong_by_known_key(scene: Scene) -> None:
+    """A signature line that names the log's key, and was made by another."""
+    registry = scene.present
+    honest = notes.sign(registry.checkpoint().text(), registry.log_signers())
+    forged = key("thief").sign(honest.text.encode())
+    serve_checkpoint(
+        scene, SignedNote(honest.text, (NoteSignature(registry.origin, honest.signatures[0].key_id, forged),))
+    )
+
+
+def wrong_beside_a_good_one(scene: Scene) -> None:
+    """A good signature and a wrong one by the same key: one of two texts is not the log's."""
+    registry = scene.present
+    honest = notes.sign(registry.checkpoint().text(), registry.log_signers()).signatures[0]
+    forged = NoteSignature(honest.name, honest.key_id, key("thief").sign(b"text"))
+    serve_checkpoint(scene, SignedNote(registry.checkpoint().text(), (honest, forged)))
+
+
+def head_proof(scene: Scene, proof: list[bytes]) -> None:
+    scene.present.write_files(scene.present.head(proof=proof))
+    scene.serve(scene.present)
+
+
+def honest_proof(scene: Scene, position: int | None = None) -> list[bytes]:
+    registry = scene.present
+    at = registry.size - 1 if position is None else position
+    return merkle.inclusion_proof(at, registry.size, registry.reader())
+
+
+def json_head(scene: Scene, change: dict[str, object]) -> None:
+    head = {**json.loads(scene.present.files["head"]), **change}
+    scene.replace("head", json.dumps(head, separators=(",", ":"), ensure_ascii=False).encode() + b"\n")
+
+
+def repeated_member(scene: Scene) -> None:
+    data = scene.present.files["head"].decode()
+    scene.replace("head", ('{"proof":[],' + data[1:]).encode())
+
+
+TIME_AND_HISTORY = (
+    Attack("a smaller head than the one seen", "mirror", "head-rollback", rollback),
+    Attack("the same size with another root hash", "log key", "head-fork", fork),
+    Attack("a larger head that rewrites what was seen", "log key", "head-inconsistent", rewritten),
+    Attack(
+        "a head that nobody renewed for eight days",
+        "mirror",
+        "head-stale",
+        lambda scene: None,
+        later=timedelta(days=8),
+    ),
+    Attack(
+        "the very head that was seen, for eight days",
+        "mirror",
+        "head-frozen",
+        lambda scene: scene.serve(scene.past),
+        later=timedelta(days=8),
+    ),
+    Attack("a head from the future", "log key", "snapshot-future", from_the_future),
+    Attack("a new head with an older time", "log key", "snapshot-time", going_back_in_time),
+    Attack(
+        "a fresh head under an expired root",
+        "log key",
+        "root-expired",
+        lambda scene: None,
+        build=expired_root,
+        later=timedelta(days=5),
+    ),
+)
+
+BYTES = (
+    Attack(
+        "an oversized head",
+        "mirror",
+        "fetch-too-large",
+        lambda scene: scene.fault("head", announces(50_000_000)),
+    ),
+    Attack("an endless head", "mirror", "fetch-endless", lambda scene: scene.fault("head", endless)),
+    Attack(
+        "a head that drips",
+        "mirror",
+        "fetch-slow",
+        lambda scene: scene.fault("head", drips(scene.present.files["head"])),
+        limits=IMPATIENT,
+    ),
+    Attack("an empty head", "mirror", "head-malformed", lambda scene: scene.replace("head", b"")),
+    Attack("a head that is no JSON", "mirror", "head-malformed", lambda scene: scene.replace("head", b"\x80{[")),
+    Attack(
+        "a head that is nested without end",
+        "mirror",
+        "head-malformed",
+        lambda scene: scene.replace("head", b"[" * 60_000),
+    ),
+    Attack("a head with a member that stands twice", "mirror", "head-malformed", repeated_member),
+    Attack(
+        "a head with a member too many", "mirror", "head-malformed", lambda scene: json_head(scene, {"next": "evil"})
+    ),
+    Attack("no head", "mirror", "fetch-not-found", lambda scene: scene.replace("head", None)),
+)
+
+CHECKPOINTS = (
+    Attack(
+        "a checkpoint by an unknown signer",
+        "mirror",
+        "checkpoint-signature",
+        lambda scene: serve_checkpoint(scene, checkpoint(scene, signers=[signer(scene.present.origin, key("thief"))])),
+        cause="note-threshold",
+    ),
+    Attack(
+        "a checkpoint by a key of another role",
+        "namespace key",
+        "checkpoint-signature",
+        lambda scene: serve_checkpoint(scene, checkpoint(scene, signers=[signer(scene.present.origin, key("acme 1"))])),
+        cause="note-threshold",
+    ),
+    Attack(
+        "a forged signature in the log key's name",
+        "mirror",
+        "checkpoint-signature",
+        wrong_by_known_key,
+        cause="note-signature-wrong",
+    ),
+    Attack(
+        "a forged signature beside a good one",
+        "mirror",
+        "checkpoint-signature",
+        wrong_beside_a_good_one,
+        cause="note-signature-wrong",
+    ),
+    Attack(
+        "a checkpoint of another origin",
+        "log key",
+        "checkpoint-origin",
+        lambda scene: serve_checkpoint(
+            scene, checkpoint(scene, scene.present.checkpoint(origin="other.example").text())
+        ),
+    ),
+    Attack(
+        "an extension line in the checkpoint",
+        "log key",
+        "statement-malformed",
+        lambda scene: serve_checkpoint(scene, checkpoint(scene, scene.present.checkpoint().text() + "extra 1\n")),
+    ),
+    Attack(
+        "a size with a leading zero",
+        "log key",
+        "statement-malformed",
+        lambda scene: serve_checkpoint(
+            scene,
+            checkpoint(
+                scene,
+                scene.present.checkpoint().text().replace(f"\n{scene.present.size}\n", f"\n0{scene.present.size}\n"),
+            ),
+        ),
+    ),
+    Attack(
+        "a size in other digits than ASCII's",
+        "log key",
+        "statement-malformed",
+        lambda scene: serve_checkpoint(
+            scene,
+            checkpoint(
+                scene, scene.present.checkpoint().text().replace(f"\n{scene.present.size}\n", "\n\u0661\u0662\n")
+            ),
+        ),
+    ),
+    Attack(
+        "a signature that is no base64",
+        "mirror",
+        "note-base64",
+        lambda scene: spelled(scene, last_base64(scene), "!" + last_base64(scene)[1:]),
+    ),
+    Attack(
+        "a signature in base64 that is not canonical",
+        "mirror",
+        "note-base64",
+        lambda scene: spelled(scene, last_base64(scene), foreign_base64(last_base64(scene))),
+    ),
+    Attack(
+        "text after the last signature",
+        "mirror",
+        "note-malformed",
+        lambda scene: spelled(scene, last_base64(scene) + "\n", last_base64(scene) + "\nand more\n"),
+    ),
+    Attack("CR LF in a signed note", "mirror", "note-malformed", lambda scene: spelled(scene, "\n", "\r\n")),
+    Attack(
+        "a control character in a signed note",
+        "mirror",
+        "note-malformed",
+        lambda scene: spelled(scene, "registry", "\u001bregistry"),
+    ),
+    Attack(
+        "thirty-three signature lines",
+        "mirror",
+        "note-malformed",
+        lambda scene: spelled(
+            scene, last_base64(scene) + "\n", (last_base64(scene) + "\n") + f"— x {encode_base64(bytes(68))}\n" * 32
+        ),
+    ),
+)
+
+PROOFS = (
+    Attack(
+        "a proof of the snapshot with a hash too many",
+        "mirror",
+        "snapshot-proof",
+        lambda scene: head_proof(scene, [*honest_proof(scene), bytes(32)]),
+        cause="proof-length",
+    ),
+    Attack(
+        "a proof of the snapshot with a hash too few",
+        "mirror",
+        "snapshot-proof",
+        lambda scene: head_proof(scene, honest_proof(scene)[:-1]),
+        cause="proof-length",
+    ),
+    Attack(
+        "a proof of the snapshot for another place",
+        "mirror",
+        "snapshot-proof",
+        lambda scene: head_proof(scene, [bytes(32), *honest_proof(scene)[1:]]),
+        cause="proof-root",
+    ),
+)
+
+
+@pytest.mark.parametrize("attack", [*TIME_AND_HISTORY, *BYTES, *CHECKPOINTS, *PROOFS], ids=lambda attack: attack.name)
+def test_the_head_is_what_the_registry_signed(stage: Stage, attack: Attack) -> None:
+    stage.perform(attack)

@@ -1,0 +1,457 @@
+"""Attacks on who owns a namespace: stolen keys, takeovers, recoveries (docs/protocol.md, rye.keyset/v1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from rye.registry import notes, wire
+from rye.registry.statements import Keyset, Revocation
+from rye.registry.wire import IndexLine
+from tests.attacks.signed_items import directive, release, signed
+from tests.attacks.simulation import ADD, DEPLOY, INSTALL, UPDATE, Attack, Scene, Stage, progress, raw
+from tests.attacks.test_index import append_unread, cheat_index
+from tests.attacks.test_roots import SMALL_ORDER
+from tests.registry.simulated_registry import SimulatedRegistry, key
+
+ACME, NEW, THIEF = key("acme 1"), key("acme 2"), key("thief")
+Build = Callable[[SimulatedRegistry], object]
+
+
+def built(build: Build) -> Callable[[Scene], None]:
+    """Serve the present after ``build`` appended to it."""
+
+    def act(scene: Scene) -> None:
+        scene.cheat(build)
+
+    return act
+
+
+def unread(build: Build) -> Callable[[Scene], None]:
+    """Serve the present after ``build`` closed its batch with a statement that does not parse."""
+
+    def act(scene: Scene) -> None:
+        build(scene.present)
+        scene.serve(scene.present)
+
+    return act
+
+
+def harm(registry: SimulatedRegistry, version: str = "1.2.0", **parts: object) -> None:
+    """A release that the attacker made."""
+    release(registry, DEPLOY, version, directive(DEPLOY, version, text="Do harm."), **parts)  # type: ignore[arg-type]
+
+
+def takeover(registry: SimulatedRegistry) -> None:
+    """A next keyset that only the new keys signed, and a release under it."""
+    keyset = registry.keyset("acme", [THIEF])
+    registry.add_keyset(keyset, registry.namespace_signers("acme", [THIEF]), [THIEF])
+    harm(registry)
+
+
+def without_consent(registry: SimulatedRegistry) -> None:
+    """A next keyset that the old keys signed for keys that did not sign themselves."""
+    keyset = registry.keyset("acme", [NEW])
+    registry.add_keyset(keyset, registry.namespace_signers("acme", [ACME]), [NEW])
+
+
+def two_of_three(registry: SimulatedRegistry) -> None:
+    """The namespace needs two of three owners from now on."""
+    registry.claim("acme", [ACME, NEW, key("acme 3")], threshold=2)
+    progress(registry)
+
+
+def same_key_twice(registry: SimulatedRegistry) -> None:
+    """One of the three owners signs the next keyset twice."""
+    keyset = registry.keyset("acme", [ACME, THIEF], threshold=1)
+    registry.add_keyset(keyset, registry.namespace_signers("acme", [ACME, ACME, THIEF]), [ACME, THIEF])
+
+
+def own_threshold_by_one_key(registry: SimulatedRegistry) -> None:
+    """A keyset that demands two of its keys and has one signature, twice."""
+    keyset = registry.keyset("acme", [ACME, NEW], threshold=2)
+    registry.add_keyset(keyset, registry.namespace_signers("acme", [ACME, ACME]), [ACME, NEW])
+
+
+def keyset_with(**changes: object) -> Build:
+    def build(registry: SimulatedRegistry) -> None:
+        keyset = registry.keyset("acme", [ACME, NEW], **changes)
+        registry.add_keyset(keyset, registry.namespace_signers("acme", [ACME, NEW]), [ACME])
+
+    return build
+
+
+def revoked_after(registry: SimulatedRegistry) -> None:
+    """The honest owner found a key stolen and revoked it; what it signed before that stays good."""
+    registry.claim("acme", [ACME, NEW])
+    registry.add_keyset(
+        registry.keyset("acme", [NEW], revoked=(Revocation(ACME.public.raw, registry.size),)),
+        registry.namespace_signers("acme", [NEW, ACME]),
+        [NEW],
+    )
+    release(registry, DEPLOY, "1.1.0", directive(DEPLOY, "1.1.0"), key=NEW)
+
+
+def both_keys(registry: SimulatedRegistry) -> None:
+    """An owner with two keys, the first of which is stolen later on."""
+    registry.claim("acme", [ACME, NEW])
+    release(registry, DEPLOY, "1.1.0", directive(DEPLOY, "1.1.0"), key=NEW, keys=[NEW])
+
+
+def stolen_then_revoked(position: Callable[[int], int]) -> Build:
+    """The thief publishes 1.2.0 with the stolen key, then the owner revokes it from ``position(of the release)`` on."""
+
+    def build(registry: SimulatedRegistry) -> None:
+        at = release(registry, DEPLOY, "1.2.0", directive(DEPLOY, "1.2.0", text="Do harm."), key=ACME, keys=[ACME])
+        registry.add_keyset(
+            registry.keyset("acme", [NEW], revoked=(Revocation(ACME.public.raw, position(at)),)),
+            registry.namespace_signers("acme", [NEW, ACME]),
+            [NEW],
+        )
+
+    return build
+
+
+def signs_on(registry: SimulatedRegistry) -> None:
+    """The thief goes on with the revoked key, under the number of the new keyset."""
+    harm(registry, key=ACME, keys=[ACME])
+
+
+def signs_on_under_the_old_number(registry: SimulatedRegistry) -> None:
+    """The thief goes on with the revoked key, under the old keyset's number."""
+    harm(registry, key=ACME, keys=[ACME], keyset=2)
+
+
+def forgets_revocations(registry: SimulatedRegistry) -> None:
+    """The next keyset leaves out that a key was revoked."""
+    keyset = replace(registry.keyset("acme", [NEW, key("acme 3")]), revoked=())
+    registry.add_keyset(keyset, registry.namespace_signers("acme", [NEW, key("acme 3")]), [NEW])
+
+
+def recovered(registry: SimulatedRegistry) -> None:
+    """The owners of the registry gave the namespace to new keys, and the 72 hours went by."""
+    registry.now -= timedelta(hours=73)
+    registry.recover("acme", [THIEF])
+    registry.now += timedelta(hours=73)
+    harm(registry, key=THIEF, keys=[THIEF])
+
+
+def recovery_by_the_log(registry: SimulatedRegistry) -> None:
+    """As above, without the owners."""
+    registry.now -= timedelta(hours=73)
+    keyset = registry.keyset("acme", [THIEF], recovery=registry.now + timedelta(hours=72))
+    registry.add_keyset(keyset, registry.namespace_signers("acme", [THIEF]), [THIEF])
+    registry.now += timedelta(hours=73)
+
+
+def hasty_recovery(registry: SimulatedRegistry) -> None:
+    """A release by the new keys while the recovery still stands in public."""
+    registry.recover("acme", [THIEF])
+    harm(registry, key=THIEF, keys=[THIEF])
+
+
+def follows_a_pending_recovery(registry: SimulatedRegistry) -> None:
+    """A next keyset on top of a recovery that has no effect yet."""
+    registry.recover("acme", [THIEF])
+    registry.claim("acme", [NEW, THIEF])
+
+
+def short_recovery(registry: SimulatedRegistry) -> None:
+    """A recovery after an hour instead of 72."""
+    text = registry.keyset("acme", [THIEF], recovery=registry.now + timedelta(hours=72)).text()
+    lines = text.split("\n")
+    at = next(number for number, line in enumerate(lines) if line.startswith("recovery "))
+    from rye.registry.lines import write_time
+
+    lines[at] = f"recovery {write_time(registry.now + timedelta(hours=1))}"
+    note = raw("\n".join(lines), [*registry.namespace_signers("acme", [THIEF]), *registry.owner_signers()])
+    append_unread(registry, note, "namespace:acme")
+
+
+def small_order_key(registry: SimulatedRegistry) -> None:
+    """The next keyset has a key under which anything verifies."""
+    lines = registry.keyset("acme", [ACME]).text().split("\n")
+    at = next(number for number, line in enumerate(lines) if line.startswith("key "))
+    lines[at : at + 1] = sorted([lines[at], f"key {SMALL_ORDER}"])
+    append_unread(registry, raw("\n".join(lines), registry.namespace_signers("acme", [ACME])), "namespace:acme")
+
+
+def other_first_keyset(registry: SimulatedRegistry, index: dict[str, list[IndexLine]]) -> None:
+    """The registry shows a newly claimed namespace in place of the one that was seen."""
+    registry.keysets.pop("acme")
+    registry.namespaces["acme"] = []
+    position = registry.claim("acme", [THIEF])
+    index["namespace:acme"] = [IndexLine(position, registry.leaves[position])]
+    at = release(registry, DEPLOY, "1.2.0", directive(DEPLOY, "1.2.0", text="Do harm."), key=THIEF)
+    index[str(DEPLOY)] = [IndexLine(at, registry.leaves[at])]
+
+
+def chain_without_its_middle(_: SimulatedRegistry, index: dict[str, list[IndexLine]]) -> None:
+    """Keyset 3 follows keyset 1."""
+    del index["namespace:acme"][1]
+
+
+def chain_without_its_end(_: SimulatedRegistry, index: dict[str, list[IndexLine]]) -> None:
+    """The rotation that the user saw is left out, so that the old key counts again."""
+    del index["namespace:acme"][1:]
+    index[str(DEPLOY)] = index[str(DEPLOY)][:1]
+
+
+def second_keyset(registry: SimulatedRegistry) -> None:
+    registry.claim("acme", [ACME, key("acme 3")])
+    progress(registry)
+
+
+def three_keysets(registry: SimulatedRegistry) -> None:
+    registry.claim("acme", [ACME, NEW])
+    registry.claim("acme", [NEW])
+    release(registry, DEPLOY, "1.1.0", directive(DEPLOY, "1.1.0"))
+
+
+def rotated_and_seen(scene: Scene) -> None:
+    """The user installed under the rotated keyset before."""
+    scene.serve(scene.present)
+    scene.user.ok("add", "directive:acme/ops/check", "--yes")
+
+
+def back_to_the_first_keyset(scene: Scene) -> None:
+    rotated_and_seen(scene)
+    cheat_index(chain_without_its_end)(scene)
+
+
+def unclaimed(registry: SimulatedRegistry, index: dict[str, list[IndexLine]]) -> None:
+    """An item in a namespace whose keysets are not shown to somebody who never saw them."""
+    del registry, index["namespace:acme"]
+
+
+def before_any_keyset(scene: Scene) -> None:
+    """An old release in front of the claim of a namespace that is new to the user."""
+    registry = SimulatedRegistry(now=scene.past.now)
+    draft = registry.fork()
+    draft.claim("acme")
+    content = signed(DEPLOY, directive(DEPLOY), ACME)
+    registry.namespaces["acme"] = [ACME]
+    release(registry, DEPLOY, "1.0.0", directive(DEPLOY), content=content)
+    registry.namespaces.pop("acme")
+    registry.claim("acme")
+    registry.publish()
+    scene.serve(registry)
+    scene.user.ok("registry", "add", scene.server.url, "--fingerprint", registry.fingerprint)
+
+
+CHAINS = (
+    Attack("a takeover: new keys sign for themselves", "log key", "keyset-takeover", built(takeover)),
+    Attack("a keyset whose own keys did not sign", "namespace key", "keyset-signatures", built(without_consent)),
+    Attack(
+        "a threshold reached by the same key twice",
+        "log and namespace key",
+        "keyset-takeover",
+        built(same_key_twice),
+        cause="note-threshold",
+        build=two_of_three,
+    ),
+    Attack(
+        "a keyset's own threshold reached by the same key twice",
+        "log and namespace key",
+        "keyset-signatures",
+        built(own_threshold_by_one_key),
+        cause="note-threshold",
+    ),
+    Attack(
+        "a keyset that names another one before it",
+        "log and namespace key",
+        "keyset-chain",
+        built(keyset_with(previous="0" * 64)),
+    ),
+    Attack(
+        "a keyset with a lower number",
+        "log and namespace key",
+        "keyset-number",
+        built(keyset_with(number=2)),
+        build=second_keyset,
+    ),
+    Attack(
+        "a chain without its middle",
+        "log key",
+        "keyset-number",
+        cheat_index(chain_without_its_middle),
+        build=three_keysets,
+    ),
+    Attack(
+        "a chain without its end",
+        "log key",
+        "keyset-fork",
+        back_to_the_first_keyset,
+        build=lambda registry: (
+            registry.claim("acme", [NEW]),
+            release(registry, DEPLOY, "1.1.0", directive(DEPLOY, "1.1.0")),
+        ),
+    ),
+    Attack(
+        "another first keyset than the one seen",
+        "log key",
+        "keyset-fork",
+        cheat_index(other_first_keyset),
+        start="installed",
+        command=UPDATE,
+    ),
+    Attack("a namespace whose keysets are not shown", "log key", "namespace-unclaimed", cheat_index(unclaimed)),
+    Attack(
+        "a key of small order in a keyset",
+        "log and namespace key",
+        "index-statement",
+        unread(small_order_key),
+        cause="statement-key",
+    ),
+    Attack(
+        "a release before any keyset",
+        "log and namespace key",
+        "statement-unclaimed",
+        before_any_keyset,
+        start="stranger",
+        control=("registry", "add", "{url}", "--fingerprint", "{pin}"),
+    ),
+)
+
+SIGNERS = (
+    Attack(
+        "a release by an unknown signer",
+        "log key",
+        "statement-signer",
+        built(lambda registry: harm(registry, key=THIEF, keys=[THIEF])),
+        cause="note-threshold",
+    ),
+    Attack(
+        "a release by another namespace's key",
+        "log and namespace key",
+        "statement-signer",
+        built(lambda registry: harm(registry, key=key("zeta 1"), keys=[key("zeta 1")])),
+        cause="note-threshold",
+    ),
+    Attack(
+        "a release under a keyset that is not in force",
+        "log and namespace key",
+        "statement-keyset",
+        built(lambda registry: harm(registry, keyset=7)),
+    ),
+    Attack(
+        "a stolen key after it was replaced",
+        "namespace key",
+        "statement-signer",
+        built(signs_on),
+        build=revoked_after,
+        cause="note-threshold",
+    ),
+    Attack(
+        "a stolen key under the number of before",
+        "namespace key",
+        "statement-keyset",
+        built(signs_on_under_the_old_number),
+        build=revoked_after,
+    ),
+    Attack(
+        "a release with a key that was revoked for its position",
+        "namespace key",
+        "unsolvable",
+        built(stolen_then_revoked(lambda at: at)),
+        build=both_keys,
+        command=("add", f"{DEPLOY}@=1.2.0", "--yes"),
+        control=ADD,
+    ),
+    Attack(
+        "a locked release with a key that was revoked for its position",
+        "namespace key",
+        "signer-revoked",
+        built(stolen_then_revoked(lambda at: 0)),
+        build=both_keys,
+        start="checkout",
+        command=INSTALL,
+    ),
+    Attack(
+        "a keyset that forgets a revocation",
+        "log and namespace key",
+        "keyset-revocations",
+        built(forgets_revocations),
+        build=revoked_after,
+    ),
+)
+
+RECOVERIES = (
+    Attack("a recovery that the user did not accept", "log and owners' keys", "recovery-unaccepted", built(recovered)),
+    Attack("a recovery without the owners", "log key", "recovery-signatures", built(recovery_by_the_log)),
+    Attack(
+        "a release before the recovery has effect", "log and owners' keys", "statement-keyset", built(hasty_recovery)
+    ),
+    Attack(
+        "a keyset on a recovery that has no effect yet",
+        "log and owners' keys",
+        "recovery-pending",
+        built(follows_a_pending_recovery),
+    ),
+    Attack(
+        "a recovery after an hour",
+        "log and owners' keys",
+        "index-statement",
+        unread(short_recovery),
+        cause="statement-malformed",
+    ),
+)
+
+
+@pytest.mark.parametrize("attack", CHAINS, ids=lambda attack: attack.name)
+def test_a_namespace_has_one_chain_of_keysets(stage: Stage, attack: Attack) -> None:
+    stage.perform(attack)
+
+
+@pytest.mark.parametrize("attack", SIGNERS, ids=lambda attack: attack.name)
+def test_a_release_is_signed_by_a_key_in_force(stage: Stage, attack: Attack) -> None:
+    stage.perform(attack)
+
+
+@pytest.mark.parametrize("attack", RECOVERIES, ids=lambda attack: attack.name)
+def test_a_recovery_stands_in_public_and_needs_the_users_word(stage: Stage, attack: Attack) -> None:
+    stage.perform(attack)
+
+
+def test_what_a_key_signed_before_it_was_revoked_stays_good(stage: Stage) -> None:
+    scene = stage.scene(Attack("", "mirror", "", lambda scene: None, build=both_keys))
+    scene.cheat(stolen_then_revoked(lambda at: at + 1))
+    scene.user.ok("add", f"{DEPLOY}@=1.2.0", "--yes")
+
+
+def test_the_alarm_of_a_takeover_names_the_keys_of_both_sides(stage: Stage) -> None:
+    error = stage.perform(CHAINS[0]).error
+    assert [entry.split("+")[0] for entry in error["old_keys"]] == ["registry.example/acme"]
+    assert [entry.split("+")[0] for entry in error["new_keys"]] == ["registry.example/acme"]
+    assert error["old_keys"] != error["new_keys"]
+
+
+def test_an_old_key_back_dates_nothing_behind_a_recovery(stage: Stage) -> None:
+    """The thief has the old key and the log's help: a release dated before the recovery, logged after the new owner's."""
+    scene = stage.scene(Attack("", "mirror", "", lambda scene: None))
+    registry = scene.present.fork()
+    registry.now -= timedelta(hours=73)
+    recovery = registry.recover("acme", [NEW])
+    registry.now += timedelta(hours=73)
+    release(registry, DEPLOY, "1.2.0", directive(DEPLOY, "1.2.0"), key=NEW, keys=[NEW])
+    registry.publish()
+    scene.serve(registry)
+    refused = scene.user.run(*ADD, "--json").error
+    assert (refused["code"], refused["statement"]) == ("recovery-unaccepted", recovery.sha256())
+    scene.user.ok("trust", "accept", "acme", "--yes")
+    harm(registry, "1.3.0", key=ACME, keys=[ACME], keyset=1, time=registry.now - timedelta(hours=72.5))
+    registry.publish()
+    scene.serve(registry)
+    before = scene.user.folder
+    assert scene.user.run(*ADD, "--json").error["code"] == "statement-keyset"
+    assert not (before / ".ai" / "packages").exists()
+
+
+def test_statements_of_this_suite_are_what_they_claim() -> None:
+    registry = SimulatedRegistry()
+    registry.claim("acme")
+    assert Keyset.parse(notes.parse(registry.leaves[-1]).text).namespace == "acme"
+    assert wire.namespace_name("acme") in registry.index_lines()

@@ -1,0 +1,288 @@
+"""Attacks on the way: servers that stall, send elsewhere or want the token (docs/protocol.md, Writing)."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from rye.registry import wire
+from tests.attacks.hostile_server import (
+    Connection,
+    Fault,
+    HostileServer,
+    answer,
+    breaks_off,
+    drips_headers,
+    encoded,
+    endless,
+    not_http,
+    redirects,
+    silent,
+    status,
+)
+from tests.attacks.simulation import IMPATIENT, Attack, Scene, Stage, progress
+from tests.cli.running import Program
+
+DEAF = replace(IMPATIENT, stall_seconds=0.3)
+LOGIN = ("login", "{url}", "--token", "sesame")
+WHOAMI = json.dumps({"name": "mira", "token": "laptop", "namespaces": ["acme"]}).encode()
+
+
+def writable(files: dict[str, bytes]) -> None:
+    """A registry with an API."""
+    files["config.json"] = wire.encode_config(wire.Config(wire.PROTOCOL_VERSION, "registry.example", "/api"))
+    files["api/whoami"] = WHOAMI
+
+
+def on_head(fault: Fault) -> Callable[[Scene], None]:
+    return lambda scene: scene.fault("head", fault)
+
+
+def head_goes_to(target: Callable[[Scene], str]) -> Callable[[Scene], None]:
+    def act(scene: Scene) -> None:
+        scene.elsewhere.serve(scene.present.files)
+        scene.fault("head", redirects(target(scene)))
+
+    return act
+
+
+def api_goes_to(target: Callable[[Scene], str], code: int = 302) -> Callable[[Scene], None]:
+    """The API sends its caller, and the token, elsewhere."""
+
+    def act(scene: Scene) -> None:
+        scene.elsewhere.serve({"api/whoami": WHOAMI})
+        scene.fault("api/whoami", redirects(target(scene), code))
+
+    return act
+
+
+def api_named(address: Callable[[Scene], str]) -> Callable[[Scene], None]:
+    """config.json says that the API is there."""
+
+    def act(scene: Scene) -> None:
+        scene.elsewhere.serve({"api/whoami": WHOAMI, "whoami": WHOAMI})
+        config = {"protocol": wire.PROTOCOL_VERSION, "origin": "registry.example", "api": address(scene)}
+        scene.replace("config.json", json.dumps(config).encode())
+
+    return act
+
+
+def localhost(scene: Scene) -> str:
+    """The same machine by another name: another host, as far as tokens are concerned."""
+    return f"http://localhost:{scene.server.port}"
+
+
+PATIENCE = (
+    Attack("headers that drip", "mirror", "fetch-deadline", on_head(drips_headers), limits=IMPATIENT),
+    Attack("a server that says nothing", "mirror", "fetch-unreachable", on_head(silent), limits=DEAF),
+    Attack(
+        "an answer that breaks off",
+        "mirror",
+        "fetch-truncated",
+        lambda scene: scene.fault("head", breaks_off(scene.present.files["head"])),
+        limits=IMPATIENT,
+    ),
+    Attack("an answer that is not HTTP", "mirror", "fetch-truncated", on_head(not_http), limits=IMPATIENT),
+    Attack("a server that is always busy", "mirror", "fetch-status", on_head(status(503)), limits=IMPATIENT),
+    Attack(
+        "a server that asks to wait for a year",
+        "mirror",
+        "fetch-status",
+        on_head(status(429, Retry_After="31536000")),
+        limits=IMPATIENT,
+    ),
+    Attack("a compressed head", "mirror", "fetch-status", on_head(encoded(gzip.compress(bytes(50_000_000)), "gzip"))),
+)
+
+REDIRECTS = (
+    Attack(
+        "a redirect to another host",
+        "mirror",
+        "fetch-redirect",
+        head_goes_to(lambda scene: f"{scene.elsewhere.url}/head"),
+    ),
+    Attack(
+        "a redirect to the same machine by another name",
+        "mirror",
+        "fetch-redirect",
+        head_goes_to(lambda scene: f"{localhost(scene)}/head"),
+    ),
+    Attack("a redirect to a file", "mirror", "fetch-redirect", head_goes_to(lambda _: "file:///etc/passwd")),
+    Attack(
+        "a redirect with a password",
+        "mirror",
+        "fetch-redirect",
+        head_goes_to(lambda scene: scene.server.url.replace("//", "//me:pw@") + "/head"),
+    ),
+    Attack("redirects without end", "mirror", "fetch-redirect", head_goes_to(lambda _: "/head")),
+    Attack(
+        "a redirect to no address",
+        "mirror",
+        "fetch-truncated",
+        head_goes_to(lambda _: "http://[::1"),
+        limits=IMPATIENT,
+    ),
+)
+
+TOKENS = (
+    Attack(
+        "an API that redirects the token to another host",
+        "log key",
+        "api-redirect",
+        api_goes_to(lambda scene: f"{scene.elsewhere.url}/api/whoami"),
+        start="stranger",
+    ),
+    Attack(
+        "an API that redirects the token with its method",
+        "log key",
+        "api-redirect",
+        api_goes_to(lambda scene: f"{scene.elsewhere.url}/api/whoami", 307),
+        start="stranger",
+    ),
+    Attack(
+        "an API that redirects the token to another name",
+        "log key",
+        "api-redirect",
+        api_goes_to(lambda scene: f"{localhost(scene)}/api/whoami"),
+        start="stranger",
+    ),
+    Attack(
+        "a config.json with an API on another host",
+        "mirror",
+        "config-malformed",
+        api_named(lambda scene: f"{scene.elsewhere.url}/api"),
+        start="stranger",
+    ),
+    Attack(
+        "a config.json with an API under another name",
+        "mirror",
+        "config-malformed",
+        api_named(lambda scene: f"{localhost(scene)}/api"),
+        start="stranger",
+    ),
+    Attack(
+        "a config.json with an API on no host",
+        "mirror",
+        "config-malformed",
+        api_named(lambda scene: f"//127.0.0.1:{scene.elsewhere.port}/api"),
+        start="stranger",
+    ),
+    Attack(
+        "a config.json with an API behind a user name",
+        "mirror",
+        "config-malformed",
+        api_named(lambda scene: f"http://127.0.0.1:{scene.server.port}@127.0.0.1:{scene.elsewhere.port}/api"),
+        start="stranger",
+    ),
+    Attack(
+        "a config.json with an API behind a backslash",
+        "mirror",
+        "config-malformed",
+        api_named(lambda scene: f"{scene.server.url}\\@127.0.0.1:{scene.elsewhere.port}/api"),
+        start="stranger",
+    ),
+    Attack(
+        "an API that answers without end",
+        "log key",
+        "answer-too-large",
+        lambda scene: scene.fault("api/whoami", endless),
+        start="stranger",
+    ),
+    Attack(
+        "an API that answers with something else",
+        "log key",
+        "answer-malformed",
+        lambda scene: scene.replace("api/whoami", b"[]"),
+        start="stranger",
+    ),
+)
+
+
+def logging_in(attack: Attack) -> Attack:
+    return replace(attack, command=(*LOGIN, "--fingerprint", "{pin}"), files=writable)
+
+
+@pytest.mark.parametrize("attack", [*PATIENCE, *REDIRECTS], ids=lambda attack: attack.name)
+def test_the_way_to_a_file_is_short_and_straight(stage: Stage, attack: Attack) -> None:
+    stage.perform(attack)
+    assert stage.elsewhere.seen == []
+
+
+@pytest.mark.parametrize("attack", TOKENS, ids=lambda attack: attack.name)
+def test_a_token_goes_to_its_registry_and_nowhere_else(stage: Stage, attack: Attack) -> None:
+    stage.perform(logging_in(attack))
+    assert stage.elsewhere.seen == []
+    assert set(stage.server.headers("authorization")) <= {"Bearer sesame"}
+    assert all(seen.headers["host"] == f"127.0.0.1:{stage.server.port}" for seen in stage.server.seen)
+    assert all(seen.path.startswith("api/") for seen in stage.server.seen if "authorization" in seen.headers)
+
+
+def logged_in(stage: Stage) -> Program:
+    user = stage.user("pinned")
+    registry = stage.past.fork()
+    progress(registry)
+    registry.publish()
+    stage.server.serve(registry.files)
+    writable(stage.server.files)
+    user.ok("login", stage.server.url, "--token", "sesame")
+    return user
+
+
+def test_installing_tells_the_token_to_nobody(stage: Stage) -> None:
+    user = logged_in(stage)
+    stage.server.seen.clear()
+    user.ok("add", "directive:acme/ops/deploy", "--yes")
+    assert stage.server.headers("authorization") == []
+
+
+def found(description: str) -> bytes:
+    row = {"id": "acme/ops/deploy", "kind": "directive", "version": "1.0.0", "description": description, "score": 1.0}
+    return json.dumps({"results": [row], "total": 1}).encode()
+
+
+@pytest.mark.parametrize(
+    "text", ["\x1b]0;pwned\x07\x1b[2J", "\x9b2J", "a\rb\x08", "\u202egnol", "x\U000e0041y", "\x7f"]
+)
+@pytest.mark.parametrize("json_mode", [False, True])
+def test_what_an_api_says_does_not_steer_the_terminal(stage: Stage, text: str, json_mode: bool) -> None:
+    user = logged_in(stage)
+    stage.server.files["api/search"] = found(f"A {text} thing")
+    result = user.ok("search", "deploy", *(["--json"] if json_mode else []))
+    shown = result.stdout + result.stderr
+    assert "thing" in shown
+    assert all(character == "\n" or character == "\t" or character.isprintable() for character in shown)
+
+
+def test_an_apis_error_does_not_steer_the_terminal(stage: Stage) -> None:
+    user = logged_in(stage)
+    body = json.dumps({"error": {"code": "no", "message": "\x1b[2Jnever", "hint": "run \x1b]8;;evil\x07this"}}).encode()
+
+    def refuse(connection: Connection) -> None:
+        answer(connection, 403, body)
+
+    stage.server.faults["api/whoami"] = refuse
+    result = user.run("whoami")
+    assert result.code == 1
+    assert "never" in result.stderr
+    assert "\x1b" not in result.stdout + result.stderr
+
+
+def test_what_an_api_finds_is_shown_and_nothing_else(stage: Stage) -> None:
+    user = logged_in(stage)
+    row = {"kind": "directive", "version": "1.0.0", "description": "x", "score": 1.0}
+    rows = [
+        {"id": name, **row}
+        for name in ("../../etc/passwd", "acme/../x", "acme/ops/deploy; rm -rf ~", "acme/ops/deploy")
+    ]
+    stage.server.files["api/search"] = json.dumps({"results": rows, "total": 4}).encode()
+    ids = [shown["id"] for shown in user.ok("search", "deploy", "--json").json["results"]]
+    assert ids == ["acme/ops/deploy"]
+
+
+def test_a_server_that_hangs_up_harms_nobody() -> None:
+    with HostileServer({"head": b"x"}) as server:
+        assert server.url.startswith("http://127.0.0.1:")

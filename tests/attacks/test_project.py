@@ -1,0 +1,406 @@
+"""Attacks on the project and its choice of registries: links, lock files, dependency confusion, replayed yanks."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Callable
+
+import pytest
+
+from rye.items.identity import Identity
+from rye.registry import notes
+from tests.attacks.hostile_server import HostileServer
+from tests.attacks.signed_items import directive, release
+from tests.attacks.simulation import ADD, DEPLOY, INSTALL, UPDATE, Attack, Scene, Stage, now, progress, tree
+from tests.attacks.test_keysets import NEW, THIEF, built
+from tests.registry.simulated_registry import SimulatedRegistry, key
+
+
+def link(place: str, *, to: Callable[[Scene], str]) -> Callable[[Scene], None]:
+    """Somebody committed a symbolic link into the project."""
+
+    def act(scene: Scene) -> None:
+        path = scene.user.path(place)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        target = to(scene)
+        (scene.user.folder.parent / "outside").mkdir(exist_ok=True)
+        os.symlink(target, path)
+
+    return act
+
+
+def outside_lock(scene: Scene) -> str:
+    return outside(scene) + "/rye.lock"
+
+
+def outside(scene: Scene) -> str:
+    return str(scene.user.folder.parent / "outside")
+
+
+def edit_lock(change: Callable[[str], str]) -> Callable[[Scene], None]:
+    """Somebody changed rye.lock in a pull request."""
+
+    def act(scene: Scene) -> None:
+        path = scene.user.path("rye.lock")
+        before = path.read_text()
+        after = change(before)
+        assert after != before
+        path.write_text(after)
+
+    return act
+
+
+def journal(*paths: object, kept: bytes = b"evil\n") -> Callable[[Scene], None]:
+    """Somebody committed the record of an installation that never was, so that it is undone: what is "kept" goes there."""
+
+    def act(scene: Scene) -> None:
+        work = scene.user.path(".ai/.rye")
+        (work / "old").mkdir(parents=True, exist_ok=True)
+        (scene.user.folder.parent / "outside").mkdir(exist_ok=True)
+        for number, _ in enumerate(paths):
+            (work / "old" / str(number)).write_bytes(kept)
+        (work / "journal").write_text(json.dumps([{"path": path, "existed": True} for path in paths]))
+
+    return act
+
+
+def working_link(name: str) -> Callable[[Scene], None]:
+    """Somebody committed a link into the working folder, which rye opens for writing."""
+
+    def act(scene: Scene) -> None:
+        (scene.user.folder.parent / "outside").mkdir(exist_ok=True)
+        work = scene.user.path(".ai/.rye")
+        if work.exists():
+            shutil.rmtree(work)
+        work.mkdir(parents=True)
+        os.symlink(outside(scene) + "/made", work / name)
+
+    return act
+
+
+def another_hash(text: str) -> str:
+    return re.sub(r'sha256 = "[0-9a-f]{8}', 'sha256 = "00000000', text, count=1)
+
+
+def another_position(text: str) -> str:
+    return re.sub(r"log = (\d+)", lambda found: f"log = {int(found[1]) + 1}", text, count=1)
+
+
+def another_registry(text: str) -> str:
+    return text.replace("registry.example", "other.example")
+
+
+def edited(scene: Scene) -> None:
+    """Somebody changed an installed file."""
+    path = scene.user.path(DEPLOY_FILE)
+    path.write_bytes(path.read_bytes().replace(b"Do the work", b"Do more work"))
+
+
+def pinned_elsewhere(scene: Scene) -> SimulatedRegistry:
+    """A second registry that the user pinned, in which the attacker owns a namespace named ``acme``."""
+    public = SimulatedRegistry(
+        origin="public.example", now=now(), owners=[key("public 1"), key("public 2")], logs=[key("public log")]
+    )
+    public.claim("acme", [THIEF])
+    release(public, DEPLOY, "9.9.9", directive(DEPLOY, "9.9.9", text="Do harm."), key=THIEF)
+    public.publish()
+    scene.elsewhere.serve(public.files)
+    scene.user.ok("registry", "add", scene.elsewhere.url, "--fingerprint", public.fingerprint)
+    return public
+
+
+def turned_registry(scene: Scene) -> None:
+    """The project's manifest maps the namespace to the attacker's registry, behind the lock's back."""
+    pinned_elsewhere(scene)
+    manifest = scene.user.path("rye.toml")
+    manifest.write_text(manifest.read_text() + f'\n[registries]\nacme = "{scene.elsewhere.url}"\n')
+
+
+def unpinned_registry(scene: Scene) -> None:
+    """The project's manifest names a registry that the user never pinned."""
+    thief = SimulatedRegistry(origin="thief.example", now=now())
+    thief.claim("acme", [THIEF])
+    progress_by(thief)
+    thief.publish()
+    scene.elsewhere.serve(thief.files)
+    manifest = scene.user.path("rye.toml")
+    manifest.write_text(manifest.read_text() + f'\n[registries]\nacme = "{scene.elsewhere.url}"\n')
+
+
+def progress_by(registry: SimulatedRegistry) -> None:
+    release(registry, DEPLOY, "9.9.9", directive(DEPLOY, "9.9.9", text="Do harm."), key=THIEF)
+
+
+def unclaimed_dependency(registry: SimulatedRegistry) -> None:
+    """An item that depends on a name that nobody has: whoever claims it would be installed."""
+    ghost = '<depends_on version="^1">ghost/ops/run</depends_on>'
+    release(registry, DEPLOY, "1.2.0", directive(DEPLOY, "1.2.0", relations=ghost))
+
+
+def yanked_and_back(registry: SimulatedRegistry) -> None:
+    """The owner yanks 1.1.0, takes that back, and yanks it for good."""
+    progress(registry)
+    registry.yank(DEPLOY, "1.1.0", yanked=True)
+    registry.pass_time(minutes=1)
+    registry.yank(DEPLOY, "1.1.0", yanked=False)
+
+
+def yanked_for_good(registry: SimulatedRegistry) -> int:
+    registry.pass_time(minutes=1)
+    return registry.yank(DEPLOY, "1.1.0", yanked=True, reason="it leaks")
+
+
+def replayed_unyank(registry: SimulatedRegistry) -> None:
+    """The log shows the owner's older word once more, after the newer one."""
+    older = notes.parse(registry.leaves[-2])
+    assert "state available" in older.text
+    yanked_for_good(registry)
+    registry.append(older)
+
+
+def replayed_unyank_in_another_envelope(registry: SimulatedRegistry) -> None:
+    """As above, with a stranger's signature below, so that the bytes are new."""
+    from tests.registry.simulated_registry import signer
+
+    older = notes.parse(registry.leaves[-2])
+    yanked_for_good(registry)
+    registry.append(notes.add_signatures(older, [signer("stranger", THIEF)]))
+
+
+def head_before_the_yank(scene: Scene) -> None:
+    """The user saw the yank; the mirror goes back before it."""
+    registry = scene.present.fork()
+    yanked_for_good(registry)
+    registry.publish()
+    scene.serve(registry)
+    scene.user.ok("registry", "show", "--json")
+    scene.serve(scene.present)
+
+
+def another_signer(registry: SimulatedRegistry) -> None:
+    """The owner's second key, new to this project, signs an update without a word."""
+    registry.claim("acme", [key("acme 1"), NEW])
+    release(registry, DEPLOY, "1.2.0", directive(DEPLOY, "1.2.0"), key=NEW, keys=[NEW])
+
+
+DEPLOY_FILE = ".ai/packages/acme/directives/ops/deploy.md"
+EXACT = ("add", f"{DEPLOY}@=1.1.0", "--yes")
+
+LINKS = (
+    Attack("a link in place of the packages' folder", "project", "edited-files", link(".ai/packages", to=outside)),
+    Attack("a link in place of a namespace's folder", "project", "edited-files", link(".ai/packages/acme", to=outside)),
+    Attack("a link in place of an item", "project", "edited-files", link(DEPLOY_FILE, to=outside)),
+    Attack("a link in place of the working folder", "project", "symlink-in-the-way", link(".ai/.rye", to=outside)),
+    Attack("a link in place of .ai", "project", "symlink-in-the-way", link(".ai", to=outside)),
+    Attack("a link in place of rye.lock", "project", "symlink-in-the-way", link("rye.lock", to=outside_lock)),
+    Attack(
+        "a link that local edits are discarded for",
+        "project",
+        "symlink-in-the-way",
+        link(".ai/packages", to=outside),
+        command=(*ADD, "--discard-local-edits"),
+    ),
+)
+
+WORK = (
+    Attack(
+        "a journal that leads out of the project",
+        "project",
+        "journal-damaged",
+        journal("../outside/made"),
+        command=INSTALL,
+    ),
+    Attack(
+        "a journal that leads into version control",
+        "project",
+        "journal-damaged",
+        journal(".git/hooks/pre-commit"),
+        command=INSTALL,
+    ),
+    Attack(
+        "a journal with an absolute path",
+        "project",
+        "journal-damaged",
+        journal("/tmp/rye-attack-made"),
+        command=INSTALL,
+    ),
+    Attack(
+        "a journal that leads upwards inside",
+        "project",
+        "journal-damaged",
+        journal(".ai/packages/../../Makefile"),
+        command=INSTALL,
+    ),
+    Attack("a journal with a number for a path", "project", "journal-damaged", journal(7), command=INSTALL),
+    *(
+        Attack(f"a link in the working folder: {name}", "project", "symlink-in-the-way", working_link(name))
+        for name in (".gitignore", "lock", "journal.new", "stage", "old", "installed.json")
+    ),
+)
+
+LOCKS = (
+    Attack(
+        "a lock with another hash",
+        "project",
+        "release-changed",
+        edit_lock(another_hash),
+        start="checkout",
+        command=INSTALL,
+    ),
+    Attack(
+        "a lock with another position",
+        "project",
+        "lock-mismatch",
+        edit_lock(another_position),
+        start="checkout",
+        command=INSTALL,
+    ),
+    Attack(
+        "a lock of another registry",
+        "project",
+        "other-registry",
+        edit_lock(another_registry),
+        start="checkout",
+        command=INSTALL,
+    ),
+    Attack(
+        "a lock that is no lock",
+        "project",
+        "bad-lock",
+        edit_lock(lambda text: text + "\n[evil]\n"),
+        start="checkout",
+        command=INSTALL,
+    ),
+    Attack("an installed file that was changed", "project", "edited-files", edited, start="installed", command=UPDATE),
+)
+
+CONFUSION = (
+    Attack(
+        "a namespace mapped to a registry of another owner",
+        "project",
+        "other-registry",
+        turned_registry,
+        start="checkout",
+        command=INSTALL,
+    ),
+    Attack("a namespace mapped to a registry that nobody pinned", "project", "registry-unpinned", unpinned_registry),
+    Attack(
+        "a dependency on a name that nobody owns",
+        "namespace key",
+        "unsolvable",
+        built(unclaimed_dependency),
+        command=("add", f"{DEPLOY}@=1.2.0", "--yes"),
+        control=ADD,
+    ),
+    Attack(
+        "an item that does not exist here",
+        "mirror",
+        "no-such-item",
+        lambda scene: pinned_elsewhere(scene) and None,
+        command=("add", "acme/ops/only-elsewhere", "--yes"),
+        control=ADD,
+    ),
+    Attack(
+        "a name that is a path",
+        "project",
+        "bad-reference",
+        lambda scene: None,
+        command=("add", "directive:../../etc/passwd", "--yes"),
+        control=ADD,
+    ),
+)
+
+REPLAYS = (
+    Attack("a replayed unyank", "log key", "unsolvable", built(replayed_unyank), build=yanked_and_back, command=EXACT),
+    Attack(
+        "a replayed unyank in another envelope",
+        "log key",
+        "unsolvable",
+        built(replayed_unyank_in_another_envelope),
+        build=yanked_and_back,
+        command=EXACT,
+    ),
+    Attack(
+        "a head from before a yank",
+        "mirror",
+        "head-rollback",
+        head_before_the_yank,
+        build=yanked_and_back,
+        command=EXACT,
+    ),
+    Attack(
+        "an update by another signer of the namespace",
+        "namespace key",
+        "consent-needed",
+        built(another_signer),
+        start="installed",
+        command=(*UPDATE, "--yes"),
+    ),
+)
+
+
+@pytest.mark.parametrize("attack", LINKS, ids=lambda attack: attack.name)
+def test_nothing_is_written_through_a_link(stage: Stage, attack: Attack) -> None:
+    stage.perform(attack)
+    for place in stage.base.glob("user*/outside"):
+        assert tree(place) == {}
+
+
+@pytest.mark.parametrize("attack", WORK, ids=lambda attack: attack.name)
+def test_a_working_folder_that_came_with_the_project_does_nothing(stage: Stage, attack: Attack) -> None:
+    stage.perform(attack)
+    for place in stage.base.glob("user*/outside"):
+        assert tree(place) == {}
+
+
+@pytest.mark.parametrize("place", [".ai/packages/acme", DEPLOY_FILE])
+def test_discarding_edits_follows_no_link_either(stage: Stage, place: str) -> None:
+    scene = stage.scene(Attack("", "project", "", lambda scene: None))
+    scene.serve(scene.present)
+    link(place, to=outside_lock)(scene)
+    refused = scene.user.run(*ADD, "--discard-local-edits", "--json")
+    assert (refused.code, refused.error["code"]) == (1, "symlink-in-the-way")
+    assert tree(scene.user.folder.parent / "outside") == {}
+    assert not scene.user.path("rye.lock").exists()
+
+
+@pytest.mark.parametrize("attack", LOCKS, ids=lambda attack: attack.name)
+def test_a_lock_installs_what_it_names_or_nothing(stage: Stage, attack: Attack) -> None:
+    stage.perform(attack)
+
+
+@pytest.mark.parametrize("attack", CONFUSION, ids=lambda attack: attack.name)
+def test_a_name_has_one_home(stage: Stage, attack: Attack) -> None:
+    stage.perform(attack)
+
+
+@pytest.mark.parametrize("attack", REPLAYS, ids=lambda attack: attack.name)
+def test_the_past_does_not_come_back(stage: Stage, attack: Attack) -> None:
+    stage.perform(attack)
+
+
+def test_a_higher_version_in_another_pinned_registry_changes_nothing(stage: Stage) -> None:
+    """Dependency confusion: a namespace is asked of the one registry that it is mapped to, and never of another."""
+    scene = stage.scene(Attack("", "mirror", "", lambda scene: None))
+    scene.serve(scene.present)
+    pinned_elsewhere(scene)
+    scene.elsewhere.seen.clear()
+    result = scene.user.ok(*ADD, "--json").json
+    assert [(row["id"], row["to"]) for row in result["changes"]] == [(DEPLOY.id, "1.1.0")]
+    assert scene.elsewhere.seen == []
+
+
+def test_two_kinds_of_one_name_are_told_apart(stage: Stage) -> None:
+    """A hostile owner gives a tool the name of a directive: nobody installs the one for the other."""
+    scene = stage.scene(Attack("", "mirror", "", lambda scene: None))
+    scene.cheat(lambda registry: registry.release(Identity("tool", DEPLOY.id), content=b"rm -rf ~\n"))
+    refused = scene.user.run("add", DEPLOY.id, "--yes", "--json")
+    assert (refused.code, refused.error["code"]) == (2, "ambiguous")
+
+
+def test_servers_of_the_suite_close(stage: Stage) -> None:
+    with HostileServer() as server:
+        assert server.port != stage.server.port

@@ -1,0 +1,244 @@
+"""Attacks on the registry's root of trust: who owns it, which keys sign its log (docs/protocol.md, rye.root/v1)."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+
+from rye.registry.notes import Signer
+from rye.registry.statements import Root
+from tests.attacks.simulation import Attack, Scene, Stage, progress, raw
+from tests.registry.simulated_registry import SimulatedRegistry, key
+
+PIN = ("registry", "add", "{url}", "--fingerprint", "{pin}")
+SMALL_ORDER = base64.b64encode(bytes(32)).decode()
+"""The point (0, −1) has order 4 in this encoding: anything at all verifies under such a key."""
+
+
+def rotated(registry: SimulatedRegistry) -> None:
+    """The honest registry gets a new log key, agreed to by its owners."""
+    registry.logs = [key("log 2")]
+    registry.add_root()
+    progress(registry)
+
+
+def next_root(change: Callable[[SimulatedRegistry], None]) -> Callable[[Scene], None]:
+    """Serve a registry whose root 2 was made by ``change``; the log is signed by the key that root 1 names."""
+
+    def act(scene: Scene) -> None:
+        registry = scene.past.fork()
+        registry.pass_time(hours=1)
+        change(registry)
+        registry.append(registry.sign(registry.snapshot(root=2), registry.log_signers()))
+        registry.write_files()
+        scene.serve(registry)
+
+    return act
+
+
+def root_with(
+    signers: Callable[[SimulatedRegistry], list[Signer]] | None = None, **changes: object
+) -> Callable[[Scene], None]:
+    def change(registry: SimulatedRegistry) -> None:
+        registry.add_root(registry.root(**changes), None if signers is None else signers(registry))
+
+    return next_root(change)
+
+
+def thieves(registry: SimulatedRegistry) -> None:
+    """Other owners, who sign for themselves."""
+    registry.owners = [key("thief 1"), key("thief 2")]
+    registry.add_root()
+
+
+def thieves_with_a_traitor(registry: SimulatedRegistry) -> None:
+    """Other owners and one of the old ones, where two of the old ones are needed."""
+    traitor = registry.owners[0]
+    registry.owners = [key("thief 1"), key("thief 2")]
+    registry.add_root(signers=registry.owner_signers([*registry.owners, traitor]))
+
+
+def small_order_owner(registry: SimulatedRegistry) -> None:
+    """An owner whose key anybody can sign with."""
+    text = registry.root().text()
+    lines = text.split("\n")
+    owners = sorted([*(line for line in lines if line.startswith("owner ")), f"owner {SMALL_ORDER}"])
+    first = next(number for number, line in enumerate(lines) if line.startswith("owner "))
+    changed = [*lines[:first], *owners, *(line for line in lines[first:] if not line.startswith("owner "))]
+    registry.roots.append(raw("\n".join(changed), registry.owner_signers()))
+
+
+def without_the_gap(scene: Scene) -> None:
+    """Root 3 is in force, and root 2 is withheld."""
+    registry = scene.past.fork()
+    registry.add_root()
+    registry.add_root()
+    progress(registry)
+    registry.publish()
+    scene.serve(registry)
+    scene.replace("root/2", None)
+
+
+def back_to_root_1(scene: Scene) -> None:
+    """The user saw root 2; the log goes on as if root 1 were in force."""
+    scene.serve(scene.present)
+    scene.user.ok("registry", "show", "--json")
+    registry = scene.present.fork()
+    registry.append(registry.sign(registry.snapshot(root=1), registry.log_signers()))
+    registry.write_files()
+    scene.serve(registry)
+
+
+def stolen_old_log_key(scene: Scene) -> None:
+    """As above, under root 2: the old key signs what only the new one may sign."""
+    scene.serve(scene.present)
+    scene.user.ok("registry", "show", "--json")
+    scene.present.logs = [key("log 1")]
+    progress_later(scene.present)
+    scene.serve(scene.present)
+
+
+def progress_later(registry: SimulatedRegistry) -> None:
+    registry.pass_time(minutes=1)
+    registry.publish()
+
+
+def new_log_key_without_owners(scene: Scene) -> None:
+    """The log changes its key by itself."""
+    registry = scene.past.fork()
+    registry.pass_time(hours=1)
+    progress(registry)
+    registry.logs = [key("log 2")]
+    registry.publish()
+    scene.serve(registry)
+
+
+def another_registry(origin: str) -> Callable[[Scene], None]:
+    """A whole other registry, consistent in itself, with owners of its own."""
+
+    def act(scene: Scene) -> None:
+        thief = SimulatedRegistry(
+            origin=origin, now=scene.past.now, owners=[key("thief 1"), key("thief 2")], logs=[key("thief log")]
+        )
+        thief.claim("acme")
+        progress(thief)
+        thief.publish()
+        scene.serve(thief)
+
+    return act
+
+
+def weak_first_root(scene: Scene) -> None:
+    """The pinned root 1, with signatures of one owner instead of two."""
+    registry = scene.present
+    registry.roots[0] = raw(registry.roots[0].text, registry.owner_signers(registry.owners[:1]))
+    registry.write_files()
+    scene.serve(registry)
+
+
+def lying_config(scene: Scene) -> None:
+    scene.replace("config.json", scene.present.files["config.json"].replace(b"registry.example", b"other.example"))
+
+
+ATTACKS = (
+    Attack("root 2 is withheld and root 3 in force", "mirror", "snapshot-root", without_the_gap, build=rotated),
+    Attack("a root of another origin", "log and owners' keys", "root-origin", root_with(origin="other.example")),
+    Attack("a root that skips a number", "log and owners' keys", "root-number", root_with(number=3)),
+    Attack(
+        "a root that names another one before it", "log and owners' keys", "root-chain", root_with(previous="0" * 64)
+    ),
+    Attack(
+        "a root that is older than the one before",
+        "log and owners' keys",
+        "root-time",
+        lambda scene: root_with(time=scene.past.now - timedelta(days=1))(scene),
+    ),
+    Attack(
+        "a root signed by one owner where two are needed",
+        "log key",
+        "root-signatures",
+        root_with(lambda registry: registry.owner_signers(registry.owners[:1])),
+        cause="note-threshold",
+    ),
+    Attack(
+        "a root signed twice by the same owner",
+        "log key",
+        "root-signatures",
+        root_with(lambda registry: registry.owner_signers([registry.owners[0], registry.owners[0]])),
+        cause="note-threshold",
+    ),
+    Attack("a root by new owners alone", "log key", "root-takeover", next_root(thieves), cause="note-threshold"),
+    Attack(
+        "a root by new owners and one of two old ones",
+        "log key",
+        "root-takeover",
+        next_root(thieves_with_a_traitor),
+        cause="note-threshold",
+    ),
+    Attack("an owner with a key of small order", "log and owners' keys", "statement-key", next_root(small_order_owner)),
+    Attack("back to the root before", "log key", "snapshot-root", back_to_root_1, build=rotated),
+    Attack("a log key that was rotated out", "log key", "checkpoint-signature", stolen_old_log_key, build=rotated),
+    Attack("a new log key without the owners", "log key", "checkpoint-signature", new_log_key_without_owners),
+    Attack("another registry at a pinned address", "mirror", "checkpoint-origin", another_registry("other.example")),
+    Attack(
+        "another registry of the same name at a pinned address",
+        "mirror",
+        "checkpoint-signature",
+        another_registry("registry.example"),
+    ),
+    Attack(
+        "another registry at first contact",
+        "mirror",
+        "root-fingerprint",
+        another_registry("registry.example"),
+        start="stranger",
+        command=PIN,
+    ),
+    Attack(
+        "a first root with too few signatures",
+        "mirror",
+        "root-signatures",
+        weak_first_root,
+        start="stranger",
+        command=PIN,
+    ),
+    Attack(
+        "a config.json that names another registry",
+        "mirror",
+        "root-origin",
+        lying_config,
+        start="stranger",
+        command=PIN,
+    ),
+    Attack(
+        "a registry that nobody pinned",
+        "mirror",
+        "registry-unpinned",
+        lambda scene: None,
+        start="stranger",
+        control=PIN,
+    ),
+    Attack(
+        "a root of another protocol version",
+        "mirror",
+        "protocol-unknown",
+        lambda scene: scene.replace(
+            "config.json", scene.present.files["config.json"].replace(b'"protocol":1', b'"protocol":2')
+        ),
+        start="stranger",
+        command=PIN,
+    ),
+)
+
+
+def test_the_key_of_small_order_is_one() -> None:
+    with pytest.raises(Exception, match="small order"):
+        Root.parse(SimulatedRegistry().root(owners=(bytes(32),), threshold=1).text())
+
+
+@pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name)
+def test_the_root_is_the_pinned_one_or_its_owners_next(stage: Stage, attack: Attack) -> None:
+    stage.perform(attack)
