@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rye.cli.options import Session
@@ -54,6 +55,7 @@ class Run:
         self.text_before = manifest_text_of(project)
         self.text = self.text_before if manifest_text is None else manifest_text
         self.manifest = self._read_manifest()
+        self.lock_text_before = _bytes_of(project.lock_path)
         self.lock = read_lock(project)
         self.lock_before = self.lock
 
@@ -77,12 +79,15 @@ class Run:
         """The registries that this project asks; a context manager."""
         from rye.cli.registry_access import client_opener
         from rye.installation.sources import Sources
+        from rye.project.folders import cache_dir
         from rye.project.registries import registries
         from rye.project.user_config import read_settings
+        from rye.registry.write_behind import WriteBehindCache
 
         setting = read_settings().get("registry")
         where = registries(self.session.registry, self.manifest, setting, self.project.root)
-        return Sources(where, client_opener(self.session, self.told.bundle))
+        cache = WriteBehindCache(cache_dir() / "registry")
+        return Sources(where, client_opener(self.session, self.told.bundle, cache), cache.flush)
 
     def use_manifest(self, text: str) -> None:
         """Go on with another manifest, which is written with the lock."""
@@ -164,12 +169,15 @@ class Run:
             removable = set(present) if self.told.discard else removable & present.keys()
             text = self.text if self.text != self.text_before else None
             found = changes(lock, prepared.items, removable, text)
-            if text is not None or lock_text(lock) != lock_text(self.lock_before):
+            if text is not None or lock_text(lock).encode() != self.lock_text_before:
                 found.extend(keep_previous(self.project))
             return writer.apply(found)
 
     def _refuse_meanwhile(self) -> None:
-        if read_lock(self.project) != self.lock_before or manifest_text_of(self.project) != self.text_before:
+        if (
+            _bytes_of(self.project.lock_path) != self.lock_text_before
+            or manifest_text_of(self.project) != self.text_before
+        ):
             raise RyeError(
                 "lock-changed",
                 "Somebody changed rye.lock or rye.toml meanwhile; nothing was written.",
@@ -184,7 +192,7 @@ class Run:
 
         found = edited(self.lock_before.items, present, read_written(self.project))
         if found:
-            raise edited_error(found, discard)
+            raise edited_error(self.project, found, discard)
 
     def _nothing_to_do(self, present: Mapping[str, str | None]) -> bool:
         from rye.installation.on_disk import drift
@@ -252,7 +260,7 @@ class Run:
             prepared = prepare(self.lock, self.manifest, chosen, sources, environment)
         items = unapproved(self.lock, [change.new for change in prepared.plan.changes if change.new is not None])
         text = lock_text(Lock(wanted_ranges(self.manifest), tuple(items)))
-        changed = text != lock_text(self.lock) or not self.project.lock_path.exists()
+        changed = text.encode() != self.lock_text_before
         if changed and not self.told.dry_run:
             with exclusive(self.project) as writer:
                 self._refuse_meanwhile()
@@ -285,6 +293,13 @@ class Run:
             self.session.console.data(said)
 
 
+def _bytes_of(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+
+
 def manifest_text_of(project: Project) -> str:
     """The text of the project's manifest; empty where there is none."""
     try:
@@ -301,15 +316,30 @@ def _summary(rows: Sequence[dict[str, object]]) -> str:
     return ", ".join(f"{said} {count}" for said, count in counts.items() if count)
 
 
-def edited_error(edited: Sequence[Drift], discard: str) -> RyeError:
-    """Files were edited by hand: which, and the two ways on."""
+_SHOWN_DIFF_LINES = 40
+
+
+def edited_error(project: Project, edited: Sequence[Drift], discard: str) -> RyeError:
+    """Files were edited by hand: the difference of the first, and the two ways on."""
+    from rye.installation.hand_edits import cached_bytes, edit_diff
+
     first = edited[0]
     what = "was changed" if first.state == "changed" else "was added"
     more = f" (and {len(edited) - 1} more)" if len(edited) > 1 else ""
+    signed = cached_bytes(edited)
+    diffs = {entry.path: edit_diff(project, entry, signed.get(entry.path)) for entry in edited}
+    shown = [line.replace("\n", "\\n") for line in diffs[first.path][:_SHOWN_DIFF_LINES]]
+    if len(diffs[first.path]) > _SHOWN_DIFF_LINES:
+        shown.append("…")
     keep = f"`rye override new {first.item.id}` keeps a change through upgrades; " if first.item is not None else ""
     return RyeError(
         "edited-files",
-        f"{first.path} {what} by hand{more}; installed files are never overwritten silently.",
-        f"`rye diff --edited` shows the difference; {keep}`{discard}` puts the signed bytes back.",
-        details={"files": [{"path": drift.path, "state": drift.state} for drift in edited]},
+        "\n".join([f"{first.path} {what} by hand{more}; installed files are never overwritten silently.", *shown]),
+        f"`rye diff --edited` shows every difference; {keep}`{discard}` puts the signed bytes back.",
+        details={
+            "files": [
+                {"path": entry.path, "state": entry.state, "diff": "\n".join(diffs[entry.path]) or None}
+                for entry in edited
+            ]
+        },
     )

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rye.cli.options import Session
     from rye.project.manifest import Manifest
     from rye.registry.api import RegistryApi
+    from rye.registry.cache import Cache
     from rye.registry.client import PinProposal, RegistryClient
 
 
@@ -65,7 +66,9 @@ def open_registry(
         yield client
 
 
-def client_opener(session: Session, bundle: str | None = None) -> Callable[[str], RegistryClient]:
+def client_opener(
+    session: Session, bundle: str | None = None, cache: Cache | None = None
+) -> Callable[[str], RegistryClient]:
     """How installing opens the registry at an address: over the network or from the cache, or from a bundle file alone.
 
     The caller commits and closes the clients.
@@ -78,7 +81,7 @@ def client_opener(session: Session, bundle: str | None = None) -> Callable[[str]
         return from_bundle
 
     def open_one(address: str) -> RegistryClient:
-        client = RegistryClient.open(address, accept_root=pin_question(session), offline=session.offline)
+        client = RegistryClient.open(address, accept_root=pin_question(session), offline=session.offline, cache=cache)
         for warning in client.warnings:
             session.console.warn(warning)
         return client

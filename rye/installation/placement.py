@@ -9,20 +9,21 @@ from rye.project.lock import LockedItem
 def item_folder(item: LockedItem) -> str:
     """The folder that the item's own file stands in, relative to the project with ``/``."""
     kind = KINDS[item.kind]
-    parts = [".ai", "packages", item.identity.namespace, kind.folder, *item.identity.local_id.split("/")]
-    return "/".join(parts if kind.main_file is not None else parts[:-1])
+    namespace, _, local_id = item.id.partition("/")
+    place = f".ai/packages/{namespace}/{kind.folder}/{local_id}"
+    return place if kind.main_file is not None else place.rpartition("/")[0]
 
 
 def item_path(item: LockedItem) -> str:
     """The item's own file."""
-    kind = KINDS[item.kind]
-    name = item.identity.local_id.rsplit("/", 1)[-1]
-    return f"{item_folder(item)}/{kind.main_file or name + item.suffix}"
+    name = KINDS[item.kind].main_file
+    return f"{item_folder(item)}/{name or item.id.rpartition('/')[2] + item.suffix}"
 
 
 def item_files(item: LockedItem) -> dict[str, tuple[str, bool]]:
     """Every file of the item: path → (SHA-256, executable)."""
     files = {item_path(item): (item.sha256, False)}
-    folder = item_folder(item)
-    files.update({f"{folder}/{entry.path}": (entry.sha256, entry.executable) for entry in item.attached})
+    if item.attached:
+        folder = item_folder(item)
+        files.update({f"{folder}/{entry.path}": (entry.sha256, entry.executable) for entry in item.attached})
     return files

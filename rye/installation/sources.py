@@ -23,9 +23,10 @@ class Sources:
     A context manager: without an error, what the clients came to trust is kept at the end.
     """
 
-    def __init__(self, registries: Registries, open_client: Open):
+    def __init__(self, registries: Registries, open_client: Open, finish: Callable[[], None] = lambda: None):
         self._registries = registries
         self._open = open_client
+        self._finish = finish
         self._clients: dict[str, RegistryClient] = {}
 
     def __enter__(self) -> Sources:
@@ -41,6 +42,7 @@ class Sources:
         finally:
             for client in self._clients.values():
                 client.close()
+            self._finish()
 
     def client(self, namespace: str) -> RegistryClient:
         """The registry that answers for a namespace."""

@@ -8,7 +8,6 @@ because a reviewer approves what it says.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +15,7 @@ from typing import Any
 from rye.errors import RyeError
 from rye.items.identity import KIND_NAMES, Identity, is_id
 from rye.items.reading import HookAction
+from rye.project.lock_canonical import read_canonical
 
 LOCK_VERSION = 1
 
@@ -139,6 +139,8 @@ def _hook(hook: HookAction) -> str:
 
 def _quote(text: str) -> str:
     """A TOML basic string; everything that is not printable is escaped, so that a review sees what is there."""
+    if text.isprintable() and '"' not in text and "\\" not in text:
+        return f'"{text}"'
     out = []
     for character in text:
         if character in '"\\':
@@ -157,10 +159,9 @@ def parse_lock(text: str) -> Lock:
     """Read a lock. Raises LockError for whatever is unknown, missing or of another type."""
     if "<<<<<<<" in text:
         raise LockError("it holds git's conflict markers.")
-    try:
-        table = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise LockError(f"not valid TOML: {error}.") from None
+    table = read_canonical(text)
+    if table is None:
+        table = _read_toml(text)
     version = table.pop("version", None)
     if version != LOCK_VERSION:
         raise LockError(f"it is of version {version!r}; this rye reads {LOCK_VERSION}.")
@@ -174,6 +175,15 @@ def parse_lock(text: str) -> Lock:
     if len(set(names)) != len(names):
         raise LockError("an item stands in it twice.")
     return Lock(wanted, items)
+
+
+def _read_toml(text: str) -> dict[str, Any]:
+    import tomllib
+
+    try:
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise LockError(f"not valid TOML: {error}.") from None
 
 
 def _take(table: dict[str, Any], key: str, kind: type, default: Any = None) -> Any:

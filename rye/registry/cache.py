@@ -117,23 +117,35 @@ class Cache:
         return self._tiles(origin) / tile.path
 
     def _write(self, path: Path, data: bytes) -> None:
-        temporary = self.folder / "temporary" / f"{os.getpid()}-{secrets.token_hex(8)}"
+        temporary = f"{self.folder}/temporary/{os.getpid()}-{secrets.token_hex(8)}"
         with contextlib.suppress(OSError):  # a full or read-only disk costs speed, never an install
             try:
-                _place(temporary, path, data)
-            except FileNotFoundError:  # the first file of its folder
-                temporary.parent.mkdir(parents=True, exist_ok=True)
-                path.parent.mkdir(parents=True, exist_ok=True)
-                _place(temporary, path, data)
+                _write_new(temporary, data)
+                _move(temporary, str(path))
+            except BaseException:
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(temporary)
+                raise
 
 
-def _place(temporary: Path, path: Path, data: bytes) -> None:
+def _write_new(path: str, data: bytes) -> None:
+    """Folders are made when one is missing, not looked for each time: there are thousands of files."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     try:
-        temporary.write_bytes(data)
-        temporary.replace(path)
-    except OSError:
-        temporary.unlink(missing_ok=True)
-        raise
+        descriptor = os.open(path, flags, 0o666)
+    except FileNotFoundError:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        descriptor = os.open(path, flags, 0o666)
+    with os.fdopen(descriptor, "wb") as stream:
+        stream.write(data)
+
+
+def _move(source: str, target: str) -> None:
+    try:
+        os.replace(source, target)
+    except FileNotFoundError:
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        os.replace(source, target)
 
 
 def _read(path: Path) -> bytes | None:

@@ -48,7 +48,7 @@ class HttpTransport:
         """All of these files, in order (:class:`~rye.registry.transport.Transport`)."""
         if not requests:
             return []
-        if self._tls is None:
+        if self._tls is None and self._address.startswith("https:"):
             self._tls = httpx.create_ssl_context()  # loading the authorities is slow: once for all connections
         wave = _Wave(requests)
         for _ in range(min(self._limits.concurrency, len(requests))):
@@ -110,7 +110,7 @@ class HttpTransport:
         limits = self._limits
         timeout = httpx.Timeout(limits.stall_seconds, connect=limits.connect_seconds)
         return httpx.Client(
-            verify=self._tls or True,
+            verify=self._tls or False,  # none only for http, where redirects to another scheme are refused
             timeout=timeout,
             headers=self._headers,
             http2=False,

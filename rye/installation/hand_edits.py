@@ -1,0 +1,50 @@
+"""What a person changed in an installed file, as a diff against the signed bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rye.errors import RyeError
+from rye.installation.comparing import unified
+from rye.installation.on_disk import Drift
+from rye.installation.placement import item_files
+from rye.limits import CONTENT
+from rye.project.item_file import read_bytes
+from rye.project.layout import Project
+
+
+def signed_hash(entry: Drift) -> tuple[str, int] | None:
+    """SHA-256 and size of what the lock has for this file; None for a file that it does not name."""
+    if entry.item is None:
+        return None
+    sha256 = item_files(entry.item)[entry.path][0]
+    return sha256, next((one.size for one in entry.item.attached if one.sha256 == sha256), entry.item.size)
+
+
+def cached_bytes(entries: Iterable[Drift]) -> dict[str, bytes]:
+    """The signed bytes of these files as far as the user's cache has them, by path; no network."""
+    from rye.project.folders import cache_dir
+    from rye.registry.cache import Cache
+
+    cache = Cache(cache_dir() / "registry")
+    found: dict[str, bytes] = {}
+    for entry in entries:
+        known = signed_hash(entry)
+        data = cache.get(known[0]) if known is not None else None
+        if data is not None:
+            found[entry.path] = data
+    return found
+
+
+def edit_diff(project: Project, entry: Drift, signed: bytes | None) -> tuple[str, ...]:
+    """A unified diff from the signed bytes to the file; nothing where one of them is no text, a link, or not known."""
+    if signed is None and entry.state != "extra":
+        return ()
+    path = project.root / entry.path
+    if path.is_symlink():
+        return ()
+    try:
+        present = read_bytes(path, CONTENT.attached_bytes).decode("utf-8")
+        return unified((signed or b"").decode("utf-8"), present, f"signed/{entry.path}", entry.path)
+    except (RyeError, UnicodeDecodeError):
+        return ()
