@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
+import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -107,6 +110,25 @@ class TestMirror:
         (tmp_path / "letter.txt").write_text("dear")
         acme.fails("mirror", str(tmp_path), code="not-a-mirror")
         acme.fails("mirror", "--bundle", "b", code="empty-lock")
+
+    def test_a_run_that_is_killed_is_taken_up(self, tmp_path: Path) -> None:
+        made, user = simulated(tmp_path)
+        for number in range(600):
+            made.release(Identity("directive", f"acme/work/item{number}"), content=b"%d\n" % number)
+        made.publish()
+        made.write_to(tmp_path / "public")
+        command = [sys.executable, "-c", "from rye.cli.main import main; main()", "mirror", "copy"]
+        process = subprocess.Popen(command, cwd=user.folder, env=user.environment, stderr=subprocess.PIPE)
+        while process.poll() is None and not user.path("copy/index").exists():
+            time.sleep(0.001)
+        process.kill()
+        process.communicate()
+        assert not user.path("copy/head").exists()
+        done = user.ok("mirror", "copy", "--json").json
+        assert (done["before"], done["releases"]) == (None, 601)
+        assert user.ok("mirror", "copy", "--json").json["fetched"] == 0
+        reader = ("--registry", user.path("copy").as_uri(), "--json")
+        assert user.ok("info", "acme/work/item599", *reader).json["version"] == "1.0.0"
 
     def test_a_registry_that_forks_ends_it_with_both_heads(self, tmp_path: Path) -> None:
         made, user = simulated(tmp_path)
