@@ -18,7 +18,7 @@ _PUBLISHER = (
 RULES: dict[str, str] = {
     # roots
     "root-fingerprint": "Compare the fingerprint with the one that the operator publishes; pin it only when they agree.",
-    "root-origin": "The address serves another registry than the one you pinned. Check the address; `rye registry remove ADDRESS` unpins it.",
+    "root-origin": "Another registry than the pinned one is there. Check the address; `rye registry remove ADDRESS` unpins it.",
     "root-number": _MIRROR,
     "root-chain": _MIRROR,
     "root-time": _MIRROR,
