@@ -75,7 +75,7 @@ def guess(path: PurePath, text: str) -> Location | None:
         name = item_name(kind, path)
         if name is not None:
             return Location(kind.name, name, None)
-    if path.suffix == ".md":
+    if path.suffix in (".md", ".txt"):
         found = _guess_markdown(text)
         return Location(found, path.stem, None) if found else None
     if path.suffix in KINDS["tool"].suffixes and "__version__" in text:

@@ -86,3 +86,18 @@ def test_an_installed_item_is_not_signed_again(rye: Program) -> None:
     done = rye.run("sign", installed, "--json")
     assert done.code == 1
     assert done.error["code"] == "installed-item"
+
+
+@pytest.mark.parametrize(
+    "line", ["TIMESTAMP:placeholder:unsigned:unsigned", f"2026-02-26T05:02:40Z:{'a' * 64}:{'A' * 86}==:{'b' * 16}"]
+)
+def test_a_line_above_frontmatter_counts_for_nothing_and_signing_moves_it(rye: Program, line: str) -> None:
+    """DESIGN §4, Place: what opens with --- carries its signature on line 2."""
+    content = '---\nname: k\ntitle: K\nentry_type: reference\ncategory: a\nversion: "1.0.0"\nauthor: me\n---\n\n# K\n\nText.\n'
+    file = rye.write(".ai/knowledge/a/k.md", f"<!-- rye:signed:{line} -->\n{content}")
+    assert rye.run("verify", str(file), "--json").json["results"][0]["verdict"] == "unsigned"
+    rye.ok("sign", str(file))
+    lines = file.read_text().split("\n")
+    assert lines.pop(1).startswith("# rye:signed:")
+    assert "\n".join(lines) == content
+    rye.ok("verify", str(file))

@@ -58,6 +58,7 @@ def test_a_file_elsewhere_has_no_place(path: str) -> None:
     [
         ("x.md", FENCE, "directive"),
         ("x.md", FENCE.replace("```xml", "~~~~ XML"), "directive"),
+        ("x.txt", FENCE, "directive"),
         ("x.md", "---\nname: a\ntransitions:\n  onSuccess: b\n---\n", "agent"),
         ("x.md", "<!-- note -->\n---\nentry_type: reference\n---\n", "knowledge"),
         ("x.md", "```yaml\nname: a\nentry_type: reference\n```\n", "knowledge"),
@@ -75,6 +76,8 @@ def test_a_file_without_a_place_shows_its_kind(name: str, text: str, kind: str) 
     assert found.category is None
 
 
-@pytest.mark.parametrize(("name", "text"), [("README.md", "# Read me\n"), ("x.py", "print()\n"), ("x.txt", FENCE)])
+@pytest.mark.parametrize(
+    ("name", "text"), [("README.md", "# Read me\n"), ("x.py", "print()\n"), ("x.txt", "text\n"), ("x.rst", FENCE)]
+)
 def test_an_ordinary_file_shows_none(name: str, text: str) -> None:
     assert guess(PurePath(name), text) is None

@@ -68,8 +68,8 @@ def test_what_does_not_parse_is_refused_with_its_findings(base: Path, data: byte
 
 
 def test_a_file_of_no_kind_needs_one(base: Path) -> None:
-    (base / "x.txt").write_text(new_directive("x", "ops"))
+    (base / "x.rst").write_text(new_directive("x", "ops"))
     with pytest.raises(RyeError) as caught:
-        find_target("./x.txt", base)
+        find_target("./x.rst", base)
     assert caught.value.code == "unknown-kind-of-file"
-    assert find_target("./x.txt", base, "directive").item.kind.name == "directive"
+    assert find_target("./x.rst", base, "directive").item.kind.name == "directive"
