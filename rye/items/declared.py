@@ -13,6 +13,7 @@ from typing import Any
 from rye.items.diagnostics import Diagnostic
 from rye.items.identity import KIND_NAMES, is_id
 from rye.items.reading import Dependency
+from rye.items.version_range import is_range
 
 _NUMBER = r"(?:0|[1-9][0-9]*)"
 _IDENTIFIERS = r"[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*"
@@ -59,7 +60,7 @@ def parse_dependency(text: str, line: int | None = None) -> Dependency | None:
     """``[kind:]id[@range]`` as a dependency, or None where it is malformed."""
     reference, at, wanted = (part.strip() for part in text.partition("@"))
     kind, colon, identifier = reference.rpartition(":")
-    if (colon and kind not in KIND_NAMES) or not is_id(identifier) or (at and not wanted):
+    if (colon and kind not in KIND_NAMES) or not is_id(identifier) or (at and not is_range(wanted)):
         return None
     return Dependency("depends_on", reference, wanted or None, line)
 
