@@ -50,8 +50,9 @@ def show_plan(
         if named:
             console.say(f"      tools of the agent program: {', '.join(map(one_line, named))}")
         for entry in change.new.attached if change.new is not None else ():
-            if entry.executable and (change.old is None or entry not in change.old.attached):
-                console.say(f"      executable file {one_line(entry.path)}", "warning")
+            fresh = entry.path in change.executables
+            if entry.executable and (fresh or change.old is None or entry not in change.old.attached):
+                console.say(f"      executable file {one_line(entry.path)}{' (new)' if fresh else ''}", "warning")
     asked = by_tier(plan.changes)
     if asked:
         console.say("Rights asked for:", "strong")
@@ -140,6 +141,10 @@ def _why(change: ItemChange) -> str:
         reasons.append(f"{verb} ({worst.pattern}{', …' if len(change.asks) > 1 else ''})")
     if change.hooks:
         reasons.append("adds hooks" if change.old is not None else "has hooks")
+    if change.executables:
+        reasons.append(
+            f"{'adds' if change.old is not None else 'has'} executables ({', '.join(change.executables[:3])})"
+        )
     if change.signer_changed:
         reasons.append("is signed by another key")
     return " and ".join(reasons)
@@ -161,5 +166,6 @@ def change_json(change: ItemChange) -> dict[str, object]:
             {"when": h.when, "item_type": h.item_type, "item_id": h.item_id, "inputs": dict(h.inputs)}
             for h in change.hooks
         ],
+        "executables": list(change.executables),
         "needs_approval": change.stops,
     }

@@ -147,11 +147,10 @@ def unapproved(old: Lock, chosen: Iterable[LockedItem]) -> list[LockedItem]:
     for item in chosen:
         was = before.get(item.identity)
         if was is None:
-            items.append(replace(item, approved_capabilities=(), approved_hooks=(), approved_signer=None))
+            items.append(replace(item, approved_capabilities=(), approved_hooks=(), approved_signer=""))
             continue
         same = (was.version, was.sha256) == (item.version, item.sha256)
-        never = was.approved_signer is None and not was.approved_capabilities and bool(was.capabilities)
-        signer = was.approved_signer or (None if same or never else was.signer)
+        signer = was.approved_signer if same or was.approved_signer is not None else was.signer
         items.append(
             replace(
                 item,

@@ -6,6 +6,7 @@ The rules of consent (DESIGN §7):
   (:mod:`rye.permissions.containment`).
 * A hook is new when the very same hook (condition, item, inputs) is not in the installed version. It is denied until it is
   approved, also when the item is installed; one that was there before and is not approved stays denied without another question.
+* An attached file that becomes executable is asked about like a hook; its later versions are shown.
 * ``rye lock`` approves nothing: an entry that it wrote is compared with what was approved before it (``approved_signer``).
 * A first installation asks for all its rights. An update that widens its rights, adds a hook or comes from another signer
   *stops*: only a person's yes or an approval that names the item and its version lets it pass, never ``--yes``.
@@ -49,6 +50,8 @@ class ItemChange:
     """Rights that need consent, by tier (worst first) and pattern."""
     hooks: tuple[HookAction, ...] = ()
     """Hooks that need consent."""
+    executables: tuple[str, ...] = ()
+    """Attached files that were not executable before, by path."""
     signer_changed: bool = False
     """Another key than the installed version's signed it."""
     signer_new: bool = False
@@ -66,13 +69,14 @@ class ItemChange:
         """Whether only a person's yes, or an approval by name, lets it pass. A locked item that nobody approved yet is new."""
         if self.old is None or self.new is None:
             return False
-        if self.action == "keep" and not self.old.approved_capabilities and self.old.approved_signer is None:
+        pending = self.old.approved_signer is not None
+        if never_approved(self.old) or (self.action == "keep" and not pending and not self.old.approved_capabilities):
             return False
-        return bool(self.asks or self.hooks or self.signer_changed)
+        return self.needs_consent
 
     @property
     def needs_consent(self) -> bool:
-        return self.new is not None and bool(self.asks or self.hooks or self.signer_changed)
+        return self.new is not None and bool(self.asks or self.hooks or self.executables or self.signer_changed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +114,28 @@ def make_plan(old: Lock, new: Sequence[LockedItem]) -> Plan:
                 shall,
                 asks=_asked(approved, shall.capabilities),
                 hooks=tuple(hook for hook in shall.hooks if hook not in known_hooks),
-                signer_changed=was is not None and (was.approved_signer or was.signer) != shall.signer,
+                executables=_new_executables(was, shall),
+                signer_changed=was is not None and _approved_signer(was) not in ("", shall.signer),
                 signer_new=shall.signer not in signers.get(identity.namespace, set()),
             )
         )
     return Plan(tuple(changes))
+
+
+def never_approved(item: LockedItem) -> bool:
+    """Whether ``rye lock`` wrote the entry and nobody approved any release of the item."""
+    return item.approved_signer == ""
+
+
+def _approved_signer(was: LockedItem) -> str:
+    """Who signed what was approved; empty where nothing was."""
+    return was.signer if was.approved_signer is None else was.approved_signer
+
+
+def _new_executables(was: LockedItem | None, shall: LockedItem) -> tuple[str, ...]:
+    known = was.attached if was is not None and was.approved_signer is None else ()
+    before = {entry.path for entry in known if entry.executable}
+    return tuple(entry.path for entry in shall.attached if entry.executable and entry.path not in before)
 
 
 def _known_hooks(was: LockedItem) -> tuple[HookAction, ...]:

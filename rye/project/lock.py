@@ -60,7 +60,8 @@ class LockedItem:
     """What a person consented to; installing asks again only for what this does not contain."""
     approved_hooks: tuple[HookAction, ...] = ()
     approved_signer: str | None = None
-    """Only where ``rye lock`` chose a release that nobody has approved yet: the signer of the approved one before it."""
+    """Only where ``rye lock`` chose a release that nobody has approved yet: the signer of the approved one before it, ``""``
+    where there was none."""
     groups: tuple[str, ...] = ("main",)
     """The manifest's groups that need it."""
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from subprocess import Popen
 from typing import Any
+
+import pytest
 
 from registry_server import database, tokens
 from registry_server.embedded import start_embedded, stop_embedded
@@ -164,3 +167,12 @@ class RealRegistry:
         other.folder = self.base / f"checkout{self._made}"
         other.folder.mkdir()
         return other
+
+
+def serving(factory: pytest.TempPathFactory, origin: str = "registry.example.org") -> Iterator[RealRegistry]:
+    """The body of a module's fixture."""
+    found_ = RealRegistry(factory.mktemp("registry"), origin)
+    try:
+        yield found_
+    finally:
+        found_.stop()
