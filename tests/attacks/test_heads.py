@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
@@ -128,6 +129,18 @@ def json_head(scene: Scene, change: dict[str, object]) -> None:
 def repeated_member(scene: Scene) -> None:
     data = scene.present.files["head"].decode()
     scene.replace("head", ('{"proof":[],' + data[1:]).encode())
+
+
+def last_leaf(build: Callable[[SimulatedRegistry], SignedNote]) -> Callable[[Scene], None]:
+    """The tree ends in this note instead of the honest snapshot."""
+
+    def act(scene: Scene) -> None:
+        registry = scene.present.fork()
+        registry.leaves[-1] = build(registry).encode()
+        registry.write_files()
+        scene.serve(registry)
+
+    return act
 
 
 TIME_AND_HISTORY = (
@@ -291,6 +304,27 @@ CHECKPOINTS = (
     ),
 )
 
+SNAPSHOTS = (
+    Attack(
+        "a snapshot of another registry",
+        "log key",
+        "snapshot-origin",
+        last_leaf(lambda registry: registry.sign(registry.snapshot(origin="other.example"), registry.log_signers())),
+    ),
+    Attack(
+        "a snapshot that the log did not sign",
+        "namespace key",
+        "snapshot-signature",
+        last_leaf(lambda registry: registry.sign(registry.snapshot(), registry.namespace_signers("acme"))),
+    ),
+    Attack(
+        "a log that is empty",
+        "log key",
+        "head-empty",
+        lambda scene: serve_checkpoint(scene, checkpoint(scene, scene.present.checkpoint(size=0).text())),
+    ),
+)
+
 PROOFS = (
     Attack(
         "a proof of the snapshot with a hash too many",
@@ -316,6 +350,8 @@ PROOFS = (
 )
 
 
-@pytest.mark.parametrize("attack", [*TIME_AND_HISTORY, *BYTES, *CHECKPOINTS, *PROOFS], ids=lambda attack: attack.name)
+@pytest.mark.parametrize(
+    "attack", [*TIME_AND_HISTORY, *BYTES, *CHECKPOINTS, *SNAPSHOTS, *PROOFS], ids=lambda attack: attack.name
+)
 def test_the_head_is_what_the_registry_signed(stage: Stage, attack: Attack) -> None:
     stage.perform(attack)

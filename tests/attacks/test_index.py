@@ -10,6 +10,7 @@ import pytest
 from rye.items.identity import Identity
 from rye.registry import notes, tiles, wire
 from rye.registry.notes import SignedNote
+from rye.registry.statements import parse
 from rye.registry.tiles import Tile
 from rye.registry.wire import IndexLine
 from tests.attacks.hostile_server import announces
@@ -119,6 +120,17 @@ def append_unread(registry: SimulatedRegistry, note: SignedNote, name: str) -> N
 def repeated_release(scene: Scene) -> None:
     """Other bytes under a version that was released before."""
     scene.cheat(lambda registry: release(registry, DEPLOY, "1.1.0", directive(DEPLOY, "1.1.0", text="Do harm.")))
+
+
+def advisory_by_the_log(registry: SimulatedRegistry) -> None:
+    """A warning in the owners' name that they did not sign."""
+    note = registry.leaves[registry.advise(DEPLOY, "*", by_owners=True)]
+    registry.leaves[-1] = registry.sign(parse(notes.parse(note).text), registry.log_signers()).encode()
+
+
+def yank_of_nothing(registry: SimulatedRegistry) -> None:
+    """The owner yanks what was never released."""
+    registry.yank(DEPLOY, "8.0.0")
 
 
 def tail_of_another_kind(scene: Scene) -> None:
@@ -267,6 +279,18 @@ SNAPSHOTS = (
     Attack("an index line beyond the log", "log key", "index-position", cheat_index(beyond_the_log)),
     Attack("another item's release in an index", "log key", "index-foreign", cheat_index(another_items_release)),
     Attack("another registry's release in an index", "log key", "index-foreign", cheat_index(another_origins_release)),
+    Attack(
+        "an advisory in the name of the registry's owners",
+        "log key",
+        "advisory-signer",
+        lambda scene: scene.cheat(advisory_by_the_log),
+    ),
+    Attack(
+        "a yank of what was never released",
+        "namespace key",
+        "release-unknown",
+        lambda scene: scene.cheat(yank_of_nothing),
+    ),
     Attack("other bytes under a version once used", "log and namespace key", "release-repeated", repeated_release),
 )
 

@@ -274,6 +274,25 @@ PATHS = (
     ),
 )
 
+NESTED = Identity("skill", "acme/docs/pdf-tools")
+
+
+def nested_skill(scene: Scene) -> None:
+    """A skill in a folder of its own, where another item's files could be."""
+    scene.cheat(lambda registry: release(registry, NESTED, "1.0.0", skill(NESTED).replace("docs/", "")))
+
+
+MISPLACED = (
+    Attack(
+        "a skill below another item's folder",
+        "log and namespace key",
+        "item-misplaced",
+        nested_skill,
+        command=("add", f"{NESTED}", "--yes"),
+        control=ADD_SKILL,
+    ),
+)
+
 _DECOY = '```xml\n<directive name="deploy" version="1.2.0"><metadata><permissions>*</permissions></metadata></directive>\n```\n'
 
 
@@ -382,7 +401,7 @@ def test_note_and_item_say_the_same(stage: Stage, attack: Attack) -> None:
     stage.perform(attack)
 
 
-@pytest.mark.parametrize("attack", PATHS, ids=lambda attack: attack.name)
+@pytest.mark.parametrize("attack", [*PATHS, *MISPLACED], ids=lambda attack: attack.name)
 def test_a_name_leads_nowhere_else(stage: Stage, attack: Attack) -> None:
     stage.perform(attack)
 

@@ -1,0 +1,67 @@
+"""The same attacks against the program as people start it: a process of its own, with the limits that it really has."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from rye.limits import REGISTRY
+from rye.registry.trust_error import RULES
+from tests.attacks import test_heads, test_index, test_items, test_keysets, test_network, test_project, test_roots
+from tests.attacks.simulation import Attack, Stage
+
+ALL: tuple[Attack, ...] = tuple(
+    attack
+    for module in (test_heads, test_index, test_items, test_keysets, test_network, test_project, test_roots)
+    for table in vars(module).values()
+    if isinstance(table, tuple) and table and isinstance(table[0], Attack)
+    for attack in table
+)
+STARTED = (
+    "a smaller head than the one seen",
+    "the same size with another root hash",
+    "a larger head that rewrites what was seen",
+    "an endless head",
+    "a checkpoint by an unknown signer",
+    "another registry at first contact",
+    "a package that is missing though it is locked",
+    "an index line without a leaf",
+    "a tail leaf of another kind",
+    "an altered tile",
+    "a takeover: new keys sign for themselves",
+    "a recovery that the user did not accept",
+    "swapped bytes",
+    "an unsigned item",
+    "a note that hides rights",
+    "an update that widens its rights",
+    "a redirect to another host",
+    "a link in place of .ai",
+    "a journal that leads out of the project",
+)
+
+
+def test_every_attack_has_a_name_of_its_own() -> None:
+    names = [attack.name for attack in ALL]
+    assert sorted(set(names)) == sorted(names)
+    assert len(names) >= 200
+
+
+def test_attacks_of_different_kinds_have_codes_of_their_own() -> None:
+    """A program can tell the attacks apart: so many rules, so many codes."""
+    assert len({attack.code for attack in ALL}) >= 90
+
+
+def test_every_rule_of_acceptance_is_attacked() -> None:
+    assert RULES.keys() - {attack.code for attack in ALL} == set()
+
+
+@pytest.mark.parametrize("name", STARTED)
+def test_the_program_stops_the_attack(stage: Stage, name: str) -> None:
+    [attack] = [attack for attack in ALL if attack.name == name]
+    stage.perform(attack, program=True)
+
+
+def test_the_program_gives_up_on_a_head_that_drips(stage: Stage) -> None:
+    [attack] = [attack for attack in ALL if attack.name == "a head that drips"]
+    stage.perform(replace(attack, limits=REGISTRY), program=True)
