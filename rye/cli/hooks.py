@@ -11,6 +11,7 @@ from rye.cli.effective import effective_target
 from rye.cli.main import family
 from rye.cli.options import Session, command
 from rye.errors import UsageError
+from rye.items.diagnostics import to_mend
 from rye.project.target import Target, require_parsed
 
 if TYPE_CHECKING:
@@ -24,10 +25,12 @@ def _read(session: Session, argument: str) -> tuple[Target, Directive]:
     value = require_parsed(target.item)
     if not isinstance(value, Directive):
         raise UsageError("no-hooks", f"A {target.item.kind.name} has no hooks.", "Only directives have hooks.")
-    for finding in target.item.reading.diagnostics:
-        if finding.severity in ("error", "warning"):
-            session.console.diagnostics(target.item.shown, [finding])
+    session.console.diagnostics(target.item.shown, to_mend(target.item.reading.diagnostics))
     return target, value
+
+
+def _findings(target: Target) -> list[dict[str, object]]:
+    return [finding.as_json() for finding in to_mend(target.item.reading.diagnostics)]
 
 
 @command("list")
@@ -57,7 +60,7 @@ def list_hooks(session: Session, target: str) -> None:
             }
         )
     if session.json:
-        session.console.document({"id": found.id, "hooks": rows})
+        session.console.document({"id": found.id, "hooks": rows, "diagnostics": _findings(found)})
         return
     if not rows:
         session.console.say("It has no hooks.")
@@ -92,12 +95,12 @@ def evaluate(session: Session, target: str, context_file: str) -> None:
     from rye.cli.json_argument import read_object
     from rye.rendering.hooks import evaluate_hooks
 
-    _, directive = _read(session, target)
+    found, directive = _read(session, target)
     context = read_object(session, context_file, "bad-context", 'Write e.g. {"cost": {"current": 9}}.')
     capabilities = [permission.capability for permission in directive.permissions]
     result = evaluate_hooks(directive.hooks, context, capabilities)
     if session.json:
-        session.console.document(result.as_json())
+        session.console.document({**result.as_json(), "diagnostics": _findings(found)})
         return
     for action in result.actions:
         covered = "" if action.allowed else "   (denied: the directive's rights do not cover it)"

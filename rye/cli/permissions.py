@@ -8,6 +8,7 @@ from rye.cli.console import printable
 from rye.cli.effective import effective_target
 from rye.cli.main import family
 from rye.cli.options import Session, command
+from rye.items.diagnostics import to_mend
 from rye.project.target import Target, require_parsed
 
 _STYLE = {"safe": "ok", "write": "info", "elevated": "warning", "unrestricted": "removed"}
@@ -17,10 +18,12 @@ def _read(session: Session, argument: str) -> Target:
     """The item with its overrides; one that does not parse is refused, other findings are warnings (DECISIONS Directives 13)."""
     target = effective_target(session, argument)
     require_parsed(target.item)
-    for finding in target.item.reading.diagnostics:
-        if finding.severity in ("error", "warning"):
-            session.console.diagnostics(target.item.shown, [finding])
+    session.console.diagnostics(target.item.shown, to_mend(target.item.reading.diagnostics))
     return target
+
+
+def _findings(*targets: Target) -> list[dict[str, object]]:
+    return [finding.as_json() for target in targets for finding in to_mend(target.item.reading.diagnostics)]
 
 
 def capabilities_of(target: Target) -> tuple[str, ...]:
@@ -45,6 +48,7 @@ def show(session: Session, target: str) -> None:
                 "capabilities": [{"capability": c, "tier": str(t)} for t, c in rows],
                 "highest": str(rows[0][0]) if rows else None,
                 "agent_tools": list(metadata.agent_tools) if metadata else [],
+                "diagnostics": _findings(found),
             }
         )
         return
@@ -72,10 +76,10 @@ def check(
     """
     from rye.permissions.matching import check as decide
 
-    chain = [capabilities_of(_read(session, name)) for name in (*parents, target)]
-    decision = decide(chain, primary, item_type, item_id)
+    chain = [_read(session, name) for name in (*parents, target)]
+    decision = decide([capabilities_of(caller) for caller in chain], primary, item_type, item_id)
     if session.json:
-        session.console.document(decision.as_json())
+        session.console.document({**decision.as_json(), "diagnostics": _findings(*chain)})
     elif decision.allowed:
         session.console.data(f"{session.console.style('allowed', 'ok')} {decision.required} by {decision.by}")
     else:
@@ -93,7 +97,8 @@ def diff(session: Session, old: str, new: str) -> int:
     """Compare what two versions of an item may do; exit 1 when NEW may do anything that OLD may not."""
     from rye.permissions.containment import diff as compare
 
-    found = compare(capabilities_of(_read(session, old)), capabilities_of(_read(session, new)))
+    before, after = _read(session, old), _read(session, new)
+    found = compare(capabilities_of(before), capabilities_of(after))
     if session.json:
         session.console.document(
             {
@@ -101,6 +106,7 @@ def diff(session: Session, old: str, new: str) -> int:
                 "narrowed": [change.pattern for change in found.narrowed],
                 "equal": found.equal,
                 "witnesses": {change.pattern: change.witness for change in (*found.widened, *found.narrowed)},
+                "diagnostics": _findings(before, after),
             }
         )
     else:

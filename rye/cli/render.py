@@ -11,6 +11,7 @@ from rye.cli.console import printable
 from rye.cli.effective import effective_target
 from rye.cli.kind_choice import kind_option
 from rye.cli.options import Session, command
+from rye.items.diagnostics import to_mend
 from rye.project.target import Target, require_parsed
 
 if TYPE_CHECKING:
@@ -47,11 +48,10 @@ def render(
         from rye.cli.render_kinds import render_kind
 
         document = render_kind(session, found, value, texts, values, base=base, overlays=overlay_in_force)
-    for finding in found.item.reading.diagnostics:
-        if finding.severity in ("error", "warning"):
-            session.console.diagnostics(found.item.shown, [finding])
+    findings = to_mend(found.item.reading.diagnostics)
+    session.console.diagnostics(found.item.shown, findings)
     if session.json:
-        session.console.document(document)
+        session.console.document({**document, "diagnostics": [finding.as_json() for finding in findings]})
     else:
         prompt = str(document["prompt"])
         if sys.stdout.isatty():

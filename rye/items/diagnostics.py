@@ -36,6 +36,11 @@ def has_errors(diagnostics: Iterable[Diagnostic]) -> bool:
     return any(diagnostic.severity == "error" for diagnostic in diagnostics)
 
 
+def to_mend(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+    """Errors and warnings: what a command that goes on in spite of them has to say (DECISIONS Directives 13)."""
+    return tuple(diagnostic for diagnostic in diagnostics if diagnostic.severity in ("error", "warning"))
+
+
 def strict(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
     """The same findings under ``--strict``: every warning is an error."""
     return tuple(replace(d, severity="error") if d.severity == "warning" else d for d in diagnostics)

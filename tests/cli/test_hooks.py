@@ -51,6 +51,17 @@ def test_eval(rye: Program) -> None:
     (action,) = result["actions"]
     assert (action["item_type"], action["item_id"], action["inputs"]) == ("directive", "ops/notify", {"spent": 9})
     assert len(result["skipped"]) == 1
+    assert result["diagnostics"] == []
+
+
+def test_a_hook_whose_condition_does_not_parse_is_skipped_and_the_document_says_where(rye: Program) -> None:
+    """DECISIONS Directives 13."""
+    path = rye.path(".ai/directives/ops/deploy.md")
+    path.write_text(path.read_text().replace('error.type == "timeout"', "error.type =="))
+    rye.write("context.json", "{}")
+    result = rye.ok("hooks", "eval", "ops/deploy", "--context", "context.json", "--json").json
+    assert (result["actions"], len(result["skipped"])) == ([], 2)
+    assert [finding["code"] for finding in result["diagnostics"]] == ["R10"]
 
 
 @pytest.mark.parametrize("context", ["", "[]", "{", '{"a": NaN}', '{"a": 1e999}', "[" * 100_000, "5"])

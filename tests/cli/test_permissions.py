@@ -91,3 +91,13 @@ def test_what_does_not_parse_is_refused(rye: Program) -> None:
     for words in (("show",), ("check",), ("diff",)):
         extra = {"check": ("execute", "tool"), "diff": ("ops/bad",)}.get(words[0], ())
         assert rye.run("permissions", *words, "ops/bad", *extra, "--json").error["code"] == "does-not-parse"
+
+
+def test_findings_of_a_file_that_breaks_a_rule_stand_in_the_document(rye: Program) -> None:
+    """DECISIONS Directives 13: it is read on, and it says what is wrong, to programs too."""
+    item = directive(rye, "deploy", "text <execute>*</execute>")
+    check = rye.run("permissions", "check", item, "execute", "tool", "a/b", "--json").json
+    assert (check["allowed"], check["diagnostics"][0]["code"]) == (False, "R06")
+    for words in (("show", item), ("diff", item, item)):
+        found = rye.ok("permissions", *words, "--json").json["diagnostics"]
+        assert {finding["code"] for finding in found if finding["severity"] == "error"} == {"R06"}

@@ -185,6 +185,8 @@ def test_what_does_not_parse_is_refused_and_other_findings_are_warnings(rye: Pro
     path.write_text(path.read_text().replace('version="1.0.0"', 'version="1"'))
     result = rye.ok("render", "ops/deploy", "--input", "subject=x")
     assert "error[" in result.stderr
+    document = rye.ok("render", "ops/deploy", "--input", "subject=x", "--json").json
+    assert [(found["severity"], found["code"]) for found in document["diagnostics"]] == [("error", "R03")]
     path.write_text(path.read_text().replace("</directive>", ""))
     assert rye.run("render", "ops/deploy", "--input", "subject=x", "--json").error["code"] == "does-not-parse"
 
