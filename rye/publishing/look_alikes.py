@@ -38,7 +38,9 @@ class NameIndex:
                     is_whole = other == identity.id
                     if is_whole != (name == new.id) or identity.namespace == new.namespace:
                         continue
-                    if (is_whole or len(other) >= _SHORTEST) and is_close(name, other):
+                    # Names that fold alike share a bucket of their own: elsewhere only one letter can be the difference.
+                    alike = is_close if bucket.startswith("=") else _one_apart
+                    if name != other and (is_whole or len(other) >= _SHORTEST) and alike(name, other):
                         found.add(identity)
         return sorted(found)
 

@@ -99,9 +99,9 @@ def test_a_migrated_file_reads_without_errors(body: str) -> None:
 
 
 def _seconds(base: str, text: str) -> float:
-    started = time.perf_counter()
+    started = time.process_time()
     merge(base, text, base_name="sage")
-    return time.perf_counter() - started
+    return time.process_time() - started
 
 
 def test_500_directives_on_5000_sections_take_less_than_a_second() -> None:

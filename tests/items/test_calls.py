@@ -78,13 +78,13 @@ def test_several_calls_with_their_places() -> None:
 
 
 def test_hostile_text_is_linear() -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     find_calls('`rye_execute(item_type="a\n' * 10_000)
     find_calls("`" + "rye_execute((((" * 17_000 + "`")
     find_calls("`rye_execute(item_type=" + " " * 250_000 + "x`")
     find_calls("`rye_execute(" + "a=" * 120_000 + "`")
     find_calls("".join("`" * (n % 600 + 1) + " " for n in range(900)))
-    assert time.perf_counter() - started < 3
+    assert time.process_time() - started < 3
 
 
 @given(st.text(alphabet="`rye_load(){}[]\"'\\,= \nitem_id", max_size=60))

@@ -215,7 +215,7 @@ def test_nesting_beyond_the_cap_is_reported_not_half_read() -> None:
 )
 def test_hostile_markdown_takes_linear_time(unit: str) -> None:
     content = (unit * 262_144)[:262_144]
-    started = time.perf_counter()
+    started = time.process_time()
     scan(content)
     scan("> " * 30 + "a\n" + "b\n" * 100_000)
-    assert time.perf_counter() - started < 3
+    assert time.process_time() - started < 3

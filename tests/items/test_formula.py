@@ -314,10 +314,10 @@ def test_all_real_formulas_parse() -> None:
     ],
 )  # fmt: skip
 def test_hostile_toml_takes_bounded_time(toml: str) -> None:
-    started = time.monotonic()
+    started = time.process_time()
     parse(toml)
     parse('formula = "x"\n' + toml)
-    assert time.monotonic() - started < 10
+    assert time.process_time() - started < 10
 
 
 def test_depth_is_capped() -> None:

@@ -231,9 +231,9 @@ def test_the_template_is_valid_and_publishable() -> None:
     ],
 )  # fmt: skip
 def test_hostile_python_takes_bounded_time(text: str) -> None:
-    started = time.monotonic()
+    started = time.process_time()
     parse(text)
-    assert time.monotonic() - started < 5
+    assert time.process_time() - started < 5
 
 
 @pytest.mark.parametrize("suffix", [".js", ".sh"])
@@ -252,9 +252,9 @@ def test_hostile_python_takes_bounded_time(text: str) -> None:
     ],
 )
 def test_hostile_scripts_take_bounded_time(suffix: str, text: str) -> None:
-    started = time.monotonic()
+    started = time.process_time()
     parse(text, suffix)
-    assert time.monotonic() - started < 5
+    assert time.process_time() - started < 5
 
 
 @given(

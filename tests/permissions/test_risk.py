@@ -91,11 +91,11 @@ def test_overlapping_rows_take_the_higher_tier() -> None:
 
 
 def test_what_is_too_complex_to_compare_is_unrestricted_and_quick() -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     table = rows({"*a" + "?" * 20: "safe", "*[!a]" + "?" * 20: "safe"})
     assert tier("rye.load.tool." + "?" * 25 + "*", table) is Tier.UNRESTRICTED
     assert len(rows({"*[ab]?" + "?" * n + "*c": "safe" for n in range(60)})) == 60
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5
 
 
 words = st.sampled_from(

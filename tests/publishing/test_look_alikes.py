@@ -70,10 +70,10 @@ def test_a_hundred_thousand_names_cost_well_under_a_few_seconds() -> None:
     import time
 
     index = NameIndex(Identity("tool", f"team{n % 500}/area{n % 37}/thing-{n}") for n in range(100_000))
-    begun = time.perf_counter()
+    begun = time.process_time()
     for n in range(20):
         index.near(Identity("tool", f"mine/area{n}/something-{n}"))
-    assert time.perf_counter() - begun < 10
+    assert time.process_time() - begun < 10
 
 
 def test_short_names_are_alike_by_chance() -> None:

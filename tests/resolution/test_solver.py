@@ -248,9 +248,9 @@ class TestSpeed:
 
     def test_solvable(self) -> None:
         root, registry = self.make(10_000, 10, 2_000, solvable=True)
-        start = time.perf_counter()
+        start = time.process_time()
         outcome = resolve(root, registry)
-        assert time.perf_counter() - start < 2
+        assert time.process_time() - start < 2
         assert isinstance(outcome, Solution)
         assert len(outcome.versions) == 2_000
         for name, version in outcome.versions.items():
@@ -258,8 +258,8 @@ class TestSpeed:
 
     def test_unsolvable(self) -> None:
         root, registry = self.make(10_000, 10, 2_000, solvable=False)
-        start = time.perf_counter()
+        start = time.process_time()
         with pytest.raises(Unsolvable) as raised:
             resolve(root, registry)
-        assert time.perf_counter() - start < 5
+        assert time.process_time() - start < 5
         assert raised.value.explanation.lines[-1].endswith("the requirements of your project cannot be met.")

@@ -71,9 +71,9 @@ def test_a_secret_in_a_very_long_line_is_found_wherever_it_stands() -> None:
     "text", ["A_" * 130_000, "a://b:" * 40_000, "-----BEGIN " * 24_000, "eyJ" * 87_000, "a" * 262_144, "sk-" * 87_000]
 )
 def test_hostile_text_of_the_largest_size_takes_no_longer_than_it_must(text: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     find_secrets(text)
-    assert time.perf_counter() - started < 3
+    assert time.process_time() - started < 3
 
 
 @given(st.text())

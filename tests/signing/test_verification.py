@@ -400,11 +400,11 @@ def test_hypothesis_any_bytes_get_a_verdict(data: bytes, sample: Sample) -> None
     ids=["openers", "closers", "dashes", "shebang"],
 )
 def test_ten_megabytes_are_judged_quickly(data: bytes) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     for kind, name in (("directive", "a.md"), ("knowledge", "a.md"), ("tool", "a.py")):
         layout = layout_of(kind, name)
         assert judge(insert(data.decode(), line_over("something else"), layout), kind, name).verdict == "modified"
-    assert time.perf_counter() - start < 3
+    assert time.process_time() - start < 3
 
 
 @pytest.mark.corpus
