@@ -32,7 +32,7 @@ def newer_versions(manifest: Manifest, lock: Lock, sources: Sources, environment
     for item in lock.items:
         latest = latest_version(histories.get(item.identity), environment)
         allowed = _version(wanted, item.identity)
-        if (allowed, latest or item.version) != (item.version, item.version):
+        if (allowed or item.version, latest or item.version) != (item.version, item.version):
             found.append(Newer(item.identity, item.version, allowed, latest))
     return sorted(found, key=lambda newer: newer.identity)
 

@@ -1,0 +1,236 @@
+"""What is wrong with what is installed, and the same for programs: audit, SARIF, SBOM; cache and completion."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.running import Program
+from tests.installation.real_registry import SHELL, Author, RealRegistry, serving
+
+
+@pytest.fixture(scope="module")
+def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealRegistry]:
+    yield from serving(tmp_path_factory)
+
+
+@pytest.fixture(scope="module")
+def acme(registry: RealRegistry) -> Author:
+    author = registry.author("acme")
+    author.release("work/base")
+    author.release("work/top", depends=(("acme/work/base", "^1.0"),))
+    return author
+
+
+@pytest.fixture
+def user(registry: RealRegistry, acme: Author) -> Program:
+    return registry.user()
+
+
+def rules(program: Program, *options: str) -> list[str]:
+    done = program.run("audit", "--json", *options)
+    found = [finding["rule"] for finding in done.json["findings"]]
+    assert done.code == (1 if found else 0)
+    return found
+
+
+class TestAudit:
+    def test_nothing_wrong_is_exit_0(self, user: Program) -> None:
+        user.ok("add", "acme/work/top", "--yes")
+        assert user.ok("audit").stdout == "2 items, no findings\n"
+
+    def test_changed_missing_and_extra_files(self, user: Program) -> None:
+        user.ok("add", "acme/work/top", "--yes")
+        user.write(".ai/packages/acme/directives/work/base.md", "changed")
+        user.path(".ai/packages/acme/directives/work/top.md").unlink()
+        user.write(".ai/packages/evil/directives/x.md", "planted")
+        assert rules(user) == ["modified-file", "missing-file", "extra-file"]
+
+    def test_a_yank_and_a_deprecation_are_findings_and_a_locked_yank_goes_on(self, user: Program, acme: Author) -> None:
+        acme.release("old/item")
+        user.ok("add", "acme/old/item", "--yes")
+        acme.program.ok("yank", "acme/old/item@1.0.0", "--reason", "It was wrong", "--yes")
+        acme.program.ok("deprecate", "acme/old/item", "--reason", "It is old", "--yes")
+        assert rules(user) == ["yanked", "deprecated"]
+        user.path(".ai/packages/acme/directives/old/item.md").unlink()
+        done = user.ok("install")
+        assert "was yanked by its publisher: It was wrong" in done.stderr
+        assert "deprecated: It is old" in done.stderr
+        assert user.ok("ci").code == 0
+
+    def test_a_revoked_key(self, registry: RealRegistry, user: Program) -> None:
+        author = registry.author("leaky")
+        author.release("work/item")
+        user.ok("add", "leaky/work/item", "--yes")
+        program = author.program
+        program.ok("keys", "generate", "--name", "second")
+        program.write("second.pem", program.ok("keys", "export", "second").stdout)
+        program.ok("namespace", "keys", "add", "leaky", "second.pem")
+        first = program.ok("keys", "list", "--json").json["keys"]
+        fingerprint = next(key["fingerprint"] for key in first if key["name"] == "default")
+        program.ok(
+            "namespace", "revoke", "leaky", fingerprint, "--from", "1", "--key", "default", "--key", "second", "--yes"
+        )
+        assert rules(user) == ["revoked-key"]
+        user.path(".ai/packages/leaky/directives/work/item.md").unlink()
+        assert user.run("ci", "--json").error["code"] == "signer-revoked"
+
+    def test_a_right_that_nobody_approved(self, user: Program, acme: Author) -> None:
+        acme.release("right/item", permissions=SHELL)
+        user.ok("add", "acme/right/item", "--yes")
+        lock = user.path("rye.lock")
+        text = lock.read_text()
+        start = text.index("approved = [")
+        lock.write_text(text[:start] + text[start:].replace('  "rye.execute.tool.shell.run",\n', "", 1))
+        assert rules(user) == ["unapproved-right"]
+
+    def test_a_hook_that_nobody_approved(self, user: Program, acme: Author) -> None:
+        acme.release("hook/item", hooks=(("cost.current > 3", "notify", "1"),))
+        user.ok("add", "acme/hook/item", "--yes")
+        assert rules(user) == ["unapproved-hook"]
+        user.ok("hooks", "approve", "acme/hook/item", "--yes")
+        assert rules(user) == []
+
+    def test_without_a_network_it_judges_by_what_is_known(self, user: Program) -> None:
+        user.ok("add", "acme/work/base", "--yes")
+        user.write(".ai/packages/acme/directives/work/base.md", "changed")
+        assert rules(user, "--offline") == ["modified-file"]
+
+    def test_a_registry_that_is_away_does_not_hide_what_was_found_on_disk(self, user: Program) -> None:
+        user.ok("add", "acme/work/base", "--yes")
+        user.write(".ai/packages/acme/directives/work/base.md", "changed")
+        user.ok("cache", "clean")
+        done = user.run("audit", "--json", "--offline")
+        assert done.code == 1
+        assert done.error["findings"][0]["rule"] == "modified-file"
+
+    def test_sarif(self, user: Program) -> None:
+        user.ok("add", "acme/work/top", "--yes")
+        user.write(".ai/packages/acme/directives/work/base.md", "changed")
+        user.write(".ai/packages/acme/a b#c.md", "planted")
+        done = user.run("audit", "--sarif")
+        assert done.code == 1
+        found = done.json
+        check_sarif(found)
+        results = found["runs"][0]["results"]
+        assert [result["ruleId"] for result in results] == ["modified-file", "extra-file"]
+        places = [result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for result in results]
+        assert places[1] == ".ai/packages/acme/a%20b%23c.md"
+        assert user.run("audit", "--sarif", "--json").code == 2
+
+
+def check_sarif(log: Any) -> None:
+    """What the schema of SARIF 2.1.0 demands of a log that has only these parts."""
+    assert set(log) == {"$schema", "version", "runs"}
+    assert log["version"] == "2.1.0"
+    for run in log["runs"]:
+        driver = run["tool"]["driver"]
+        assert driver["name"] == "rye"
+        names = [rule["id"] for rule in driver["rules"]]
+        assert len(names) == len(set(names))
+        assert all(rule["shortDescription"]["text"] for rule in driver["rules"])
+        assert run["columnKind"] in ("utf16CodeUnits", "unicodeCodePoints")
+        for result in run["results"]:
+            assert names[result["ruleIndex"]] == result["ruleId"]
+            assert result["level"] in ("none", "note", "warning", "error")
+            assert result["message"]["text"]
+            for location in result["locations"]:
+                artifact = location["physicalLocation"]["artifactLocation"]
+                assert re.fullmatch(r"[A-Za-z0-9._~/%-]+", artifact["uri"])
+                assert artifact["uriBaseId"] in run["originalUriBaseIds"]
+
+
+class TestSbom:
+    def test_every_item_is_a_component_and_every_edge_a_dependency(self, user: Program) -> None:
+        user.ok("add", "acme/work/top", "--yes")
+        bom = user.ok("sbom").json
+        assert (bom["bomFormat"], bom["specVersion"], bom["version"]) == ("CycloneDX", "1.6", 1)
+        assert re.fullmatch(r"urn:uuid:[0-9a-f-]{36}", bom["serialNumber"])
+        components = {component["bom-ref"]: component for component in bom["components"]}
+        assert len(components) == 2
+        for component in components.values():
+            assert component["purl"].startswith("pkg:generic/acme/directive/work/")
+            assert re.fullmatch(r"[0-9a-f]{64}", component["hashes"][0]["content"])
+            assert {"name": "rye:kind", "value": "directive"} in component["properties"]
+        edges = {entry["ref"]: entry["dependsOn"] for entry in bom["dependencies"]}
+        assert set(edges) == {"project:shop", *components}
+        (top,) = edges["project:shop"]
+        assert [components[ref]["name"] for ref in edges[top]] == ["work/base"]
+
+    def test_the_same_lock_gives_the_same_document(self, user: Program) -> None:
+        user.ok("add", "acme/work/top", "--yes")
+        assert user.ok("sbom").stdout == user.ok("sbom").stdout
+        assert "timestamp" not in user.ok("sbom").json["metadata"]
+        dated = user.ok("sbom", env={"SOURCE_DATE_EPOCH": "0"}).json
+        assert dated["metadata"]["timestamp"] == "1970-01-01T00:00:00Z"
+        serial = "urn:uuid:12345678-1234-5678-1234-567812345678"
+        given = user.ok("sbom", "--time", "2026-01-02T03:04:05Z", "--serial", serial).json
+        assert (given["metadata"]["timestamp"], given["serialNumber"]) == ("2026-01-02T03:04:05Z", serial)
+        user.ok("sbom", "-o", "bom.json")
+        assert json.loads(user.path("bom.json").read_text()) == user.ok("sbom").json
+        assert user.run("sbom", "--time", "yesterday").code == 2
+        assert user.run("sbom", "--serial", "12").code == 2
+
+
+class TestCache:
+    def test_it_says_where_and_how_much_and_can_be_emptied(self, user: Program) -> None:
+        user.ok("add", "acme/work/top", "--yes")
+        folder = Path(user.ok("cache", "dir").stdout.strip())
+        assert folder == user.home / "cache" / "registry"
+        info = user.ok("cache", "info", "--json").json
+        assert (info["objects"] > 0, info["bytes"] > 0) == (True, True)
+        assert user.ok("cache", "clean", "--json").json["objects"] == info["objects"]
+        assert user.ok("cache", "info", "--json").json["objects"] == 0
+        user.path(".ai/packages/acme/directives/work/base.md").unlink()
+        user.ok("ci")
+
+    def test_what_was_not_used_for_a_while_can_go(self, user: Program) -> None:
+        user.ok("add", "acme/work/top", "--yes")
+        old = time.time() - 40 * 86400
+        objects = [path for path in (user.home / "cache/registry/objects").rglob("*") if path.is_file()]
+        os.utime(objects[0], (old, old))
+        assert user.ok("cache", "prune", "--json").json["objects"] == 1
+        assert user.ok("cache", "prune", "--json").json["objects"] == 0
+        assert user.run("cache", "prune", "--older-than", "soon").code == 2
+
+    def test_it_is_shared_and_safe_under_concurrency(self, registry: RealRegistry, user: Program) -> None:
+        others = [registry.colleague(user) for _ in range(4)]
+        runs = []
+        for other in others:
+            other.write("rye.toml", '[dependencies]\n"acme/work/top" = "*"\n')
+            command = [sys.executable, "-c", "from rye.cli.main import main; main()", "install", "--yes"]
+            runs.append(subprocess.Popen(command, cwd=other.folder, env=user.environment, stderr=subprocess.PIPE))
+        for run in runs:
+            _, said = run.communicate(timeout=60)
+            assert run.returncode == 0, said.decode()
+        assert len({other.path("rye.lock").read_bytes() for other in others}) == 1
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts_go_to_stdout(tmp_path: Path, shell: str) -> None:
+    program = Program(tmp_path)
+    done = program.ok("completion", shell)
+    assert "_RYE_COMPLETE" in done.stdout
+    assert program.run("completion", "tcsh").code == 2
+
+
+def test_the_completion_script_works_in_bash(tmp_path: Path) -> None:
+    program = Program(tmp_path)
+    env = {**program.environment, "_RYE_COMPLETE": "bash_complete", "COMP_WORDS": "rye roll", "COMP_CWORD": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", "from rye.cli.main import main; main([])"],
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout == "plain,rollback\n", done.stderr

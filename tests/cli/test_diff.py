@@ -1,0 +1,196 @@
+"""Looking at what is locked and going back: list, tree, why, outdated, diff, rollback."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.cli.running import Program
+from tests.installation.real_registry import SEARCH, SHELL, Author, RealRegistry, serving
+
+HOOK = ("cost.current > 3", "notify", "${cost.current}")
+
+
+@pytest.fixture(scope="module")
+def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealRegistry]:
+    yield from serving(tmp_path_factory)
+
+
+@pytest.fixture(scope="module")
+def acme(registry: RealRegistry) -> Author:
+    author = registry.author("acme")
+    author.release("work/base")
+    author.release("work/middle", depends=(("acme/work/base", "^1.0"),))
+    author.release("work/top", depends=(("acme/work/base", "^1.0"), ("acme/work/middle", "*")))
+    author.release("work/item", permissions=SEARCH, depends=(("acme/work/base", "^1.0"),))
+    author.release(
+        "work/item", "2.0.0", permissions=SHELL, depends=(("acme/work/middle", "*"),), hooks=(HOOK,), text="New words."
+    )
+    author.release("work/item", "1.1.0", text="Small change.")
+    return author
+
+
+@pytest.fixture
+def user(registry: RealRegistry, acme: Author) -> Program:
+    return registry.user()
+
+
+class TestList:
+    def test_installed_items_have_version_tier_signer_and_space(self, user: Program) -> None:
+        user.ok("add", "acme/work/item@2.0.0", "--yes")
+        rows = user.ok("list", "--json").json["items"]
+        assert [(row["id"], row["version"], row["tier"], row["space"], row["state"]) for row in rows] == [
+            ("acme/work/base", "1.0.0", "safe", "installed", "ok"),
+            ("acme/work/item", "2.0.0", "elevated", "installed", "ok"),
+            ("acme/work/middle", "1.0.0", "safe", "installed", "ok"),
+        ]
+        assert all(row["signer"].startswith("SHA256:") for row in rows)
+        assert "acme/work/item\t2.0.0\televated" in user.ok("list").stdout
+
+    def test_every_space_is_shown_and_can_be_chosen(self, user: Program) -> None:
+        user.ok("add", "acme/work/base", "--yes")
+        user.new("directive", "mine/own")
+        rows = user.ok("list", "--json").json["items"]
+        assert [(row["space"], row["id"]) for row in rows] == [("project", "mine/own"), ("installed", "acme/work/base")]
+        assert len(user.ok("list", "--space", "installed", "--json").json["items"]) == 1
+        assert len(user.ok("list", "--space", "project", "--json").json["items"]) == 1
+        assert user.ok("list", "--kind", "tool", "--json").json["items"] == []
+
+    def test_a_changed_file_shows(self, user: Program) -> None:
+        user.ok("add", "acme/work/base", "--yes")
+        user.write(".ai/packages/acme/directives/work/base.md", "changed")
+        assert user.ok("list", "--json").json["items"][0]["state"] == "changed"
+
+
+class TestTree:
+    def test_what_stands_twice_is_marked(self, user: Program) -> None:
+        user.ok("add", "acme/work/top", "--yes")
+        assert user.ok("tree").stdout == (
+            "directive:acme/work/top 1.0.0\n"
+            "├── directive:acme/work/base 1.0.0\n"
+            "└── directive:acme/work/middle 1.0.0\n"
+            "    └── directive:acme/work/base 1.0.0\n"
+        )
+        assert user.ok("tree", "--depth", "0").stdout == "directive:acme/work/top 1.0.0\n"
+        assert [node["depth"] for node in user.ok("tree", "--json").json["tree"]] == [0, 1, 1, 2]
+
+    def test_why_shows_every_chain(self, user: Program) -> None:
+        user.ok("add", "acme/work/top", "--yes")
+        user.ok("add", "acme/work/middle", "--group", "dev", "--yes")
+        chains = user.ok("why", "acme/work/base", "--json").json["chains"]
+        base, middle, top = (f"directive:acme/work/{name}@1.0.0" for name in ("base", "middle", "top"))
+        assert [(chain["group"], chain["chain"]) for chain in chains] == [
+            ("dev", [middle, base]),
+            ("main", [top, base]),
+            ("main", [top, middle, base]),
+        ]
+        assert "rye.toml (dev) → directive:acme/work/middle" in user.ok("why", "base").stdout
+
+    def test_why_of_something_else_suggests(self, user: Program) -> None:
+        user.ok("add", "acme/work/base", "--yes")
+        done = user.run("why", "acme/work/bas", "--json")
+        assert (done.error["code"], "acme/work/base" in done.error["hint"]) == ("not-installed", True)
+
+
+class TestOutdated:
+    def test_current_wanted_and_latest(self, user: Program) -> None:
+        user.ok("add", "acme/work/item@1.0.0", "--yes")
+        user.write("rye.toml", '[dependencies]\n"acme/work/item" = "^1.0"\n')
+        user.ok("lock")
+        (row,) = user.ok("outdated", "--json").json["outdated"]
+        assert (row["id"], row["current"], row["wanted"], row["latest"], row["direct"]) == (
+            "acme/work/item",
+            "1.0.0",
+            "1.1.0",
+            "2.0.0",
+            True,
+        )
+        assert user.ok("outdated").stdout == "directive:acme/work/item\t1.0.0\t1.1.0\t2.0.0\n"
+
+    def test_nothing_newer_is_said(self, user: Program) -> None:
+        user.ok("add", "acme/work/base", "--yes")
+        assert "newest" in user.ok("outdated").stderr
+
+
+class TestDiff:
+    def test_two_releases_differ_in_text_rights_dependencies_and_hooks(self, user: Program) -> None:
+        found = user.ok("diff", "acme/work/item@1.0.0", "acme/work/item@2.0.0", "--json").json
+        assert "+New words." in found["text"]
+        assert [row["capability"] for row in found["capabilities"]["widened"]] == ["rye.execute.tool.shell.run"]
+        assert found["capabilities"]["narrowed"] == []
+        assert found["dependencies"] == {
+            "added": ["depends_on acme/work/middle@*"],
+            "removed": ["depends_on acme/work/base@^1.0"],
+        }
+        assert [hook["item_id"] for hook in found["hooks"]["added"]] == ["notify"]
+        assert (found["equal"], found["signer_changed"]) == (False, False)
+        back = user.ok("diff", "acme/work/item@2.0.0", "acme/work/item@1.0.0").stdout
+        assert "  - rye.execute.tool.shell.run" in back
+
+    def test_rights_are_compared_exactly_not_by_their_words(self, user: Program, acme: Author) -> None:
+        acme.release("words/item", permissions=SEARCH)
+        acme.release(
+            "words/item", "1.0.1", permissions="<search><tool>a*</tool><tool>[!a]*</tool><tool>b</tool></search>"
+        )
+        found = user.ok("diff", "acme/words/item@1.0.1", "acme/words/item@1.0.0", "--json").json
+        assert found["capabilities"]["widened"] != []  # the empty id is granted by * alone
+        found = user.ok("diff", "acme/words/item@1.0.0", "acme/words/item@1.0.1", "--json").json
+        assert found["capabilities"]["widened"] == []
+
+    def test_what_is_installed_is_compared_with_the_newest(self, user: Program) -> None:
+        user.ok("add", "acme/work/item@1.0.0", "--yes")
+        found = user.ok("diff", "acme/work/item", "--json").json
+        assert (found["old"], found["new"]) == ("directive:acme/work/item@1.0.0", "directive:acme/work/item@2.0.0")
+        assert user.ok("diff", "acme/work/item@1.1.0", "--json").json["new"].endswith("@1.1.0")
+
+    def test_a_version_that_is_not_there_is_said_with_those_that_are(self, user: Program) -> None:
+        done = user.run("diff", "acme/work/item@1.0.0", "acme/work/item@7.0.0", "--json")
+        assert done.error["code"] == "no-such-version"
+        assert "2.0.0" in done.error["hint"]
+
+    def test_hand_edits_are_compared_with_the_signed_bytes_even_without_a_cache(self, user: Program) -> None:
+        user.ok("add", "acme/work/base", "--yes")
+        path = user.path(".ai/packages/acme/directives/work/base.md")
+        path.write_text(path.read_text().replace("Do the work.", "Do my work."))
+        user.write(".ai/packages/acme/planted.txt", "planted")
+        user.ok("cache", "clean")
+        files = user.ok("diff", "--edited", "--json").json["files"]
+        assert [(row["path"].rsplit("/", 1)[-1], row["state"]) for row in files] == [
+            ("base.md", "changed"),
+            ("planted.txt", "extra"),
+        ]
+        assert "-Do the work.\n+Do my work." in files[0]["diff"]
+
+    @pytest.mark.parametrize("words", [(), ("a/b", "a/c", "a/d"), ("--edited", "acme/work/base"), ("--effective",)])
+    def test_wrong_words(self, user: Program, words: tuple[str, ...]) -> None:
+        assert user.run("diff", *words).code == 2
+
+
+class TestRollback:
+    def test_it_returns_to_exactly_the_lock_before_and_forward_again(self, user: Program) -> None:
+        user.ok("add", "acme/work/item@1.0.0", "--yes")
+        before = {name: user.path(name).read_bytes() for name in ("rye.lock", "rye.toml")}
+        user.ok("add", "acme/work/item@2.0.0", "--approve", "acme/work/item@2.0.0", "--yes")
+        after = user.path("rye.lock").read_bytes()
+        assert user.run("rollback", "--dry-run").code == 0
+        assert user.path("rye.lock").read_bytes() == after
+        user.ok("rollback")
+        assert {name: user.path(name).read_bytes() for name in before} == before
+        assert 'version="1.0.0"' in user.path(".ai/packages/acme/directives/work/item.md").read_text()
+        assert not user.path(".ai/packages/acme/directives/work/middle.md").exists()
+        assert user.run("rollback", "--yes", "--json").error["code"] == "consent-needed"
+        user.ok("rollback", "--yes", "--approve", "acme/work/item@2.0.0")
+        assert user.path("rye.lock").read_bytes() == after
+
+    def test_a_repair_does_not_count_as_an_update(self, user: Program) -> None:
+        user.ok("add", "acme/work/item@1.0.0", "--yes")
+        before = user.path("rye.lock").read_bytes()
+        user.ok("add", "acme/work/item@1.1.0", "--yes")
+        user.path(".ai/packages/acme/directives/work/item.md").unlink()
+        user.ok("install")
+        user.ok("rollback", "--yes")
+        assert user.path("rye.lock").read_bytes() == before
+
+    def test_without_a_past_it_says_so(self, user: Program) -> None:
+        assert user.run("rollback", "--json").error["code"] == "nothing-to-roll-back"

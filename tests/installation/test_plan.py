@@ -1,0 +1,99 @@
+"""The rules of consent as values: what asks, what stops, what is recorded."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from rye.installation.install import unapproved
+from rye.installation.plan import Consent, approved_items, labels_named, make_plan, refused
+from rye.items.reading import HookAction
+from rye.project.lock import Lock, LockedFile, LockedItem
+
+HOOK = HookAction("cost.current > 1", "tool", "notify")
+ITEM = LockedItem(
+    "directive", "acme/work/item", "1.0.0", 1, "ab" * 32, ".md", "registry.example", 1, 1, "SHA256:a",
+    capabilities=("rye.search.tool.*",), hooks=(HOOK,),
+)  # fmt: skip
+SKILL = LockedItem(
+    "skill", "acme/pdf", "1.0.0", 1, "cd" * 32, "SKILL.md", "registry.example", 2, 1, "SHA256:a",
+    attached=(LockedFile("run.sh", 1, "ef" * 32, executable=True),),
+)  # fmt: skip
+
+
+def installed(item: LockedItem) -> Lock:
+    return Lock({}, (replace(item, approved_capabilities=item.capabilities, approved_hooks=item.hooks),))
+
+
+def newer(item: LockedItem, **changes: object) -> LockedItem:
+    return replace(item, version="1.1.0", sha256="99" * 32, **changes)  # type: ignore[arg-type]
+
+
+def test_a_first_installation_asks_and_yes_is_enough() -> None:
+    plan = make_plan(Lock(), [ITEM])
+    (change,) = plan.changes
+    assert (change.action, change.needs_consent, change.stops, change.signer_new) == ("add", True, False, True)
+    assert refused(plan, Consent()) == (change,)
+    (done,) = approved_items(plan, Consent(yes=True))
+    assert (done.approved_capabilities, done.approved_hooks) == (ITEM.capabilities, ())
+    (done,) = approved_items(plan, Consent(person=True))
+    assert done.approved_hooks == (HOOK,)
+
+
+def test_the_same_again_asks_nothing() -> None:
+    plan = make_plan(installed(ITEM), [ITEM])
+    assert plan.effective == ()
+    assert refused(plan, Consent()) == ()
+
+
+def test_an_update_with_another_signer_stops_although_it_asks_for_nothing() -> None:
+    plan = make_plan(installed(ITEM), [newer(ITEM, signer="SHA256:b")])
+    assert refused(plan, Consent(yes=True)) == plan.changes
+    assert refused(plan, Consent(approved=frozenset({"directive:acme/work/item@1.1.0"}))) == ()
+
+
+def test_a_file_that_becomes_executable_stops_but_its_next_version_does_not() -> None:
+    plain = replace(SKILL, attached=(LockedFile("run.sh", 1, "ef" * 32),))
+    assert refused(make_plan(Lock(), [SKILL]), Consent()) != ()
+    assert refused(make_plan(installed(plain), [newer(SKILL)]), Consent(yes=True)) != ()
+    other_bytes = newer(SKILL, attached=(LockedFile("run.sh", 2, "11" * 32, executable=True),))
+    assert refused(make_plan(installed(SKILL), [other_bytes]), Consent()) == ()
+
+
+def test_a_removal_never_asks() -> None:
+    plan = make_plan(installed(ITEM), [])
+    assert [change.action for change in plan.changes] == ["remove"]
+    assert refused(plan, Consent()) == ()
+
+
+def test_locking_marks_what_nobody_approved() -> None:
+    (first,) = unapproved(Lock(), [ITEM])
+    assert (first.approved_signer, first.approved_capabilities) == ("", ())
+    plan = make_plan(Lock({}, (first,)), [ITEM])
+    assert [(change.needs_consent, change.stops) for change in plan.changes] == [(True, False)]
+    wider = newer(ITEM, capabilities=("rye.*",), signer="SHA256:b", hooks=(HOOK, replace(HOOK, item_id="wipe")))
+    (second,) = unapproved(installed(ITEM), [wider])
+    assert (second.approved_signer, second.approved_capabilities) == ("SHA256:a", ITEM.capabilities)
+    (third,) = unapproved(Lock({}, (second,)), [replace(wider, version="1.2.0")])
+    assert third.approved_signer == "SHA256:a"
+    (change,) = make_plan(Lock({}, (third,)), [replace(wider, version="1.2.0")]).changes
+    assert (change.stops, change.signer_changed) == (True, True)
+    assert [hook.item_id for hook in change.hooks] == ["wipe"]
+    (done,) = approved_items(make_plan(Lock({}, (third,)), [wider]), Consent(person=True))
+    assert done.approved_signer is None
+
+
+def test_locking_what_is_installed_changes_nothing() -> None:
+    lock = installed(ITEM)
+    assert unapproved(lock, [ITEM]) == list(lock.items)
+
+
+def test_an_approval_without_a_kind_must_mean_one_item() -> None:
+    """An author who gives a tool the id and version of a directive gets no approval that was meant for the directive."""
+    tool = replace(ITEM, kind="tool", suffix=".py")
+    plan = make_plan(Lock(), [ITEM, tool])
+    assert labels_named(plan, "acme/work/item@1.0.0") == (
+        "directive:acme/work/item@1.0.0",
+        "tool:acme/work/item@1.0.0",
+    )
+    assert labels_named(plan, "tool:acme/work/item@1.0.0") == ("tool:acme/work/item@1.0.0",)
+    assert refused(plan, Consent(approved=frozenset({"acme/work/item@1.0.0"}))) == plan.changes

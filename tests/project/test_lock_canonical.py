@@ -1,0 +1,68 @@
+"""The fast reader of locks never says anything else than the TOML reader."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rye.project.lock import Lock, LockError, lock_text, parse_lock
+from rye.project.lock_canonical import read_canonical
+from tests.project.test_lock import ITEM, SKILL
+
+PLAIN = replace(ITEM, hooks=())
+TEXT = lock_text(Lock({"a/b": "^1", "c/d": "*"}, (PLAIN, replace(PLAIN, id="acme/other/item"))))
+
+
+def toml(text: str) -> dict[str, object] | None:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return None
+
+
+@pytest.mark.parametrize(
+    "lock", [Lock(), Lock({"a/b": "*"}), Lock({}, (PLAIN,)), Lock({"a/b": "*"}, (PLAIN, replace(PLAIN, id="a/z/q")))]
+)
+def test_what_rye_writes_is_read_fast(lock: Lock) -> None:
+    assert read_canonical(lock_text(lock)) == tomllib.loads(lock_text(lock))
+
+
+@pytest.mark.parametrize("item", [ITEM, SKILL, replace(PLAIN, signer='quote"d'), replace(PLAIN, approved_signer="")])
+def test_what_is_rare_is_left_to_the_toml_reader(item: object) -> None:
+    assert read_canonical(lock_text(Lock({}, (item,)))) is None  # type: ignore[arg-type]
+
+
+_PIECES = ["\n", "[[item]]\n", 'id = "x"\n', "[wanted]\n", '"', "\\", "#", " ", "=", '"a/b" = "*"\n', "approved = [\n", "]\n",
+           '  "rye.*",\n', "\r", "\0", "0", "é", "\u202e"]  # fmt: skip
+
+
+@settings(max_examples=400)
+@given(st.integers(0, len(TEXT)), st.integers(0, 40), st.lists(st.sampled_from(_PIECES), max_size=4))
+def test_damaged_in_any_place_it_is_read_as_toml_reads_it_or_not_at_all(at: int, drop: int, put: list[str]) -> None:
+    text = TEXT[:at] + "".join(put) + TEXT[at + drop :]
+    fast = read_canonical(text)
+    assert fast is None or fast == toml(text)
+
+
+@settings(max_examples=200)
+@given(st.data())
+def test_lines_in_another_order_or_twice_are_no_different(data: st.DataObject) -> None:
+    lines = TEXT.splitlines(keepends=True)
+    first, second = (data.draw(st.integers(0, len(lines) - 1)) for _ in range(2))
+    line = lines.pop(first)
+    lines.insert(second, line)
+    if data.draw(st.booleans()):
+        lines.insert(first, line)
+    text = "".join(lines)
+    fast = read_canonical(text)
+    assert fast is None or fast == toml(text)
+
+
+def test_a_lock_with_a_flat_kind_in_folders_or_files_attached_to_a_text_is_refused() -> None:
+    for item in (replace(SKILL, id="acme/a/b"), replace(PLAIN, attached=SKILL.attached)):
+        with pytest.raises(LockError):
+            parse_lock(lock_text(Lock({}, (item,))))
