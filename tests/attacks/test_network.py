@@ -186,6 +186,13 @@ TOKENS = (
         start="stranger",
     ),
     Attack(
+        "an API that answers with a compressed bomb",
+        "log key",
+        "answer-too-large",
+        lambda scene: scene.fault("api/whoami", encoded(gzip.compress(bytes(50_000_000)), "gzip")),
+        start="stranger",
+    ),
+    Attack(
         "an API that answers without end",
         "log key",
         "answer-too-large",
