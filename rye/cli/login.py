@@ -82,10 +82,11 @@ def logout(session: Session, address: str | None) -> None:
 def whoami(session: Session, address: str | None) -> None:
     """Show whose token is used for a registry, and your default signing key."""
     where = _address(session, address)
-    if credential(where) is None:
+    named = where if address or session.registry else None
+    if credential(where, named) is None:
         raise RyeError("not-logged-in", f"You are not logged in to {where}.", f"`rye login {where}` stores a token.")
     with open_registry(session, where) as client:
-        found = open_api(session, client).whoami()
+        found = open_api(session, client, argument=named).whoami()
         origin = client.origin
     show_document(
         session,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rye.errors import RyeError
 from rye.project.context import load_manifest
 from rye.project.layout import find_project
-from rye.project.registries import Registries, registries
+from rye.project.registries import Registries, normal_address, registries
 from rye.project.user_config import credential, read_settings
 
 if TYPE_CHECKING:
@@ -89,13 +89,19 @@ def client_opener(
     return open_one
 
 
-def open_api(session: Session, client: RegistryClient, *, needs_token: bool = True) -> RegistryApi:
-    """The registry's API with the user's token. Raises RyeError ``not-logged-in``."""
+def open_api(
+    session: Session, client: RegistryClient, *, needs_token: bool = True, argument: str | None = None
+) -> RegistryApi:
+    """The registry's API with the user's token. ``argument``: the address, where the command was given it.
+
+    Raises RyeError ``not-logged-in``.
+    """
     from rye.registry.api import RegistryApi
 
     if session.offline:
         raise RyeError("offline", "This needs the registry's API, and --offline forbids the network.")
-    found = credential(client.address)
+    named = session.registry and normal_address(session.registry, session.cwd)
+    found = credential(client.address, argument or named)
     if found is None and needs_token:
         raise RyeError(
             "not-logged-in",

@@ -107,11 +107,17 @@ def _typed(name: str, text: str) -> object:
     return text
 
 
-def credential(registry: str) -> Credential | None:
-    """The stored token for this address; ``RYE_TOKEN`` goes before it."""
+def credential(registry: str, named: str | None = None) -> Credential | None:
+    """The stored token for this address. ``RYE_TOKEN`` goes before it, for the registry that the user named themselves only.
+
+    ``named``: what ``--registry``, ``RYE_REGISTRY`` or the command's argument said; else the user's own ``registry`` setting. So
+    a project's ``rye.toml`` cannot lead the variable's token elsewhere.
+    """
     given = os.environ.get("RYE_TOKEN")
     if given:
-        return Credential(registry, given, "RYE_TOKEN")
+        own = named or read_settings().get("registry")
+        if own is not None and own.rstrip("/") == registry.rstrip("/"):
+            return Credential(registry, given, "RYE_TOKEN")
     row = _credentials().get(registry.rstrip("/"))
     if row is None:
         return None

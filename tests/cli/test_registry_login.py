@@ -212,3 +212,19 @@ def _first_document(process: subprocess.Popen[str]) -> dict[str, str]:
             break
     process.kill()
     raise AssertionError(f"no document: {text!r} {process.communicate()}")
+
+
+def test_a_project_cannot_lead_the_variable_s_token_to_another_registry(tmp_path: Path) -> None:
+    from rye.project import user_config
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RYE_CONFIG_DIR", str(tmp_path))
+        patch.setenv("RYE_TOKEN", "secret")
+        user_config.set_setting("registry", "https://own.example")
+        assert user_config.credential("https://project-says.example") is None
+        own = user_config.credential("https://own.example/")
+        assert own is not None
+        assert own.token == "secret"
+        named = user_config.credential("https://other.example", named="https://other.example")
+        assert named is not None
+        assert named.token == "secret"
