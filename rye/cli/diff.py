@@ -10,7 +10,7 @@ import click
 from rye.cli.console import printable
 from rye.cli.installing import Run, Told
 from rye.cli.options import Session, command
-from rye.errors import RyeError, UsageError
+from rye.errors import UsageError
 from rye.project.context import require_project
 from rye.project.layout import Project, find_project
 
@@ -196,24 +196,34 @@ def _signed_bytes(run: Run, found: Sequence[Drift]) -> dict[str, bytes]:
 
 
 def _effective(session: Session, item: str) -> None:
-    """What the overrides in force change, on the item as it is here."""
-    from rye.cli.effective import effective_target
-    from rye.customization.effective_text import unsigned
-    from rye.installation.comparing import Version, compare
+    """What the overrides in force change, on the item as it is here: its text, and what it may do."""
+    from datetime import UTC, datetime
 
-    base, effective = (
-        effective_target(session, item, base=True, inspect=True),
-        effective_target(session, item, inspect=True),
-    )
-    sides = []
-    for label, target in (("base", base), ("effective", effective)):
-        metadata = target.item.reading.metadata
-        if metadata is None or target.item.text is None:
-            raise RyeError(
-                "does-not-parse",
-                f"The {label} item {item} cannot be read.",
-                f"`rye validate {target.item.shown}` shows why.",
-            )
-        text = unsigned(target.item.text, target.item.location, target.item.path.name)
-        sides.append(Version(f"{target.id} ({label})", text, metadata))
-    _show(session, sides[0], sides[1], compare(sides[0], sides[1]))
+    from rye.cli.effective import effective_item, effective_target
+    from rye.customization.effective_diff import effective_diff
+    from rye.permissions.containment import diff as compare_rights
+
+    target = effective_target(session, item, base=True, inspect=True)
+    result = effective_item(target, datetime.now(UTC).date())
+    before = target.item.reading.metadata
+    after = result.reading.metadata if result is not None else before
+    rights = compare_rights(before.capabilities if before else (), after.capabilities if after else ())
+    document: dict[str, object] = {"diff": "", "overrides": [], "refused": []}
+    if result is not None:
+        document = effective_diff(result, target.id).as_json()
+    if session.json:
+        document["capabilities"] = {
+            "widened": [change.pattern for change in rights.widened],
+            "narrowed": [change.pattern for change in rights.narrowed],
+        }
+        session.console.document({"id": target.id, "kind": target.item.kind.name, **document})
+        return
+    for file in result.refused if result is not None else ():
+        session.console.warn(
+            f"{file.source.shown} is in error and is left out.", f"`rye override check {target.id}` says why."
+        )
+    if not document["diff"]:
+        session.console.data(f"{target.id} is used as it was published")
+        return
+    _lines(session, str(document["diff"]).rstrip("\n").split("\n"))
+    _lines(session, [f"  {s} {c.pattern}" for s, cs in (("+", rights.widened), ("-", rights.narrowed)) for c in cs])

@@ -19,6 +19,8 @@ from rye.project.lock_file import read_lock
 from rye.project.manifest import Manifest, parse_manifest
 
 if TYPE_CHECKING:
+    from datetime import date
+
     from rye.installation.install import Prepared
     from rye.installation.on_disk import Drift
     from rye.installation.resolving import Chosen, Environment
@@ -134,7 +136,7 @@ class Run:
             chosen = choose(sources, environment)
             prepared = prepare(self.lock, self.manifest, chosen, sources, environment, self.told.without)
         self._refuse_edited(f"{self.told.retry} --discard-local-edits", scan(self.project))
-        overrides = self._recheck_overrides(prepared)
+        overrides = self._recheck_overrides(prepared, environment.now.date())
         tools = {identity: item.metadata.agent_tools for identity, item in prepared.items.items()}
         show_plan(self.session, prepared.plan, (*prepared.warnings, *overrides), tools)
         if overrides and self.told.strict_overrides:
@@ -238,10 +240,10 @@ class Run:
 
         return Environment(self.manifest.provides, policy_in_force(self.manifest), datetime.now(UTC))
 
-    def _recheck_overrides(self, prepared: Prepared) -> list[str]:
+    def _recheck_overrides(self, prepared: Prepared, today: date) -> list[str]:
         from rye.installation.override_check import override_findings
 
-        return override_findings(self.project, prepared)
+        return override_findings(self.project, self.manifest, prepared, today)
 
     # -- the lock alone ------------------------------------------------------------------------------------------------------
 

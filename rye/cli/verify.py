@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,6 +13,9 @@ from rye.cli.console import printable
 from rye.cli.kind_choice import kind_option
 from rye.cli.options import Session, command
 from rye.errors import RyeError
+
+if TYPE_CHECKING:
+    from rye.project.signatures import Judged
 
 _STYLE = {"valid": "ok", "partial": "warning", "unsigned": "warning", "untrusted": "warning"}
 
@@ -35,7 +41,7 @@ def verify(session: Session, paths: tuple[str, ...], kind: str | None, trusted: 
     counts: Counter[str] = Counter()
     for entry in found:
         try:
-            judged = verify_file(entry.path, entry.shown, kind, keys.keys, keys.revoked)
+            judged = _with_attached(entry.path, verify_file(entry.path, entry.shown, kind, keys.keys, keys.revoked))
         except RyeError as error:
             if len(found) == 1:
                 raise
@@ -48,6 +54,18 @@ def verify(session: Session, paths: tuple[str, ...], kind: str | None, trusted: 
     elif len(results) > 1:
         session.console.say(", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items())))
     return 0 if set(counts) <= {"valid"} else 1
+
+
+def _with_attached(path: Path, judged: Judged) -> Judged:
+    """An installed skill is more than its signed file: a changed, missing or extra file beside it makes it modified."""
+    if judged.kind != "skill" or not judged.verification.ok:
+        return judged
+    from rye.installation.attached_check import attached_problem
+
+    problem = attached_problem(path)
+    if problem is None:
+        return judged
+    return replace(judged, verification=replace(judged.verification, verdict="modified", detail=problem, coverage=None))
 
 
 def _print(session: Session, shown: str, verdict: str, detail: str) -> None:

@@ -1,38 +1,36 @@
-"""What the project's overrides say to the versions that are about to be installed (asked before anything is switched)."""
+"""What the overrides in force say to the versions that are about to be installed (asked before anything is switched)."""
 
 from __future__ import annotations
 
 from datetime import date
 
-from rye.customization.places import rye_places
 from rye.installation.install import Prepared
+from rye.installation.policy_files import override_widening_allowed
 from rye.project.layout import Project
+from rye.project.manifest import Manifest
+from rye.project.spaces import user_space
 
 
-def override_findings(project: Project, prepared: Prepared) -> list[str]:
-    """A line for each finding about an override, the user's or the project's, of an item that changes."""
-    if not any(folder.path.is_dir() for folder in rye_places(project).overrides):
+def override_findings(project: Project, manifest: Manifest, prepared: Prepared, today: date) -> list[str]:
+    """A line for each finding about an override of an item that changes; nothing where there are no overrides."""
+    if not project.overrides.is_dir() and not (user_space() / "overrides").is_dir():
         return []
     from rye.customization.recheck import findings
-    from rye.installation.policy_files import override_widening_allowed
-    from rye.items.reading import ReadOptions
-    from rye.project.context import load_manifest
 
-    manifest = load_manifest(project)
-
-    said: list[str] = []
+    allowed = override_widening_allowed(manifest)
+    said = []
     for change in prepared.plan.changes:
         item = prepared.items.get(change.identity)
         if change.action == "keep" or item is None:
             continue
-        found = findings(
+        for finding in findings(
             project,
             change.identity,
             item.data.decode("utf-8"),
             version=item.locked.version,
-            today=date.today(),
-            widening_allowed=override_widening_allowed(manifest),
-            options=ReadOptions(tools=manifest.tools),
-        )
-        said.extend(f"override of {change.identity.id}: {finding.message}" for finding in found)
+            today=today,
+            widening_allowed=allowed,
+        ):
+            if finding.severity in ("error", "warning"):
+                said.append(f"override of {change.identity.id}: {finding.message}")
     return said

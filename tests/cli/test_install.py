@@ -411,10 +411,15 @@ class TestKinds:
         assert os.access(folder / "run.sh", os.X_OK)
         assert not os.access(folder / "docs/guide.md", os.X_OK)
         guide = (folder / "docs/guide.md").read_bytes()
+        key = user.write("acme.pem", acme.program.ok("keys", "export", "default").stdout)
+        user.ok("verify", ".ai/packages/acme/skills/pdf", "--trusted-key", str(key))
         for path, text in (("docs/guide.md", "Lie."), ("more.md", "Planted.")):
             (folder / path).write_text(text)
             assert user.run("ci", "--json").error["code"] == "edited-files"
             assert user.run("audit").code == 1
+            found = user.run("verify", ".ai/packages/acme/skills/pdf", "--trusted-key", str(key), "--json")
+            assert (found.code, found.json["results"][0]["verdict"]) == (1, "modified")
+            assert path in found.json["results"][0]["detail"]
             (folder / "docs/guide.md").write_bytes(guide)
             (folder / "more.md").unlink(missing_ok=True)
         (folder / "run.sh").unlink()
