@@ -194,3 +194,30 @@ class TestRollback:
 
     def test_without_a_past_it_says_so(self, user: Program) -> None:
         assert user.run("rollback", "--json").error["code"] == "nothing-to-roll-back"
+
+
+class TestEffective:
+    def test_what_an_override_makes_of_an_item(self, user: Program) -> None:
+        user.ok("add", "acme/work/base", "--yes")
+        assert user.ok("diff", "acme/work/base", "--effective").stdout == "acme/work/base is used as it was published\n"
+        user.ok("override", "new", "acme/work/base", "# base")
+        (path,) = user.path(".ai/overrides").rglob("*.overrides.md")
+        text = path.read_text()
+        path.write_text(text.replace("Do the work.", "Do our work.").replace(">*</tool>", ">bench.*</tool>"))
+        found = user.ok("diff", "acme/work/base", "--effective", "--json").json
+        assert "+Do our work." in found["diff"]
+        assert found["overrides"] == [".ai/overrides/acme/work/base.overrides.md"]
+        assert found["capabilities"]["widened"] == []
+        assert found["capabilities"]["narrowed"] == ["rye.search.tool.*"]
+        assert "+Do our work." in user.ok("diff", "acme/work/base", "--effective").stdout
+
+    def test_an_update_says_what_its_overrides_no_longer_fit(self, user: Program, acme: Author) -> None:
+        acme.release("fit/item")
+        user.ok("add", "acme/fit/item", "--yes")
+        user.ok("override", "new", "acme/fit/item", "# item")
+        acme.release("fit/item", "1.1.0", text="Changed.")
+        lock = user.path("rye.lock").read_bytes()
+        done = user.run("update", "--strict-overrides", "--json")
+        assert (done.code, done.error["code"]) == (1, "overrides-do-not-fit")
+        assert user.path("rye.lock").read_bytes() == lock
+        assert "override of acme/fit/item" in user.ok("update").stderr
