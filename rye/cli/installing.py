@@ -88,7 +88,7 @@ class Run:
 
         setting = read_settings().get("registry")
         where = registries(self.session.registry, self.manifest, setting, self.project.root)
-        cache = WriteBehindCache(cache_dir() / "registry")
+        cache = WriteBehindCache.at(cache_dir() / "registry")
         return Sources(where, client_opener(self.session, self.told.bundle, cache), cache.flush)
 
     def use_manifest(self, text: str) -> None:
@@ -143,7 +143,7 @@ class Run:
             raise RyeError(
                 "overrides-do-not-fit",
                 "Overrides do not fit the new versions; nothing was changed.",
-                "`rye override check` shows them.",
+                "The warnings above say what does not fit the new versions; mend the overrides, or leave --strict-overrides out.",
             )
         rows = [change_json(change) for change in prepared.plan.effective]
         if self.told.dry_run:
@@ -151,7 +151,7 @@ class Run:
             return
         consent = get_consent(self.session, prepared.plan, self.told.approved, self.told.retry)
         done = self._switch(prepared, new_lock(prepared, consent))
-        said = _summary(rows) or (f"put {done} files in place" if done else "everything is installed")
+        said = _summary(rows) or ("everything is installed" + (f"; {done} file{'s' * (done != 1)} written" if done else ""))
         self._report(rows, said, prepared.warnings)
 
     def _switch(self, prepared: Prepared, lock: Lock) -> int:

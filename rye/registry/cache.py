@@ -2,7 +2,8 @@
 
 Rules:
 
-* ``objects/<aa>/<sha256>`` holds content by its hash (blobs, shards, index files), ``tiles/<origin's hash>/<path>`` tiles.
+* ``objects/<aa>/<sha256>`` holds content by its hash (blobs, shards, index files), ``packs/`` many of them in one file
+  (:mod:`rye.registry.packs`), ``tiles/<origin's hash>/<path>`` tiles.
 * Only verified content is put in, and content is verified again when it is taken out: a damaged object is deleted and missed.
 * A file appears whole or not at all (written beside its place, then renamed), so any number of programs may use it.
 * Nothing in it is needed: whatever is missing is fetched. It can be deleted at any time.
@@ -21,6 +22,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from rye.registry.packs import Packs
 from rye.registry.tiles import Tile
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -50,8 +52,8 @@ class Cache:
         data = _read(path)
         if data is not None and hashlib.sha256(data).hexdigest() != sha256:
             _remove(path)
-            return None
-        return data
+            data = None
+        return data if data is not None else Packs(self.folder / "packs").get(sha256)
 
     def put(self, data: bytes) -> str:
         """Keep content; its hash."""
@@ -81,12 +83,16 @@ class Cache:
             for _, status in _files(self.folder / kind):
                 counts[kind] += 1
                 size += status.st_size
+        packs = Packs(self.folder / "packs")
+        for path, status in _files(packs.folder):
+            counts["objects"] += packs.objects(str(path))
+            size += status.st_size
         return CacheInfo(self.folder, counts["objects"], counts["tiles"], size)
 
     def clean(self) -> CacheInfo:
         """Delete everything; what there was."""
         found = self.info()
-        for kind in ("objects", "tiles", "temporary"):
+        for kind in ("objects", "packs", "tiles", "temporary"):
             shutil.rmtree(self.folder / kind, ignore_errors=True)
         return found
 
@@ -100,6 +106,12 @@ class Cache:
                 if max(status.st_mtime, status.st_atime) < limit and _remove(path):
                     counts[kind] += 1
                     size += status.st_size
+        packs = Packs(self.folder / "packs")
+        for path, status in _files(packs.folder):
+            number = packs.objects(str(path))
+            if max(status.st_mtime, status.st_atime) < limit and _remove(path):
+                counts["objects"] += number
+                size += status.st_size
         for path, status in _files(self.folder / "temporary"):
             if status.st_mtime < time.time() - _STALE_SECONDS:
                 _remove(path)

@@ -7,16 +7,19 @@ never ends), so no server can hold the client longer than the limits say.
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import random
 import ssl
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from urllib.parse import urljoin, urlsplit
+from urllib.request import getproxies
 
 import httpx
 
@@ -41,7 +44,7 @@ class HttpTransport:
         if token is not None:
             self._headers["Authorization"] = f"Bearer {token}"
         self._tls: ssl.SSLContext | None = None
-        self._clients: deque[httpx.Client] = deque()
+        self._clients: deque[_Connection | httpx.Client] = deque()
         self._left = limits.total_seconds
 
     def fetch_many(self, requests: Sequence[Request]) -> list[Fetched]:
@@ -89,9 +92,14 @@ class HttpTransport:
 
     def _work(self, wave: _Wave) -> None:
         try:
-            client = self._clients.pop()
-        except IndexError:
-            client = self._new_client()
+            client = self._clients.pop() if self._clients else self._new_client()
+        except Exception as error:  # every request that nobody else takes would wait for its deadline
+            while wave.waiting:
+                with contextlib.suppress(IndexError):
+                    index = wave.waiting.popleft()
+                    failed = FetchError("fetch-unreachable", f"{wave.requests[index].path}: {error!r:.200}.")
+                    wave.done.put((index, failed))
+            return
         while True:
             try:
                 index = wave.waiting.popleft()
@@ -106,19 +114,18 @@ class HttpTransport:
                 fetched = FetchError("fetch-unreachable", f"{request.path} could not be fetched: {error!r:.200}.")
             wave.done.put((index, fetched))
 
-    def _new_client(self) -> httpx.Client:
+    def _new_client(self) -> _Connection | httpx.Client:
         limits = self._limits
         timeout = httpx.Timeout(limits.stall_seconds, connect=limits.connect_seconds)
+        one = httpx.Limits(max_connections=1, max_keepalive_connections=1)
+        verify = self._tls or False  # none only for http, where redirects to another scheme are refused
+        if not getproxies():
+            return _Connection(httpx.HTTPTransport(verify=verify, http2=False, limits=one), self._headers, timeout)
         return httpx.Client(
-            verify=self._tls or False,  # none only for http, where redirects to another scheme are refused
-            timeout=timeout,
-            headers=self._headers,
-            http2=False,
-            follow_redirects=False,
-            limits=httpx.Limits(max_connections=1, max_keepalive_connections=1),
+            verify=verify, timeout=timeout, headers=self._headers, http2=False, follow_redirects=False, limits=one
         )
 
-    def _fetch(self, client: httpx.Client, request: Request, started: float) -> Fetched:
+    def _fetch(self, client: _Connection | httpx.Client, request: Request, started: float) -> Fetched:
         if not is_safe_path(request.path):
             return FetchError("fetch-unsafe", f"{request.path!r} is not a path below the registry.")
         pause = self._limits.retry_seconds
@@ -133,7 +140,7 @@ class HttpTransport:
             pause *= 2
         return fetched
 
-    def _attempt(self, client: httpx.Client, request: Request) -> tuple[Fetched, float | None]:
+    def _attempt(self, client: _Connection | httpx.Client, request: Request) -> tuple[Fetched, float | None]:
         """One try: what came of it, and the least wait before a repeat (None: a repeat would not help)."""
         address = self._address + request.path
         try:
@@ -181,6 +188,28 @@ class HttpTransport:
                 message = f"{request.path} arrives at less than {limits.minimum_speed:,} bytes per second."
                 return FetchError("fetch-slow", message, "Try again later, or use a mirror."), None
         return bytes(data), None
+
+
+class _Connection:
+    """GET over one connection, without what a client adds to each request (cookies, redirects, hooks): half its cost."""
+
+    def __init__(self, transport: httpx.HTTPTransport, headers: Mapping[str, str], timeout: httpx.Timeout):
+        self._transport = transport
+        self._headers = headers
+        self._extensions = {"timeout": timeout.as_dict()}
+
+    @contextmanager
+    def stream(self, method: str, address: str) -> Iterator[httpx.Response]:
+        """As :meth:`httpx.Client.stream`."""
+        request = httpx.Request(method, address, headers=self._headers, extensions=self._extensions)
+        response = self._transport.handle_request(request)
+        try:
+            yield response
+        finally:
+            response.close()
+
+    def close(self) -> None:
+        self._transport.close()
 
 
 class _Wave:

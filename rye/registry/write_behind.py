@@ -1,56 +1,69 @@
-"""The cache, written while the program goes on: making thousands of small files takes a disk longer than verifying them.
+"""The cache, written when the work is done: what one run fetched becomes one pack instead of thousands of files.
 
-What is put in is readable at once, from memory, and is on disk after :meth:`WriteBehindCache.flush`. A program that dies before
+What is put in is readable at once, from memory, and on disk after :meth:`WriteBehindCache.flush`. A program that dies before that
 loses cached files and nothing else.
 """
 
 from __future__ import annotations
 
-import queue
-import threading
+import hashlib
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from rye.registry.cache import Cache
-from rye.registry.tiles import Tile
+from rye.registry.packs import Packs
 
-_THREADS = 2
-_WAITING = 4096
-"""Files that wait at most; beyond, whoever puts waits, too."""
+_FEWEST = 32
+"""Fewer new objects than this become files of their own, so that packs stay few."""
+_MOST_BYTES = 64 * 1024 * 1024
+"""Bytes in memory at which a pack is written early."""
+
+
+@dataclass(slots=True)
+class _Memory:
+    """What a run knows of its cache. ``kept``: objects that are on disk already."""
+
+    packs: Packs
+    waiting: dict[str, bytes] = field(default_factory=dict)
+    kept: set[str] = field(default_factory=set)
+    bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class WriteBehindCache(Cache):
-    """A cache whose writes happen in threads of their own."""
+    """A cache that keeps new objects in memory until it is flushed. Make it with :meth:`at`."""
 
-    _waiting: dict[Path, bytes] = field(default_factory=dict)
-    _queue: queue.Queue[tuple[Path, bytes] | None] = field(default_factory=lambda: queue.Queue(_WAITING))
-    _threads: list[threading.Thread] = field(default_factory=list)
+    memory: _Memory
+
+    @classmethod
+    def at(cls, folder: Path) -> WriteBehindCache:
+        return cls(folder, _Memory(Packs(folder / "packs")))
 
     def get(self, sha256: str) -> bytes | None:
-        return self._waiting.get(self._object(sha256)) or Cache.get(self, sha256)
+        data = self.memory.waiting.get(sha256)
+        if data is None:
+            data = self.memory.packs.get(sha256) or Cache.get(self, sha256)
+            if data is not None:
+                self.memory.kept.add(sha256)
+        return data
 
-    def get_tile(self, origin: str, tile: Tile) -> bytes | None:
-        return self._waiting.get(self._tile(origin, tile)) or Cache.get_tile(self, origin, tile)
+    def put(self, data: bytes) -> str:
+        sha256 = hashlib.sha256(data).hexdigest()
+        memory = self.memory
+        if sha256 not in memory.waiting and sha256 not in memory.kept:
+            memory.waiting[sha256] = data
+            memory.bytes += len(data)
+            if memory.bytes > _MOST_BYTES:
+                self.flush()
+        return sha256
 
     def flush(self) -> None:
-        """Wait until everything is on disk. The cache can be used again afterwards."""
-        for _ in self._threads:
-            self._queue.put(None)
-        while self._threads:
-            self._threads.pop().join()
-
-    def _write(self, path: Path, data: bytes) -> None:
-        if path in self._waiting:
-            return
-        self._waiting[path] = data
-        while len(self._threads) < _THREADS:
-            thread = threading.Thread(target=self._work, daemon=True, name="rye-cache")
-            thread.start()
-            self._threads.append(thread)
-        self._queue.put((path, data))
-
-    def _work(self) -> None:
-        while (entry := self._queue.get()) is not None:
-            Cache._write(self, *entry)
-            self._waiting.pop(entry[0], None)
+        """Write what waits. The cache can be used again afterwards."""
+        memory = self.memory
+        if len(memory.waiting) < _FEWEST:
+            for data in memory.waiting.values():
+                Cache.put(self, data)
+        else:
+            memory.packs.put(memory.waiting)
+        memory.waiting.clear()
+        memory.bytes = 0

@@ -1,0 +1,98 @@
+"""Many cached objects in one file: making two thousand small files costs a disk more than verifying them costs a core.
+
+A pack is ``packs/<hash of its index>.pack``: the line ``rye-pack 1 <bytes of the index>``, the index (JSON: SHA-256 → offset in
+the data and size), the data. It appears whole or not at all and never changes. Nothing in it is believed: whoever reads an object
+hashes it, so a damaged pack only costs speed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+_HEAD = re.compile(rb"rye-pack 1 (\d{1,9})\n")
+_MOST_INDEX_BYTES = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Packs:
+    """The packs in a folder as it is when they are first looked for, each index read once."""
+
+    folder: Path
+    _found: list[list[str]] = field(default_factory=list)
+    """The packs' paths, once they were looked for."""
+    _indexes: dict[str, tuple[int, Mapping[str, list[int]]]] = field(default_factory=dict)
+    """Pack's path → where its data begins, and its index."""
+
+    def get(self, sha256: str) -> bytes | None:
+        """The object, hashed; None when no pack has it undamaged."""
+        for path in self._paths():
+            start, index = self._open(path)
+            place = index.get(sha256)
+            if place is None:
+                continue
+            with contextlib.suppress(OSError, ValueError, TypeError), open(path, "rb") as stream:
+                stream.seek(start + place[0])
+                data = stream.read(place[1])
+                if hashlib.sha256(data).hexdigest() == sha256:
+                    return data
+        return None
+
+    def put(self, objects: Mapping[str, bytes]) -> None:
+        """Write a pack with these objects, by SHA-256. A full or read-only disk is no error: then nothing is cached."""
+        index: dict[str, list[int]] = {}
+        offset = 0
+        for sha256, data in objects.items():
+            index[sha256] = [offset, len(data)]
+            offset += len(data)
+        head = json.dumps(index).encode()
+        path = self.folder / f"{hashlib.sha256(head).hexdigest()}.pack"
+        temporary = self.folder.parent / "temporary" / f"{os.getpid()}-{secrets.token_hex(8)}"
+        with contextlib.suppress(OSError):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            temporary.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                with temporary.open("xb") as stream:
+                    stream.write(b"rye-pack 1 %d\n" % len(head))
+                    stream.write(head)
+                    stream.writelines(objects.values())
+                temporary.replace(path)
+            finally:
+                temporary.unlink(missing_ok=True)
+
+    def objects(self, path: str) -> int:
+        """How many objects are in the pack at ``path``."""
+        return len(self._open(path)[1])
+
+    def _paths(self) -> list[str]:
+        if not self._found:
+            paths: list[str] = []
+            with contextlib.suppress(OSError), os.scandir(self.folder) as entries:
+                paths = sorted(entry.path for entry in entries if entry.name.endswith(".pack"))
+            self._found.append(paths)
+        return self._found[0]
+
+    def _open(self, path: str) -> tuple[int, Mapping[str, list[int]]]:
+        known = self._indexes.get(path)
+        if known is None:
+            known = self._indexes[path] = _read_index(path)
+        return known
+
+
+def _read_index(path: str) -> tuple[int, Mapping[str, list[int]]]:
+    try:
+        with open(path, "rb") as stream:
+            head = _HEAD.fullmatch(stream.readline(64))
+            if head is None or int(head[1]) > _MOST_INDEX_BYTES:
+                return 0, {}
+            index = json.loads(stream.read(int(head[1])))
+            return (stream.tell(), index) if isinstance(index, dict) else (0, {})
+    except (OSError, ValueError, RecursionError):
+        return 0, {}
