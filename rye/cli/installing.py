@@ -151,7 +151,9 @@ class Run:
             return
         consent = get_consent(self.session, prepared.plan, self.told.approved, self.told.retry)
         done = self._switch(prepared, new_lock(prepared, consent))
-        said = _summary(rows) or ("everything is installed" + (f"; {done} file{'s' * (done != 1)} written" if done else ""))
+        said = _summary(rows) or (
+            "everything is installed" + (f"; {done} file{'s' * (done != 1)} written" if done else "")
+        )
         self._report(rows, said, prepared.warnings)
 
     def _switch(self, prepared: Prepared, lock: Lock) -> int:

@@ -111,11 +111,31 @@ class Families(click.Group):
                 formatter.write_dl(rows)
 
 
+_SYNONYMS = {
+    "upgrade": "update",
+    "uninstall": "remove",
+    "rm": "remove",
+    "delete": "remove",
+    "i": "install",
+    "sync": "install",
+    "ls": "list",
+    "check": "validate",
+    "lint": "validate",
+    "create": "new",
+    "find": "search",
+    "view": "info",
+    "unpublish": "yank",
+    "explain": "why",
+}
+"""What other package managers call it, for the hint."""
+
+
 def unknown_command(given: str, known: Any, path: str) -> UsageError:
     """The error for a command that does not exist, with the nearest ones that do."""
     import difflib
 
-    near = difflib.get_close_matches(given, list(known), n=3, cutoff=0.5)
+    near = [_SYNONYMS[given]] if _SYNONYMS.get(given) in known else []
+    near = near or difflib.get_close_matches(given, list(known), n=3, cutoff=0.5)
     hint = f"Did you mean {' or '.join(repr(n) for n in near)}?" if near else f"`{path} --help` lists the commands."
     return UsageError("unknown-command", f"There is no command {given!r}.", hint)
 

@@ -97,7 +97,7 @@ def _bundle(session: Session, file: Path) -> None:
         "registries": [part.origin for part in wanted],
     }
     show_document(session, document, f"wrote {file}: {len(lock.items)} items, {size:,} bytes")
-    session.console.say(f"  where there is no network: rye install --offline --bundle {file.name}", "hint")
+    session.console.say(f"  where there is no network: rye install --offline --bundle {file}", "hint")
 
 
 def _wanted(session: Session, lock: Lock, store: StateStore) -> list[Wanted]:

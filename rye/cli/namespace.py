@@ -412,28 +412,34 @@ def _without(before: Keyset, gone: bytes) -> tuple[bytes, ...]:
     return rest
 
 
-def _signers(session: Session, keyset: Keyset, key_names: tuple[str, ...]) -> list[Signer]:
-    from rye.cli.key_access import signing_key
+def _signers(
+    session: Session, keyset: Keyset, key_names: tuple[str, ...], before: Keyset | None = None
+) -> list[Signer]:
+    """Signers with the keys named or, with none named, with every key of this machine that owns it now or before."""
+    from rye.cli.key_access import key_store, signing_key
     from rye.registry.notes import Signer as NoteSigner
     from rye.registry.notes import VerifierKey
     from rye.registry.statements import namespace_key_name
 
     name = namespace_key_name(keyset.origin, keyset.namespace)
-    keys = [signing_key(session, key) for key in key_names or (None,)]
+    owners = {*keyset.keys, *(before.keys if before is not None else ())}
+    own = tuple(stored.name for stored in key_store().list() if stored.public.raw in owners)
+    keys = [signing_key(session, key) for key in key_names or own or (None,)]
     return [NoteSigner(VerifierKey(name, key.public.raw), key.sign) for key in keys]
 
 
-def _signed(session: Session, keyset: Keyset, key_names: tuple[str, ...]) -> SignedNote:
+def _signed(session: Session, keyset: Keyset, key_names: tuple[str, ...], before: Keyset | None = None) -> SignedNote:
     from rye.registry import notes
 
-    return notes.sign(keyset.text(), _signers(session, keyset, key_names))
+    return notes.sign(keyset.text(), _signers(session, keyset, key_names, before))
 
 
 def _sign_and_send(
     session: Session, client: RegistryClient, keyset: Keyset, key_names: tuple[str, ...], output: str | None
 ) -> None:
     """Sign with the keys of this machine; publish when that is enough, else write the file for the other owners."""
-    note = _signed(session, keyset, key_names)
+    link = client.keysets([keyset.namespace])[keyset.namespace].current(datetime.now(UTC))
+    note = _signed(session, keyset, key_names, link.keyset if link is not None else None)
     missing = _missing(client, keyset, note)
     if not missing:
         _send(session, client, keyset, note)

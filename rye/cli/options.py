@@ -80,7 +80,13 @@ def global_options() -> list[click.Option]:
         option(["-C", "--directory"], callback=_enter, metavar="DIR", help="Work in DIR instead of here."),
         option(["--registry"], metavar="URL", envvar="RYE_REGISTRY", help="Use this registry (https://, file://)."),
         option(["-y", "--yes"], is_flag=True, default=None, help="Answer yes to questions (never to a wider right)."),
-        option(["--no-input"], is_flag=True, default=None, envvar="RYE_NO_INPUT", help="Never ask; fail instead."),
+        option(
+            ["--no-input"],
+            is_flag=True,
+            default=None,
+            envvar="RYE_NO_INPUT",
+            help="Never ask; fail where a yes is needed.",
+        ),
         option(["--offline"], is_flag=True, default=None, envvar="RYE_OFFLINE", help="Use no network."),
     ]
 

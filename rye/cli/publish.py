@@ -46,6 +46,7 @@ def publish(
 
     What is published is public for ever. Items must be valid and signed by a key of the namespace.
     """
+    from rye.cli.key_access import key_store
     from rye.cli.owner_statements import keyset_in_force, owner_key
     from rye.project.context import arguments_or_own_items, read_options
     from rye.publishing.collect import collect
@@ -66,8 +67,9 @@ def publish(
         fresh, unchanged = _new_versions(client, items)
         if not allow_uncommitted and not dry_run:
             _refuse_uncommitted(fresh)
+        own = {stored.public: stored.name for stored in key_store().list()}
         for item in fresh:
-            check_signature(item, [PublicKey(raw) for raw in keyset.keys])
+            check_signature(item, [PublicKey(raw) for raw in keyset.keys], own)
         resolve = _resolver(session, where, client, fresh)
         now = datetime.now(UTC).replace(microsecond=0)
         releases = dependencies_first(

@@ -34,6 +34,7 @@ def serve_default(session: Session, data: Path, port: int) -> None:
         made = server_command("init", "--data", str(data), "--origin", f"localhost/{secrets.token_hex(4)}")
         fingerprint = str(made["fingerprint"])
         session.console.say(f"made a registry in {data}")
+    _check_port(port)
     process, url = start_embedded(data, port=port)
     try:
         _greet(session, data, url, fingerprint or _fingerprint(data))
@@ -46,6 +47,23 @@ def serve_default(session: Session, data: Path, port: int) -> None:
         session.console.say("stopping")
     finally:
         stop_embedded(process)
+
+
+def _check_port(port: int) -> None:
+    """Raises RyeError ``port-in-use`` with what to do about it here."""
+    import socket
+
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError as error:
+            raise RyeError(
+                "port-in-use",
+                f"Port {port} of this machine cannot be used: {error.strerror}.",
+                f"Perhaps your registry runs already (`rye registry show http://127.0.0.1:{port}`); "
+                "`rye registry serve --port 0` takes a free port.",
+            ) from None
 
 
 def _interrupt(_signal: int, _frame: FrameType | None) -> None:

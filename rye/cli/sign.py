@@ -27,11 +27,12 @@ def sign(session: Session, paths: tuple[str, ...], key: str | None, kind: str | 
     PATH is a file, a folder or a pattern; none: the project's own items. What is signed by this key and unchanged stays as it is.
     When one item has an error, nothing is signed.
     """
-    from rye.cli.key_access import signing_key
+    from rye.cli.key_access import key_store, signing_key
     from rye.project.atomic import replace_file
     from rye.project.checking import check_files
     from rye.project.context import arguments_or_own_items, read_options
     from rye.signing.sign_item import sign_bytes
+    from rye.signing.verification import verify
 
     checked = check_files(arguments_or_own_items(session.cwd, paths), kind, read_options(session.cwd))
     failed = [entry for entry in checked if any(d.severity == "error" for d in entry.diagnostics)]
@@ -49,12 +50,19 @@ def sign(session: Session, paths: tuple[str, ...], key: str | None, kind: str | 
         )
     _refuse_installed(checked)
     private = signing_key(session, key)
+    # Without --key, what any key of this person has signed as a whole needs nothing: a new default key must not touch
+    # every file, and with it every version that is published already.
+    own = () if key is not None else tuple(stored.public for stored in key_store().list())
     now = datetime.now(UTC)
     signed = []
     for entry in checked:
         assert entry.item is not None
         item = entry.item
-        signed.append((item, sign_bytes(item.data, item.location.kind, item.path.name, private, now)))
+        kind, name = item.location.kind, item.path.name
+        if own and verify(item.data, kind, name, own).ok:
+            signed.append((item, item.data))
+        else:
+            signed.append((item, sign_bytes(item.data, kind, name, private, now)))
     results = []
     for item, data in signed:
         changed = data != item.data

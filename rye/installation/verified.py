@@ -103,9 +103,9 @@ def _read(files: ItemFiles, subject: str) -> Metadata:
     if decoded.text is not None and not errors and not decoded.had_bom and not decoded.had_crlf:
         place = PurePosixPath(release.identity.local_id)
         category = "" if place.parent == PurePosixPath(".") else str(place.parent)
-        source = Source(
-            decoded.text, subject, place.name, category if kind.nested else "", tuple(sorted(files.attached)) or None
-        )
+        path = f"{release.identity.local_id}{release.file.suffix}"  # a tool's language is told by its file's name
+        attached = tuple(sorted(files.attached)) if kind.main_file is not None else None
+        source = Source(decoded.text, path, place.name, category if kind.nested else "", attached)
         reading = kind.load().read(source, ReadOptions())
         metadata = reading.metadata
         errors = [finding for finding in reading.diagnostics if finding.severity == "error"]

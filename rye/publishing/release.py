@@ -6,7 +6,7 @@ version; its in-file signature is ``valid`` by a key of the namespace's keyset; 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
@@ -146,8 +146,12 @@ def _secret(what: str, item: ItemFile) -> RyeError:
     )
 
 
-def check_signature(item: Publishable, keys: Iterable[PublicKey]) -> None:
-    """The in-file signature must be ``valid`` by one of the namespace's keys. Raises RyeError ``not-signed``."""
+def check_signature(item: Publishable, keys: Iterable[PublicKey], own: Mapping[PublicKey, str] | None = None) -> None:
+    """The in-file signature must be ``valid`` by one of the namespace's keys. Raises RyeError ``not-signed``.
+
+    ``own``: the publisher's keys with their names, for the hint.
+    """
+    keys = tuple(keys)
     from rye.signing.verification import verify
 
     verification = verify(item.data, item.identity.kind, f"x{item.suffix}", keys)
@@ -156,8 +160,20 @@ def check_signature(item: Publishable, keys: Iterable[PublicKey]) -> None:
             "not-signed",
             f"{item.shown} is not signed by a key of {item.identity.namespace!r} ({verification.verdict}): "
             f"{verification.detail}",
-            f"`rye sign {item.shown}` signs it with your key.",
+            _signing_hint(item, keys, own or {}),
         )
+
+
+def _signing_hint(item: Publishable, keys: Iterable[PublicKey], own: Mapping[PublicKey, str]) -> str:
+    """How an owner signs it; for whoever has no key of the namespace, how to become one."""
+    names = [own[key] for key in keys if key in own]
+    if names:
+        return f"`rye sign {item.shown} --key {names[0]}` signs it with a key of {item.identity.namespace!r}."
+    namespace = item.identity.namespace
+    return (
+        f"None of your keys belongs to {namespace!r}: an owner adds one with `rye namespace keys add {namespace} FILE`, "
+        "or publish under a namespace of your own."
+    )
 
 
 def release_note(item: Publishable, origin: str, keyset: int, now: datetime, resolve: Resolve) -> Release:

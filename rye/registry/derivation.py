@@ -77,7 +77,9 @@ def derived_lines(identity: Identity, metadata: Metadata, resolve: Resolve) -> D
             raise RyeError(
                 "unresolved-reference",
                 f"{identity} has {dependency.relation} {dependency.reference}, which names no item that can be found.",
-                "Publish that item first, or write its qualified id: [kind:]namespace/category/name.",
+                f"Publish {dependency.reference} first, or in the same batch; `rye search` finds what there is."
+                if "/" in dependency.reference
+                else "Publish that item first, or write its qualified id: [kind:]namespace/category/name.",
             )
         found[dependency.relation].append(Relation(dependency.reference, target, _range(dependency)))
     return DerivedLines(

@@ -101,3 +101,13 @@ def test_a_line_above_frontmatter_counts_for_nothing_and_signing_moves_it(rye: P
     assert lines.pop(1).startswith("# rye:signed:")
     assert "\n".join(lines) == content
     rye.ok("verify", str(file))
+
+
+def test_a_new_default_key_leaves_alone_what_another_of_your_keys_has_signed(rye: Program) -> None:
+    rye.ok("sign")
+    before = rye.path(DIRECTIVE).read_bytes()
+    rye.ok("keys", "generate", "--name", "second")
+    rye.ok("keys", "default", "second")
+    assert {entry["status"] for entry in rye.ok("sign", "--json").json["results"]} == {"unchanged"}
+    assert rye.path(DIRECTIVE).read_bytes() == before
+    assert {entry["status"] for entry in rye.ok("sign", "--key", "second", "--json").json["results"]} == {"signed"}
