@@ -21,9 +21,8 @@ from email.utils import parsedate_to_datetime
 from urllib.parse import urljoin, urlsplit
 from urllib.request import getproxies
 
-import httpx
-
 from rye.limits import RegistryLimits
+from rye.registry.lean_httpx import httpx
 from rye.registry.transport import Fetched, FetchError, Request, endless, is_safe_path, not_found, too_large
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
