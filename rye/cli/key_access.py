@@ -47,6 +47,23 @@ def signing_key(session: Session, name: str | None) -> PrivateKey:
     return store.private(name, passphrase_asker(session, f"Passphrase of the key {stored.name!r}"))
 
 
+def pinned_keys(session: Session, namespace: str) -> tuple[PublicKey, ...]:
+    """The keys of a namespace, as the registry that the user pinned for it had them when it was last read.
+
+    Nothing is fetched: what is not cached, or not verified, gives no keys.
+    """
+    from rye.cli.registry_access import configured
+    from rye.registry.client import RegistryClient
+    from rye.signing.keys import PublicKey
+
+    try:
+        client = RegistryClient.open(configured(session).of(namespace), offline=True)
+        link = client.keysets([namespace])[namespace].current(client.head.snapshot.time)
+    except RyeError:
+        return ()
+    return tuple(PublicKey(raw) for raw in link.keyset.keys) if link is not None else ()
+
+
 @dataclass(frozen=True, slots=True)
 class Trusted:
     """The keys that a verification counts."""

@@ -16,6 +16,7 @@ from rye.errors import RyeError
 
 if TYPE_CHECKING:
     from rye.project.signatures import Judged
+    from rye.signing.keys import PublicKey
 
 _STYLE = {"valid": "ok", "partial": "warning", "unsigned": "warning", "untrusted": "warning"}
 
@@ -28,20 +29,26 @@ _STYLE = {"valid": "ok", "partial": "warning", "unsigned": "warning", "untrusted
 def verify(session: Session, paths: tuple[str, ...], kind: str | None, trusted: tuple[str, ...]) -> int:
     """Check the signatures of items against the keys that you trust.
 
-    PATH is a file, a folder or a pattern; none: the project's own items.
+    PATH is a file, a folder or a pattern; none: the project's own items and the installed ones. For an installed item the keys
+    of its namespace count, too, as the registry that you pinned has them.
     """
-    from rye.cli.key_access import trusted_keys
-    from rye.project.context import arguments_or_own_items
+    from rye.cli.key_access import pinned_keys, trusted_keys
+    from rye.project.context import arguments_or_all_items
     from rye.project.signatures import Judged, verify_file
     from rye.signing.verification import Verification
 
     keys = trusted_keys(session, trusted)
-    found = arguments_or_own_items(session.cwd, paths)
+    found = arguments_or_all_items(session.cwd, paths)
+    pinned: dict[str, tuple[PublicKey, ...]] = {}
     results: list[dict[str, object]] = []
     counts: Counter[str] = Counter()
     for entry in found:
         try:
-            judged = _with_attached(entry.path, verify_file(entry.path, entry.shown, kind, keys.keys, keys.revoked))
+            namespace = _namespace(entry.path)
+            if namespace is not None and namespace not in pinned:
+                pinned[namespace] = pinned_keys(session, namespace)
+            trusted_here = (*keys.keys, *pinned.get(namespace or "", ()))
+            judged = _with_attached(entry.path, verify_file(entry.path, entry.shown, kind, trusted_here, keys.revoked))
         except RyeError as error:
             if len(found) == 1:
                 raise
@@ -54,6 +61,14 @@ def verify(session: Session, paths: tuple[str, ...], kind: str | None, trusted: 
     elif len(results) > 1:
         session.console.say(", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items())))
     return 0 if set(counts) <= {"valid"} else 1
+
+
+def _namespace(path: Path) -> str | None:
+    """What an installed item is published under; None for others."""
+    from rye.items.location import locate
+
+    location = locate(path.absolute())
+    return location.namespace if location is not None else None
 
 
 def _with_attached(path: Path, judged: Judged) -> Judged:

@@ -1,0 +1,31 @@
+"""``rye verify`` in a project that uses a registry: the pinned registry's keysets say whose signatures count."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.cli.registry_fixture import Registry, User, registry
+
+__all__ = ["registry"]  # pytest finds the fixture by its name here
+
+
+def test_an_installed_item_is_valid_by_the_keys_that_the_pinned_registry_has(
+    registry: Registry, tmp_path: Path
+) -> None:
+    owner = registry.owner(tmp_path / "owner", "verified")
+    owner.publish("work/item")
+    team = registry.reader(tmp_path / "team")
+    team.ok("init")
+    team.ok("add", "verified/work/item", "--yes")
+    installed = ".ai/packages/verified/directives/work/item.md"
+    result = team.ok("verify", "--json").json
+    assert [(entry["path"], entry["verdict"]) for entry in result["results"]] == [(installed, "valid")]
+    assert result["results"][0]["fingerprint"] == owner.fingerprint()
+
+    stranger = User(tmp_path / "stranger")
+    stranger.write(installed, team.path(installed).read_bytes())
+    assert stranger.run("verify", ".ai/packages", "--json").json["counts"] == {"untrusted": 1}
+
+    path = team.path(installed)
+    path.write_bytes(path.read_bytes() + b"One line more.\n")
+    assert team.run("verify", "--json").json["counts"] == {"modified": 1}
