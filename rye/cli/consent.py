@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rye.cli.console import printable
@@ -11,7 +11,6 @@ from rye.installation.plan import Consent, ItemChange, Plan, refused
 
 if TYPE_CHECKING:
     from rye.cli.options import Session
-    from rye.items.identity import Identity
 
 _VERBS = {
     "add": ("+", "added"),
@@ -29,12 +28,10 @@ def one_line(text: str) -> str:
     return printable(text).replace("\n", "\\n").replace("\t", "\\t")
 
 
-def show_plan(
-    session: Session, plan: Plan, notes: Sequence[str] = (), tools: Mapping[Identity, tuple[str, ...]] | None = None
-) -> None:
+def show_plan(session: Session, plan: Plan, notes: Sequence[str] = ()) -> None:
     """Print what will happen: items, signers, rights by tier, hooks with their exact action, attached executables.
 
-    ``tools``: tools of the agent program that agents and skills name; they are shown, never translated (DECISIONS Skills 3).
+    Tools of the agent program are shown as agents and skills name them, never translated (DECISIONS Skills 3).
     """
     from rye.installation.plan import by_tier
 
@@ -46,13 +43,15 @@ def show_plan(
             versions = change.new.version
         console.say(f"  {sign} {change.identity} {versions}", style)
         _show_signer(session, change)
-        named = (tools or {}).get(change.identity, ()) if change.action != "keep" else ()
-        if named:
-            console.say(f"      tools of the agent program: {', '.join(map(one_line, named))}")
+        if change.new is not None and change.new.agent_tools and (change.action != "keep" or change.tools):
+            marked = [
+                one_line(t) + (" (new)" if change.old and t in change.tools else "") for t in change.new.agent_tools
+            ]
+            console.say(f"      tools of the agent program: {', '.join(marked)}")
         for entry in change.new.attached if change.new is not None else ():
             fresh = entry.path in change.executables
             if entry.executable and (fresh or change.old is None or entry not in change.old.attached):
-                console.say(f"      executable file {one_line(entry.path)}{' (new)' if fresh else ''}", "warning")
+                console.say(f"      executable file {one_line(entry.path)}{_mark(change, fresh)}", "warning")
     asked = by_tier(plan.changes)
     if asked:
         console.say("Rights asked for:", "strong")
@@ -72,6 +71,12 @@ def show_plan(
                 console.say(f"        {one_line(name)} = {one_line(text)}")
     for note in notes:
         console.warn(one_line(note))
+
+
+def _mark(change: ItemChange, fresh: bool) -> str:
+    if change.old is None:
+        return ""
+    return " (new)" if fresh else " (changed)"
 
 
 def _show_signer(session: Session, change: ItemChange) -> None:
@@ -141,6 +146,9 @@ def _why(change: ItemChange) -> str:
         reasons.append(f"{verb} ({worst.pattern}{', …' if len(change.asks) > 1 else ''})")
     if change.hooks:
         reasons.append("adds hooks" if change.old is not None else "has hooks")
+    if change.tools:
+        named = ", ".join(change.tools[:3])
+        reasons.append(f"{'adds' if change.old is not None else 'names'} tools of the agent program ({named})")
     if change.executables:
         reasons.append(
             f"{'adds' if change.old is not None else 'has'} executables ({', '.join(change.executables[:3])})"
@@ -166,6 +174,7 @@ def change_json(change: ItemChange) -> dict[str, object]:
             {"when": h.when, "item_type": h.item_type, "item_id": h.item_id, "inputs": dict(h.inputs)}
             for h in change.hooks
         ],
+        "agent_tools": list(change.tools),
         "executables": list(change.executables),
         "needs_approval": change.stops,
     }

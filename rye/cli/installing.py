@@ -137,8 +137,7 @@ class Run:
             prepared = prepare(self.lock, self.manifest, chosen, sources, environment, self.told.without)
         self._refuse_edited(f"{self.told.retry} --discard-local-edits", scan(self.project))
         overrides = self._recheck_overrides(prepared, environment.now.date())
-        tools = {identity: item.metadata.agent_tools for identity, item in prepared.items.items()}
-        show_plan(self.session, prepared.plan, (*prepared.warnings, *overrides), tools)
+        show_plan(self.session, prepared.plan, (*prepared.warnings, *overrides))
         if overrides and self.told.strict_overrides:
             raise RyeError(
                 "overrides-do-not-fit",

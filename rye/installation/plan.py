@@ -8,7 +8,9 @@ The rules of consent (DESIGN §7):
   approved, also when the item is installed; one that was there before and is not approved stays denied without another question.
 * An attached file that becomes executable is asked about like a hook; its later versions are shown.
 * ``rye lock`` approves nothing: an entry that it wrote is compared with what was approved before it (``approved_signer``).
-* A first installation asks for all its rights. An update that widens its rights, adds a hook or comes from another signer
+* Tools of the agent program (an agent's ``tools``, a skill's ``allowed-tools``) are no ``rye.`` rights, but they are asked
+  for all the same; so are attached files that become executable.
+* A first installation asks for all of these. An update that asks for more, or comes from another signer,
   *stops*: only a person's yes or an approval that names the item and its version lets it pass, never ``--yes``.
 """
 
@@ -50,6 +52,8 @@ class ItemChange:
     """Rights that need consent, by tier (worst first) and pattern."""
     hooks: tuple[HookAction, ...] = ()
     """Hooks that need consent."""
+    tools: tuple[str, ...] = ()
+    """Tools of the agent program that it names and the approved version did not."""
     executables: tuple[str, ...] = ()
     """Attached files that were not executable before, by path."""
     signer_changed: bool = False
@@ -76,7 +80,9 @@ class ItemChange:
 
     @property
     def needs_consent(self) -> bool:
-        return self.new is not None and bool(self.asks or self.hooks or self.executables or self.signer_changed)
+        return self.new is not None and bool(
+            self.asks or self.hooks or self.tools or self.executables or self.signer_changed
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +120,7 @@ def make_plan(old: Lock, new: Sequence[LockedItem]) -> Plan:
                 shall,
                 asks=_asked(approved, shall.capabilities),
                 hooks=tuple(hook for hook in shall.hooks if hook not in known_hooks),
+                tools=_new_tools(was, shall),
                 executables=_new_executables(was, shall),
                 signer_changed=was is not None and _approved_signer(was) not in ("", shall.signer),
                 signer_new=shall.signer not in signers.get(identity.namespace, set()),
@@ -136,6 +143,11 @@ def _new_executables(was: LockedItem | None, shall: LockedItem) -> tuple[str, ..
     known = was.attached if was is not None and was.approved_signer is None else ()
     before = {entry.path for entry in known if entry.executable}
     return tuple(entry.path for entry in shall.attached if entry.executable and entry.path not in before)
+
+
+def _new_tools(was: LockedItem | None, shall: LockedItem) -> tuple[str, ...]:
+    known = was.agent_tools if was is not None and was.approved_signer is None else ()
+    return tuple(tool for tool in shall.agent_tools if tool not in known)
 
 
 def _known_hooks(was: LockedItem) -> tuple[HookAction, ...]:

@@ -65,6 +65,7 @@ def verify_files(files: ItemFiles, dependencies: tuple[str, ...], groups: tuple[
         attached=tuple(LockedFile(a.path, a.size, a.sha256, a.executable) for a in release.attached),
         dependencies=dependencies,
         capabilities=metadata.capabilities,
+        agent_tools=tuple(sorted(set(metadata.agent_tools))),
         hooks=metadata.hooks,
         groups=groups,
     )

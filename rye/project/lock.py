@@ -56,6 +56,8 @@ class LockedItem:
     """Identities of what it was resolved to depend on."""
     capabilities: tuple[str, ...] = ()
     hooks: tuple[HookAction, ...] = ()
+    agent_tools: tuple[str, ...] = ()
+    """Tools of the agent program that an agent or a skill names; what stands in an approved entry is agreed to."""
     approved_capabilities: tuple[str, ...] = ()
     """What a person consented to; installing asks again only for what this does not contain."""
     approved_hooks: tuple[HookAction, ...] = ()
@@ -114,6 +116,7 @@ def lock_text(lock: Lock) -> str:
         out += _list("attached", [_attached(entry) for entry in sorted(item.attached)])
         out += _list("dependencies", [_quote(d) for d in sorted(item.dependencies)])
         out += _list("capabilities", [_quote(c) for c in sorted(item.capabilities)])
+        out += _list("agent-tools", [_quote(t) for t in sorted(item.agent_tools)])
         out += _list("hooks", [_hook(hook) for hook in item.hooks])
         out += _list("approved", [_quote(c) for c in sorted(item.approved_capabilities)])
         out += _list("approved-hooks", [_hook(hook) for hook in item.approved_hooks])
@@ -213,6 +216,7 @@ def _parse_item(row: Any) -> LockedItem:
         attached=tuple(_parse_attached(entry) for entry in _take(row, "attached", list, [])),
         dependencies=_texts(row, "dependencies"),
         capabilities=_texts(row, "capabilities"),
+        agent_tools=_texts(row, "agent-tools"),
         hooks=tuple(_parse_hook(entry) for entry in _take(row, "hooks", list, [])),
         approved_capabilities=_texts(row, "approved"),
         approved_hooks=tuple(_parse_hook(entry) for entry in _take(row, "approved-hooks", list, [])),

@@ -22,12 +22,12 @@ registry = ({_TEXT})
 log = (0|[1-9][0-9]{{0,17}})
 keyset = (0|[1-9][0-9]{{0,17}})
 signer = ({_TEXT})
-((?:groups|dependencies|capabilities|approved) = \[
+((?:groups|dependencies|capabilities|agent-tools|approved) = \[
 (?:  {_TEXT},
 )+\]
 )*"""
 )
-_LIST = re.compile(rf"(groups|dependencies|capabilities|approved) = \[\n((?:  {_TEXT},\n)+)\]\n")
+_LIST = re.compile(rf"(groups|dependencies|capabilities|agent-tools|approved) = \[\n((?:  {_TEXT},\n)+)\]\n")
 _WANTED = re.compile(rf"\[wanted\]\n((?:{_TEXT} = {_TEXT}\n)+)\n?")
 _PAIR = re.compile(rf"({_TEXT}) = ({_TEXT})\n")
 _HEAD = "# Made by rye; do not edit. Reviews should look at `approved`.\nversion = 1\n"

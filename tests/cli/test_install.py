@@ -405,7 +405,7 @@ class TestKinds:
         assert (asked.code, user.path(".ai/packages").exists()) == (1, False)
         assert "has executables (run.sh)" in asked.stderr
         done = user.ok("add", "skill:acme/pdf", "--yes")
-        assert "executable file run.sh (new)" in done.stderr
+        assert "executable file run.sh" in done.stderr
         assert "Bash(git:*)" in done.stderr
         folder = user.path(".ai/packages/acme/skills/pdf")
         assert os.access(folder / "run.sh", os.X_OK)

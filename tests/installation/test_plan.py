@@ -59,6 +59,19 @@ def test_a_file_that_becomes_executable_stops_but_its_next_version_does_not() ->
     assert refused(make_plan(installed(SKILL), [other_bytes]), Consent()) == ()
 
 
+def test_tools_of_the_agent_program_are_asked_for_and_one_more_stops_an_update() -> None:
+    agent = replace(SKILL, kind="agent", id="acme/tester", suffix=".md", attached=(), agent_tools=("Read",))
+    (change,) = make_plan(Lock(), [agent]).changes
+    assert (change.tools, change.needs_consent, change.stops) == (("Read",), True, False)
+    (change,) = make_plan(installed(agent), [newer(agent)]).changes
+    assert not change.needs_consent
+    plan = make_plan(installed(agent), [newer(agent, agent_tools=("Read", "WebFetch"))])
+    (change,) = plan.changes
+    assert (change.tools, change.stops) == (("WebFetch",), True)
+    assert refused(plan, Consent(yes=True)) == (change,)
+    assert refused(plan, Consent(approved=frozenset({change.label}))) == ()
+
+
 def test_a_removal_never_asks() -> None:
     plan = make_plan(installed(ITEM), [])
     assert [change.action for change in plan.changes] == ["remove"]

@@ -31,6 +31,7 @@ ITEM = LockedItem(
 SKILL = LockedItem(
     "skill", "acme/pdf", "1.0.0", 3, "cd" * 32, "SKILL.md", "registry.example", 9, 1, "SHA256:abc",
     attached=(LockedFile("scripts/run.py", 4, "ef" * 32, executable=True), LockedFile("a.md", 1, "01" * 32)),
+    agent_tools=("Bash(git:*)", "Read"),
     groups=("dev", "main"),
 )  # fmt: skip
 
