@@ -302,10 +302,13 @@ def _find(sources: Sources, kind: str | None, identifier: str) -> Identity:
 
 
 def _newest(sources: Sources, identity: Identity, environment: Environment) -> str:
-    """A caret range of the newest release that may be chosen."""
+    """A caret range of the newest release that may be chosen; ``*`` where none may be, so that the solver says why."""
     from rye.installation.updates import latest_version
 
-    latest = latest_version(sources.histories([identity]).get(identity), environment)
+    history = sources.histories([identity]).get(identity)
+    latest = latest_version(history, environment)
+    if latest is None and history is not None and history.records:
+        return "*"
     if latest is None:
         raise RyeError(
             "no-such-item", f"The registry has no usable release of {identity}.", f"`rye info {identity}` shows why."

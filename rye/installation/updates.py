@@ -11,7 +11,7 @@ from rye.items.identity import Identity
 from rye.project.lock import Lock
 from rye.project.manifest import Manifest
 from rye.registry.records import ItemHistory
-from rye.resolution import Version
+from rye.resolution import Unsolvable, Version
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +25,14 @@ class Newer:
 
 
 def newer_versions(manifest: Manifest, lock: Lock, sources: Sources, environment: Environment) -> list[Newer]:
-    """Every locked item whose ``wanted`` (what ``rye update`` would choose) or ``latest`` differs from what is locked."""
-    wanted = resolve(manifest, lock, sources, environment, None)
+    """Every locked item whose ``wanted`` (what ``rye update`` would choose) or ``latest`` differs from what is locked.
+
+    Where an update has no solution, as with a locked release that was yanked and has no successor, ``wanted`` is what is locked.
+    """
+    try:
+        wanted = resolve(manifest, lock, sources, environment, None)
+    except Unsolvable:
+        wanted = resolve(manifest, lock, sources, environment, frozenset())
     histories = sources.histories(item.identity for item in lock.items)
     found = []
     for item in lock.items:

@@ -20,7 +20,7 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("a Rye upload token", r"\brye_[0-9a-f]{16}_[A-Za-z0-9_-]{43}"),
         ("a GitHub token", r"\b(?:gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{60,})"),
         ("a GitLab token", r"\bgl(?:pat|dt|rt|ptt|cbt|soat)-[A-Za-z0-9_-]{20,}"),
-        ("an AWS access key id", r"\b(?:AKIA|ASIA)[A-Z2-7]{16}\b"),
+        ("an AWS access key id", r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"),
         ("a Slack token", r"\bxox[abeoprs]-[A-Za-z0-9-]{20,}"),
         ("a Slack webhook", r"https://hooks\.slack\.com/(?:services|workflows)/[A-Za-z0-9/_-]{20,}"),
         ("an API key of a language model service", r"\bsk-(?:ant-|proj-|or-|svcacct-)?[A-Za-z0-9_-]{32,}"),
@@ -43,10 +43,10 @@ _ASSIGNMENT = re.compile(
     r"(?:_[A-Z0-9_]{1,40})?=(?P<quote>[\"']?)(?P<value>[^\s\"']{8,400})(?P=quote)"
 )
 _PLACEHOLDER = re.compile(
-    r"[<>{}$]|\.\.\.|x{4,}|\*{3,}|example|placeholder|change_?me|changeit|your[_-]|dummy|redacted|0{6,}|1234567|"
-    r"pass(?:word)?$|secret$",
-    re.IGNORECASE,
+    r"[<>{}$]|\.\.\.|x{4,}|\*{3,}|example|placeholder|change_?me|changeit|your[_-]|dummy|redacted|0{6,}", re.IGNORECASE
 )
+#: What only a value without a form of its own may be: a text with a token's prefix and length is one, whatever digits it has.
+_PLAIN_VALUE = re.compile(r"1234567|pass(?:word)?$|secret$", re.IGNORECASE)
 _LONGEST_LINE = 20_000
 """Lines are searched in pieces of this length (they overlap), so that no line costs more than its length."""
 _OVERLAP = 1_000
@@ -70,14 +70,18 @@ def _in_piece(line: str) -> list[str]:
     found = []
     for what, pattern in _PATTERNS:
         for match in pattern.finditer(line):
-            value = match.groupdict().get("value") or match.group()
-            if not _PLACEHOLDER.search(value):
+            value = match.groupdict().get("value")
+            if not (_PLACEHOLDER.search(match.group()) if value is None else _is_placeholder(value)):
                 found.append(what)
                 break
     assignment = _ASSIGNMENT.fullmatch(line.strip()) if len(line) < 600 else None
-    if assignment and not _PLACEHOLDER.search(assignment["value"]):
+    if assignment and not _is_placeholder(assignment["value"]):
         found.append("an assignment of a secret, as in a .env file")
     return found
+
+
+def _is_placeholder(value: str) -> bool:
+    return bool(_PLACEHOLDER.search(value) or _PLAIN_VALUE.search(value))
 
 
 def is_secret_file(path: str) -> bool:

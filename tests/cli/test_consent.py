@@ -252,8 +252,10 @@ class TestPolicy:
     def test_a_release_must_be_old_enough(self, user: Program, shell: str) -> None:
         with user.path("rye.toml").open("a") as manifest:
             manifest.write('\n[policy]\nminimum-release-age = "3d"\n')
-        done = user.run("add", f"{shell}@1.0.0", "--yes", "--json")
-        assert (done.code, done.error["code"]) == (1, "unsolvable")
+        for words in (f"{shell}@1.0.0", shell):
+            done = user.run("add", words, "--yes", "--json")
+            assert (done.code, done.error["code"]) == (1, "unsolvable")
+            assert "minimum-release-age" in done.error["message"]
 
     def test_the_age_holds_for_a_lock_too(self, user: Program, shell: str) -> None:
         user.ok("add", shell, "--yes")

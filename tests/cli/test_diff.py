@@ -112,6 +112,15 @@ class TestOutdated:
         user.ok("add", "acme/work/base", "--yes")
         assert "newest" in user.ok("outdated").stderr
 
+    def test_a_locked_release_that_was_yanked_without_a_successor_is_no_failure(
+        self, user: Program, acme: Author
+    ) -> None:
+        acme.release("work/only")
+        user.ok("add", "acme/work/only", "--yes")
+        acme.program.ok("yank", "acme/work/only@1.0.0", "--reason", "broken", "--yes")
+        assert user.run("update", "--yes", "--json").error["code"] == "unsolvable"
+        assert user.ok("outdated", "--json").json == {"outdated": []}
+
 
 class TestDiff:
     def test_two_releases_differ_in_text_rights_dependencies_and_hooks(self, user: Program) -> None:
