@@ -9,7 +9,7 @@ Rules, in the order in which :func:`admit` checks them:
 3. A statement about an item: by a key of the keyset in force now, that is not revoked (``statement-…``, ``signer-revoked``).
 4. A release: the same bytes again are a duplicate, other bytes under a used version are refused (``version-exists``), and so
    is a new name that looks like one of the same kind (``name-look-alike``). The in-file signature is by a key in force
-   (``item-signature``).
+   (``item-signature``). It cannot be dated back, since users' policies demand a minimum age (``time-behind``).
 5. Yanks, deprecations and advisories are about what exists (``release-unknown``, ``item-unknown``).
 6. A root follows the last one (``root-…``); only the operator's own command gets it here.
 """
@@ -36,6 +36,9 @@ from rye.registry.statements import (
 )
 from rye.registry.trust_error import TrustError
 from rye.registry.wire import index_name
+
+BACKDATING = timedelta(hours=24)
+"""How long after its time a release may come to the log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,12 @@ def admit(ledger: Ledger, candidate: Candidate, now: datetime, skew: timedelta =
                         "version-exists",
                         f"{statement.identity} {statement.version} is published with other bytes; a version is never reused.",
                         "Raise the version, sign and publish again.",
+                    )
+                if statement.time < now - BACKDATING:
+                    raise RyeError(
+                        "time-behind",
+                        f"The release says that it was made at {statement.time:%Y-%m-%dT%H:%M:%SZ}, which is too long ago.",
+                        "Publish again: the release note is made anew. Policies of users count a release's age from it.",
                     )
             _check_subject(ledger, statement)
         else:

@@ -312,6 +312,10 @@ class TestRefusals:
         data = server.acme.file("bad/item")
         assert error_code(self._release(server, data, time=now() + timedelta(hours=1))) == "time-ahead"
 
+    def test_a_release_that_is_dated_back_to_look_old(self, server: Server) -> None:
+        data = server.acme.file("bad/item")
+        assert error_code(self._release(server, data, time=now() - timedelta(days=4))) == "time-behind"
+
     def test_a_yank_of_nothing(self, server: Server) -> None:
         assert error_code(server.client.statements(server.acme.yank("no/such"))) == "release-unknown"
 
