@@ -154,7 +154,9 @@ def _new_versions(client: RegistryClient, items: Sequence[Publishable]) -> tuple
             raise RyeError(
                 "version-exists",
                 f"{item.identity} {item.version} is published with other bytes; a version is never reused.",
-                f"Raise the version in {item.shown}, sign it again, and publish.",
+                f"Raise the version in {item.shown}, sign it again, and publish."
+                if item.metadata.version is not None
+                else f"Its format carries no version: give a higher one, `rye publish {item.shown} --version X.Y.Z`.",
             )
     return fresh, unchanged
 
