@@ -122,7 +122,11 @@ def _removed(text: str, name: str, edit: Callable[[str, str], tuple[str, list[st
     from rye.items.identity import parse_reference
 
     wanted = parse_reference(name)
-    keys = [w.key for w in parse_manifest(text).dependencies if w.id == wanted.id and wanted.kind in (None, w.kind)]
+    meant = [w for w in parse_manifest(text).dependencies if w.id == wanted.id and wanted.kind in (None, w.kind)]
+    keys = [w.key for w in meant]
+    if len({w.kind for w in meant}) > 1:
+        listed = ", ".join(dict.fromkeys(keys))
+        raise UsageError("ambiguous", f"{name!r} is {listed} in rye.toml.", f"Name one: {max(keys, key=len)}.")
     if not keys:
         listed = ", ".join(w.key for w in parse_manifest(text).dependencies) or "nothing"
         raise RyeError("not-a-dependency", f"{name!r} is not in rye.toml.", f"There is: {listed}.")

@@ -212,7 +212,12 @@ def resolve(
 
 
 def _range(line: Wanted) -> Range:
-    parsed = Range.parse(line.range)
+    try:
+        parsed = Range.parse(line.range)
+    except RyeError as error:
+        raise RyeError(
+            error.code, f"rye.toml: {line.key}: {error.message}", error.hint, details=error.details
+        ) from error
     return Range(parsed.text, parsed.versions, parsed.versions) if line.pre_release else parsed
 
 

@@ -257,6 +257,13 @@ class TestPolicy:
             assert (done.code, done.error["code"]) == (1, "unsolvable")
             assert "minimum-release-age" in done.error["message"]
 
+    def test_a_bad_range_names_its_line_of_the_manifest(self, user: Program, shell: str) -> None:
+        text = user.path("rye.toml").read_text().replace("[dependencies]\n", f'[dependencies]\n"{shell}" = "latest"\n')
+        user.write("rye.toml", text)
+        done = user.run("install", "--yes", "--json")
+        assert (done.code, done.error["code"]) == (1, "bad-range")
+        assert done.error["message"].startswith(f"rye.toml: {shell}: ")
+
     def test_the_age_holds_for_a_lock_too(self, user: Program, shell: str) -> None:
         user.ok("add", shell, "--yes")
         user.path(".ai/packages/" + shell.replace("acme/", "acme/directives/", 1) + ".md").unlink()

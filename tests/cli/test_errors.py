@@ -122,3 +122,13 @@ def test_the_real_program_answers_alike(rye: Program) -> None:
     for arguments in (("valdate", "--json"), ("validate", "nowhere", "--json"), ("--version",)):
         here, there = rye.run(*arguments), rye.spawn(*arguments)
         assert (here.code, here.stdout, here.stderr) == (there.code, there.stdout, there.stderr)
+
+
+def test_removing_an_id_that_two_kinds_have_lists_them(rye: Program) -> None:
+    """An id that is ambiguous is an error that lists the candidates, never a choice of the program's."""
+    text = '[dependencies]\n"directive:acme/work/a" = "^1"\n"tool:acme/work/a" = "^1"\n'
+    rye.write("rye.toml", text)
+    done = rye.run("remove", "acme/work/a", "--json")
+    assert (done.code, done.error["code"]) == (2, "ambiguous")
+    assert "directive:acme/work/a, tool:acme/work/a" in done.error["message"]
+    assert rye.path("rye.toml").read_text() == text
