@@ -30,7 +30,7 @@ from rye.items.identity import Identity
 from rye.permissions.containment import diff
 from rye.permissions.policy import Policy, violations
 from rye.project.lock import LockedItem
-from rye.registry.records import ItemHistory, find_locked
+from rye.registry.records import ItemHistory, ReleaseRecord, find_locked
 from rye.signing.keys import PublicKey
 
 RULES: Mapping[str, str] = {
@@ -121,6 +121,7 @@ def audit_registry(
         except RyeError as error:
             found.append(Finding("changed-release", "error", error.message, path, item, error.hint))
             continue
+        found.extend(_hidden_by_lock(item, record, path, name))
         if record.revoked:
             message = f"{name} is signed with a key that was revoked."
             found.append(Finding("revoked-key", "error", message, path, item, update))
@@ -138,6 +139,23 @@ def audit_registry(
             message = f"{name}: advisory {advisory.number} ({advisory.severity}): {advisory.title}"
             severity: Literal["error", "warning"] = "warning" if advisory.severity == "low" else "error"
             found.append(Finding("advisory", severity, message, path, item, update))
+    return found
+
+
+def _hidden_by_lock(item: LockedItem, record: ReleaseRecord, path: str, name: str) -> list[Finding]:
+    """Rights and hooks of the signed release that an edited rye.lock leaves out, so that nobody would miss their approval."""
+    hint = "Restore rye.lock from version control, then run `rye install`."
+    found = [
+        Finding(
+            "unapproved-right", "error", f"{name} has the right {c.pattern}, which rye.lock hides.", path, item, hint
+        )
+        for c in diff(item.capabilities, record.release.capabilities).widened
+    ]
+    locked = {(hook.item_type, hook.item_id) for hook in item.hooks}
+    for hook in record.release.hooks:
+        if (hook.item_type, hook.item_id) not in locked:
+            message = f"{name} has a hook, which rye.lock hides: execute {hook.item_type} {hook.item_id}."
+            found.append(Finding("unapproved-hook", "error", message, path, item, hint))
     return found
 
 

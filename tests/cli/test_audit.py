@@ -55,6 +55,16 @@ class TestAudit:
         user.write(".ai/packages/evil/directives/x.md", "planted")
         assert rules(user) == ["modified-file", "missing-file", "extra-file"]
 
+    def test_rights_and_hooks_that_an_edited_lock_hides(self, user: Program, acme: Author) -> None:
+        """The truth is what the publisher signed, not what rye.lock says of it (DESIGN §5)."""
+        acme.release("work/hiding", permissions=SHELL, hooks=(("cost.current > 3", "notify", "${cost.current}"),))
+        user.ok("add", "acme/work/hiding", "--yes")
+        user.ok("hooks", "approve", "acme/work/hiding", "--yes")
+        assert rules(user) == []
+        text = user.path("rye.lock").read_text()
+        user.write("rye.lock", re.sub(r"(?ms)^(capabilities|hooks|approved|approved-hooks) = \[\n.*?^\]\n", "", text))
+        assert set(rules(user)) == {"unapproved-right", "unapproved-hook"}
+
     def test_a_yank_and_a_deprecation_are_findings_and_a_locked_yank_goes_on(self, user: Program, acme: Author) -> None:
         acme.release("old/item")
         user.ok("add", "acme/old/item", "--yes")
