@@ -83,8 +83,8 @@ class Environment:
         policy, found = self.policy, {}
         if record.revoked:
             found[Exclusion.REVOKED] = "every key that signed it was revoked"
-        elif not policy.accepts_signer(PublicKey(key).fingerprint for key in record.signers):
-            found[Exclusion.REVOKED] = "the policy requires another signer"
+        elif not policy.accepts_signer(signers := [PublicKey(key).fingerprint for key in record.signers]):
+            found[Exclusion.OTHER_SIGNER] = f"required-signers does not list {' or '.join(signers)}"
         if record.yank is not None:
             found[Exclusion.YANKED] = record.yank.reason
         age = self.now - record.release.time

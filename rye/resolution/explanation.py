@@ -304,6 +304,7 @@ class _Words:
 
 _EXCLUDED = {
     Exclusion.REVOKED: "was signed with a revoked key",
+    Exclusion.OTHER_SIGNER: "is not signed by a key that the policy requires",
     Exclusion.TOO_NEW: "is younger than minimum-release-age",
     Exclusion.YANKED: "was yanked",
 }
@@ -354,6 +355,7 @@ def _hint(fact: External, words: _Words) -> str | None:
     if isinstance(fact, Excluded):
         return {
             Exclusion.REVOKED: f"Ask the publisher of {name} for a release that is signed with a key in force.",
+            Exclusion.OTHER_SIGNER: "required-signers under [policy] lists the keys whose releases may be installed.",
             Exclusion.TOO_NEW: f"Wait until {name} is old enough, or lower minimum-release-age under [policy].",
             Exclusion.YANKED: f"A yanked version of {name} is only kept where rye.lock holds it already; choose another version.",
         }[fact.reason]

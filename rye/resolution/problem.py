@@ -28,6 +28,8 @@ class Exclusion(Enum):
 
     REVOKED = "revoked"
     """Signed with a key that is revoked for this position of the log."""
+    OTHER_SIGNER = "other-signer"
+    """Not signed by a key that the policy requires."""
     TOO_NEW = "too-new"
     """Younger than ``minimum-release-age``."""
     YANKED = "yanked"

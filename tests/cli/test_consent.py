@@ -274,7 +274,9 @@ class TestPolicy:
     def test_only_required_signers_count(self, user: Program, acme: Author, shell: str) -> None:
         own = user.home / "config" / "policy.toml"
         own.write_text('[policy]\nrequired-signers = ["SHA256:somebodyelse"]\n')
-        assert user.run("add", f"{shell}@1.0.0", "--yes").code == 1
+        message = user.run("add", f"{shell}@1.0.0", "--yes", "--json").error["message"]
+        assert "is not signed by a key that the policy requires" in message
+        assert "revoked" not in message
         signer = acme.program.ok("keys", "list", "--json").json["keys"][0]["fingerprint"]
         own.write_text(f'[policy]\nrequired-signers = ["{signer}"]\n')
         user.ok("add", shell, "--yes")
