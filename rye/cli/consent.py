@@ -105,8 +105,10 @@ def get_consent(session: Session, plan: Plan, approved: Sequence[str], retry: st
     stopping = [change for change in open_ if change.stops]
     why = "; ".join(f"{change.label} {_why(change)}" for change in stopping or open_)
     if stopping:
-        arguments = " ".join(f"--approve {change.label}" for change in stopping)
-        hint = f"Read what changed, then approve it by name: {retry} {'--yes ' if len(open_) > len(stopping) else ''}{arguments}"
+        named = [*sorted(consent.approved), *(change.label for change in stopping)]
+        plain = "--yes " if session.yes or len(open_) > len(stopping) else ""
+        arguments = " ".join(f"--approve {label}" for label in named)
+        hint = f"Read what changed, then approve it by name: {retry} {plain}{arguments}"
     else:
         hint = f"`{retry} --yes` agrees to what is shown; on a terminal you are asked."
     raise RyeError(
@@ -139,7 +141,7 @@ def _question(plan: Plan) -> str:
 
 
 def _why(change: ItemChange) -> str:
-    reasons = []
+    reasons = ["is brought along by an update"] if change.pulled_in else []
     if change.asks:
         worst = change.asks[0]
         verb = "widens its rights" if change.old is not None else "asks for rights"
@@ -174,6 +176,7 @@ def change_json(change: ItemChange) -> dict[str, object]:
             {"when": h.when, "item_type": h.item_type, "item_id": h.item_id, "inputs": dict(h.inputs)}
             for h in change.hooks
         ],
+        "pulled_in": change.pulled_in,
         "agent_tools": list(change.tools),
         "executables": list(change.executables),
         "needs_approval": change.stops,

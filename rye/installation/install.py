@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from rye.errors import RyeError
 from rye.installation.on_disk import INSTALLED, written_text
 from rye.installation.placement import item_files, item_folder, item_path
 from rye.installation.plan import Consent, Plan, approved_items, make_plan
@@ -64,6 +65,7 @@ def prepare(
     left_out = {identity for identity, entry in chosen.items() if set(entry.groups) <= without}
     kept = {item.identity: item for item in lock.items if item.identity in left_out and _is_chosen(item, chosen)}
     verified = _verify({identity: entry for identity, entry in chosen.items() if identity not in kept}, sources)
+    _check_lock(lock, verified)
     environment.require([item.locked for item in verified.values() if item.locked.identity not in left_out])
     waiting = [item.locked for identity, item in verified.items() if identity in left_out]
     shown = [item.locked for identity, item in verified.items() if identity not in left_out]
@@ -72,6 +74,32 @@ def prepare(
     items = {identity: item for identity, item in verified.items() if identity not in left_out}
     warnings = tuple(_warnings(entry.record for identity, entry in chosen.items() if identity in items))
     return Prepared(plan, items, unasked, wanted_ranges(manifest), warnings)
+
+
+def _check_lock(lock: Lock, verified: Mapping[Identity, VerifiedItem]) -> None:
+    """Where the lock names the very release that was verified, all that it says of it must be so: reviews rely on it."""
+    for identity, item in verified.items():
+        locked, found = lock.find(identity), item.locked
+        if locked is None or (locked.version, locked.sha256, locked.log) != (found.version, found.sha256, found.log):
+            continue
+        for name in (
+            "size",
+            "suffix",
+            "registry",
+            "keyset",
+            "signer",
+            "attached",
+            "capabilities",
+            "agent_tools",
+            "hooks",
+        ):
+            says, true = getattr(locked, name), getattr(found, name)
+            if says != true and not (isinstance(says, tuple) and set(says) == set(true) and len(says) == len(true)):
+                raise RyeError(
+                    "lock-mismatch",
+                    f"rye.lock says something else of {identity} {found.version} than its release does: {name}.",
+                    "Somebody changed rye.lock. Compare it with version control, or make it anew with `rye lock`.",
+                )
 
 
 def _is_chosen(item: LockedItem, chosen: Mapping[Identity, Chosen]) -> bool:

@@ -10,8 +10,9 @@ The rules of consent (DESIGN §7):
 * ``rye lock`` approves nothing: an entry that it wrote is compared with what was approved before it (``approved_signer``).
 * Tools of the agent program (an agent's ``tools``, a skill's ``allowed-tools``) are no ``rye.`` rights, but they are asked
   for all the same; so are attached files that become executable.
-* A first installation asks for all of these. An update that asks for more, or comes from another signer,
-  *stops*: only a person's yes or an approval that names the item and its version lets it pass, never ``--yes``.
+* A first installation asks for all of these. An update that asks for more, brings along another item that does, or comes
+  from another signer, *stops*: only a person's yes or an approval that names the item and its version lets it pass, never
+  ``--yes``.
 """
 
 from __future__ import annotations
@@ -60,6 +61,8 @@ class ItemChange:
     """Another key than the installed version's signed it."""
     signer_new: bool = False
     """No installed item of its namespace is signed by this key."""
+    pulled_in: bool = False
+    """Added because the new version of an installed item needs it: nobody named it."""
 
     @property
     def label(self) -> str:
@@ -72,7 +75,7 @@ class ItemChange:
     def stops(self) -> bool:
         """Whether only a person's yes, or an approval by name, lets it pass. A locked item that nobody approved yet is new."""
         if self.old is None or self.new is None:
-            return False
+            return self.pulled_in and self.needs_consent
         pending = self.old.approved_signer is not None
         if never_approved(self.old) or (self.action == "keep" and not pending and not self.old.approved_capabilities):
             return False
@@ -126,7 +129,22 @@ def make_plan(old: Lock, new: Sequence[LockedItem]) -> Plan:
                 signer_new=shall.signer not in signers.get(identity.namespace, set()),
             )
         )
-    return Plan(tuple(changes))
+    return Plan(_mark_pulled_in(changes))
+
+
+def _mark_pulled_in(changes: Sequence[ItemChange]) -> tuple[ItemChange, ...]:
+    """An update that brings another item along has that item's rights as well, through a door that nobody looked at."""
+    added = {str(change.identity): change for change in changes if change.action == "add"}
+    waiting = [c.new for c in changes if c.new is not None and c.action in ("update", "replace")]
+    reached: set[str] = set()
+    while waiting:
+        for name in waiting.pop().dependencies:
+            if name in added and name not in reached:
+                reached.add(name)
+                new = added[name].new
+                assert new is not None
+                waiting.append(new)
+    return tuple(replace(c, pulled_in=str(c.identity) in reached) if c.action == "add" else c for c in changes)
 
 
 def never_approved(item: LockedItem) -> bool:

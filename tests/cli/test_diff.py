@@ -180,7 +180,8 @@ class TestRollback:
     def test_it_returns_to_exactly_the_lock_before_and_forward_again(self, user: Program) -> None:
         user.ok("add", "acme/work/item@1.0.0", "--yes")
         before = {name: user.path(name).read_bytes() for name in ("rye.lock", "rye.toml")}
-        user.ok("add", "acme/work/item@2.0.0", "--approve", "acme/work/item@2.0.0", "--yes")
+        both = ("--approve", "acme/work/item@2.0.0", "--approve", "acme/work/middle@1.0.0", "--yes")
+        user.ok("add", "acme/work/item@2.0.0", *both)
         after = user.path("rye.lock").read_bytes()
         assert user.run("rollback", "--dry-run").code == 0
         assert user.path("rye.lock").read_bytes() == after
@@ -189,7 +190,7 @@ class TestRollback:
         assert 'version="1.0.0"' in user.path(".ai/packages/acme/directives/work/item.md").read_text()
         assert not user.path(".ai/packages/acme/directives/work/middle.md").exists()
         assert user.run("rollback", "--yes", "--json").error["code"] == "consent-needed"
-        user.ok("rollback", "--yes", "--approve", "acme/work/item@2.0.0")
+        user.ok("rollback", *both)
         assert user.path("rye.lock").read_bytes() == after
 
     def test_a_repair_does_not_count_as_an_update(self, user: Program) -> None:

@@ -572,3 +572,15 @@ def test_init_refuses_a_second_project_and_a_bad_namespace(tmp_path: Path) -> No
     program.ok("init", "--namespace", "acme")
     assert program.run("init", "--json").error["code"] == "project-exists"
     assert program.ok("install", "--json").json["changes"] == []
+
+
+@pytest.mark.parametrize(("says", "lies"), [("keyset = 1", "keyset = 7"), ("signer = ", 'signer = "SHA256:x"\n#')])
+def test_a_lock_that_says_something_else_of_a_release_is_refused(user: Program, says: str, lies: str) -> None:
+    import shutil
+
+    user.ok("add", "acme/work/alone", "--yes")
+    lock = user.path("rye.lock")
+    lock.write_text(lock.read_text().replace(says, lies, 1))
+    shutil.rmtree(user.path(".ai/packages"))
+    assert user.run("ci", "--json").error["code"] == "lock-mismatch"
+    assert not user.path(".ai/packages").exists()

@@ -110,3 +110,19 @@ def test_an_approval_without_a_kind_must_mean_one_item() -> None:
     )
     assert labels_named(plan, "tool:acme/work/item@1.0.0") == ("tool:acme/work/item@1.0.0",)
     assert refused(plan, Consent(approved=frozenset({"acme/work/item@1.0.0"}))) == plan.changes
+
+
+def test_an_item_that_an_update_brings_along_stops_where_yes_would_do_for_one_that_was_named() -> None:
+    top = replace(ITEM, id="acme/work/top", capabilities=(), hooks=())
+    other = replace(ITEM, id="acme/work/other", dependencies=("directive:acme/work/deep",))
+    deep = replace(ITEM, id="acme/work/deep")
+    updated = newer(top, dependencies=("directive:acme/work/other",))
+    plan = make_plan(installed(top), [updated, other, deep])
+    assert {c.identity.id: c.stops for c in plan.changes} == {
+        "acme/work/top": False,
+        "acme/work/other": True,
+        "acme/work/deep": True,
+    }
+    assert len(refused(plan, Consent(yes=True))) == 2
+    named = make_plan(installed(top), [top, other, deep])
+    assert refused(named, Consent(yes=True)) == ()
