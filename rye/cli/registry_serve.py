@@ -38,7 +38,8 @@ def serve_default(session: Session, data: Path, port: int) -> None:
     process, url = start_embedded(data, port=port)
     try:
         _greet(session, data, url, fingerprint or _fingerprint(data))
-        signal.signal(signal.SIGTERM, _interrupt)
+        for number in (signal.SIGTERM, signal.SIGINT):  # a program started in the background would ignore the second
+            signal.signal(number, _interrupt)
         if process.wait() != 0:
             raise RyeError(
                 "registry-failed", f"The registry ended with exit {process.returncode}.", f"See {data / 'server.log'}."

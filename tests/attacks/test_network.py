@@ -122,7 +122,7 @@ REDIRECTS = (
     Attack(
         "a redirect to no address",
         "mirror",
-        "fetch-truncated",
+        "fetch-redirect",
         head_goes_to(lambda _: "http://[::1"),
         limits=IMPATIENT,
     ),
