@@ -28,8 +28,8 @@ FENCE = '# T\n\n```xml\n<directive name="a" version="1.0.0">\n</directive>\n```\
         (".ai/packages/acme/skills/pdf/SKILL.md", Location("skill", "pdf", "", "acme")),
         ("bundle/core_ai/directives/rye/core/x.md", Location("directive", "x", "rye/core")),
         (".ai/directives/tools/x.md", Location("directive", "x", "tools")),
-        ("/home/me/tools/project/.ai/directives/a/x.md", Location("directive", "x", "a")),
-        ("/home/me/agents/project/directives/a/x.md", Location("directive", "x", "a")),
+        ("/srv/me/tools/project/.ai/directives/a/x.md", Location("directive", "x", "a")),
+        ("/srv/me/agents/project/directives/a/x.md", Location("directive", "x", "a")),
     ],
 )
 def test_the_folders_say_what_an_item_is(path: str, expected: Location) -> None:
