@@ -145,11 +145,6 @@ def scan(text: str) -> Scan:
     return _Scanner().run(text.split("\n"))
 
 
-def has_fence_of(text: str, word: str) -> bool:
-    """Whether any fence's first info word is ``word`` (lower case)."""
-    return any(fence.word == word for fence in scan(text).fences)
-
-
 class _Scanner:
     """The state of one pass: the open containers, the open leaf, and the place in the present line."""
 

@@ -144,11 +144,6 @@ def read_hash(text: str) -> str:
     return text
 
 
-def read_hash_or_none(text: str) -> str | None:
-    """A hash, or ``-`` for none."""
-    return None if text == "-" else read_hash(text)
-
-
 def read_base64_hash(text: str) -> bytes:
     """32 bytes in base64."""
     data = _base64(text)
