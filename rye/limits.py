@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 KIB = 1024
 MIB = 1024 * KIB
 
 
-@dataclass(frozen=True, slots=True)
-class ContentLimits:
+class ContentLimits(Struct, frozen=True):
     """What one item may be (DESIGN §5 Content; DECISIONS Skills 1)."""
 
     item_bytes: int = 256 * KIB
@@ -57,8 +56,7 @@ class ContentLimits:
 CONTENT = ContentLimits()
 
 
-@dataclass(frozen=True, slots=True)
-class KeyLimits:
+class KeyLimits(Struct, frozen=True):
     """What a file with keys may be, and what unsealing a private key may cost (DESIGN §4 Keys)."""
 
     file_bytes: int = 16 * KIB
@@ -74,8 +72,7 @@ class KeyLimits:
 KEYS = KeyLimits()
 
 
-@dataclass(frozen=True, slots=True)
-class ResolutionLimits:
+class ResolutionLimits(Struct, frozen=True):
     """What a version, a range and one run of the solver may be (DESIGN §6)."""
 
     version_characters: int = 256
@@ -94,8 +91,7 @@ class ResolutionLimits:
 RESOLUTION = ResolutionLimits()
 
 
-@dataclass(frozen=True, slots=True)
-class PermissionLimits:
+class PermissionLimits(Struct, frozen=True):
     """What comparing capability patterns may cost (DESIGN §7). Beyond these an answer is the careful one: widened, elevated."""
 
     path_characters: int = 2048
@@ -113,8 +109,7 @@ class PermissionLimits:
 PERMISSIONS = PermissionLimits()
 
 
-@dataclass(frozen=True, slots=True)
-class RegistryLimits:
+class RegistryLimits(Struct, frozen=True):
     """What a client takes from a registry, how fresh it must be, and how long it waits (DESIGN §5; protocol.md)."""
 
     config_bytes: int = 4 * KIB
@@ -164,8 +159,7 @@ class RegistryLimits:
 REGISTRY = RegistryLimits()
 
 
-@dataclass(frozen=True, slots=True)
-class MirrorLimits:
+class MirrorLimits(Struct, frozen=True):
     """Copying and auditing whole registries, and what a bundle file may be (docs/mirrors.md)."""
 
     total_seconds: float = 24 * 3600.0
@@ -187,8 +181,7 @@ class MirrorLimits:
 MIRROR = MirrorLimits()
 
 
-@dataclass(frozen=True, slots=True)
-class OverrideLimits:
+class OverrideLimits(Struct, frozen=True):
     """Merging a target with its overrides (DECISIONS Overrides 5, 18)."""
 
     review_days: int = 90

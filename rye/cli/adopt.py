@@ -11,11 +11,11 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from msgspec import Struct
 
 from rye.cli.options import Session, command
 from rye.errors import RyeError
@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 _MAIN = "SKILL.md"
 
 
-@dataclass(frozen=True, slots=True)
-class _Candidate:
+class _Candidate(Struct, frozen=True):
     """One skill that was found: its folder, what is in it, and what is known of it."""
 
     folder: Path

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from rye.errors import RyeError
 
@@ -18,8 +19,7 @@ if TYPE_CHECKING:
     from rye.project.spaces import Entry
 
 
-@dataclass(frozen=True, slots=True)
-class OverlayChecked:
+class OverlayChecked(Struct, frozen=True):
     """One overlay file. ``known_ids``: the step ids of its formula, where that is known."""
 
     formula: str

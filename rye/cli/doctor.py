@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from msgspec import Struct
 
 from rye.cli.layouts import layout_options, places
 from rye.cli.options import Session, command
@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from rye.customization.places import Places
 
 
-@dataclass(frozen=True, slots=True)
-class Fixed:
+class Fixed(Struct, frozen=True):
     """One file that was fixed: what was taken out, whether the file went with it, and where the old one is kept."""
 
     shown: str

@@ -14,9 +14,10 @@ import shlex
 import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from rye.errors import RyeError
 from rye.items.diagnostics import Diagnostic, has_errors
@@ -27,8 +28,7 @@ if TYPE_CHECKING:
 Check = Callable[[bytes], Sequence[Diagnostic]]
 
 
-@dataclass(frozen=True, slots=True)
-class Edited:
+class Edited(Struct, frozen=True):
     """What became of the file."""
 
     path: Path

@@ -118,7 +118,7 @@ def approve(session: Session, target: str) -> None:
 
     --yes is consent enough here, since the item is named.
     """
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     from rye.cli.consent import one_line
     from rye.errors import RyeError

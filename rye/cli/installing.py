@@ -7,9 +7,10 @@ lock's, every right is approved and the policy in force still allows it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from rye.cli.options import Session
 from rye.errors import RyeError, UsageError
@@ -31,8 +32,7 @@ if TYPE_CHECKING:
     Choose = Callable[[Sources, Environment], Mapping[Identity, Chosen]]
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
+class Told(Struct, frozen=True):
     """What the command line said."""
 
     retry: str

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from rye.errors import RyeError
 from rye.project.folders import config_dir
@@ -64,8 +65,7 @@ def pinned_keys(session: Session, namespace: str) -> tuple[PublicKey, ...]:
     return tuple(PublicKey(raw) for raw in link.keyset.keys) if link is not None else ()
 
 
-@dataclass(frozen=True, slots=True)
-class Trusted:
+class Trusted(Struct, frozen=True):
     """The keys that a verification counts."""
 
     keys: tuple[PublicKey, ...]

@@ -366,7 +366,7 @@ def _key_files(session: Session, files: tuple[str, ...]) -> list[PublicKey]:
 
 def _next(before: Keyset, keys: tuple[bytes, ...], threshold: int | None, **changes: object) -> Keyset:
     """The keyset after ``before``. The threshold stays unless the person says otherwise: it is never lowered silently."""
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     from rye.registry.statements import MAX_KEYS
 
@@ -384,7 +384,7 @@ def _next(before: Keyset, keys: tuple[bytes, ...], threshold: int | None, **chan
             f"Take one out first: `rye namespace keys remove {before.namespace} FINGERPRINT`.",
         )
     changed = {"time": _now(), "recovery": None, **changes, "keys": keys, "threshold": wanted}
-    return replace(before, number=before.number + 1, previous=before.sha256(), **changed)  # type: ignore[arg-type]
+    return replace(before, number=before.number + 1, previous=before.sha256(), **changed)
 
 
 def _selected(namespace: str, keys: tuple[bytes, ...], fingerprint: str) -> bytes:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,21 +16,21 @@ from rye.cli.console import Console
 from rye.errors import UsageError
 
 
-@dataclass(slots=True)
 class Session:
     """What one run of the program was told. Made by :func:`main`, filled from the options wherever they stand."""
 
-    json: bool = False
-    quiet: bool = False
-    verbose: int = 0
-    color: str = "auto"
-    progress: bool = True
-    directory: Path | None = None
-    registry: str | None = None
-    yes: bool = False
-    no_input: bool = False
-    offline: bool = False
-    _console: Console | None = None
+    def __init__(self, json: bool = False) -> None:
+        self.json = json
+        self.quiet = False
+        self.verbose = 0
+        self.color = "auto"
+        self.progress = True
+        self.directory: Path | None = None
+        self.registry: str | None = None
+        self.yes = False
+        self.no_input = False
+        self.offline = False
+        self._console: Console | None = None
 
     @property
     def console(self) -> Console:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec import Struct
+from msgspec.structs import replace
 
 from rye.cli.main import family
 from rye.cli.merge import parse_date
@@ -290,8 +291,7 @@ def edit(session: Session, item: str, user: bool) -> None:
     report_edit(session, edit_file(session, path, folder.shown(path), before, template, check))
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
+class Checked(Struct, frozen=True):
     """One overrides file, the item that it is for, and its findings."""
 
     shown: str

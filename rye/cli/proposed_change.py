@@ -11,9 +11,10 @@ from __future__ import annotations
 import difflib
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from rye.errors import RyeError
 
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
     from rye.cli.options import Session
 
 
-@dataclass(frozen=True, slots=True)
-class ProposedChange:
+class ProposedChange(Struct, frozen=True):
     """One file's new bytes. Both old and new are UTF-8."""
 
     path: Path

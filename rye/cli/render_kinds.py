@@ -14,8 +14,9 @@ Only a formula takes inputs: its variables, which are texts. A tool is run and a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from rye.errors import RyeError, UsageError
 

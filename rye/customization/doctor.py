@@ -7,9 +7,10 @@ A check is *ok*, a *warning* or an *error*; its message is one line or more. Err
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from difflib import get_close_matches
+
+from msgspec import Struct
 
 from rye.customization.display import visible
 from rye.customization.overlay_health import Health, Status, worst
@@ -21,8 +22,7 @@ MARKS: dict[Status, str] = {"ok": "✓", "warning": "⚠", "error": "✗"}
 OLDEST_PYTHON = (3, 11)
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(Struct, frozen=True):
     """One check's result. ``hint``: the next command, where one helps."""
 
     name: str

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from rye.customization.effective_text import Effective
 from rye.customization.merge import drift
 
 
-@dataclass(frozen=True, slots=True)
-class EffectiveDiff:
+class EffectiveDiff(Struct, frozen=True):
     """``diff``: a unified diff from the published text to the effective one, with its final newline; empty: they are the same."""
 
     diff: str

@@ -15,8 +15,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from datetime import date
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from rye.customization.display import visible
 from rye.customization.item_overrides import OverrideSource
@@ -31,8 +33,7 @@ from rye.items.reading import Reading, ReadOptions, Source
 ReadText = Callable[[str], Reading]
 
 
-@dataclass(frozen=True, slots=True)
-class Applied:
+class Applied(Struct, frozen=True):
     """One overrides file and what became of it. Diagnostics with a line are about the overrides file."""
 
     source: OverrideSource
@@ -44,8 +45,7 @@ class Applied:
         return has_errors(self.diagnostics)
 
 
-@dataclass(frozen=True, slots=True)
-class Effective:
+class Effective(Struct, frozen=True):
     """``text`` and its ``reading`` with every file that was not refused."""
 
     base: str

@@ -19,8 +19,9 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
+
+from msgspec import Struct, field
 
 from rye.customization.heading_path import Selector
 from rye.customization.line_form import is_blank
@@ -49,8 +50,7 @@ class Missing(NamedTuple):
     label: Label | None = None
 
 
-@dataclass(slots=True)
-class _Block:
+class _Block(Struct):
     level: int
     text: str
     lines: list[str]
@@ -62,14 +62,12 @@ class _Block:
     emptied: bool = False
 
 
-@dataclass(slots=True)
-class _Insertion:
+class _Insertion(Struct):
     lines: list[str]
     source: int
 
 
-@dataclass(slots=True)
-class _Ending:
+class _Ending(Struct):
     appended: list[_Insertion] = field(default_factory=list)
     after: list[_Insertion] = field(default_factory=list)
 

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from rye.customization.line_form import is_blank
 from rye.customization.markdown_sections import is_rule_line
@@ -36,8 +37,7 @@ class FrontmatterError(ValueError):
         self.line = line
 
 
-@dataclass(slots=True)
-class Entry:
+class Entry(Struct):
     """Lines of the block: a top-level key with its value, or (key None) comments and blank lines between two."""
 
     key: str | None
@@ -55,8 +55,7 @@ class Entry:
         return None if not text.strip() or (plain and text in _NULLS) else text.strip()
 
 
-@dataclass(slots=True)
-class Frontmatter:
+class Frontmatter(Struct):
     """The entries of one block in order, without the ``---`` lines. ``indent``: the column that its keys stand at."""
 
     entries: list[Entry]
@@ -143,8 +142,7 @@ def read_frontmatter(lines: list[str]) -> Frontmatter:
     return Frontmatter(entries, first.column)
 
 
-@dataclass(frozen=True, slots=True)
-class _Event:
+class _Event(Struct, frozen=True):
     kind: str
     line: int
     column: int
@@ -257,8 +255,7 @@ def _events(text: str) -> Iterator[_Event]:
         yield _Event(kind, line, column, last, tag=tag, anchor=anchor, flow=open_[-1].flow)
 
 
-@dataclass(slots=True)
-class _Collection:
+class _Collection(Struct):
     """An open mapping or sequence while its events pass by: which of a mapping's children are keys, and which were there."""
 
     flow: bool

@@ -5,7 +5,7 @@ Customizations are no items and are never published, so other rules of content (
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from rye.items import content
 from rye.items.diagnostics import Diagnostic

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from rye.customization.places import Folder, Places
 from rye.customization.role_directives import Level
@@ -26,8 +27,7 @@ OVERRIDABLE = ("agent", "role", "directive", "knowledge")
 """Kinds that are Markdown as a whole. Skills and tools have files of their own, formulas have overlays."""
 
 
-@dataclass(frozen=True, slots=True)
-class OverrideSource:
+class OverrideSource(Struct, frozen=True):
     """One overrides file and its text, with the line endings and BOM that it has."""
 
     level: Level
@@ -36,8 +36,7 @@ class OverrideSource:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class NamedFor:
+class NamedFor(Struct, frozen=True):
     """What an overrides file's name says: the id, and the kind where it names one."""
 
     id: str

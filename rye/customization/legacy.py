@@ -8,8 +8,9 @@ as a directive is an error, and what was never applied is reported.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import date
+
+from msgspec import Struct
 
 from rye.customization.display import visible
 from rye.customization.frontmatter import Frontmatter, FrontmatterError, read_frontmatter
@@ -33,8 +34,7 @@ REASON = "Migrated from the old format"
 _KEY = re.compile(r"[a-zA-Z0-9_-]+")
 
 
-@dataclass(frozen=True, slots=True)
-class Migration:
+class Migration(Struct, frozen=True):
     """``output``: the file in the new format; None when a diagnostic is an error, and then nothing may be written."""
 
     output: str | None

@@ -6,13 +6,12 @@ ordinary character; only LF ends a line (never U+2028 and the like).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 BOM = "\ufeff"
 
 
-@dataclass(frozen=True, slots=True)
-class LineForm:
+class LineForm(Struct, frozen=True):
     """``bom``: the file starts with one; ``newline``: what most of its lines end with (a tie: LF)."""
 
     bom: bool = False

@@ -14,9 +14,10 @@ Nothing here backtracks or recurses: the work is linear in the text, whatever it
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Literal
+
+from msgspec import Struct
 
 
 class LineKind(IntEnum):
@@ -31,8 +32,7 @@ class LineKind(IntEnum):
     """The underline of a setext heading."""
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(Struct, frozen=True):
     """A heading with the lines up to the next heading of any level: ``lines[start:end]``. Level 0: the text before the first."""
 
     level: int
@@ -41,8 +41,7 @@ class Block:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Scan:
+class Scan(Struct, frozen=True):
     """What one pass found. ``setext``: indexes of the underlines. ``open_at_end``: what the last line leaves open."""
 
     blocks: tuple[Block, ...]

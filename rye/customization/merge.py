@@ -12,10 +12,11 @@ against the ``today`` that the caller gives. :func:`drift` compares a result wit
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import date
 from difflib import unified_diff
 from typing import Literal
+
+from msgspec import Struct
 
 from rye.customization.display import visible
 from rye.customization.evolving_document import Composed, EvolvingDocument, Label, Match, Missing, Slot
@@ -38,8 +39,7 @@ _SLOTS: dict[str, Slot] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """What one well-formed directive did, for ``--explain``. ``line``: its opener's in the overrides file.
     ``base_line``: where in the target's file its section or key stands, where it stands there."""
 
@@ -64,8 +64,7 @@ class Step:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class MergeResult:
+class MergeResult(Struct, frozen=True):
     """``output``: the merged text; None when the overrides file was rejected, and then nothing may be written.
     Diagnostics are about lines of the overrides file; steps are in its order."""
 

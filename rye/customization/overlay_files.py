@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+
+from msgspec import Struct
 
 from rye.customization.overlays import Overlay, OverlayChoice, choose_overlay
 from rye.customization.places import OVERLAY_SUFFIX, Places, check_name
@@ -13,8 +14,7 @@ from rye.errors import RyeError
 from rye.items.diagnostics import Diagnostic
 
 
-@dataclass(frozen=True, slots=True)
-class OverlayFile:
+class OverlayFile(Struct, frozen=True):
     """One place that was looked at; ``data`` is None where there is no file."""
 
     level: Level
@@ -27,8 +27,7 @@ class OverlayFile:
         return self.data is not None
 
 
-@dataclass(frozen=True, slots=True)
-class InForce:
+class InForce(Struct, frozen=True):
     """The overlay of one formula: every place that was looked at, and what was chosen."""
 
     formula: str

@@ -8,8 +8,9 @@ and only where the file is well formed and its formula is known for certain.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from rye.customization.display import visible
 from rye.customization.line_form import BOM
@@ -21,8 +22,7 @@ Status = Literal["ok", "warning", "error"]
 _ORDER: tuple[Status, ...] = ("ok", "warning", "error")
 
 
-@dataclass(frozen=True, slots=True)
-class Health:
+class Health(Struct, frozen=True):
     """What is said of one file. ``stale``: step ids that the formula does not have; ``fixable``: they may be taken out."""
 
     status: Status

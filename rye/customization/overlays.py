@@ -14,9 +14,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any, Generic, Literal, Protocol, TypeVar, cast
+
+from msgspec import Struct
 
 from rye.customization.display import visible
 from rye.customization.hidden_text import hidden_text
@@ -49,8 +51,7 @@ class StepLike(Protocol):
 S = TypeVar("S", bound=StepLike)
 
 
-@dataclass(frozen=True, slots=True)
-class StepOverride:
+class StepOverride(Struct, frozen=True):
     """One entry. ``description`` is None on a skip without one. ``line``: its header's, where it can be told."""
 
     step_id: str
@@ -59,23 +60,20 @@ class StepOverride:
     line: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Overlay:
+class Overlay(Struct, frozen=True):
     """The entries of one file in order; maybe none."""
 
     overrides: tuple[StepOverride, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class OverlayReading:
+class OverlayReading(Struct, frozen=True):
     """``overlay`` is None when the file is malformed: then a diagnostic is an error."""
 
     overlay: Overlay | None
     diagnostics: tuple[Diagnostic, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class OverlayChoice:
+class OverlayChoice(Struct, frozen=True):
     """Which of two files is in force: ``source`` is None where neither is there. A malformed file in force leaves ``overlay``
     None with errors. ``hides_user``: the project's file hides one of the user's (``rye overlay show`` says so)."""
 
@@ -85,8 +83,7 @@ class OverlayChoice:
     hides_user: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class OverlayResult(Generic[S]):
+class OverlayResult(Struct, Generic[S], frozen=True):
     """The steps that are left, in order. ``applied``: what each entry did, in file order, for ``--explain``."""
 
     steps: tuple[S, ...]
@@ -94,8 +91,7 @@ class OverlayResult(Generic[S]):
     applied: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class StaleFix:
+class StaleFix(Struct, frozen=True):
     """``text``: the file without its stale entries; None: nothing would be left, the file can go. ``removed``: their step ids."""
 
     text: str | None
@@ -305,8 +301,7 @@ def remove_stale(text: str, known_ids: AbstractSet[str]) -> StaleFix:
     return StaleFix(fixed, removed)
 
 
-@dataclass(frozen=True, slots=True)
-class _Statement:
+class _Statement(Struct, frozen=True):
     """A comment, header or key with its value: the lines ``first`` to ``last``, counted from 0. Blank lines are none."""
 
     first: int

@@ -23,9 +23,10 @@ Nothing from metadata is run, expanded or used as a path; it is compared with he
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import date
 from difflib import get_close_matches
+
+from msgspec import Struct
 
 from rye.customization.display import visible
 from rye.customization.frontmatter import FrontmatterError, read_frontmatter, scalar_text
@@ -51,8 +52,7 @@ _KEY = re.compile(r"[a-zA-Z0-9_-]+")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
-@dataclass(frozen=True, slots=True)
-class Directive:
+class Directive(Struct, frozen=True):
     """One directive, well formed. ``line``: its opener's. ``content``: its lines, unescaped, no blank ones at the ends."""
 
     operation: str
@@ -65,8 +65,7 @@ class Directive:
     content: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class OverrideFile:
+class OverrideFile(Struct, frozen=True):
     """What one overrides file asks for."""
 
     agent: str
@@ -75,8 +74,7 @@ class OverrideFile:
     directives: tuple[Directive, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class OverrideReading:
+class OverrideReading(Struct, frozen=True):
     """``file`` is None when the file is rejected; diagnostics are in the order of the file."""
 
     file: OverrideFile | None

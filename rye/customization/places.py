@@ -16,8 +16,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from rye.customization.role_directives import Level
 from rye.errors import RyeError, UsageError
@@ -31,8 +32,7 @@ OVERLAY_SUFFIX = ".toml"
 DIRECTIVE_SUFFIX = ".md"
 
 
-@dataclass(frozen=True, slots=True)
-class Folder:
+class Folder(Struct, frozen=True):
     """The folder of one kind of customization at one level. ``root``: below it no symlink is followed; None: anywhere."""
 
     level: Level
@@ -93,8 +93,7 @@ class Folder:
                 yield Path(folder) / name
 
 
-@dataclass(frozen=True, slots=True)
-class Places:
+class Places(Struct, frozen=True):
     """The folders of one layout, the user's before the project's; either may be missing."""
 
     layout: str

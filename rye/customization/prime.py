@@ -7,13 +7,13 @@ blank lines at its ends, empty parts are left out, and one blank line stands bet
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 PARTS = ("role", "role-directives", "context", "handoff", "formula")
 
 
-@dataclass(frozen=True, slots=True)
-class Looked:
+class Looked(Struct, frozen=True):
     """One source that was looked at, for ``--explain``."""
 
     part: str
@@ -29,8 +29,7 @@ class Looked:
         return f"{self.part}: {self.path}: {state}"
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(Struct, frozen=True):
     """One part of the prompt and where it comes from."""
 
     part: str

@@ -7,8 +7,9 @@ the new one, errors, wider rights. Each message begins with the overrides file's
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import date
+
+from msgspec.structs import replace
 
 from rye.customization.display import visible
 from rye.customization.effective_text import Applied, Effective, effective, reader, unsigned

@@ -8,8 +8,9 @@ counts as absent. The text itself is never interpreted. Names of roles are item 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from rye.customization.line_form import read_form
 from rye.errors import UsageError
@@ -20,8 +21,7 @@ LEVEL_WORDS: dict[Level, str] = {"user": "Town", "project": "Rig"}
 _AUTHORITY = "(operator policy — overrides formula where they conflict)"
 
 
-@dataclass(frozen=True, slots=True)
-class RoleDirectiveFile:
+class RoleDirectiveFile(Struct, frozen=True):
     """One place that was looked at. ``text`` is None where there is no file; a blank file is there and says nothing."""
 
     role: str
@@ -39,8 +39,7 @@ class RoleDirectiveFile:
         return bool(_said(self.text))
 
 
-@dataclass(frozen=True, slots=True)
-class RoleDirectives:
+class RoleDirectives(Struct, frozen=True):
     """What a role is told: ``header`` and ``text``, both empty when nobody says anything."""
 
     header: str = ""

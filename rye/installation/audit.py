@@ -20,8 +20,9 @@ deprecated         warning      The item should no longer be used.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from rye.errors import RyeError
 from rye.installation.on_disk import drift
@@ -48,8 +49,7 @@ RULES: Mapping[str, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """One thing that is wrong."""
 
     rule: str

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from rye.items.reading import HookAction, Metadata
 from rye.permissions.containment import Change, diff
@@ -14,8 +15,7 @@ MOST_DIFF_LINES = 20_000
 """Lines a side for which a line-by-line difference is made: its cost is quadratic in the worst case."""
 
 
-@dataclass(frozen=True, slots=True)
-class Version:
+class Version(Struct, frozen=True):
     """One side of a comparison."""
 
     label: str
@@ -26,8 +26,7 @@ class Version:
     """Path → (SHA-256, executable)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Struct, frozen=True):
     """What the new side has beyond the old, and the other way round."""
 
     text: tuple[str, ...]

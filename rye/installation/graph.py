@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from rye.errors import RyeError, UsageError
 from rye.items.identity import Identity, lookup_key, parse_reference
@@ -17,8 +18,7 @@ MOST_CHAINS = 1000
 Mark = Literal["", "seen", "cycle", "missing"]
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(Struct, frozen=True):
     """One line of the tree. ``mark``: ``seen`` (its dependencies stand further up), ``cycle`` (it stands above itself)."""
 
     depth: int

@@ -8,7 +8,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from rye.errors import RyeError
 from rye.installation.on_disk import INSTALLED, written_text
@@ -25,8 +27,7 @@ from rye.project.manifest import Manifest
 from rye.registry.records import ReleaseRecord, check_installable
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
+class Prepared(Struct, frozen=True):
     """Everything that is needed to install, verified, and nothing written yet."""
 
     plan: Plan

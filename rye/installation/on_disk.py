@@ -14,8 +14,9 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from rye.installation.placement import item_files
 from rye.project.layout import Project
@@ -26,8 +27,7 @@ INSTALLED = ".ai/.rye/installed.json"
 _CHUNK = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class Drift:
+class Drift(Struct, frozen=True):
     """One file that is not as the lock has it."""
 
     path: str

@@ -18,9 +18,11 @@ The rules of consent (DESIGN §7):
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from rye.items.identity import Identity
 from rye.items.reading import HookAction
@@ -32,8 +34,7 @@ if TYPE_CHECKING:
 Action = Literal["add", "update", "downgrade", "replace", "remove", "keep"]
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Struct, frozen=True):
     """One right that is not approved yet. ``witness``: an action that it allows and the approved ones do not; None: not found."""
 
     pattern: str
@@ -41,8 +42,7 @@ class Asked:
     witness: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class ItemChange:
+class ItemChange(Struct, frozen=True):
     """What happens to one item."""
 
     action: Action
@@ -88,8 +88,7 @@ class ItemChange:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """All changes, sorted by identity; unchanged items are among them with the action ``keep``."""
 
     changes: tuple[ItemChange, ...]
@@ -197,8 +196,7 @@ def _asked(approved: tuple[str, ...], wanted: tuple[str, ...]) -> tuple[Asked, .
     return tuple(sorted(found, key=lambda asked: (-asked.tier, asked.pattern)))
 
 
-@dataclass(frozen=True, slots=True)
-class Consent:
+class Consent(Struct, frozen=True):
     """What somebody agreed to. ``person``: asked and answered yes. ``yes``: ``--yes``. ``approved``: ``--approve`` arguments."""
 
     person: bool = False

@@ -9,8 +9,9 @@ provides, or else an item.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+from msgspec import Struct
 
 from rye.errors import RyeError, UsageError
 from rye.installation.sources import Sources
@@ -37,8 +38,7 @@ from rye.resolution import (
 from rye.signing.keys import PublicKey
 
 
-@dataclass(frozen=True, slots=True)
-class Chosen:
+class Chosen(Struct, frozen=True):
     """One item of the solution."""
 
     record: ReleaseRecord
@@ -48,8 +48,7 @@ class Chosen:
     """The manifest's groups that need it, sorted."""
 
 
-@dataclass(frozen=True, slots=True)
-class Environment:
+class Environment(Struct, frozen=True):
     """What a release is judged by, beside the registry."""
 
     provides: frozenset[str]

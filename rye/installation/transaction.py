@@ -22,8 +22,9 @@ import re
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+
+from msgspec import Struct
 
 from rye.errors import RyeError
 from rye.project.layout import Project
@@ -34,8 +35,7 @@ LOCK_SECONDS = 60.0
 """How long a second run waits for the first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """One file's new content, relative to the project's root with ``/``; ``data`` None: the file is removed."""
 
     path: str

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from rye.installation.resolving import Chosen, Environment, resolve
 from rye.installation.sources import Sources
@@ -14,8 +15,7 @@ from rye.registry.records import ItemHistory
 from rye.resolution import Unsolvable, Version
 
 
-@dataclass(frozen=True, slots=True)
-class Newer:
+class Newer(Struct, frozen=True):
     """One item that is not at its newest version. ``wanted`` None: an update would no longer need it."""
 
     identity: Identity

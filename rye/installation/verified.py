@@ -12,8 +12,9 @@ Signature of the note, keyset, inclusion in the log, sizes and hashes were check
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import PurePosixPath
+
+from msgspec import Struct
 
 from rye.items import content
 from rye.items.kinds import KINDS
@@ -26,8 +27,7 @@ from rye.signing.keys import PublicKey
 from rye.signing.verification import verify
 
 
-@dataclass(frozen=True, slots=True)
-class VerifiedItem:
+class VerifiedItem(Struct, frozen=True):
     """An item that passed every check, with all its bytes. ``locked`` carries no approvals yet."""
 
     locked: LockedItem

@@ -21,8 +21,9 @@ The rules of the set are in :mod:`rye.items.agent_set`, the prompt in :mod:`rye.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from rye.items.agent_prompt import extract_prompt
 from rye.items.agent_set import check_set
@@ -53,8 +54,7 @@ _PROVIDERS = ("claude", "copilot")
 _LARGEST = 2**53 - 1
 
 
-@dataclass(frozen=True, slots=True)
-class Agent:
+class Agent(Struct, frozen=True):
     """One agent. The sections are as written, whole numbers as integers; an absent section is None."""
 
     name: str

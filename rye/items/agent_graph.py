@@ -9,15 +9,15 @@ everyone has a predecessor, of all agents. *Unreachable*: no path from the entry
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from rye.items.agent import TERMINAL, Agent
 
 _LABELS = {"onSuccess": "success", "onFailure": "failure", "onMaxIterations": "max iterations"}
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Edge:
+class Edge(Struct, frozen=True, order=True):
     """One transition; ``label`` is success, failure or max iterations."""
 
     source: str
@@ -25,8 +25,7 @@ class Edge:
     label: str
 
 
-@dataclass(frozen=True, slots=True)
-class AgentGraph:
+class AgentGraph(Struct, frozen=True):
     """Names everywhere, sorted."""
 
     agents: tuple[str, ...]

@@ -23,8 +23,9 @@ Members become dependencies with the range ``=X.Y.Z``, so resolving, consent and
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from rye.items.declared import normalized_version, version_of
 from rye.items.diagnostics import Diagnostic, Severity, in_order
@@ -38,8 +39,7 @@ _MEMBER_KEYS = ("kind", "id", "version")
 _MOST_MEMBERS = 1000
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Member:
+class Member(Struct, frozen=True, order=True):
     """One item at one version."""
 
     kind: str
@@ -51,8 +51,7 @@ class Member:
         return f"{self.kind}:{self.id}@{self.version}"
 
 
-@dataclass(frozen=True, slots=True)
-class Bundle:
+class Bundle(Struct, frozen=True):
     """One manifest; members in the file's order."""
 
     name: str

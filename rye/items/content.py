@@ -30,7 +30,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from rye.items.diagnostics import Diagnostic, Severity, has_errors
 from rye.limits import CONTENT, ContentLimits
@@ -105,8 +106,7 @@ _LONG_RUN = re.compile(f"[\u0300-\U0010ffff]{{{MAX_COMBINING + 1},}}")
 _EMOJI = re.compile(f"{_ELEMENT}(?:{_ZWJ}{_ELEMENT})*|[0-9#*]{_VS16}\u20e3")
 
 
-@dataclass(frozen=True, slots=True)
-class Decoded:
+class Decoded(Struct, frozen=True):
     """What a file's bytes are as text. ``text`` is None when they are too many (C01) or not UTF-8 (C02)."""
 
     text: str | None

@@ -18,9 +18,11 @@ import hashlib
 import re
 import textwrap
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from decimal import Decimal
 from xml.sax.saxutils import escape
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from rye.items.directive import read
 from rye.items.directive_metadata import read_limits
@@ -32,8 +34,7 @@ from rye.items.markdown_fences import Fence, scan
 from rye.items.reading import ReadOptions, Source
 
 
-@dataclass(frozen=True, slots=True)
-class Fixed:
+class Fixed(Struct, frozen=True):
     """The new text, and what was changed in the order it was done. No changes: the text is the one given."""
 
     text: str

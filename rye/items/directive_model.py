@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from decimal import Decimal
+
+from msgspec import Struct
 
 from rye.items.expressions import Expression
 from rye.items.inputs import InputDeclaration
@@ -15,8 +16,7 @@ OPAQUE = ("template", "example", "raw")
 """Elements of the fence whose content is text, whatever it looks like (DECISIONS Directives 11)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Model:
+class Model(Struct, frozen=True):
     tier: str
     id: str | None = None
     fallback: str | None = None
@@ -25,8 +25,7 @@ class Model:
     """How the model should reason, in a sentence or two."""
 
 
-@dataclass(frozen=True, slots=True)
-class Permission:
+class Permission(Struct, frozen=True):
     """One capability, where it is declared."""
 
     capability: str
@@ -34,8 +33,7 @@ class Permission:
     column: int
 
 
-@dataclass(frozen=True, slots=True)
-class CostContext:
+class CostContext(Struct, frozen=True):
     estimated_usage: str | None = None
     """``low``, ``medium`` or ``high``."""
     turns: int | None = None
@@ -44,22 +42,19 @@ class CostContext:
     """The element's text: context tokens at most."""
 
 
-@dataclass(frozen=True, slots=True)
-class Spend:
+class Spend(Struct, frozen=True):
     amount: Decimal
     currency: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Cost:
+class Cost(Struct, frozen=True):
     context: CostContext | None = None
     duration: int | None = None
     """Seconds at most."""
     spend: Spend | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+class Context(Struct, frozen=True):
     related_files: tuple[str, ...] = ()
     dependencies: tuple[str, ...] = ()
     """External ones, as written (``pytest>=7.0``)."""
@@ -67,8 +62,7 @@ class Context:
     """In document order."""
 
 
-@dataclass(frozen=True, slots=True)
-class Hook:
+class Hook(Struct, frozen=True):
     """One ``<hook>``. ``expression`` is None where ``<when>`` does not parse: such a hook never fires."""
 
     when: str
@@ -82,16 +76,14 @@ class Hook:
     when_column: int
 
 
-@dataclass(frozen=True, slots=True)
-class Output:
+class Output(Struct, frozen=True):
     name: str
     description: str
     type: str | None = None
     line: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class LegacyOutputs:
+class LegacyOutputs(Struct, frozen=True):
     """``<success>`` and ``<failure>`` messages; None where the element is not there."""
 
     success: str | None = None
@@ -99,8 +91,7 @@ class LegacyOutputs:
     line: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(Struct, frozen=True):
     """An opaque section of the fence: the text of ``<template>``, ``<example>`` or ``<raw>``."""
 
     kind: str
@@ -111,8 +102,7 @@ class Section:
     column: int
 
 
-@dataclass(frozen=True, slots=True)
-class Action:
+class Action(Struct, frozen=True):
     """An action element in a process step: ``<execute>``, ``<search>``, ``<load>`` or ``<sign>``."""
 
     primary: str
@@ -126,8 +116,7 @@ class Action:
     column: int
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     name: str
     text: str
     """What stands in it, as written, without its common indent and outer blank lines."""
@@ -138,8 +127,7 @@ class Step:
     column: int
 
 
-@dataclass(frozen=True, slots=True)
-class Process:
+class Process(Struct, frozen=True):
     """The ``<process>`` section after the fence."""
 
     steps: tuple[Step, ...]
@@ -152,14 +140,12 @@ class Process:
     end_line: int
 
 
-@dataclass(frozen=True, slots=True)
-class Criterion:
+class Criterion(Struct, frozen=True):
     text: str
     line: int
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Struct, frozen=True):
     """One action that the process asks for, whichever way it is written (DECISIONS Directives 7).
 
     ``item_type`` and ``item_id`` are as written, placeholders included; None where they are not given.
@@ -172,8 +158,7 @@ class Call:
     column: int
 
 
-@dataclass(frozen=True, slots=True)
-class Directive:
+class Directive(Struct, frozen=True):
     """A directive. Where the file broke a rule, the part concerned is missing here; nothing wrong ever grants anything."""
 
     name: str

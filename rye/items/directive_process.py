@@ -14,7 +14,8 @@ import re
 import textwrap
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from rye.items.capabilities import ITEM_TYPES, PRIMARIES
 from rye.items.directive_model import Action, Criterion, Process, Step
@@ -32,8 +33,7 @@ _TICKS = re.compile(r"`+")
 _EVENT = re.compile(rf"`+|<!--|</?(?:{_NAMES})(?=[\s/>])")
 
 
-@dataclass(frozen=True, slots=True)
-class Tag:
+class Tag(Struct, frozen=True):
     """One of the format's tags, outside code. Offsets are into the text that was scanned."""
 
     name: str
@@ -64,8 +64,7 @@ def _resolved(value: str) -> str:
     return value
 
 
-@dataclass(frozen=True, slots=True)
-class Sections:
+class Sections(Struct, frozen=True):
     """What the text after the fence holds."""
 
     process: Process | None
@@ -137,8 +136,7 @@ def _fences(text: str, starts: list[int]) -> list[tuple[int, int]]:
     return fences
 
 
-@dataclass(slots=True)
-class _Spans:
+class _Spans(Struct):
     """Where code spans end. A span does not reach beyond its paragraph, nor beyond a line that begins with a section's tag."""
 
     text: str
@@ -164,15 +162,13 @@ def read_sections(text: str, first_line: int, findings: Findings) -> Sections:
     return _Reader(text, findings).run(tags(text, first_line))
 
 
-@dataclass(slots=True)
-class _OpenStep:
+class _OpenStep(Struct):
     tag: Tag
     actions: list[Action] = field(default_factory=list)
     description: str | None = None
 
 
-@dataclass(slots=True)
-class _Reader:
+class _Reader(Struct):
     text: str
     findings: Findings
     process: Tag | None = None

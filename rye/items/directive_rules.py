@@ -7,8 +7,9 @@ rest: what the document says elsewhere, what DECISIONS add, and what a safe read
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Protocol
+
+from msgspec import Struct, field
 
 from rye.items.diagnostics import Diagnostic, Severity
 from rye.items.directive_model import OPAQUE
@@ -84,8 +85,7 @@ class Placed(Protocol):
     def column(self) -> int: ...
 
 
-@dataclass(slots=True)
-class Findings:
+class Findings(Struct):
     """What the readers of one directive's parts report."""
 
     found: list[Diagnostic] = field(default_factory=list)

@@ -16,8 +16,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from rye.items.markdown_fences import Fence
 from rye.limits import CONTENT
@@ -41,8 +42,7 @@ class XmlError(Exception):
         self.code = code
 
 
-@dataclass(frozen=True, slots=True)
-class Element:
+class Element(Struct, frozen=True):
     """One element. ``line`` and ``column`` are those of its ``<`` in the file."""
 
     tag: str
@@ -92,8 +92,7 @@ _EQUALS = re.compile(r"=\s*[\"']")
 _XMLNS = re.compile(r"\sxmlns(?::[^\s=]*)?\s*=")
 
 
-@dataclass(slots=True)
-class _Tag:
+class _Tag(Struct):
     name: str
     start: int
     inner: int

@@ -29,8 +29,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Literal, NamedTuple
+
+from msgspec import Struct
 
 from rye.limits import CONTENT
 
@@ -44,13 +45,11 @@ class ExpressionError(ValueError):
         self.column = column
 
 
-@dataclass(frozen=True, slots=True)
-class Constant:
+class Constant(Struct, frozen=True):
     value: bool | int | float | str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Name:
+class Name(Struct, frozen=True):
     parts: tuple[str, ...]
     column: int
 
@@ -59,33 +58,28 @@ class Name:
         return ".".join(self.parts)
 
 
-@dataclass(frozen=True, slots=True)
-class Not:
+class Not(Struct, frozen=True):
     operand: Node
 
 
-@dataclass(frozen=True, slots=True)
-class Negative:
+class Negative(Struct, frozen=True):
     operand: Node
 
 
-@dataclass(frozen=True, slots=True)
-class Logical:
+class Logical(Struct, frozen=True):
     """``and`` or ``or`` over two operands or more: chains are flat, so that depth is what a reader would call nesting."""
 
     operator: Literal["and", "or"]
     operands: tuple[Node, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Struct, frozen=True):
     operator: str
     left: Node
     right: Node
 
 
-@dataclass(frozen=True, slots=True)
-class Arithmetic:
+class Arithmetic(Struct, frozen=True):
     """``first`` and then each operator with its operand, from left to right."""
 
     first: Node
@@ -95,8 +89,7 @@ class Arithmetic:
 Node = Constant | Name | Not | Negative | Logical | Comparison | Arithmetic
 
 
-@dataclass(frozen=True, slots=True)
-class Expression:
+class Expression(Struct, frozen=True):
     """A parsed expression: its text, its tree, and the names in it in order of appearance."""
 
     text: str

@@ -8,14 +8,14 @@ must be readable so that signing it can move the line to where ours stands, as a
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 _MARKER = re.compile(r"---[ \t]*")
 _SIGNATURE = re.compile(r"<!-- rye(?:os)?:signed:[^\n]*:(?:[0-9a-f]{16}|[0-9a-f]{64}|unsigned)(?:\|[^\n]*)? -->[ \t]*")
 
 
-@dataclass(frozen=True, slots=True)
-class Frontmatter:
+class Frontmatter(Struct, frozen=True):
     """A file in two parts; the line numbers count from 1 in the file."""
 
     yaml: str

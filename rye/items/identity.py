@@ -7,7 +7,8 @@ Names are made of segments ``[a-z0-9][a-z0-9_-]{0,63}``. Kind and qualified id t
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from rye.errors import UsageError
 
@@ -44,8 +45,7 @@ def lookup_key(text: str) -> str:
     return text.replace("-", "_")
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Identity:
+class Identity(Struct, frozen=True, order=True):
     """What names an item in a registry: its kind and its qualified id."""
 
     kind: str
@@ -63,8 +63,7 @@ class Identity:
         return f"{self.kind}:{self.id}"
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(Struct, frozen=True):
     """``[kind:]id[@range]`` as a person writes it; ``kind`` and ``range`` are None where not given."""
 
     id: str

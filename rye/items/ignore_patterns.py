@@ -8,23 +8,22 @@ and ``[…]`` stay within a name, ``**`` crosses folders. The last match decides
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from fnmatch import translate
 from functools import lru_cache
+
+from msgspec import Struct
 
 _MOST_PATTERNS = 1000
 _MOST_PARTS = 32
 
 
-@dataclass(frozen=True, slots=True)
-class _Pattern:
+class _Pattern(Struct, frozen=True):
     parts: tuple[str, ...]
     negated: bool
     folders_only: bool
 
 
-@dataclass(frozen=True, slots=True)
-class IgnorePatterns:
+class IgnorePatterns(Struct, frozen=True):
     """A parsed file."""
 
     patterns: tuple[_Pattern, ...] = ()

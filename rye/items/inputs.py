@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 INPUT_TYPES = ("string", "integer", "boolean", "object", "array")
 
@@ -17,8 +18,7 @@ _INTEGER = re.compile(r"[+-]?[0-9]{1,400}")
 _PYTHON_TYPES: dict[str, type] = {"string": str, "integer": int, "boolean": bool, "object": dict, "array": list}
 
 
-@dataclass(frozen=True, slots=True)
-class InputDeclaration:
+class InputDeclaration(Struct, frozen=True):
     """One ``<input>``."""
 
     name: str

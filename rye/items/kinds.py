@@ -5,15 +5,15 @@ Kinds and folders: DESIGN §1. Comment styles of the signature line: DESIGN §4.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from importlib import import_module
 from types import ModuleType
+
+from msgspec import Struct
 
 from rye.items.identity import KIND_NAMES
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(Struct, frozen=True):
     """One row: where items of the kind live and which module reads them."""
 
     name: str

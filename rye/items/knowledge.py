@@ -16,8 +16,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from rye.items.declared import dependencies_of, version_of
 from rye.items.diagnostics import Diagnostic, Severity, in_order
@@ -35,8 +36,7 @@ _EXPECTED = ("title", "entry_type", "category", "version")
 _OPENER = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*([^`\s]*)[^`]*")
 
 
-@dataclass(frozen=True, slots=True)
-class Knowledge:
+class Knowledge(Struct, frozen=True):
     """One entry. ``references`` are ids, names or paths as written; whoever knows what exists checks them."""
 
     name: str

@@ -7,8 +7,9 @@ for the others, ``skills/<name>/SKILL.md`` for skills; installed: ``.ai/packages
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import PurePath
+
+from msgspec import Struct
 
 from rye.items.kinds import BY_FOLDER, KINDS, Kind
 
@@ -16,8 +17,7 @@ PACKAGES = "packages"
 """The folder below ``.ai`` that installed items stand in."""
 
 
-@dataclass(frozen=True, slots=True)
-class Location:
+class Location(Struct, frozen=True):
     """Where one item stands. ``category`` is None where the file is in no kind's folder, ``""`` directly in it."""
 
     kind: str

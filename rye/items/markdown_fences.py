@@ -12,15 +12,15 @@ from __future__ import annotations
 
 import html
 import re
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from rye.limits import CONTENT
 
 MAX_DEPTH = CONTENT.markdown_depth
 
 
-@dataclass(frozen=True, slots=True)
-class Fence:
+class Fence(Struct, frozen=True):
     """One fenced code block. Lines count from 1 in the file."""
 
     info: str
@@ -56,8 +56,7 @@ class Fence:
         return self.line + line, column + before
 
 
-@dataclass(frozen=True, slots=True)
-class Scan:
+class Scan(Struct, frozen=True):
     """The fences of a text in order, and which lines are no prose."""
 
     fences: tuple[Fence, ...]
@@ -69,16 +68,14 @@ class Scan:
     """The line where quotes and lists nest deeper than MAX_DEPTH; reading stopped there."""
 
 
-@dataclass(slots=True)
-class _Item:
+class _Item(Struct):
     """An open container: a quote (``indent`` 0) or a list item that later lines continue when indented by ``indent``."""
 
     indent: int
     empty: bool = True
 
 
-@dataclass(slots=True)
-class _Open:
+class _Open(Struct):
     """The open leaf block."""
 
     kind: str

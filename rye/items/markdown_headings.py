@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from rye.limits import CONTENT
 
@@ -22,8 +23,7 @@ _MARKER = re.compile(r"(?:[*+-]|([0-9]{1,9})[.)])(?=[ ]|$)")
 _CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)")
 
 
-@dataclass(frozen=True, slots=True)
-class Heading:
+class Heading(Struct, frozen=True):
     """An ATX heading at the top level. ``line`` counts from 0 in the text."""
 
     level: int
@@ -31,16 +31,14 @@ class Heading:
     line: int
 
 
-@dataclass(frozen=True, slots=True)
-class ListItem:
+class ListItem(Struct, frozen=True):
     """One item of a list at the top level; ``text`` is the paragraph it starts with, ``line`` counts from 0."""
 
     text: str
     line: int
 
 
-@dataclass(frozen=True, slots=True)
-class Outline:
+class Outline(Struct, frozen=True):
     """What a text's lines are. All line numbers count from 0."""
 
     lines: tuple[str, ...]
@@ -89,8 +87,7 @@ def outline(text: str) -> Outline:
     )
 
 
-@dataclass(slots=True)
-class _Container:
+class _Container(Struct):
     """A quote (``indent`` 0), or a list item whose further lines are indented by ``indent``."""
 
     indent: int
@@ -98,8 +95,7 @@ class _Container:
     """A list item that began with its marker alone and has nothing yet."""
 
 
-@dataclass(slots=True)
-class _Scanner:
+class _Scanner(Struct):
     containers: list[_Container] = field(default_factory=list)
     leaf: str = ""
     """The open leaf block: paragraph, fence, code, comment, or none."""

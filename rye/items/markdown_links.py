@@ -6,8 +6,9 @@ A destination is *relative* when it has no scheme, does not start with ``/`` or 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from urllib.parse import unquote
+
+from msgspec import Struct
 
 from rye.items.markdown_headings import Outline, without_code_spans
 
@@ -16,8 +17,7 @@ _DEFINITION = re.compile(r" {0,3}\[[^\]\n]{1,200}\]:[ \t]*(?:<([^>\n]*)>|([^ \t<
 _ATTRIBUTE = re.compile(r"<(?:a|img)\s[^<>]{0,500}?(?:href|src)\s{0,5}=\s{0,5}([\"'])([^\"'<>]*)\1", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(Struct, frozen=True):
     """A destination as written; ``line`` counts from 0 in the text, ``column`` from 1."""
 
     destination: str

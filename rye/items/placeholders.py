@@ -14,14 +14,14 @@ Whatever else looks similar is text. One pass: what stands inside a placeholder,
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 INPUT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _OPENER = re.compile(r"\{input:([A-Za-z_][A-Za-z0-9_]*)(\}|\?\}|[:|])")
 
 
-@dataclass(frozen=True, slots=True)
-class Placeholder:
+class Placeholder(Struct, frozen=True):
     """One placeholder: ``text[start:end]`` with offsets in characters, from 0."""
 
     start: int

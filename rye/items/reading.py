@@ -7,14 +7,14 @@ diagnostics), and ``as_json(value) -> dict`` for ``rye show``. A kind with rules
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from rye.items.diagnostics import Diagnostic, has_errors
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(Struct, frozen=True):
     """One file's text and where it stood. ``text`` has LF line endings and no BOM (:func:`rye.items.content.decode`)."""
 
     text: str
@@ -28,8 +28,7 @@ class Source:
     """Relative paths of the files attached (skills). None: not looked for, checks of links are skipped."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReadOptions:
+class ReadOptions(Struct, frozen=True):
     """What the project adds to the rules."""
 
     tools: frozenset[str] = frozenset()
@@ -38,8 +37,7 @@ class ReadOptions:
     """Apply the rules that hold only for what is published (DECISIONS Agents 2, Roles 3, Skills 2)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Dependency:
+class Dependency(Struct, frozen=True):
     """One relation to another item: ``relation`` is depends_on, requires, conflicts_with, suggests, used_by or example_of."""
 
     relation: str
@@ -50,8 +48,7 @@ class Dependency:
     line: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class HookAction:
+class HookAction(Struct, frozen=True):
     """A hook as far as consent is concerned: when it fires and exactly what it would execute."""
 
     when: str
@@ -60,8 +57,7 @@ class HookAction:
     inputs: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Metadata:
+class Metadata(Struct, frozen=True):
     """What resolution, search and consent need to know of an item of any kind, taken from its bytes alone."""
 
     name: str
@@ -78,8 +74,7 @@ class Metadata:
     """Tools of the agent program itself (an agent's ``tools``, a skill's ``allowed-tools``): shown, never translated."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(Struct, frozen=True):
     """What reading one file gave. ``value`` and ``metadata`` are None when the file does not parse far enough to have them."""
 
     value: Any

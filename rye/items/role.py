@@ -16,7 +16,8 @@ The tier is read and shown, and never turned into enforcement (DECISIONS Roles 4
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from rye.items.diagnostics import Diagnostic, Severity, in_order
 from rye.items.markdown_headings import Outline, outline
@@ -64,8 +65,7 @@ _AGENT_FILE = re.compile(r"\bagents/(?:[\w.*\[\]<>{}-]+/){0,8}[\w.*\[\]<>{}-]+\.
 _IF_OR_WHEN = re.compile(r"[*_`\"'“]{0,4}(?:if|when)\b", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class Role:
+class Role(Struct, frozen=True):
     """One role. Mentions carry the file's lines, so that findings about the set point at them."""
 
     name: str

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from rye.items.markdown_headings import Heading, ListItem, Outline
 
@@ -22,8 +23,7 @@ _MOST_NAMES = 100
 _NOTHING = frozenset(["", "none", "nobody", "no one", "n/a", "—", "-"])
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(Struct, frozen=True):
     """One H2 section; ``line`` is the heading's, counted from 1, ``text`` is trimmed."""
 
     name: str
@@ -34,8 +34,7 @@ class Section:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Mention:
+class Mention(Struct, frozen=True):
     """A name that the hand-off lines or the input contract give, with its line (from 1)."""
 
     name: str

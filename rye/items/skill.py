@@ -22,9 +22,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
+
+from msgspec import Struct, field
 
 from rye.items.declared import dependencies_of, version_of
 from rye.items.diagnostics import Diagnostic, Severity, in_order
@@ -42,8 +43,7 @@ _ADVISED_LINES = 500
 _TOOL = re.compile(r"(?:[^\s(),]|\([^()\n]*\))+")
 
 
-@dataclass(frozen=True, slots=True)
-class Skill:
+class Skill(Struct, frozen=True):
     """One skill's ``SKILL.md``."""
 
     name: str

@@ -7,8 +7,10 @@ characters above all, is reported for a person to decide.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from rye.items import content
 from rye.items.diagnostics import Diagnostic, has_errors, in_order
@@ -26,16 +28,14 @@ _SCRIPTS = frozenset(_SCRIPTS_WORDS.split())
 _TEXTS = frozenset([".md", ".txt", ".rst", ".json", ".yaml", ".yml", ".toml", ".csv", ".html", ".xml"]) | _SCRIPTS
 
 
-@dataclass(frozen=True, slots=True)
-class AdoptableFile:
+class AdoptableFile(Struct, frozen=True):
     """An attached file with its first bytes, as far as the caller read them (None: not read)."""
 
     file: AttachedFile
     data: bytes | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Adoption:
+class Adoption(Struct, frozen=True):
     """What is known of a skill before it is adopted."""
 
     name: str | None

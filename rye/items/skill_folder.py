@@ -12,8 +12,9 @@ import os
 import re
 import stat
 import unicodedata
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from rye.items.diagnostics import Diagnostic, in_order
 from rye.items.ignore_patterns import IgnorePatterns, parse_ignore
@@ -26,8 +27,7 @@ _DEVICE = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\..*)?", re.IGNOR
 _CHUNK = 1 << 16
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class AttachedFile:
+class AttachedFile(Struct, frozen=True, order=True):
     """One attached file: path from the skill's folder with ``/``, size in bytes, hash, and whether its owner may execute it."""
 
     path: str

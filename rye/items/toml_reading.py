@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 import tomllib
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from rye.items.yaml_reading import hidden_by_escape
 from rye.limits import CONTENT, ContentLimits
@@ -31,8 +32,7 @@ class TomlError(ValueError):
         self.column = column
 
 
-@dataclass(frozen=True, slots=True)
-class TomlDocument:
+class TomlDocument(Struct, frozen=True):
     """The values and where their keys stand."""
 
     value: dict[str, Any]

@@ -14,9 +14,10 @@ Tools have no capabilities of their own: what they may do is decided by who call
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any
+
+from msgspec import Struct, field
 
 from rye.items.declared import dependencies_of, version_of
 from rye.items.diagnostics import Diagnostic, Severity, in_order
@@ -30,8 +31,7 @@ _SHEBANGS = (("python", "python"), ("node", "javascript"), ("deno", "typescript"
 _DESCRIPTION = ("tool_description", "description")
 
 
-@dataclass(frozen=True, slots=True)
-class Tool:
+class Tool(Struct, frozen=True):
     """One tool. ``metadata`` has every constant or YAML key that was found, without the underscores around it."""
 
     name: str

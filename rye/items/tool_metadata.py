@@ -14,8 +14,9 @@ import json
 import re
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 _NAME = r"__[a-z][a-z0-9_]{0,60}__"
 _DUNDER = re.compile(_NAME)
@@ -54,8 +55,7 @@ class ToolSyntaxError(ValueError):
         self.line = line
 
 
-@dataclass(slots=True)
-class CodeMetadata:
+class CodeMetadata(Struct):
     """Constants by name (underscores stripped) with their lines, and names that are assigned more than once."""
 
     values: dict[str, Any] = field(default_factory=dict)
@@ -236,8 +236,7 @@ def _unquoted_words(word: str) -> str:
     return "".join(out)
 
 
-@dataclass(slots=True)
-class _Scan:
+class _Scan(Struct):
     """A position in a text."""
 
     text: str

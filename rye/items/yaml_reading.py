@@ -15,8 +15,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any, Literal
+
+from msgspec import Struct, field
 
 from rye.items import content
 from rye.limits import CONTENT, ContentLimits
@@ -47,8 +48,7 @@ class YamlError(ValueError):
         self.column = column
 
 
-@dataclass(frozen=True, slots=True)
-class YamlDocument:
+class YamlDocument(Struct, frozen=True):
     """A value and where its parts stand. An empty document's value is None."""
 
     value: Any
@@ -68,8 +68,7 @@ class YamlDocument:
         return self.marks.get(path, (self.first_line, 1))
 
 
-@dataclass(slots=True)
-class _Open:
+class _Open(Struct):
     """A collection that is being built."""
 
     value: dict[str, Any] | list[Any]
@@ -80,8 +79,7 @@ class _Open:
     has_key: bool = False
 
 
-@dataclass(slots=True)
-class _Builder:
+class _Builder(Struct):
     schema: Schema
     limits: ContentLimits
     first_line: int

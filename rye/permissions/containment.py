@@ -20,9 +20,10 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import product
+
+from msgspec import Struct
 
 from rye.limits import PERMISSIONS
 from rye.permissions import actions
@@ -47,8 +48,7 @@ class Budget:
             raise TooComplex
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """A pattern that grants more than the other set does. ``witness`` is a string that shows it, checked against fnmatch's
     rules by construction; None: the comparison was too complex to finish, which counts as a change."""
 
@@ -56,8 +56,7 @@ class Change:
     witness: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Diff:
+class Diff(Struct, frozen=True):
     """How two sets compare: ``widened`` are the new set's patterns beyond the old, ``narrowed`` the old one's beyond the new."""
 
     widened: tuple[Change, ...]

@@ -10,15 +10,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
+
+from msgspec import Struct
 
 from rye.items.capabilities import required_capability
 from rye.permissions.containment import contained
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Struct, frozen=True):
     """The answer of ``rye permissions check``."""
 
     allowed: bool

@@ -13,11 +13,12 @@ the whole string).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from itertools import pairwise
 from string import ascii_lowercase, digits
+
+from msgspec import Struct
 
 LAST_CODE_POINT = 0x10FFFF
 Intervals = tuple[tuple[int, int], ...]
@@ -30,8 +31,7 @@ READABLE = ascii_lowercase + digits + "-_."
 _PREFERRED = READABLE + "".join(chr(code) for code in range(0x20, 0x7F) if chr(code) not in READABLE)
 
 
-@dataclass(frozen=True, slots=True)
-class Glob:
+class Glob(Struct, frozen=True):
     """One pattern: ``tokens[i]`` leads from state i to i + 1, bit i of ``loops`` is a ``*`` at state i."""
 
     text: str

@@ -11,8 +11,9 @@ lower tier and the greater age count, and each risk table has its say, the highe
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Literal, TypeVar
+
+from msgspec import Struct
 
 from rye.permissions.containment import Granted, TooComplex, find_readable
 from rye.permissions.risk import Row, Tier, highest, tier
@@ -20,8 +21,7 @@ from rye.permissions.risk import Row, Tier, highest, tier
 _T = TypeVar("_T")
 
 
-@dataclass(frozen=True, slots=True)
-class Policy:
+class Policy(Struct, frozen=True):
     """The empty policy allows everything."""
 
     allowed: tuple[tuple[str, ...], ...] = ()
@@ -51,8 +51,7 @@ class Policy:
         return all(not signers.isdisjoint(present) for signers in self.signers)
 
 
-@dataclass(frozen=True, slots=True)
-class Violation:
+class Violation(Struct, frozen=True):
     """One reason why a capability is refused."""
 
     rule: Literal["allowed", "forbidden", "maximum-tier"]

@@ -14,10 +14,11 @@ unrestricted. A policy's rows stand before the built-in ones.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from fnmatch import fnmatchcase
 from functools import lru_cache
+
+from msgspec import Struct
 
 from rye.permissions.actions import is_action
 from rye.permissions.containment import Budget, TooComplex, contained, find
@@ -44,8 +45,7 @@ class Tier(IntEnum):
         raise ValueError(f"{name!r} is not a tier; tiers are {', '.join(map(str, cls))}")
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """One row of a risk table: actions that match ``pattern`` have ``tier``."""
 
     pattern: str

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from rye.errors import RyeError
 from rye.items.diagnostics import Diagnostic, in_order
@@ -15,8 +17,7 @@ from rye.project.discovery import Found
 from rye.project.item_file import ItemFile, load_item
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
+class Checked(Struct, frozen=True):
     """One file's findings. ``item`` is None where the file could not even be read."""
 
     shown: str

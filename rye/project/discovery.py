@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+
+from msgspec import Struct
 
 from rye.errors import RyeError, UsageError
 from rye.items.kinds import KINDS
@@ -23,8 +24,7 @@ MAX_FILES = 100_000
 """How many files one folder argument may hold before the walk is refused."""
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Struct, frozen=True):
     """One file to read as an item. ``set_root`` is the folder argument it was found through; None: it was named singly."""
 
     path: Path

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import stat
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from rye.errors import RyeError, UsageError
 from rye.items import content
@@ -15,8 +17,7 @@ from rye.items.location import Location, guess, item_name, locate
 from rye.items.reading import Reading, ReadOptions, Source
 
 
-@dataclass(frozen=True, slots=True)
-class ItemFile:
+class ItemFile(Struct, frozen=True):
     """One item as it is on disk. ``reading.value`` is None where the file does not parse."""
 
     path: Path

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 MANIFEST = "rye.toml"
 LOCK = "rye.lock"
 
 
-@dataclass(frozen=True, slots=True)
-class Project:
+class Project(Struct, frozen=True):
     """A folder with a ``rye.toml`` or an ``.ai`` folder; paths in it are made here and nowhere else."""
 
     root: Path

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from rye.errors import RyeError
 from rye.items.identity import KIND_NAMES, Identity, is_id
@@ -23,8 +24,7 @@ _HASH = re.compile(r"[0-9a-f]{64}")
 _PATH = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*")
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class LockedFile:
+class LockedFile(Struct, frozen=True, order=True):
     """An attached file: relative path, size in bytes, hash, whether it is executable."""
 
     path: str
@@ -33,8 +33,7 @@ class LockedFile:
     executable: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class LockedItem:
+class LockedItem(Struct, frozen=True):
     """One installed item."""
 
     kind: str
@@ -72,8 +71,7 @@ class LockedItem:
         return Identity(self.kind, self.id)
 
 
-@dataclass(frozen=True, slots=True)
-class Lock:
+class Lock(Struct, frozen=True):
     """A whole lock. ``wanted``: the manifest's keys and ranges when the lock was made; the lock is stale when they differ."""
 
     wanted: Mapping[str, str] = field(default_factory=dict)

@@ -38,9 +38,10 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
+
+from msgspec import Struct, field
 
 from rye.errors import RyeError
 from rye.items.identity import KIND_NAMES, is_id, is_segment
@@ -50,8 +51,7 @@ MAIN_GROUP = "main"
 """The group that ``[dependencies]`` is."""
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(Struct, frozen=True):
     """One line of ``[dependencies]`` or of a group."""
 
     id: str
@@ -67,8 +67,7 @@ class Wanted:
         return f"{self.kind}:{self.id}" if self.kind else self.id
 
 
-@dataclass(frozen=True, slots=True)
-class PolicyTable:
+class PolicyTable(Struct, frozen=True):
     """``[policy]`` as written. What it means is decided in :mod:`rye.permissions.policy`."""
 
     allow: tuple[str, ...] | None = None
@@ -82,8 +81,7 @@ class PolicyTable:
     """Pattern → tier."""
 
 
-@dataclass(frozen=True, slots=True)
-class Manifest:
+class Manifest(Struct, frozen=True):
     """A whole ``rye.toml``."""
 
     name: str | None = None

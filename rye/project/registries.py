@@ -7,16 +7,16 @@ Precedence (DESIGN §9): ``--registry`` or ``RYE_REGISTRY``; the project's ``[re
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
+
+from msgspec import Struct, field
 
 from rye.errors import RyeError, UsageError
 from rye.project.manifest import Manifest
 
 
-@dataclass(frozen=True, slots=True)
-class Registries:
+class Registries(Struct, frozen=True):
     """Addresses by namespace, and the one for all others."""
 
     default: str | None

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from rye.errors import UsageError
 from rye.items.kinds import KINDS
@@ -14,8 +15,7 @@ from rye.signing.keys import PublicKey
 from rye.signing.verification import Verification, verify
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
+class Judged(Struct, frozen=True):
     """One file's kind (None where it cannot be told) and verdict."""
 
     kind: str | None

@@ -9,8 +9,9 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from rye.errors import RyeError, UsageError
 from rye.items.identity import Reference, is_segment, lookup_key
@@ -22,8 +23,7 @@ from rye.project.layout import Project
 SPACES = ("project", "installed", "user", "system")
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """One item file in one space. ``namespace`` is what it is published under: the folder's, or the project's own."""
 
     space: str

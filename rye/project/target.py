@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from rye.errors import RyeError
 from rye.items.identity import parse_reference
@@ -14,8 +15,7 @@ from rye.project.layout import Project, find_project
 from rye.project.spaces import Entry, find, looks_like_path
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Struct, frozen=True):
     """The item meant. ``entry`` is None where a file was named that stands in no space."""
 
     item: ItemFile

@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from rye.errors import RyeError, UsageError
 from rye.project.folders import config_dir
@@ -29,8 +30,7 @@ _NAMES = {str: "text", bool: "true or false"}
 _COLORS = ("auto", "always", "never")
 
 
-@dataclass(frozen=True, slots=True)
-class Credential:
+class Credential(Struct, frozen=True):
     """A token for one registry address."""
 
     registry: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from rye.errors import RyeError
 from rye.items.identity import Identity
@@ -13,8 +14,7 @@ from rye.project.item_file import load_item
 from rye.publishing.release import AttachedBytes, Publishable, publishable
 
 
-@dataclass(frozen=True, slots=True)
-class Collected:
+class Collected(Struct, frozen=True):
     """What was read from disk."""
 
     items: tuple[Publishable, ...]

@@ -7,10 +7,11 @@ version; its in-file signature is ``valid`` by a key of the namespace's keyset; 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
+
+from msgspec import Struct
 
 from rye.errors import RyeError
 from rye.items.diagnostics import Diagnostic
@@ -22,8 +23,7 @@ from rye.registry.statements import AttachedFile, FileEntry, Release
 from rye.signing.keys import PublicKey
 
 
-@dataclass(frozen=True, slots=True)
-class AttachedBytes:
+class AttachedBytes(Struct, frozen=True):
     """A file that is published with its item."""
 
     path: str
@@ -31,8 +31,7 @@ class AttachedBytes:
     executable: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Publishable:
+class Publishable(Struct, frozen=True):
     """One item that passed every check that needs no registry."""
 
     identity: Identity

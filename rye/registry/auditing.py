@@ -26,9 +26,10 @@ from __future__ import annotations
 import hashlib
 from bisect import insort
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from rye.errors import RyeError
 from rye.items.identity import fold
@@ -61,8 +62,7 @@ _FINDINGS = 100
 """Findings that are kept one by one; the rest are counted."""
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """What is wrong with one entry."""
 
     position: int
@@ -73,8 +73,7 @@ class Finding:
         return {"position": self.position, "code": self.code, "message": self.message}
 
 
-@dataclass(frozen=True, slots=True)
-class Audit:
+class Audit(Struct, frozen=True):
     """What the entries of a log make, and what is wrong with them."""
 
     size: int
@@ -115,8 +114,7 @@ def shard_files(index: dict[str, ShardEntry]) -> dict[str, bytes]:
     return {shard: wire.encode_shard(entries) for shard, entries in by_shard.items()}
 
 
-@dataclass(slots=True)
-class _Name:
+class _Name(Struct):
     """The index file of one name as far as it has come."""
 
     hash: _Hash

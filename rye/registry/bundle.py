@@ -30,12 +30,12 @@ import hashlib
 import re
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec import Struct
 
 from rye.errors import RyeError
 from rye.items.identity import Identity
@@ -76,15 +76,14 @@ class _Listed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     origin: str
 
 
-@dataclass(frozen=True, slots=True)
-class Bundle:
+class Bundle(Struct, frozen=True):
     """A bundle file as read: well formed, and nothing in it verified."""
 
     registries: tuple[tuple[str, str], ...]
     """Address and origin of each registry."""
     lock: bytes
     """The lock that it was made for."""
-    files: Mapping[str, bytes] = field(repr=False)
+    files: Mapping[str, bytes]
 
     def transport(self, origin: str) -> BundleTransport:
         """The files of one registry. Raises BundleError ``bundle-other-registry``."""
@@ -104,11 +103,10 @@ class Bundle:
         return self.registries[0][1] if found is None and len(self.registries) == 1 else found
 
 
-@dataclass(frozen=True, slots=True)
-class BundleTransport:
+class BundleTransport(Struct, frozen=True):
     """One registry of a bundle (:class:`rye.registry.transport.Transport`)."""
 
-    files: Mapping[str, bytes] = field(repr=False)
+    files: Mapping[str, bytes]
     prefix: str
 
     def fetch_many(self, requests: Sequence[Request]) -> list[Fetched]:
@@ -287,8 +285,7 @@ def _snapshot_day(bundle: Bundle, origin: str) -> str:
 # -- writing ----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(Struct, frozen=True):
     """One registry's part of a bundle: what of it the lock names."""
 
     address: str

@@ -19,8 +19,9 @@ import secrets
 import shutil
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from rye.registry.packs import Packs
 from rye.registry.tiles import Tile
@@ -30,8 +31,7 @@ _STALE_SECONDS = 24 * 3600
 """A temporary file this old belongs to a program that died."""
 
 
-@dataclass(frozen=True, slots=True)
-class CacheInfo:
+class CacheInfo(Struct, frozen=True):
     """How much is in a cache."""
 
     folder: Path
@@ -40,8 +40,7 @@ class CacheInfo:
     bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class Cache:
+class Cache(Struct, frozen=True):
     """A cache in a folder, which is made when the first file is put in."""
 
     folder: Path

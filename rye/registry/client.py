@@ -13,9 +13,10 @@ of their namespaces; blobs; tiles that prove the releases. A cached file costs n
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import TracebackType
+
+from msgspec import Struct
 
 from rye.errors import RyeError
 from rye.items.identity import KIND_NAMES, Identity
@@ -33,8 +34,7 @@ from rye.registry.trusted import LoggedStatement, TrustedHead, TrustedState, che
 from rye.registry.wire import Config, ShardEntry
 
 
-@dataclass(frozen=True, slots=True)
-class PinProposal:
+class PinProposal(Struct, frozen=True):
     """A registry that is contacted for the first time: what a person compares before trusting it."""
 
     address: str
@@ -55,8 +55,7 @@ AcceptRoot = str | Callable[[PinProposal], bool] | None
 """Who says that a new registry is the right one: the fingerprint that the user gave, or a function that asks them."""
 
 
-@dataclass(frozen=True, slots=True)
-class ItemFiles:
+class ItemFiles(Struct, frozen=True):
     """The verified bytes of one release."""
 
     record: ReleaseRecord
@@ -65,8 +64,7 @@ class ItemFiles:
     """By relative path."""
 
 
-@dataclass(frozen=True, slots=True)
-class Proofs:
+class Proofs(Struct, frozen=True):
     """That statements are in the log: enough to show it to someone else, without the registry."""
 
     head: str

@@ -15,7 +15,8 @@ A relation's reference is written as in the item. What it may stand for:
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from rye.errors import RyeError
 from rye.items.identity import KIND_NAMES, Identity, lookup_key
@@ -29,8 +30,7 @@ Resolve = Callable[[tuple[Identity, ...]], Identity | None]
 _RELATIONS = ("depends_on", "requires", "conflicts_with")
 
 
-@dataclass(frozen=True, slots=True)
-class DerivedLines:
+class DerivedLines(Struct, frozen=True):
     """The lines of a release note that follow from the item's bytes, each sorted as the note has them."""
 
     depends_on: tuple[Relation, ...]

@@ -18,8 +18,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from rye.registry import notes
 from rye.registry.lines import write_time
@@ -37,8 +38,7 @@ from rye.registry.statements import (
 from rye.registry.trust_error import TrustError
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(Struct, frozen=True):
     """One keyset of a chain and where it stands in the log."""
 
     position: int
@@ -56,8 +56,7 @@ class Link:
         return namespace_keys(self.keyset)
 
 
-@dataclass(frozen=True, slots=True)
-class Signers:
+class Signers(Struct, frozen=True):
     """Who signed a statement, under which keyset, and which of the keys still count."""
 
     link: Link
@@ -67,8 +66,7 @@ class Signers:
     """Every one of them is revoked for this position."""
 
 
-@dataclass(frozen=True, slots=True)
-class KeysetChain:
+class KeysetChain(Struct, frozen=True):
     """The keysets of one namespace, oldest first. Only the last can be a recovery that has not taken effect yet."""
 
     origin: str

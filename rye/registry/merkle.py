@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from rye.errors import RyeError
 
@@ -38,8 +39,7 @@ def node_hash(left: bytes, right: bytes) -> bytes:
     return hashlib.sha256(b"\x01" + left + right).digest()
 
 
-@dataclass(frozen=True, slots=True)
-class CompactRange:
+class CompactRange(Struct, frozen=True):
     """The least that is needed to append to a tree: its size and the roots of its complete subtrees, the largest first."""
 
     size: int = 0

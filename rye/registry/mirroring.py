@@ -23,9 +23,10 @@ import os
 import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
+
+from msgspec import Struct
 
 from rye.errors import RyeError
 from rye.limits import CONTENT, MIRROR, REGISTRY, MirrorLimits, RegistryLimits
@@ -46,8 +47,7 @@ _MARK = ".rye-mirror"
 """Says of a folder that it is a mirror, and of which registry, before anything else is in it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Mirrored:
+class Mirrored(Struct, frozen=True):
     """What a run did."""
 
     audit: Audit
@@ -462,6 +462,6 @@ def _not_a_mirror(root: Path | None, reason: str) -> RyeError:
 
 def transport_limits(limits: MirrorLimits = MIRROR) -> RegistryLimits:
     """The client's limits with the time that a whole copy may take."""
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     return replace(REGISTRY, total_seconds=limits.total_seconds)

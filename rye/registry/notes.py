@@ -17,7 +17,8 @@ import binascii
 import hashlib
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from rye.errors import RyeError
 from rye.limits import KIB
@@ -43,8 +44,7 @@ class NoteError(RyeError):
     """
 
 
-@dataclass(frozen=True, slots=True)
-class NoteSignature:
+class NoteSignature(Struct, frozen=True):
     """One signature line."""
 
     name: str
@@ -53,8 +53,7 @@ class NoteSignature:
     signature: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class SignedNote:
+class SignedNote(Struct, frozen=True):
     """A note as parsed: its text with the final LF, and its signatures in order."""
 
     text: str
@@ -65,8 +64,7 @@ class SignedNote:
         return self.text + "\n" + "".join(_signature_line(signature) for signature in self.signatures)
 
 
-@dataclass(frozen=True, slots=True)
-class VerifierKey:
+class VerifierKey(Struct, frozen=True):
     """A key name and a raw Ed25519 public key of 32 bytes. Raises NoteError (``note-key-invalid``) for others."""
 
     name: str
@@ -105,8 +103,7 @@ class VerifierKey:
         return key
 
 
-@dataclass(frozen=True, slots=True)
-class Signer:
+class Signer(Struct, frozen=True):
     """A key that can sign: who it is and the function that signs bytes (64-byte Ed25519 signatures)."""
 
     verifier: VerifierKey

@@ -14,15 +14,15 @@ import os
 import re
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 _HEAD = re.compile(rb"rye-pack 1 (\d{1,9})\n")
 _MOST_INDEX_BYTES = 64 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Packs:
+class Packs(Struct, frozen=True):
     """The packs in a folder as it is when they are first looked for, each index read once."""
 
     folder: Path

@@ -14,8 +14,9 @@ Rules (docs/protocol.md, Statements); the log's order decides, never a statement
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from rye.errors import RyeError
 from rye.items.identity import Identity
@@ -29,8 +30,7 @@ from rye.registry.trusted import LoggedStatement
 from rye.registry.wire import IndexLine
 
 
-@dataclass(frozen=True, slots=True)
-class ReleaseRecord:
+class ReleaseRecord(Struct, frozen=True):
     """One release, verified but for its inclusion in the log (:meth:`rye.registry.client.RegistryClient.prove`)."""
 
     release: Release
@@ -62,8 +62,7 @@ class ReleaseRecord:
         return self.release.origin
 
 
-@dataclass(frozen=True, slots=True)
-class ItemHistory:
+class ItemHistory(Struct, frozen=True):
     """Everything that stands about one identity, in the order of the log."""
 
     identity: Identity

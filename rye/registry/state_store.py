@@ -16,10 +16,11 @@ import hashlib
 import os
 import secrets
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from rye.errors import RyeError
 from rye.registry.lines import StatementError
@@ -53,8 +54,7 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     accepted_recoveries: list[str]
 
 
-@dataclass(frozen=True, slots=True)
-class StateStore:
+class StateStore(Struct, frozen=True):
     """The states in a folder (``rye.project.folders.data_dir() / "registries"``)."""
 
     folder: Path

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from rye.errors import RyeError
 from rye.registry import merkle
@@ -37,8 +38,7 @@ class TileError(RyeError):
     """
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Tile:
+class Tile(Struct, frozen=True, order=True):
     """One tile: ``width`` nodes (256 when full) from ``index * 256`` of tree level ``8 * level``."""
 
     level: int
@@ -172,8 +172,7 @@ def clip(tile: Tile, data: bytes) -> bytes:
     return data[: tile.bytes]
 
 
-@dataclass(frozen=True, slots=True)
-class VerifiedTiles:
+class VerifiedTiles(Struct, frozen=True):
     """A reader of nodes over tiles that were checked against a tree's root.
 
     ``tiles`` must hold all of ``with_parents(…, size)`` of what will be read. Raises TileError: ``tile-size``,
@@ -183,7 +182,7 @@ class VerifiedTiles:
     tiles: Mapping[Tile, bytes]
     size: int
     root: bytes
-    _nodes: dict[Node, bytes] = field(default_factory=dict, repr=False)
+    _nodes: dict[Node, bytes] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for tile, data in self.tiles.items():

@@ -15,7 +15,7 @@ What is proved: the log of that origin, by its key, contains the statement. Who 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from rye.errors import RyeError
 from rye.registry import lines, merkle, notes
@@ -33,8 +33,7 @@ class TlogProofError(RyeError):
     """A proof file that is malformed or proves nothing. Codes: ``proof-malformed``, ``proof-origin``, ``proof-wrong``."""
 
 
-@dataclass(frozen=True, slots=True)
-class TlogProof:
+class TlogProof(Struct, frozen=True):
     """An entry, its place, and the way from there to a signed checkpoint."""
 
     entry: str

@@ -18,10 +18,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 from urllib.parse import unquote, urlsplit
+
+from msgspec import Struct
 
 from rye.errors import RyeError, UsageError
 from rye.limits import REGISTRY, RegistryLimits
@@ -38,8 +39,7 @@ class FetchError(RyeError):
     """
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Struct, frozen=True):
     """One file: its path below the registry's address, and the most bytes that it may have."""
 
     path: str
@@ -59,16 +59,12 @@ class Transport(Protocol):
         """Give back connections."""
 
 
-@dataclass(slots=True)
 class MemoryTransport:
     """Files in a mapping, for tests and simulations; ``requested`` lists the paths of each wave."""
 
-    files: Mapping[str, bytes]
-    requested: list[list[str]]
-
     def __init__(self, files: Mapping[str, bytes]):
         self.files = files
-        self.requested = []
+        self.requested: list[list[str]] = []
 
     def fetch_many(self, requests: Sequence[Request]) -> list[Fetched]:
         if requests:
@@ -85,8 +81,7 @@ class MemoryTransport:
         return data if len(data) <= request.max_bytes else too_large(request)
 
 
-@dataclass(frozen=True, slots=True)
-class OfflineTransport:
+class OfflineTransport(Struct, frozen=True):
     """``--offline``: what is not cached is not there."""
 
     def fetch_many(self, requests: Sequence[Request]) -> list[Fetched]:
@@ -103,8 +98,7 @@ class OfflineTransport:
         """Nothing is open."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileTransport:
+class FileTransport(Struct, frozen=True):
     """A registry in a folder."""
 
     folder: Path

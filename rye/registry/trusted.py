@@ -40,9 +40,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import lru_cache
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from rye.limits import REGISTRY, RegistryLimits
 from rye.registry import merkle, notes, tiles, wire
@@ -55,8 +57,7 @@ from rye.registry.trust_error import TrustError
 from rye.registry.wire import Head, IndexLine, ShardEntry
 
 
-@dataclass(frozen=True, slots=True)
-class KeysetHead:
+class KeysetHead(Struct, frozen=True):
     """The last keyset of a namespace that was seen: what a later chain must contain."""
 
     number: int
@@ -64,8 +65,7 @@ class KeysetHead:
     position: int
 
 
-@dataclass(frozen=True, slots=True)
-class LoggedStatement:
+class LoggedStatement(Struct, frozen=True):
     """One line of an index file, read: who signed it is still to be checked."""
 
     line: IndexLine
@@ -73,8 +73,7 @@ class LoggedStatement:
     statement: Logged
 
 
-@dataclass(frozen=True, slots=True)
-class TrustedState:
+class TrustedState(Struct, frozen=True):
     """Everything that is remembered about one registry. A value: accepting something gives another."""
 
     origin: str
@@ -283,8 +282,7 @@ class TrustedState:
         return snapshot
 
 
-@dataclass(frozen=True, slots=True)
-class OpenedHead:
+class OpenedHead(Struct, frozen=True):
     """A head that fulfils H1 to H5, before its consistency with the largest one seen is proved."""
 
     data: str
@@ -301,8 +299,7 @@ class OpenedHead:
         return tiles.consistency_tiles(self.known.size, self.checkpoint.size)
 
 
-@dataclass(frozen=True, slots=True)
-class TrustedHead:
+class TrustedHead(Struct, frozen=True):
     """A head that was accepted: it fixes the content of every other file. All methods are pure and check what they return."""
 
     origin: str

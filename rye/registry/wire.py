@@ -14,7 +14,6 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -208,8 +207,7 @@ def decode_head(data: bytes) -> Head:
     return head
 
 
-@dataclass(frozen=True, slots=True)
-class IndexLine:
+class IndexLine(Struct, frozen=True):
     """One statement about a name: its position in the log and the whole signed note."""
 
     log: int
@@ -235,8 +233,7 @@ def decode_index(data: bytes) -> tuple[IndexLine, ...]:
     return tuple(found)
 
 
-@dataclass(frozen=True, slots=True)
-class ShardEntry:
+class ShardEntry(Struct, frozen=True):
     """Where the index file of a name is."""
 
     name: str

@@ -7,8 +7,9 @@ loses cached files and nothing else.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from rye.registry.cache import Cache
 from rye.registry.packs import Packs
@@ -19,8 +20,7 @@ _MOST_BYTES = 64 * 1024 * 1024
 """Bytes in memory at which a pack is written early."""
 
 
-@dataclass(slots=True)
-class _Memory:
+class _Memory(Struct):
     """What a run knows of its cache. ``kept``: objects that are on disk already."""
 
     packs: Packs
@@ -29,8 +29,7 @@ class _Memory:
     bytes: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class WriteBehindCache(Cache):
+class WriteBehindCache(Cache, frozen=True):
     """A cache that keeps new objects in memory until it is flushed. Make it with :meth:`at`."""
 
     memory: _Memory

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from rye.errors import UsageError
 from rye.items.directive_model import Hook
@@ -22,8 +23,7 @@ from rye.rendering.interpolation import text_of
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*)\}")
 
 
-@dataclass(frozen=True, slots=True)
-class HookRun:
+class HookRun(Struct, frozen=True):
     """What a hook that fires would execute."""
 
     item_type: str
@@ -45,8 +45,7 @@ class HookRun:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class SkippedHook:
+class SkippedHook(Struct, frozen=True):
     """A hook that does not fire, and why."""
 
     hook: Hook
@@ -58,8 +57,7 @@ class SkippedHook:
         return {"item_type": hook.item_type, "item_id": hook.item_id, "when": hook.when, "reason": self.reason}
 
 
-@dataclass(frozen=True, slots=True)
-class Evaluation:
+class Evaluation(Struct, frozen=True):
     """The outcome for all hooks, each list in document order."""
 
     actions: tuple[HookRun, ...]

@@ -8,16 +8,16 @@ of a prompt at once. One pass: what a value or a default brings in is never scan
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from math import isfinite
+
+from msgspec import Struct
 
 from rye.errors import RyeError
 from rye.items.inputs import compact_json
 from rye.items.placeholders import find
 
 
-@dataclass(frozen=True, slots=True)
-class Missing:
+class Missing(Struct, frozen=True):
     """A required placeholder without a value; ``line`` counts from 1 in the file, None: not known."""
 
     name: str

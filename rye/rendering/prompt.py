@@ -7,23 +7,22 @@ its end. The fence is infrastructure and never part of it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from rye.items.directive_model import Directive, LegacyOutputs, Output
 from rye.rendering.interpolation import Missing, interpolate, missing_values
 from rye.rendering.returns import legacy_returns_block, returns_block
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """Text of the file; ``line`` is where it begins, None: not known."""
 
     text: str
     line: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PromptSource:
+class PromptSource(Struct, frozen=True):
     """What a prompt is made of."""
 
     parts: tuple[Part, ...]

@@ -17,7 +17,8 @@ The rules of this file:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from rye.limits import RESOLUTION
 from rye.resolution.incompatibility import (
@@ -37,8 +38,7 @@ from rye.resolution.ranges import Range
 from rye.resolution.universe import Releases
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(Struct, frozen=True):
     """The proof's lines, conclusion last, and what might help."""
 
     lines: tuple[str, ...]
@@ -73,8 +73,7 @@ def _facts(root_cause: Incompatibility) -> Iterator[External]:
 # ---------------------------------------------------------------------------------------------------- the order of steps
 
 
-@dataclass(frozen=True, slots=True)
-class _Step:
+class _Step(Struct, frozen=True):
     """One line to be: it concludes ``node`` from facts, and from the steps that proved ``cited``."""
 
     node: Incompatibility

@@ -15,7 +15,7 @@ The rules of this file:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from rye.resolution.problem import Absence, Exclusion
 from rye.resolution.ranges import Range
@@ -24,8 +24,7 @@ ROOT = 0
 """The index of the project itself; its one release is bit 0."""
 
 
-@dataclass(frozen=True, slots=True)
-class Depends:
+class Depends(Struct, frozen=True):
     """The releases ``mask`` of ``package`` all depend on ``target`` within ``range``."""
 
     package: int
@@ -35,8 +34,7 @@ class Depends:
     range: Range
 
 
-@dataclass(frozen=True, slots=True)
-class Conflicts:
+class Conflicts(Struct, frozen=True):
     """The releases ``mask`` of ``package`` all refuse ``target`` within ``range``."""
 
     package: int
@@ -46,16 +44,14 @@ class Conflicts:
     range: Range
 
 
-@dataclass(frozen=True, slots=True)
-class NoVersion:
+class NoVersion(Struct, frozen=True):
     """No release of ``package`` is within ``range``."""
 
     package: int
     range: Range
 
 
-@dataclass(frozen=True, slots=True)
-class Absent:
+class Absent(Struct, frozen=True):
     """``package`` has no releases."""
 
     package: int
@@ -63,8 +59,7 @@ class Absent:
     detail: str
 
 
-@dataclass(frozen=True, slots=True)
-class Excluded:
+class Excluded(Struct, frozen=True):
     """The releases ``mask`` of ``package`` may not be chosen."""
 
     package: int
@@ -73,8 +68,7 @@ class Excluded:
     detail: str
 
 
-@dataclass(frozen=True, slots=True)
-class LacksFeature:
+class LacksFeature(Struct, frozen=True):
     """The releases ``mask`` of ``package`` need a feature that the environment does not provide."""
 
     package: int
@@ -82,8 +76,7 @@ class LacksFeature:
     feature: str
 
 
-@dataclass(frozen=True, slots=True)
-class Derived:
+class Derived(Struct, frozen=True):
     """Follows from two others (rule 3)."""
 
     first: Incompatibility
@@ -94,8 +87,7 @@ External = Depends | Conflicts | NoVersion | Absent | Excluded | LacksFeature
 Cause = External | Derived
 
 
-@dataclass(slots=True, eq=False)
-class Incompatibility:
+class Incompatibility(Struct, eq=False):
     """``terms``: (package index, mask) in order of the index. The other two fields are the solver's marks."""
 
     terms: tuple[tuple[int, int], ...]

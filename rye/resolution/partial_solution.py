@@ -12,13 +12,13 @@ The rules of this file:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from rye.resolution.incompatibility import Incompatibility
 
 
-@dataclass(frozen=True, slots=True)
-class Assignment:
+class Assignment(Struct, frozen=True):
     package: int
     mask: int
     """What this assignment alone says."""

@@ -8,9 +8,10 @@ the provider raises :class:`Missing`, the solver goes on with the rest, and :cla
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+
+from msgspec import Struct, field
 
 from rye.errors import RyeError
 from rye.resolution.ranges import Range
@@ -45,32 +46,28 @@ class Absence(Enum):
     """Its namespace is mapped to one registry but the package is in another; there is no fall-back across registries."""
 
 
-@dataclass(frozen=True, slots=True)
-class Requirement(Generic[P]):
+class Requirement(Struct, Generic[P], frozen=True):
     """A package and the versions of it that are needed (or, as a conflict, refused)."""
 
     package: P
     range: Range
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(Struct, frozen=True):
     """One release as its index line tells it. ``exclusions`` maps each reason to a detail for people, or to ``""``."""
 
     version: Version
     exclusions: Mapping[Exclusion, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Unavailable:
+class Unavailable(Struct, frozen=True):
     """Instead of candidates: the package has none. ``detail`` for people, e.g. the registry's name."""
 
     absence: Absence
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Demands(Generic[P]):
+class Demands(Struct, Generic[P], frozen=True):
     """What one release asks for."""
 
     dependencies: Sequence[Requirement[P]] = ()
@@ -80,8 +77,7 @@ class Demands(Generic[P]):
     """``requires`` entries that are neither an item nor in the environment's ``provides``."""
 
 
-@dataclass(frozen=True, slots=True)
-class Root(Generic[P]):
+class Root(Struct, Generic[P], frozen=True):
     """The project: what it asks for directly, and what its lock holds."""
 
     requirements: Sequence[Requirement[P]]
@@ -107,15 +103,13 @@ class Missing(Exception):
     """Raised by a provider: this package's index has to be fetched first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Solution(Generic[P]):
+class Solution(Struct, Generic[P], frozen=True):
     """One version per package, in the order of the packages' names."""
 
     versions: Mapping[P, Version]
 
 
-@dataclass(frozen=True, slots=True)
-class NeedsMore(Generic[P]):
+class NeedsMore(Struct, Generic[P], frozen=True):
     """Packages to fetch before the next try, in the order of their names: one wave."""
 
     packages: tuple[P, ...]

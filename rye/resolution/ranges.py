@@ -24,9 +24,10 @@ A :class:`Range` is two plain sets: ``versions``, from the bounds alone, and ``p
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import NoReturn
+
+from msgspec import Struct
 
 from rye.errors import UsageError
 from rye.limits import RESOLUTION
@@ -44,8 +45,7 @@ _HYPHEN = re.compile(rf"[{_SPACE}]-[{_SPACE}]")
 _ZERO = Version.of(0, 0, 0)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Range:
+class Range(Struct, frozen=True, eq=False):
     """What a person wrote and what it means. Two ranges are equal when they were written alike."""
 
     text: str
@@ -84,8 +84,7 @@ class Range:
         return self.text == other.text if isinstance(other, Range) else NotImplemented
 
 
-@dataclass(slots=True)
-class _Alternative:
+class _Alternative(Struct):
     """The comparators read so far: their common versions and the releases whose pre-releases were named (rule 5)."""
 
     versions: VersionSet

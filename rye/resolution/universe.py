@@ -14,16 +14,16 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Generic
+
+from msgspec import Struct
 
 from rye.resolution.problem import Candidate, Exclusion, Missing, P, Provider, Requirement, Root, Unavailable
 from rye.resolution.ranges import Range
 from rye.resolution.versions import Key, Version, VersionSet
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(Struct, frozen=True):
     """What the releases of one package ask for; masks say which releases do. Sorted, so that runs are alike."""
 
     dependencies: tuple[tuple[int, int, Range], ...]

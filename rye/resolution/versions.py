@@ -18,8 +18,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import lru_cache
+
+from msgspec import Struct, field
 
 from rye.errors import UsageError
 from rye.limits import RESOLUTION
@@ -40,8 +41,7 @@ BUILD = r"[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*"
 _VERSION = re.compile(rf"({_NUMBER})\.({_NUMBER})\.({_NUMBER})(?:-({PRERELEASE}))?(?:\+({BUILD}))?")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Version:
+class Version(Struct, frozen=True, eq=False):
     """One version; make it with :meth:`parse` or :meth:`of`."""
 
     key: Key
@@ -140,8 +140,7 @@ def _next(key: Key) -> Key:
     return (major, minor, patch, 0, (*parts, _LOWEST_IDENTIFIER))
 
 
-@dataclass(frozen=True, slots=True)
-class VersionSet:
+class VersionSet(Struct, frozen=True):
     """A set of versions as the points where membership flips, ascending: in from the first, out from the second, … (rule 3)."""
 
     cuts: tuple[Key, ...] = field(default=())

@@ -14,9 +14,10 @@ can read is reported with the key, and the command that mends it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+
+from msgspec import Struct
 
 from rye.errors import RyeError, UsageError
 from rye.items.identity import is_segment
@@ -29,8 +30,7 @@ _DEFAULT = "default"
 _MAKE_HINT = "`rye keys generate` makes a key, `rye keys list` shows those there are."
 
 
-@dataclass(frozen=True, slots=True)
-class StoredKey:
+class StoredKey(Struct, frozen=True):
     """One key of the user, as listed: without its private half."""
 
     name: str

@@ -29,8 +29,9 @@ import binascii
 import hashlib
 import re
 import unicodedata
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from rye.errors import RyeError
 from rye.limits import KEYS
@@ -48,8 +49,7 @@ _MIN_OPERATIONS, _MIN_MEMORY = 1, 8192
 _ED25519_HINT = "Rye signs with Ed25519 keys only; `rye keys generate` makes one."
 
 
-@dataclass(frozen=True, slots=True)
-class PublicKey:
+class PublicKey(Struct, frozen=True):
     """A public key that signatures may be checked with. Made by ``from_raw``, ``read_pem`` or ``read_public_key``."""
 
     raw: bytes
@@ -95,11 +95,13 @@ class PublicKey:
         return True
 
 
-@dataclass(frozen=True, slots=True)
-class PrivateKey:
+class PrivateKey(Struct, frozen=True):
     """A private key: the 32-byte seed of RFC 8032. Never shown by ``repr``."""
 
-    seed: bytes = field(repr=False)
+    seed: bytes
+
+    def __repr__(self) -> str:
+        return "PrivateKey()"
 
     def __post_init__(self) -> None:
         if len(self.seed) != 32:
@@ -133,8 +135,7 @@ class PrivateKey:
         return SigningKey(self.seed)
 
 
-@dataclass(frozen=True, slots=True)
-class KeyFile:
+class KeyFile(Struct, frozen=True):
     """A public key as a file gave it; ``owner`` is what the file claims and proves nothing."""
 
     key: PublicKey
@@ -260,8 +261,7 @@ def sealed_public_key(text: str) -> PublicKey:
     return _read_sealed(text).public
 
 
-@dataclass(frozen=True, slots=True)
-class _Sealed:
+class _Sealed(Struct, frozen=True):
     operations: int
     memory: int
     salt: bytes

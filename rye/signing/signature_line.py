@@ -34,15 +34,15 @@ import base64
 import binascii
 import hashlib
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime
+
+from msgspec import Struct
 
 from rye.errors import RyeError, UsageError
 from rye.items.identity import KIND_NAMES
 
 
-@dataclass(frozen=True, slots=True)
-class CommentStyle:
+class CommentStyle(Struct, frozen=True):
     """What stands before and after the signature on its line."""
 
     prefix: str
@@ -57,8 +57,7 @@ HASH = CommentStyle("# ")
 SLASHES = CommentStyle("// ")
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(Struct, frozen=True):
     """Where files of one format carry their signature line."""
 
     style: CommentStyle
@@ -106,8 +105,7 @@ def layout_of(kind: str, file_name: str) -> Layout:
     raise RyeError("unknown-suffix", message, f"Suffixes of tools: {', '.join(_TOOLS)}.")
 
 
-@dataclass(frozen=True, slots=True)
-class SignatureLine:
+class SignatureLine(Struct, frozen=True):
     """What a well-formed signature line says. Nothing of it is proven yet, and ``attested`` never can be."""
 
     timestamp: str
@@ -128,8 +126,7 @@ class SignatureLine:
         return f"rye:signed:{self.timestamp}:{self.hash}:{encode_signature(self.signature)}:{self.key_id}"
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Struct, frozen=True):
     """The line in the canonical place; ``line`` is None when it is a placeholder. ``rest`` is everything else: what is hashed."""
 
     line: SignatureLine | None
@@ -137,16 +134,14 @@ class Found:
     number: int
 
 
-@dataclass(frozen=True, slots=True)
-class Absent:
+class Absent(Struct, frozen=True):
     """No line counts. ``misplaced``: one stands first where the file's first line has to; ``rest`` is the file without it."""
 
     rest: str
     misplaced: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Malformed:
+class Malformed(Struct, frozen=True):
     """The canonical place holds something that begins like a signature line and is none."""
 
     detail: str

@@ -12,9 +12,11 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from rye.errors import RyeError
 from rye.limits import KEYS
@@ -28,8 +30,7 @@ MAX_PROPOSALS = 100
 _FIELDS = {"fingerprint", "label", "source", "added", "revoked", "pem"}
 
 
-@dataclass(frozen=True, slots=True)
-class TrustedKey:
+class TrustedKey(Struct, frozen=True):
     """One entry. ``source`` says where the key came from, in words; times are as in a signature line."""
 
     key: PublicKey
@@ -50,8 +51,7 @@ class TrustedKey:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Proposal:
+class Proposal(Struct, frozen=True):
     """A key file found in a project: what ``rye trust add`` could accept. ``key`` is None when it cannot be read."""
 
     path: Path

@@ -16,8 +16,9 @@ anybody's. The date and a ``|provider@username`` are covered by no signature.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from rye.signing.keys import PublicKey
 from rye.signing.signature_line import Absent, Malformed, SignatureLine, content_hash, find, layout_of, text_of
@@ -28,8 +29,7 @@ Verdict = Literal[
 WHOLE = "whole file"
 
 
-@dataclass(frozen=True, slots=True)
-class Verification:
+class Verification(Struct, frozen=True):
     """What is known of a file's signature. ``coverage`` is None unless the content was found to be what was signed."""
 
     verdict: Verdict

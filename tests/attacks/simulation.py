@@ -18,11 +18,14 @@ import shutil
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal
 from unittest import mock
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from rye.items.identity import Identity
 from rye.limits import REGISTRY, RegistryLimits
@@ -102,8 +105,7 @@ class Scene:
         return f"index/{entries[name].sha256}"
 
 
-@dataclass(frozen=True)
-class Attack:
+class Attack(Struct, frozen=True):
     """One row of a table of attacks."""
 
     name: str

@@ -171,7 +171,7 @@ class TestNoOp:
             "socket.socket.connect = refuse\n"
             "from rye.cli.main import run\nfrom rye.cli.options import Session\n"
             "code = run(['install'], Session())\n"
-            "heavy = {'httpx', 'nacl', 'cryptography', 'lxml', 'rich', 'ruamel', 'tomlkit', 'markdown_it', 'msgspec', 'ssl'}\n"
+            "heavy = {'httpx', 'nacl', 'cryptography', 'lxml', 'rich', 'ruamel', 'tomlkit', 'markdown_it', 'ssl'}\n"
             "print(sorted(heavy & set(sys.modules)))\n"
             "raise SystemExit(code)\n"
         )

@@ -19,7 +19,6 @@ HEAVY = (
     "nacl",
     "litestar",
     "sqlalchemy",
-    "msgspec",
     "registry_server",
     "keyring",
 )
@@ -62,6 +61,10 @@ def rye(tmp_path: Path) -> Program:
 )
 def test_nothing_heavy_before_there_is_work(rye: Program, arguments: tuple[str, ...]) -> None:
     assert imported(rye, *arguments).isdisjoint(HEAVY)
+
+
+def test_the_version_is_known_without_a_single_value_type(rye: Program) -> None:
+    assert imported(rye, "--version").isdisjoint({"msgspec", "dataclasses"})
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from rye.installation.install import unapproved
 from rye.installation.plan import Consent, approved_items, labels_named, make_plan, refused
@@ -25,7 +25,7 @@ def installed(item: LockedItem) -> Lock:
 
 
 def newer(item: LockedItem, **changes: object) -> LockedItem:
-    return replace(item, version="1.1.0", sha256="99" * 32, **changes)  # type: ignore[arg-type]
+    return replace(item, version="1.1.0", sha256="99" * 32, **changes)
 
 
 def test_a_first_installation_asks_and_yes_is_enough() -> None:

@@ -6,12 +6,12 @@ import hashlib
 import json
 import os
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from rye.items.ignore_patterns import parse_ignore
 from rye.items.reading import Reading, ReadOptions, Source

@@ -12,9 +12,11 @@ from __future__ import annotations
 import copy
 import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from rye.items.identity import Identity
 from rye.items.kinds import KINDS
@@ -132,7 +134,7 @@ class SimulatedRegistry:
             owners=tuple(owner.public.raw for owner in self.owners),
             logs=tuple(log.public.raw for log in self.logs),
         )
-        return replace(root, **changes)  # type: ignore[arg-type]
+        return replace(root, **changes)
 
     def add_root(self, root: Root | None = None, signers: Sequence[Signer] | None = None) -> int:
         """Rotate: change ``owners`` or ``logs`` first and give the old owners among ``signers``."""
@@ -153,7 +155,7 @@ class SimulatedRegistry:
             keys=tuple(private.public.raw for private in keys),
             revoked=previous.revoked if previous else (),
         )
-        return replace(keyset, **changes)  # type: ignore[arg-type]
+        return replace(keyset, **changes)
 
     def claim(self, namespace: str, keys: Sequence[PrivateKey] | None = None, **changes: object) -> int:
         """Keyset 1, or the next one signed by the new and the old keys."""
@@ -200,7 +202,7 @@ class SimulatedRegistry:
             ),
             depends_on=tuple(depends_on),
         )
-        release = replace(release, **changes)  # type: ignore[arg-type]
+        release = replace(release, **changes)
         return self.append(self.sign(release, self.namespace_signers(identity.namespace, keys)))
 
     def yank(self, identity: Identity, version: str, *, yanked: bool = True, reason: str = "it is broken") -> int:
@@ -246,7 +248,7 @@ class SimulatedRegistry:
         """The snapshot over what is in the log now."""
         shards = {shard: hashlib.sha256(data).hexdigest() for shard, data in self.shard_files().items()}
         snapshot = Snapshot(self.origin, self.now, len(self.roots), wire.shards_root(shards))
-        return replace(snapshot, **changes)  # type: ignore[arg-type]
+        return replace(snapshot, **changes)
 
     def index_lines(self) -> dict[str, list[wire.IndexLine]]:
         """All statements by the name that they are about."""
@@ -287,7 +289,7 @@ class SimulatedRegistry:
 
     def checkpoint(self, **changes: object) -> Checkpoint:
         checkpoint = Checkpoint(self.origin, self.size, merkle.root_at(self.size, self.reader()))
-        return replace(checkpoint, **changes)  # type: ignore[arg-type]
+        return replace(checkpoint, **changes)
 
     def head(
         self,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import stat
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from rye.registry.state_store import StateError, StateStore, decode, encode, merge
 from rye.registry.trusted import KeysetHead, TrustedState

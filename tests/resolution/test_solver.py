@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import runpy
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from rye.items.identity import Identity
 from rye.limits import RESOLUTION

@@ -6,13 +6,14 @@ import hashlib
 import socket
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx
 import pytest
+from msgspec.structs import replace
 
 from registry_server.embedded import start_embedded, stop_embedded
 from rye.items.identity import Identity

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
+from msgspec.structs import replace
 
 from rye.errors import RyeError
 from rye.items.identity import Identity
@@ -110,4 +110,4 @@ class TestLines:
     ],
 )  # fmt: skip
 def test_a_note_that_says_otherwise_is_found(changes: dict[str, object], said: str) -> None:
-    assert said in (contradiction(replace(_release(), **changes), METADATA) or "")  # type: ignore[arg-type]
+    assert said in (contradiction(replace(_release(), **changes), METADATA) or "")

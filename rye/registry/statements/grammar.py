@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import ClassVar, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from rye.registry import lines
 from rye.registry.lines import Lines, malformed
@@ -14,8 +16,7 @@ _T = TypeVar("_T")
 _S = TypeVar("_S", bound="Statement")
 
 
-@dataclass(frozen=True, slots=True)
-class Statement:
+class Statement(Struct, frozen=True):
     """What all statements have."""
 
     TITLE: ClassVar[str] = ""
@@ -72,6 +73,6 @@ def fields(text: str, count: int) -> list[str]:
     return parts
 
 
-def keep_sorted(value: object, name: str, write: Callable[[_T], str]) -> None:
+def keep_sorted(value: Struct, name: str, write: Callable[[_T], str]) -> None:
     """Frozen values keep repeated fields in the order of their lines."""
-    object.__setattr__(value, name, lines.in_line_order(getattr(value, name), write))
+    force_setattr(value, name, lines.in_line_order(getattr(value, name), write))

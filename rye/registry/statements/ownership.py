@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar
+
+from msgspec import Struct
 
 from rye.registry import lines
 from rye.registry.lines import Lines, malformed
@@ -17,8 +18,7 @@ RECOVERY_DELAY = timedelta(hours=72)
 """The least time for which a recovery stands in public before it takes effect."""
 
 
-@dataclass(frozen=True, slots=True)
-class Root(Statement):
+class Root(Statement, frozen=True):
     """``rye.root/v1``: who owns the registry and which keys sign its log."""
 
     TITLE: ClassVar[str] = "rye.root/v1"
@@ -68,8 +68,7 @@ class Root(Statement):
         return root
 
 
-@dataclass(frozen=True, slots=True)
-class Revocation:
+class Revocation(Struct, frozen=True):
     """A key that counts no more, for what stands at ``position`` of the log or later."""
 
     key: bytes
@@ -84,8 +83,7 @@ class Revocation:
         return cls(lines.read_key(key), lines.read_number(position))
 
 
-@dataclass(frozen=True, slots=True)
-class Keyset(Statement):
+class Keyset(Statement, frozen=True):
     """``rye.keyset/v1``: which keys own a namespace."""
 
     TITLE: ClassVar[str] = "rye.keyset/v1"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
+
+from msgspec import Struct
 
 from rye.items.identity import Identity, is_segment
 from rye.items.kinds import KINDS
@@ -23,8 +24,7 @@ _PATH_SEGMENT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
 _CAPABILITY = re.compile(r"rye\.[!-~]{1,1000}")
 
 
-@dataclass(frozen=True, slots=True)
-class FileEntry:
+class FileEntry(Struct, frozen=True):
     """The item itself: what its file's name ends with (``.md``, ``.py``, ``SKILL.md``, …), size in bytes and SHA-256."""
 
     suffix: str
@@ -40,8 +40,7 @@ class FileEntry:
         return cls(suffix, lines.read_positive(size), lines.read_hash(sha256))
 
 
-@dataclass(frozen=True, slots=True)
-class AttachedFile:
+class AttachedFile(Struct, frozen=True):
     """Another file of a skill."""
 
     path: str
@@ -62,8 +61,7 @@ class AttachedFile:
         return cls(path, lines.read_number(size), lines.read_hash(sha256), executable == "x")
 
 
-@dataclass(frozen=True, slots=True)
-class Relation:
+class Relation(Struct, frozen=True):
     """A relation to another item: the reference as written, what it stands for, and the range (``*``: any)."""
 
     reference: str
@@ -80,8 +78,7 @@ class Relation:
         return cls(lines.read_word(reference), lines.read_identity_or_none(identity), lines.read_range(wanted))
 
 
-@dataclass(frozen=True, slots=True)
-class Hook:
+class Hook(Struct, frozen=True):
     """What a hook would execute."""
 
     item_type: str
@@ -98,8 +95,7 @@ class Hook:
         return cls(item_type, lines.read_word(item_id))
 
 
-@dataclass(frozen=True, slots=True)
-class Release(Statement):
+class Release(Statement, frozen=True):
     """``rye.release/v1``: the publisher's word that binds kind, id, version and bytes."""
 
     TITLE: ClassVar[str] = "rye.release/v1"

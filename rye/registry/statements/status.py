@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
 
@@ -18,8 +17,7 @@ SEVERITIES = ("low", "medium", "high", "critical")
 _ADVISORY_NUMBER = re.compile(r"[A-Z0-9-]{1,64}")
 
 
-@dataclass(frozen=True, slots=True)
-class Yank(Statement):
+class Yank(Statement, frozen=True):
     """``rye.yank/v1``: new resolutions avoid a version, or may take it again."""
 
     TITLE: ClassVar[str] = "rye.yank/v1"
@@ -54,8 +52,7 @@ class Yank(Statement):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Deprecation(Statement):
+class Deprecation(Statement, frozen=True):
     """``rye.deprecation/v1``: an item should no longer be used, or is supported again."""
 
     TITLE: ClassVar[str] = "rye.deprecation/v1"
@@ -90,8 +87,7 @@ class Deprecation(Statement):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Advisory(Statement):
+class Advisory(Statement, frozen=True):
     """``rye.advisory/v1``: a range of versions has a known fault. A later one of the same number replaces it."""
 
     TITLE: ClassVar[str] = "rye.advisory/v1"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
+
+from msgspec import Struct
 
 from rye.registry import lines
 from rye.registry.lines import Lines, malformed
@@ -12,8 +13,7 @@ from rye.registry.notes import encode_base64
 from rye.registry.statements.grammar import Statement
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot(Statement):
+class Snapshot(Statement, frozen=True):
     """``rye.snapshot/v1``: the last leaf of every checkpointed tree; fixes the whole index."""
 
     TITLE: ClassVar[str] = "rye.snapshot/v1"
@@ -41,8 +41,7 @@ class Snapshot(Statement):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Checkpoint:
+class Checkpoint(Struct, frozen=True):
     """A tree head (C2SP tlog-checkpoint): exactly three lines, since extension lines could not be audited."""
 
     origin: str
