@@ -61,7 +61,11 @@ def info(session: Session) -> None:
 @command("clean")
 @click.pass_obj
 def clean(session: Session) -> None:
-    """Delete everything in the cache. What is needed is fetched again."""
+    """Delete everything in the cache, and what was found of it. What is needed is fetched and checked again."""
+    from rye.project.folders import data_dir
+    from rye.registry.verdicts import VERDICTS, Verdicts
+
+    Verdicts(data_dir() / VERDICTS).forget()
     _show(session, _cache().clean(), "deleted ")
 
 

@@ -81,15 +81,17 @@ class Run:
         """The registries that this project asks; a context manager."""
         from rye.cli.registry_access import client_opener
         from rye.installation.sources import Sources
-        from rye.project.folders import cache_dir
+        from rye.project.folders import cache_dir, data_dir
         from rye.project.registries import registries
         from rye.project.user_config import read_settings
+        from rye.registry.verdicts import VERDICTS, Verdicts
         from rye.registry.write_behind import WriteBehindCache
 
         setting = read_settings().get("registry")
         where = registries(self.session.registry, self.manifest, setting, self.project.root)
         cache = WriteBehindCache.at(cache_dir() / "registry")
-        return Sources(where, client_opener(self.session, self.told.bundle, cache), cache.flush)
+        verdicts = Verdicts(data_dir() / VERDICTS)
+        return Sources(where, client_opener(self.session, self.told.bundle, cache, verdicts), verdicts, cache.flush)
 
     def use_manifest(self, text: str) -> None:
         """Go on with another manifest, which is written with the lock."""

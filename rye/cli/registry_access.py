@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rye.registry.api import RegistryApi
     from rye.registry.cache import Cache
     from rye.registry.client import PinProposal, RegistryClient
+    from rye.registry.verdicts import Verdicts
 
 
 def project_manifest(session: Session) -> Manifest | None:
@@ -67,7 +68,7 @@ def open_registry(
 
 
 def client_opener(
-    session: Session, bundle: str | None = None, cache: Cache | None = None
+    session: Session, bundle: str | None, cache: Cache, verdicts: Verdicts
 ) -> Callable[[str], RegistryClient]:
     """How installing opens the registry at an address: over the network or from the cache, or from a bundle file alone.
 
@@ -81,7 +82,9 @@ def client_opener(
         return from_bundle
 
     def open_one(address: str) -> RegistryClient:
-        client = RegistryClient.open(address, accept_root=pin_question(session), offline=session.offline, cache=cache)
+        client = RegistryClient.open(
+            address, accept_root=pin_question(session), offline=session.offline, cache=cache, verdicts=verdicts
+        )
         for warning in client.warnings:
             session.console.warn(warning)
         return client

@@ -7,8 +7,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -19,12 +20,14 @@ from rye.installation.plan import Consent, Plan, approved_items, make_plan
 from rye.installation.resolving import Chosen, Environment, locked_records, resolve
 from rye.installation.sources import Sources, fetch_proved
 from rye.installation.transaction import Change
-from rye.installation.verified import VerifiedItem, verify_files
+from rye.installation.verified import VerifiedItem, judged_by, verify_files
 from rye.items.identity import Identity
+from rye.items.reading import Metadata
 from rye.project.freshness import is_stale, wanted_ranges
 from rye.project.lock import Lock, LockedItem, lock_text
 from rye.project.manifest import Manifest
 from rye.registry.records import ReleaseRecord, check_installable
+from rye.registry.verdicts import Verdicts
 
 
 class Prepared(Struct, frozen=True):
@@ -79,8 +82,9 @@ def prepare(
 
 def _check_lock(lock: Lock, verified: Mapping[Identity, VerifiedItem]) -> None:
     """Where the lock names the very release that was verified, all that it says of it must be so: reviews rely on it."""
+    before = lock.by_identity()
     for identity, item in verified.items():
-        locked, found = lock.find(identity), item.locked
+        locked, found = before.get(identity), item.locked
         if locked is None or (locked.version, locked.sha256, locked.log) != (found.version, found.sha256, found.log):
             continue
         for name in (
@@ -116,10 +120,24 @@ def _verify(chosen: Mapping[Identity, Chosen], sources: Sources) -> dict[Identit
         check_installable(entry.record)
         by_client.setdefault(id(sources.client_of(entry.record)), []).append(entry.record)
     for records in by_client.values():
-        for files in fetch_proved(sources.client_of(records[0]), records):
+        for files, metadata in zip(
+            fetch_proved(sources.client_of(records[0]), records), _judged_before(records, sources.verdicts), strict=True
+        ):
             entry = chosen[files.record.identity]
-            verified[files.record.identity] = verify_files(files, entry.dependencies, entry.groups)
+            item = verify_files(files, entry.dependencies, entry.groups, metadata)
+            verified[files.record.identity] = item
+            if metadata is None:
+                key = sources.verdicts.key("item", *judged_by(files.record))
+                sources.verdicts.put({key: msgspec.msgpack.encode(item.metadata)})
     return dict(sorted(verified.items()))
+
+
+def _judged_before(records: Sequence[ReleaseRecord], verdicts: Verdicts) -> list[Metadata | None]:
+    """What the checks of these releases said when the very same was checked before; None: check it."""
+    decoder = msgspec.msgpack.Decoder(Metadata)
+    keys = [verdicts.key("item", *judged_by(record)) for record in records]
+    known = verdicts.get(keys)
+    return [decoder.decode(known[key]) if key in known else None for key in keys]
 
 
 def _warnings(records: Iterable[ReleaseRecord]) -> Iterable[str]:
@@ -171,7 +189,7 @@ def changes(
 def unapproved(old: Lock, chosen: Iterable[LockedItem]) -> list[LockedItem]:
     """What ``rye lock`` writes of chosen releases: approvals stay as they were, and a release that is new to the lock is marked
     by the signer that was approved before it, so that installing it still asks."""
-    before = {item.identity: item for item in old.items}
+    before = old.by_identity()
     items = []
     for item in chosen:
         was = before.get(item.identity)

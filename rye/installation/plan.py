@@ -101,7 +101,7 @@ class Plan(Struct, frozen=True):
 
 def make_plan(old: Lock, new: Sequence[LockedItem]) -> Plan:
     """Compare what is installed with what shall be. The new entries' own approvals are ignored: only the old lock's count."""
-    before = {item.identity: item for item in old.items}
+    before = old.by_identity()
     after = {item.identity: item for item in new}
     signers: dict[str, set[str]] = {}
     for item in old.items:

@@ -12,6 +12,7 @@ from rye.items.identity import Identity
 from rye.project.registries import Registries
 from rye.registry.client import ItemFiles, RegistryClient
 from rye.registry.records import ItemHistory, ReleaseRecord
+from rye.registry.verdicts import Verdicts
 
 _N = TypeVar("_N")
 Open = Callable[[str], RegistryClient]
@@ -20,10 +21,18 @@ Open = Callable[[str], RegistryClient]
 class Sources:
     """Answers for items of any namespace by asking the one registry that the project maps it to.
 
-    A context manager: without an error, what the clients came to trust is kept at the end.
+    A context manager: without an error, what the clients came to trust, and what was found, is kept at the end.
     """
 
-    def __init__(self, registries: Registries, open_client: Open, finish: Callable[[], None] = lambda: None):
+    def __init__(
+        self,
+        registries: Registries,
+        open_client: Open,
+        verdicts: Verdicts,
+        finish: Callable[[], None] = lambda: None,
+    ):
+        """``verdicts``: what was checked before; ``finish``: called at the end, however it came."""
+        self.verdicts = verdicts
         self._registries = registries
         self._open = open_client
         self._finish = finish
@@ -39,9 +48,11 @@ class Sources:
             if kind is None:
                 for client in self._clients.values():
                     client.commit()
+                self.verdicts.flush()
         finally:
             for client in self._clients.values():
                 client.close()
+            self.verdicts.close()
             self._finish()
 
     def client(self, namespace: str) -> RegistryClient:

@@ -21,7 +21,7 @@ from rye.items.kinds import KINDS
 from rye.items.reading import Metadata, ReadOptions, Source
 from rye.project.lock import LockedFile, LockedItem
 from rye.registry.client import ItemFiles
-from rye.registry.records import check_manifest
+from rye.registry.records import ReleaseRecord, check_manifest
 from rye.registry.trust_error import TrustError
 from rye.signing.keys import PublicKey
 from rye.signing.verification import verify
@@ -36,21 +36,13 @@ class VerifiedItem(Struct, frozen=True):
     attached: dict[str, bytes]
 
 
-def verify_files(files: ItemFiles, dependencies: tuple[str, ...], groups: tuple[str, ...]) -> VerifiedItem:
-    """Check one release's bytes. ``dependencies``: identities that it was resolved to. Raises TrustError."""
+def verify_files(
+    files: ItemFiles, dependencies: tuple[str, ...], groups: tuple[str, ...], metadata: Metadata | None = None
+) -> VerifiedItem:
+    """Check one release's bytes. ``dependencies``: identities that it was resolved to; ``metadata``: what :func:`judge_files`
+    said of the same :func:`judged_by` before. Raises TrustError."""
     release = files.record.release
-    subject = f"{release.identity} {release.version}"
-    _check_place(files, subject)
-    metadata = _read(files, subject)
-    keyset_keys = [PublicKey(raw) for raw in files.record.link.keyset.keys]
-    verification = verify(files.file, release.identity.kind, f"x{release.file.suffix}", keyset_keys)
-    if not verification.ok:
-        raise TrustError(
-            "item-unsigned",
-            f"The file of {subject} is not signed by a key of {release.identity.namespace!r}: {verification.detail}",
-            verdict=verification.verdict,
-        )
-    check_manifest(files.record, metadata)
+    metadata = judge_files(files) if metadata is None else metadata
     locked = LockedItem(
         kind=release.identity.kind,
         id=release.identity.id,
@@ -70,6 +62,29 @@ def verify_files(files: ItemFiles, dependencies: tuple[str, ...], groups: tuple[
         groups=groups,
     )
     return VerifiedItem(locked, metadata, files.file, dict(files.attached))
+
+
+def judged_by(record: ReleaseRecord) -> tuple[str, str]:
+    """Everything that :func:`judge_files` reads: the signed note, which fixes every byte by its hash, and the keyset's hash."""
+    return record.line.note, record.link.sha256
+
+
+def judge_files(files: ItemFiles) -> Metadata:
+    """What one release's bytes say of the item, when every check accepts them. Raises TrustError."""
+    release = files.record.release
+    subject = f"{release.identity} {release.version}"
+    _check_place(files, subject)
+    metadata = _read(files, subject)
+    keyset_keys = [PublicKey(raw) for raw in files.record.link.keyset.keys]
+    verification = verify(files.file, release.identity.kind, f"x{release.file.suffix}", keyset_keys)
+    if not verification.ok:
+        raise TrustError(
+            "item-unsigned",
+            f"The file of {subject} is not signed by a key of {release.identity.namespace!r}: {verification.detail}",
+            verdict=verification.verdict,
+        )
+    check_manifest(files.record, metadata)
+    return metadata
 
 
 def _check_place(files: ItemFiles, subject: str) -> None:

@@ -80,6 +80,10 @@ class Lock(Struct, frozen=True):
     def find(self, identity: Identity) -> LockedItem | None:
         return next((item for item in self.items if item.identity == identity), None)
 
+    def by_identity(self) -> dict[Identity, LockedItem]:
+        """For whoever looks for many: :meth:`find` goes through all of them."""
+        return {item.identity: item for item in self.items}
+
 
 class LockError(RyeError):
     """``rye.lock`` cannot be trusted as it is."""

@@ -24,14 +24,25 @@ from rye.limits import REGISTRY, RegistryLimits
 from rye.registry import merkle, tiles, wire
 from rye.registry.cache import Cache
 from rye.registry.keysets import KeysetChain
-from rye.registry.records import ItemHistory, ReleaseRecord, check_installable, judge
+from rye.registry.records import (
+    ItemHistory,
+    Judged,
+    ReleaseRecord,
+    check_installable,
+    decode_judged,
+    encode_judged,
+    judge,
+)
 from rye.registry.state_store import StateStore
 from rye.registry.statements import AttachedFile, FileEntry, Root, root_key_name
 from rye.registry.tiles import Tile, TileError, VerifiedTiles
 from rye.registry.transport import FetchError, OfflineTransport, Request, Transport, open_transport
 from rye.registry.trust_error import TrustError
 from rye.registry.trusted import LoggedStatement, TrustedHead, TrustedState, check_blob, fingerprint_of
+from rye.registry.verdicts import Verdicts
 from rye.registry.wire import Config, ShardEntry
+
+_ALWAYS = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class PinProposal(Struct, frozen=True):
@@ -88,6 +99,7 @@ class RegistryClient:
         limits: RegistryLimits = REGISTRY,
         offline: bool = False,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        verdicts: Verdicts | None = None,
     ):
         """Use :meth:`open`; this is for tests that bring their own transport."""
         self.address = address.rstrip("/")
@@ -97,6 +109,7 @@ class RegistryClient:
         self._limits = limits
         self._offline = offline
         self._now = now
+        self._verdicts = verdicts or Verdicts(None)
         self._state: TrustedState | None = None
         self._head: TrustedHead | None = None
         self._config: Config | None = None
@@ -117,6 +130,7 @@ class RegistryClient:
         offline: bool = False,
         allow_http: bool = False,
         token: str | None = None,
+        verdicts: Verdicts | None = None,
     ) -> RegistryClient:
         """A client with a fresh, verified head. ``origin``: what the project or lock expects there.
 
@@ -134,6 +148,7 @@ class RegistryClient:
             cache or Cache(cache_dir() / "registry"),
             limits=limits,
             offline=offline,
+            verdicts=verdicts,
         )
         try:
             client.refresh(accept_root, origin)
@@ -222,15 +237,18 @@ class RegistryClient:
     def histories(self, identities: Iterable[Identity]) -> dict[Identity, ItemHistory]:
         """Everything that stands about these identities; one that does not exist is left out."""
         wanted = list(dict.fromkeys(identities))
-        namespaces = {identity.namespace for identity in wanted}
-        self._load_indexes([*map(str, wanted), *map(wire.namespace_name, namespaces)])
-        found: dict[Identity, ItemHistory] = {}
+        spaces = dict.fromkeys(wire.namespace_name(identity.namespace) for identity in wanted)
+        self._load_shards([*map(str, wanted), *spaces])
+        found = self._judged_before(wanted)
+        self._load_indexes([*spaces, *(str(identity) for identity in wanted if identity not in found)])
         for identity in wanted:
-            chain = self._chain(identity.namespace)
-            entries = self._indexes[str(identity)]
+            chain = self._chain(identity.namespace)  # what was pinned of it, and recoveries, are checked in every run
+            entries = None if identity in found else self._indexes[str(identity)]
             if entries is not None:
-                found[identity] = judge(identity, entries, chain, self.state.all_roots, self.head.snapshot.time)
-        return found
+                history = judge(identity, entries, chain, self.state.all_roots, self.head.snapshot.time)
+                self._remember(history, entries, chain)
+                found[identity] = history
+        return {identity: found[identity] for identity in wanted if identity in found}
 
     def releases(self, identities: Iterable[Identity]) -> dict[Identity, tuple[ReleaseRecord, ...]]:
         """The releases of these identities, in the log's order; none where an identity does not exist."""
@@ -415,6 +433,33 @@ class RegistryClient:
             self._state, found = self.state.accept_namespace(self.head, namespace, self._indexes[name])
             self._chains[namespace] = found
         return found
+
+    def _judged_before(self, identities: Sequence[Identity]) -> dict[Identity, ItemHistory]:
+        """The histories that were judged before from the same index files, under the same keysets and roots."""
+        keys = {key: identity for identity in identities if (key := self._judgement_key(identity)) is not None}
+        found = {}
+        for key, data in self._verdicts.get(keys).items():
+            judged = decode_judged(data)
+            # A larger log and a later time change nothing; of smaller and earlier ones nothing was judged.
+            if judged.last < self.head.checkpoint.size and judged.since <= self.head.snapshot.time:
+                found[keys[key]] = judged.history
+        return found
+
+    def _remember(self, history: ItemHistory, entries: Sequence[LoggedStatement], chain: KeysetChain) -> None:
+        time = self.head.snapshot.time
+        key = self._judgement_key(history.identity)
+        if key is None or chain.pending(time) is not None:  # a recovery that waits changes the judgement in time
+            return
+        last = max((entry.line.log for entry in entries), default=-1)
+        since = max((link.keyset.recovery for link in chain.links if link.keyset.recovery is not None), default=_ALWAYS)
+        self._verdicts.put({key: encode_judged(Judged(history, last, since))})
+
+    def _judgement_key(self, identity: Identity) -> bytes | None:
+        """Everything that :func:`judge` reads, by hash."""
+        item, namespace = self._entry(str(identity)), self._entry(wire.namespace_name(identity.namespace))
+        if item is None or namespace is None:
+            return None
+        return self._verdicts.key("judge", self.origin, item.name, item.sha256, namespace.sha256, *self.state.roots)
 
     def _entry(self, name: str) -> ShardEntry | None:
         return self._shards.get(wire.shard_of(name), {}).get(name)

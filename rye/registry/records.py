@@ -15,7 +15,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import cache
 
+import msgspec
 from msgspec import Struct
 
 from rye.errors import RyeError
@@ -70,6 +72,16 @@ class ItemHistory(Struct, frozen=True):
     deprecation: Deprecation | None = None
     advisories: tuple[Advisory, ...] = ()
     """All in force, whatever versions they are about."""
+
+
+class Judged(Struct, frozen=True):
+    """A history that was judged, and for which heads the judgement holds."""
+
+    history: ItemHistory
+    last: int
+    """The last position that the index names: the log must be larger."""
+    since: datetime
+    """When the last recovery of the namespace's keys took effect: the snapshot must not be older."""
 
 
 def judge(
@@ -132,6 +144,19 @@ def judge(
     in_force = tuple(advisories[number] for number in sorted(advisories))
     records = tuple(_fold(record, yanks, deprecation, in_force) for record in releases.values())
     return ItemHistory(identity, records, deprecation, in_force)
+
+
+def encode_judged(judged: Judged) -> bytes:
+    return msgspec.msgpack.encode(judged)
+
+
+def decode_judged(data: bytes) -> Judged:
+    return _judged_decoder().decode(data)
+
+
+@cache
+def _judged_decoder() -> msgspec.msgpack.Decoder[Judged]:
+    return msgspec.msgpack.Decoder(Judged)
 
 
 def concerns(advisory: Advisory, version: str) -> bool:
