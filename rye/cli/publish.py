@@ -279,7 +279,7 @@ def _check_logged(client: RegistryClient, releases: Sequence[Release]) -> None:
         raise RyeError(
             "not-in-log", "The registry answered, but its log does not show the releases.", "Do not rely on it."
         )
-    client.prove(logged)
+    client.check_logged(logged)
 
 
 def _report(

@@ -91,13 +91,13 @@ class Sources:
 def fetch_proved(client: RegistryClient, records: Sequence[ReleaseRecord]) -> list[ItemFiles]:
     """The verified bytes of releases that are proved to be in the log: bytes and proofs come at the same time, as one wave.
 
-    Raises what :meth:`RegistryClient.fetch_items` and :meth:`RegistryClient.prove` raise; a refused proof goes first.
+    Raises what :meth:`RegistryClient.fetch_items` and ``check_logged`` raise; a refused proof goes first.
     """
     refused: list[BaseException] = []
 
     def prove() -> None:
         try:
-            client.prove(records)
+            client.check_logged(records)
         except BaseException as error:  # whatever it is, it belongs to the caller
             refused.append(error)
 

@@ -47,12 +47,14 @@ class Cache(Struct, frozen=True):
 
     def get(self, sha256: str) -> bytes | None:
         """The content with this hash, checked; None when it is not here."""
-        path = self._object(sha256)
-        data = _read(path)
-        if data is not None and hashlib.sha256(data).hexdigest() != sha256:
-            _remove(path)
-            data = None
-        return data if data is not None else Packs(self.folder / "packs").get(sha256)
+        data = self._get_loose(sha256)
+        if data is not None:
+            return data
+        packs = Packs(self.folder / "packs")
+        try:
+            return packs.get(sha256)
+        finally:
+            packs.close()
 
     def put(self, data: bytes) -> str:
         """Keep content; its hash."""
@@ -86,6 +88,7 @@ class Cache(Struct, frozen=True):
         for path, status in _files(packs.folder):
             counts["objects"] += packs.objects(str(path))
             size += status.st_size
+        packs.close()
         return CacheInfo(self.folder, counts["objects"], counts["tiles"], size)
 
     def clean(self) -> CacheInfo:
@@ -111,10 +114,20 @@ class Cache(Struct, frozen=True):
             if max(status.st_mtime, status.st_atime) < limit and _remove(path):
                 counts["objects"] += number
                 size += status.st_size
+        packs.close()
         for path, status in _files(self.folder / "temporary"):
             if status.st_mtime < time.time() - _STALE_SECONDS:
                 _remove(path)
         return CacheInfo(self.folder, counts["objects"], counts["tiles"], size)
+
+    def _get_loose(self, sha256: str) -> bytes | None:
+        """The content of an object that has a file of its own."""
+        path = self._object(sha256)
+        data = _read(path)
+        if data is not None and hashlib.sha256(data).hexdigest() != sha256:
+            _remove(path)
+            return None
+        return data
 
     def _object(self, sha256: str) -> Path:
         if _SHA256.fullmatch(sha256) is None:

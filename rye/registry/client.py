@@ -323,22 +323,19 @@ class RegistryClient:
             for record in records
         ]
 
-    def prove(self, records: Iterable[ReleaseRecord]) -> Proofs:
+    def check_logged(self, records: Iterable[ReleaseRecord]) -> None:
         """That these releases, and the keysets of their namespaces, are in the log: all tiles in one wave.
 
         Raises TrustError (``leaf-mismatch`` for a line that is not in the log) and TileError.
         """
-        lines = {record.line.log: record.line for record in records}
-        for namespace in {record.identity.namespace for record in records}:
-            self._chain(namespace)
-            for entry in self._indexes[wire.namespace_name(namespace)] or ():
-                lines[entry.line.log] = entry.line
-        ordered = tuple(lines[position] for position in sorted(lines))
-        checkpoint = self.head.checkpoint
-        needed = self.head.tiles_needed(lines)
-        fetched = self._fetch_tiles(self.origin, needed, checkpoint.size, checkpoint.root_hash)
-        paths = self.head.prove(ordered, fetched)
-        return Proofs(self.state.head or "", ordered, {position: tuple(path) for position, path in paths.items()})
+        lines = self._lines_behind(records)
+        self.head.check_logged(lines, self._tiles_of(lines))
+
+    def prove(self, records: Iterable[ReleaseRecord]) -> Proofs:
+        """As :meth:`check_logged`, with the proofs that show it to someone else."""
+        lines = self._lines_behind(records)
+        paths = self.head.prove(lines, self._tiles_of(lines))
+        return Proofs(self.state.head or "", lines, {position: tuple(path) for position, path in paths.items()})
 
     def accept_recovery(self, sha256: str) -> None:
         """The user accepted the recovery that ``recovery-unaccepted`` named."""
@@ -511,6 +508,21 @@ class RegistryClient:
                 raise TrustError(missing, f"The registry does not serve {requests[sha256].path}, which its head names.")
             found[sha256] = _or_raise(fetched)
         return found
+
+    def _lines_behind(self, records: Iterable[ReleaseRecord]) -> tuple[wire.IndexLine, ...]:
+        """The statements that these releases rest on, themselves and their namespaces' keysets, by position."""
+        records = list(records)
+        lines = {record.line.log: record.line for record in records}
+        for namespace in {record.identity.namespace for record in records}:
+            self._chain(namespace)
+            for entry in self._indexes[wire.namespace_name(namespace)] or ():
+                lines[entry.line.log] = entry.line
+        return tuple(lines[position] for position in sorted(lines))
+
+    def _tiles_of(self, lines: Iterable[wire.IndexLine]) -> dict[Tile, bytes]:
+        checkpoint = self.head.checkpoint
+        needed = self.head.tiles_needed(line.log for line in lines)
+        return self._fetch_tiles(self.origin, needed, checkpoint.size, checkpoint.root_hash)
 
     def _fetch_one(self, request: Request) -> bytes:
         return _or_raise(self._transport.fetch_many([request])[0])

@@ -15,6 +15,7 @@ import re
 import secrets
 from collections.abc import Mapping
 from pathlib import Path
+from typing import BinaryIO
 
 from msgspec import Struct, field
 
@@ -22,25 +23,35 @@ _HEAD = re.compile(rb"rye-pack 1 (\d{1,9})\n")
 _MOST_INDEX_BYTES = 64 * 1024 * 1024
 
 
+class _Opened(Struct, frozen=True):
+    """A pack that is being read. ``stream`` None: it cannot be."""
+
+    stream: BinaryIO | None = None
+    start: int = 0
+    """Where its data begins."""
+    index: Mapping[str, list[int]] = {}
+    """SHA-256 → offset in the data, and size."""
+
+
 class Packs(Struct, frozen=True):
-    """The packs in a folder as it is when they are first looked for, each index read once."""
+    """The packs in a folder as it is when they are first looked for; each is opened, and its index read, once."""
 
     folder: Path
     _found: list[list[str]] = field(default_factory=list)
     """The packs' paths, once they were looked for."""
-    _indexes: dict[str, tuple[int, Mapping[str, list[int]]]] = field(default_factory=dict)
-    """Pack's path → where its data begins, and its index."""
+    _opened: dict[str, _Opened] = field(default_factory=dict)
+    """By the pack's path."""
 
     def get(self, sha256: str) -> bytes | None:
         """The object, hashed; None when no pack has it undamaged."""
         for path in self._paths():
-            start, index = self._open(path)
-            place = index.get(sha256)
-            if place is None:
+            pack = self._open(path)
+            place = pack.index.get(sha256)
+            if place is None or pack.stream is None:
                 continue
-            with contextlib.suppress(OSError, ValueError, TypeError), open(path, "rb") as stream:
-                stream.seek(start + place[0])
-                data = stream.read(place[1])
+            with contextlib.suppress(OSError, ValueError, TypeError, LookupError):
+                pack.stream.seek(pack.start + place[0])
+                data = pack.stream.read(place[1])
                 if hashlib.sha256(data).hexdigest() == sha256:
                     return data
         return None
@@ -69,7 +80,15 @@ class Packs(Struct, frozen=True):
 
     def objects(self, path: str) -> int:
         """How many objects are in the pack at ``path``."""
-        return len(self._open(path)[1])
+        return len(self._open(path).index)
+
+    def close(self) -> None:
+        """Give the files back; they are looked for and opened again when they are needed again."""
+        for pack in self._opened.values():
+            if pack.stream is not None:
+                pack.stream.close()
+        self._opened.clear()
+        self._found.clear()
 
     def _paths(self) -> list[str]:
         if not self._found:
@@ -79,20 +98,25 @@ class Packs(Struct, frozen=True):
             self._found.append(paths)
         return self._found[0]
 
-    def _open(self, path: str) -> tuple[int, Mapping[str, list[int]]]:
-        known = self._indexes.get(path)
+    def _open(self, path: str) -> _Opened:
+        known = self._opened.get(path)
         if known is None:
-            known = self._indexes[path] = _read_index(path)
+            known = self._opened[path] = _read_index(path)
         return known
 
 
-def _read_index(path: str) -> tuple[int, Mapping[str, list[int]]]:
+def _read_index(path: str) -> _Opened:
     try:
-        with open(path, "rb") as stream:
-            head = _HEAD.fullmatch(stream.readline(64))
-            if head is None or int(head[1]) > _MOST_INDEX_BYTES:
-                return 0, {}
+        stream = open(path, "rb")  # noqa: SIM115  # Packs.close closes it
+    except OSError:
+        return _Opened()
+    try:
+        head = _HEAD.fullmatch(stream.readline(64))
+        if head is not None and int(head[1]) <= _MOST_INDEX_BYTES:
             index = json.loads(stream.read(int(head[1])))
-            return (stream.tell(), index) if isinstance(index, dict) else (0, {})
+            if isinstance(index, dict):
+                return _Opened(stream, stream.tell(), index)
     except (OSError, ValueError, RecursionError):
-        return 0, {}
+        pass
+    stream.close()
+    return _Opened()

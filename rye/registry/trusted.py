@@ -346,6 +346,19 @@ class TrustedHead(Struct, frozen=True):
         """What :meth:`prove` needs for leaves at these positions."""
         return tiles.inclusion_tiles(positions, self.checkpoint.size)
 
+    def check_logged(self, entries: Iterable[IndexLine], fetched: Mapping[Tile, bytes]) -> None:
+        """I4 for all these statements at once: each is the leaf at its position of tiles that lead to the root.
+
+        As strong as :meth:`prove`, which also says how. Raises TrustError or TileError.
+        """
+        size = self.checkpoint.size
+        read = VerifiedTiles(fetched, size, self.checkpoint.root_hash)
+        for entry in entries:
+            if entry.log >= size:
+                raise TrustError("index-position", f"There is no position {entry.log} in a log of {size}.")
+            if read(0, entry.log) != merkle.leaf_hash(entry.note.encode()):
+                raise _leaf_mismatch(entry, "proof-root")
+
     def prove(self, entries: Iterable[IndexLine], fetched: Mapping[Tile, bytes]) -> dict[int, list[bytes]]:
         """I4: the inclusion proofs of all these statements, by position, each verified. Raises TrustError or TileError."""
         size, root_hash = self.checkpoint.size, self.checkpoint.root_hash
@@ -367,8 +380,12 @@ def check_inclusion(entry: IndexLine, proof: Sequence[bytes], checkpoint: Checkp
     try:
         merkle.verify_inclusion(leaf, entry.log, checkpoint.size, proof, checkpoint.root_hash)
     except merkle.ProofError as error:
-        message = f"The statement that the index puts at position {entry.log} is not what the log has there."
-        raise TrustError("leaf-mismatch", message, cause=error.code) from error
+        raise _leaf_mismatch(entry, error.code) from error
+
+
+def _leaf_mismatch(entry: IndexLine, cause: str) -> TrustError:
+    message = f"The statement that the index puts at position {entry.log} is not what the log has there."
+    return TrustError("leaf-mismatch", message, cause=cause)
 
 
 def check_blob(sha256: str, size: int, data: bytes) -> bytes:

@@ -41,7 +41,7 @@ class WriteBehindCache(Cache, frozen=True):
     def get(self, sha256: str) -> bytes | None:
         data = self.memory.waiting.get(sha256)
         if data is None:
-            data = self.memory.packs.get(sha256) or Cache.get(self, sha256)
+            data = self.memory.packs.get(sha256) or self._get_loose(sha256)
             if data is not None:
                 self.memory.kept.add(sha256)
         return data
@@ -66,3 +66,4 @@ class WriteBehindCache(Cache, frozen=True):
             memory.packs.put(memory.waiting)
         memory.waiting.clear()
         memory.bytes = 0
+        memory.packs.close()

@@ -342,7 +342,9 @@ def test_an_index_line_without_its_leaf_is_noticed_when_it_is_proved(world: Worl
     records = client.releases([TOOL])[TOOL]
     assert [record.version for record in records] == ["1.0.0", "6.6.6"]
     assert client.prove(records[:1]).paths
+    client.check_logged(records[:1])
     assert refusal(client.prove, records).code == "leaf-mismatch"
+    assert refusal(client.check_logged, records).code == "leaf-mismatch"
 
 
 def test_an_item_is_never_another_items_bytes(world: World) -> None:

@@ -393,13 +393,16 @@ def test_i4_a_line_is_the_leaf_at_its_position(registry: SimulatedRegistry) -> N
     honest = registry.index_lines()[str(TOOL)][0]
     fetched = {tile: registry.files[tile.path] for tile in head.tiles_needed([honest.log, 1])}
     proofs = head.prove([honest], fetched)
+    head.check_logged([honest], fetched)
     check_inclusion(honest, proofs[honest.log], head.checkpoint)
     for line in (IndexLine(1, honest.note), IndexLine(honest.log, honest.note.replace("1.0.0", "1.0.1"))):
         assert refusal(head.prove, [line], fetched).code == "leaf-mismatch"
+        assert refusal(head.check_logged, [honest, line], fetched).code == "leaf-mismatch"
         assert refusal(check_inclusion, line, proofs[honest.log], head.checkpoint).code == "leaf-mismatch"
-    assert refusal(lambda: head.prove([IndexLine(99, honest.note)], fetched)).code == "index-position"
     changed = {tile: bytes(len(data)) for tile, data in fetched.items()}
-    assert refusal(lambda: head.prove([honest], changed)).code == "tile-root"
+    for check in (head.prove, head.check_logged):
+        assert refusal(check, [IndexLine(99, honest.note)], fetched).code == "index-position"
+        assert refusal(check, [honest], changed).code == "tile-root"
     assert tiles.inclusion_tiles([honest.log], registry.size) == head.tiles_needed([honest.log])
 
 
