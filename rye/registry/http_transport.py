@@ -1,4 +1,4 @@
-"""The network end of :class:`rye.registry.transport.Transport`. The only module that imports an HTTP library.
+"""The network end of :class:`rye.registry.transport.Transport`: how often, how long and how much.
 
 A wave is worked off by daemon threads, each with its own kept-alive connection. The caller's thread watches the clock: a file
 that passes its deadline is given up together with its thread, wherever that hangs (name look-up, headers that drip, a body that
@@ -8,22 +8,32 @@ never ends), so no server can hold the client longer than the limits say.
 from __future__ import annotations
 
 import contextlib
+import os
 import queue
 import random
-import ssl
+import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
-from urllib.request import getproxies
 
+from rye.errors import RyeError
 from rye.limits import RegistryLimits
-from rye.registry.lean_httpx import httpx
+from rye.registry.http_connection import (
+    Answer,
+    AnswerTimeout,
+    BrokenAnswer,
+    Connection,
+    DirectConnection,
+    trusted_authorities,
+)
 from rye.registry.transport import Fetched, FetchError, Request, endless, is_safe_path, not_found, too_large
+
+if TYPE_CHECKING:
+    import ssl
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _REPEATED = frozenset({408, 425, 429, 500, 502, 503, 504})
@@ -31,7 +41,7 @@ _TICK_SECONDS = 0.25
 
 
 class HttpTransport:
-    """Files below an ``https`` (or permitted ``http``) address."""
+    """Files below an ``https`` (or permitted ``http``) address. Raises RyeError (``bad-token``) for what can be no token."""
 
     def __init__(self, address: str, limits: RegistryLimits, *, token: str | None = None):
         self._address = address.rstrip("/") + "/"
@@ -41,9 +51,15 @@ class HttpTransport:
             limits.redirects if token is None else 0
         )  # a token is sent where the user meant it and nowhere else
         if token is not None:
+            if not (token.isascii() and token.isprintable() and " " not in token and token):  # it could end its header
+                raise RyeError(
+                    "bad-token",
+                    "The token holds blanks or other characters that no token has.",
+                    "Copy it again, whole.",
+                )
             self._headers["Authorization"] = f"Bearer {token}"
         self._tls: ssl.SSLContext | None = None
-        self._clients: deque[_Connection | httpx.Client] = deque()
+        self._connections: deque[Connection] = deque()
         self._left = limits.total_seconds
 
     def fetch_many(self, requests: Sequence[Request]) -> list[Fetched]:
@@ -51,7 +67,10 @@ class HttpTransport:
         if not requests:
             return []
         if self._tls is None and self._address.startswith("https:"):
-            self._tls = httpx.create_ssl_context()  # loading the authorities is slow: once for all connections
+            try:
+                self._tls = trusted_authorities()  # loading them is slow: once for all connections
+            except OSError as error:
+                return [_no_authorities(request, error) for request in requests]
         wave = _Wave(requests)
         for _ in range(min(self._limits.concurrency, len(requests))):
             self._start(wave)
@@ -63,8 +82,8 @@ class HttpTransport:
 
     def close(self) -> None:
         """Close the connections that are idle."""
-        while self._clients:
-            self._clients.pop().close()
+        while self._connections:
+            self._connections.pop().close()
 
     def _start(self, wave: _Wave) -> None:
         threading.Thread(target=self._work, args=(wave,), daemon=True, name="rye-fetch").start()
@@ -91,7 +110,7 @@ class HttpTransport:
 
     def _work(self, wave: _Wave) -> None:
         try:
-            client = self._clients.pop() if self._clients else self._new_client()
+            connection = self._connections.pop() if self._connections else self._new_connection()
         except Exception as error:  # every request that nobody else takes would wait for its deadline
             while wave.waiting:
                 with contextlib.suppress(IndexError):
@@ -103,33 +122,29 @@ class HttpTransport:
             try:
                 index = wave.waiting.popleft()
             except IndexError:
-                self._clients.append(client)
+                self._connections.append(connection)
                 return
             wave.started[index] = time.monotonic()
             request = wave.requests[index]
             try:
-                fetched = self._fetch(client, request, wave.started[index])
+                fetched = self._fetch(connection, request, wave.started[index])
             except Exception as error:  # a thread that died silently would look like a slow server
                 fetched = FetchError("fetch-unreachable", f"{request.path} could not be fetched: {error!r:.200}.")
             wave.done.put((index, fetched))
 
-    def _new_client(self) -> _Connection | httpx.Client:
-        limits = self._limits
-        timeout = httpx.Timeout(limits.stall_seconds, connect=limits.connect_seconds)
-        one = httpx.Limits(max_connections=1, max_keepalive_connections=1)
-        verify = self._tls or False  # none only for http, where redirects to another scheme are refused
-        if not getproxies():
-            return _Connection(httpx.HTTPTransport(verify=verify, http2=False, limits=one), self._headers, timeout)
-        return httpx.Client(
-            verify=verify, timeout=timeout, headers=self._headers, http2=False, follow_redirects=False, limits=one
-        )
+    def _new_connection(self) -> Connection:
+        if not _is_proxied():
+            return DirectConnection(self._address, self._headers, self._limits, self._tls)
+        from rye.registry.lean_httpx import ProxiedConnection
 
-    def _fetch(self, client: _Connection | httpx.Client, request: Request, started: float) -> Fetched:
+        return ProxiedConnection(self._headers, self._limits, self._tls)
+
+    def _fetch(self, connection: Connection, request: Request, started: float) -> Fetched:
         if not is_safe_path(request.path):
             return FetchError("fetch-unsafe", f"{request.path!r} is not a path below the registry.")
         pause = self._limits.retry_seconds
         for attempt in range(self._limits.retries + 1):
-            fetched, wait = self._attempt(client, request)
+            fetched, wait = self._attempt(connection, request)
             if wait is None or attempt == self._limits.retries:
                 return fetched
             wait = max(wait, pause * (1 + random.random() / 2))
@@ -139,15 +154,15 @@ class HttpTransport:
             pause *= 2
         return fetched
 
-    def _attempt(self, client: _Connection | httpx.Client, request: Request) -> tuple[Fetched, float | None]:
+    def _attempt(self, connection: Connection, request: Request) -> tuple[Fetched, float | None]:
         """One try: what came of it, and the least wait before a repeat (None: a repeat would not help)."""
         address = self._address + request.path
         try:
             for _ in range(self._redirects + 1):
-                with client.stream("GET", address) as response:
-                    if response.status_code not in _REDIRECTS:
-                        return self._read(response, request)
-                    target = urljoin(address, response.headers.get("location", ""))
+                with connection.get(address) as answer:
+                    if answer.status not in _REDIRECTS:
+                        return self._read(answer, request)
+                    target = urljoin(address, answer.headers.get("location", ""))
                 if not _same_place(address, target):
                     message = f"{request.path} is redirected to {urlsplit(target).netloc[:100]!r}; other hosts are not followed."
                     return FetchError(
@@ -155,31 +170,29 @@ class HttpTransport:
                     ), None
                 address = target
             return FetchError("fetch-redirect", f"{request.path} is redirected again and again."), None
-        except httpx.TimeoutException as error:
-            return _unreachable(request, self._address, f"no answer in time ({type(error).__name__})"), 0.0
-        except httpx.RemoteProtocolError as error:
+        except AnswerTimeout as error:
+            return _unreachable(request, self._address, f"no answer in time ({error})"), 0.0
+        except BrokenAnswer as error:
             message = f"The answer with {request.path} broke off or is not HTTP: {error!s:.200}."
             return FetchError("fetch-truncated", message), 0.0
-        except (httpx.TransportError, OSError) as error:
+        except OSError as error:
             return _unreachable(request, self._address, str(error)[:200]), 0.0
-        except (httpx.InvalidURL, ValueError) as error:
+        except ValueError as error:
             return FetchError("fetch-redirect", f"{request.path} is redirected to no address: {error!s:.200}."), None
 
-    def _read(self, response: httpx.Response, request: Request) -> tuple[Fetched, float | None]:
-        status = response.status_code
-        if status in (404, 410):
+    def _read(self, answer: Answer, request: Request) -> tuple[Fetched, float | None]:
+        if answer.status in (404, 410):
             return not_found(request.path), None
-        if status != 200:
-            error = FetchError("fetch-status", f"The registry answered {status} for {request.path}.")
-            return error, _retry_after(response) if status in _REPEATED else None
-        if response.headers.get("content-encoding", "identity").lower() != "identity":
+        if answer.status != 200:
+            error = FetchError("fetch-status", f"The registry answered {answer.status} for {request.path}.")
+            return error, _retry_after(answer) if answer.status in _REPEATED else None
+        if answer.headers.get("content-encoding", "identity").lower() != "identity":
             return FetchError("fetch-status", f"The registry compressed {request.path}, which was not asked for."), None
-        length = response.headers.get("content-length", "")
-        if length.isascii() and length.isdigit() and int(length[:18]) > request.max_bytes:
+        if answer.length is not None and answer.length > request.max_bytes:
             return too_large(request), None
         limits, begun, data = self._limits, time.monotonic(), bytearray()
-        for chunk in response.iter_raw():
-            data += chunk
+        for piece in answer.body:
+            data += piece
             if len(data) > request.max_bytes:
                 return endless(request), None  # a stated length that is too large was refused above
             elapsed = time.monotonic() - begun
@@ -187,28 +200,6 @@ class HttpTransport:
                 message = f"{request.path} arrives at less than {limits.minimum_speed:,} bytes per second."
                 return FetchError("fetch-slow", message, "Try again later, or use a mirror."), None
         return bytes(data), None
-
-
-class _Connection:
-    """GET over one connection, without what a client adds to each request (cookies, redirects, hooks): half its cost."""
-
-    def __init__(self, transport: httpx.HTTPTransport, headers: Mapping[str, str], timeout: httpx.Timeout):
-        self._transport = transport
-        self._headers = headers
-        self._extensions = {"timeout": timeout.as_dict()}
-
-    @contextmanager
-    def stream(self, method: str, address: str) -> Iterator[httpx.Response]:
-        """As :meth:`httpx.Client.stream`."""
-        request = httpx.Request(method, address, headers=self._headers, extensions=self._extensions)
-        response = self._transport.handle_request(request)
-        try:
-            yield response
-        finally:
-            response.close()
-
-    def close(self) -> None:
-        self._transport.close()
 
 
 class _Wave:
@@ -221,16 +212,27 @@ class _Wave:
         self.done: queue.SimpleQueue[tuple[int, Fetched]] = queue.SimpleQueue()
 
 
+def _is_proxied() -> bool:
+    """Whether a proxy is set: in the environment, or where macOS and Windows keep their settings."""
+    if sys.platform not in ("darwin", "win32") and not any(name.lower().endswith("_proxy") for name in os.environ):
+        return False  # without importing urllib.request, which takes longer than a file
+    from urllib.request import getproxies
+
+    return not {"http", "https", "all"}.isdisjoint(getproxies())
+
+
 def _same_place(one: str, other: str) -> bool:
     a, b = urlsplit(one), urlsplit(other)
     return (a.scheme, a.hostname, a.port) == (b.scheme, b.hostname, b.port) and not b.username
 
 
-def _retry_after(response: httpx.Response) -> float:
+def _retry_after(answer: Answer) -> float:
     """Seconds to wait as the server asks; 0 where it does not say."""
-    value = response.headers.get("retry-after", "").strip()
+    value = answer.headers.get("retry-after", "").strip()
     if value.isascii() and value.isdigit():
         return float(value[:9])
+    from email.utils import parsedate_to_datetime
+
     try:
         when = parsedate_to_datetime(value)
     except (TypeError, ValueError):
@@ -250,4 +252,12 @@ def _unreachable(request: Request, address: str, reason: str) -> FetchError:
         "fetch-unreachable",
         f"{request.path} could not be fetched from {host}: {reason}.",
         "Check the network, or use --offline to work from what is cached.",
+    )
+
+
+def _no_authorities(request: Request, error: OSError) -> FetchError:
+    return FetchError(
+        "fetch-unreachable",
+        f"{request.path} could not be fetched: the authorities to trust cannot be read: {error!s:.200}.",
+        "Correct or unset SSL_CERT_FILE and SSL_CERT_DIR.",
     )

@@ -1,0 +1,130 @@
+"""A server whose every byte a test decides: it hands each connection to the test, which may answer, lie, stall or hang up."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import struct
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+
+
+@dataclass
+class RawServer:
+    """``requests`` are what clients sent, each with the number of the connection that it came on, from 1."""
+
+    host: str
+    port: int
+    requests: list[tuple[int, bytes]] = field(default_factory=list)
+
+    @property
+    def place(self) -> str:
+        """Host and port as an address has them."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    @property
+    def connections(self) -> list[int]:
+        """Which connection each request came on."""
+        return [number for number, _ in self.requests]
+
+
+@dataclass
+class Peer:
+    """One client's connection, on the server's side."""
+
+    server: RawServer
+    number: int
+    socket: socket.socket
+
+    def hear(self) -> bytes:
+        """The next request; ends the conversation when the client hung up."""
+        request = b""
+        while not request.endswith(b"\r\n\r\n"):
+            piece = self.socket.recv(65_536)
+            if not piece:
+                raise ConnectionError
+            request += piece
+        self.server.requests.append((self.number, request))
+        return request
+
+    def say(self, data: bytes) -> None:
+        self.socket.sendall(data)
+
+    def wait(self) -> None:
+        """Do nothing until the client hangs up."""
+        while self.socket.recv(65_536):
+            pass
+
+    def reset(self) -> None:
+        """Hang up so that the client gets an error and no end."""
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.socket.close()
+
+
+Talk = Callable[[Peer], object]
+"""What the server does with one connection, which is closed afterwards."""
+
+
+def answer(data: bytes, *, then_wait: bool = False) -> Talk:
+    """These bytes for the first request; then the connection ends, or stays open in silence."""
+
+    def talk(peer: Peer) -> None:
+        peer.hear()
+        peer.say(data)
+        if then_wait:
+            peer.wait()
+
+    return talk
+
+
+def answer_all(data: bytes) -> Talk:
+    """These bytes for every request on a connection."""
+
+    def talk(peer: Peer) -> None:
+        while True:
+            peer.hear()
+            peer.say(data)
+
+    return talk
+
+
+@contextmanager
+def talking(talk: Talk, *, host: str = "127.0.0.1", tls: ssl.SSLContext | None = None) -> Iterator[RawServer]:
+    """A server for as long as the context lasts."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.create_server((host, 0), family=family) as listening:
+        server = RawServer(host, listening.getsockname()[1])
+        open_ones: list[socket.socket] = []
+
+        def converse(connected: socket.socket, number: int) -> None:
+            with suppress(OSError):
+                if tls is not None:
+                    connected = tls.wrap_socket(connected, server_side=True)
+                    open_ones.append(connected)
+                with connected:
+                    talk(Peer(server, number, connected))
+
+        def accept() -> None:
+            number = 0
+            with suppress(OSError):
+                while True:
+                    connected, _ = listening.accept()
+                    number += 1
+                    open_ones.append(connected)
+                    threading.Thread(target=converse, args=(connected, number), daemon=True).start()
+
+        thread = threading.Thread(target=accept, daemon=True)
+        thread.start()
+        try:
+            yield server
+        finally:
+            with suppress(OSError):
+                listening.shutdown(socket.SHUT_RDWR)
+            listening.close()
+            thread.join(timeout=5)
+            for connected in open_ones:
+                with suppress(OSError):
+                    connected.shutdown(socket.SHUT_RDWR)
+                connected.close()
