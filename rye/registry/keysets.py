@@ -10,8 +10,10 @@ Rules, in the order in which :func:`extend` checks them:
 5. What was revoked stays revoked, unchanged (``keyset-revocations``).
 6. A recovery has no effect before its time. Until then the keys before it stay in force, and may object with another
    keyset of the same number, which takes the recovery's place; nothing else may follow it so early (``recovery-pending``).
+   A keyset that is dated ahead to follow it all the same has no effect before the recovery has.
 
-A statement about an item counts when a key of the keyset in force at its position signed it (:meth:`KeysetChain.check`).
+A statement about an item counts when a key of the keyset in force at its position signed it (:meth:`KeysetChain.check`), and
+that keyset is in effect by the snapshot's time: whoever dates a statement ahead does not shorten the wait.
 """
 
 from __future__ import annotations
@@ -67,38 +69,40 @@ class Signers(Struct, frozen=True):
 
 
 class KeysetChain(Struct, frozen=True):
-    """The keysets of one namespace, oldest first. Only the last can be a recovery that has not taken effect yet."""
+    """The keysets of one namespace, oldest first. Behind a recovery that waits stands only what was dated ahead."""
 
     origin: str
     namespace: str
     links: tuple[Link, ...] = ()
 
+    def effective(self, time: datetime) -> tuple[Link, ...]:
+        """All links before the first recovery that has no effect at this time: what follows that one has none either."""
+        waiting = next((index for index, link in enumerate(self.links) if not link.in_effect(time)), None)
+        return self.links[:waiting]
+
     def in_force(self, position: int, time: datetime) -> Link | None:
         """The keyset that decides about a leaf: the last before its position that is in effect at the statement's time."""
-        for link in reversed(self.links):
-            if link.position < position and link.in_effect(time):
-                return link
-        return None
+        return next((link for link in reversed(self.effective(time)) if link.position < position), None)
 
     def current(self, time: datetime) -> Link | None:
         """The keyset in force for whatever is logged next."""
-        return next((link for link in reversed(self.links) if link.in_effect(time)), None)
+        return next(reversed(self.effective(time)), None)
 
     def pending(self, time: datetime) -> Link | None:
-        """A recovery that stands in public and has not taken effect at this time."""
-        return self.links[-1] if self.links and not self.links[-1].in_effect(time) else None
+        """The recovery that stands in public and has not taken effect at this time."""
+        return next(iter(self.links[len(self.effective(time)) :]), None)
 
     def unaccepted(self, accepted: frozenset[str], time: datetime) -> Link | None:
         """The first recovery in effect whose statement (by the SHA-256 of its text) the user has not accepted."""
-        for link in self.links:
-            if link.keyset.recovery is not None and link.in_effect(time) and link.sha256 not in accepted:
+        for link in self.effective(time):
+            if link.keyset.recovery is not None and link.sha256 not in accepted:
                 return link
         return None
 
     def check(
         self, position: int, statement: Release | Yank | Deprecation | Advisory, note: SignedNote, time: datetime
     ) -> Signers:
-        """Who signed a statement about an item of this namespace; ``time`` is the snapshot's, for revocations.
+        """Who signed a statement about an item of this namespace; ``time`` is the snapshot's, for recoveries and revocations.
 
         Raises TrustError: ``statement-unclaimed``, ``statement-keyset``, ``statement-signer``.
         """
@@ -108,6 +112,9 @@ class KeysetChain(Struct, frozen=True):
             raise TrustError("statement-unclaimed", f"{subject} stands before any keyset of {self.namespace!r}.")
         if statement.keyset != link.keyset.number:
             message = f"{subject} names keyset {statement.keyset}, but {link.keyset.number} was in force."
+            raise TrustError("statement-keyset", message)
+        if link not in self.effective(time):
+            message = f"{subject} is dated ahead: keyset {link.keyset.number} has no effect before its recovery has."
             raise TrustError("statement-keyset", message)
         try:
             signed = {key.key for key in notes.verify(note, link.keys)}

@@ -153,6 +153,19 @@ def hasty_recovery(registry: SimulatedRegistry) -> None:
     harm(registry, key=THIEF, keys=[THIEF])
 
 
+def ahead_of_its_time(registry: SimulatedRegistry) -> None:
+    """A release by the new keys, dated behind the recovery that still stands in public."""
+    registry.recover("acme", [THIEF])
+    harm(registry, key=THIEF, keys=[THIEF], time=registry.now + timedelta(hours=73))
+
+
+def keyset_ahead_of_its_time(registry: SimulatedRegistry) -> None:
+    """As above, with a next keyset that is dated behind the recovery and needs no recovery of its own."""
+    registry.recover("acme", [THIEF])
+    registry.claim("acme", [THIEF], time=registry.now + timedelta(hours=73))
+    harm(registry, key=THIEF, keys=[THIEF])
+
+
 def follows_a_pending_recovery(registry: SimulatedRegistry) -> None:
     """A next keyset on top of a recovery that has no effect yet."""
     registry.recover("acme", [THIEF])
@@ -384,6 +397,18 @@ RECOVERIES = (
     Attack("a recovery without the owners", "log key", "recovery-signatures", built(recovery_by_the_log)),
     Attack(
         "a release before the recovery has effect", "log and owners' keys", "statement-keyset", built(hasty_recovery)
+    ),
+    Attack(
+        "a release dated behind a recovery that has no effect yet",
+        "log and owners' keys",
+        "statement-keyset",
+        built(ahead_of_its_time),
+    ),
+    Attack(
+        "a keyset dated behind a recovery that has no effect yet",
+        "log and owners' keys",
+        "statement-keyset",
+        built(keyset_ahead_of_its_time),
     ),
     Attack(
         "a keyset on a recovery that has no effect yet",
