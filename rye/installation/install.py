@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
@@ -137,7 +138,11 @@ def _judged_before(records: Sequence[ReleaseRecord], verdicts: Verdicts) -> list
     decoder = msgspec.msgpack.Decoder(Metadata)
     keys = [verdicts.key("item", *judged_by(record)) for record in records]
     known = verdicts.get(keys)
-    return [decoder.decode(known[key]) if key in known else None for key in keys]
+    found: dict[bytes, Metadata] = {}
+    for key, data in known.items():
+        with contextlib.suppress(msgspec.MsgspecError):  # not of today's form
+            found[key] = decoder.decode(data)
+    return [found.get(key) for key in keys]
 
 
 def _warnings(records: Iterable[ReleaseRecord]) -> Iterable[str]:

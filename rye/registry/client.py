@@ -433,18 +433,24 @@ class RegistryClient:
 
     def _judged_before(self, identities: Sequence[Identity]) -> dict[Identity, ItemHistory]:
         """The histories that were judged before from the same index files, under the same keysets and roots."""
+        if not self._verdicts.remembers:
+            return {}
         keys = {key: identity for identity in identities if (key := self._judgement_key(identity)) is not None}
         found = {}
         for key, data in self._verdicts.get(keys).items():
             judged = decode_judged(data)
             # A larger log and a later time change nothing; of smaller and earlier ones nothing was judged.
-            if judged.last < self.head.checkpoint.size and judged.since <= self.head.snapshot.time:
+            if (
+                judged is not None
+                and judged.last < self.head.checkpoint.size
+                and judged.since <= self.head.snapshot.time
+            ):
                 found[keys[key]] = judged.history
         return found
 
     def _remember(self, history: ItemHistory, entries: Sequence[LoggedStatement], chain: KeysetChain) -> None:
         time = self.head.snapshot.time
-        key = self._judgement_key(history.identity)
+        key = self._judgement_key(history.identity) if self._verdicts.remembers else None
         if key is None or chain.pending(time) is not None:  # a recovery that waits changes the judgement in time
             return
         last = max((entry.line.log for entry in entries), default=-1)
@@ -454,9 +460,10 @@ class RegistryClient:
     def _judgement_key(self, identity: Identity) -> bytes | None:
         """Everything that :func:`judge` reads, by hash."""
         item, namespace = self._entry(str(identity)), self._entry(wire.namespace_name(identity.namespace))
-        if item is None or namespace is None:
+        if item is None or namespace is None or item.size > self._limits.index_bytes:
             return None
-        return self._verdicts.key("judge", self.origin, item.name, item.sha256, namespace.sha256, *self.state.roots)
+        files = (item.sha256, str(item.size), namespace.sha256, str(namespace.size))
+        return self._verdicts.key("judge", self.origin, item.name, *files, *self.state.roots)
 
     def _entry(self, name: str) -> ShardEntry | None:
         return self._shards.get(wire.shard_of(name), {}).get(name)

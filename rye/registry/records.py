@@ -150,8 +150,12 @@ def encode_judged(judged: Judged) -> bytes:
     return msgspec.msgpack.encode(judged)
 
 
-def decode_judged(data: bytes) -> Judged:
-    return _judged_decoder().decode(data)
+def decode_judged(data: bytes) -> Judged | None:
+    """None for what is not of today's form."""
+    try:
+        return _judged_decoder().decode(data)
+    except (msgspec.MsgspecError, RyeError):  # statements check themselves
+        return None
 
 
 @cache

@@ -3,13 +3,15 @@
 Rules:
 
 * A verdict is the result of a pure function that accepted its arguments. Its key is a hash of everything that the function
-  reads: the bytes, the keys that they were judged against, and the code that judged (:func:`code_identity`). A refusal is
-  never remembered.
+  reads: the bytes, the keys that they were judged against, and whatever judged (:func:`code_identity`). A refusal is never
+  remembered.
 * Verdicts lie beside the trusted state, in the user's own data folder, and never in the cache: a cache may be shared, or
-  restored from somewhere by a build server. Whoever can write verdicts can as well replace the keys that are trusted.
-* What must hold today (head, freshness, inclusion in the log, hashes of the bytes, revocations, policy) is no verdict; it is
-  checked each time.
-* Nothing here is needed. A damaged row is a miss, a damaged file is deleted, one that grew too large begins anew.
+  restored from somewhere by a build server. Whoever can write verdicts can as well replace the keys that are trusted; a file
+  that somebody else owns or may write, or a link, is not read but replaced.
+* What must hold today (head, freshness, inclusion in the log, hashes of the bytes, keysets and recoveries, policy) is no
+  verdict; it is checked each time.
+* Nothing here is needed. A damaged row is a miss, a damaged or foreign file is replaced, one that grew too large begins anew,
+  and one that cannot be used (held by another program, on a full or read-only disk) is left alone for the rest of the run.
 """
 
 from __future__ import annotations
@@ -17,6 +19,8 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import stat
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,14 +30,20 @@ import rye
 if TYPE_CHECKING:
     import sqlite3
 
-_JUDGES = ("items", "permissions", "registry", "registry/statements", "resolution", "signing", "installation", ".")
-"""The folders of this package whose code decides what is accepted."""
+_LIBRARIES = ("cryptography-", "lxml-", "msgspec-", "pynacl-", "ruamel.yaml-", "ruamel_yaml-")
+"""How the metadata folders of the libraries begin whose word is part of a verdict."""
 VERDICTS = "verdicts.sqlite"
 """Their file in the user's data folder."""
 _MOST_BYTES = 256 * 1024 * 1024
+_MOST_NEW_BYTES = 64 * 1024 * 1024
+"""What one run remembers at most."""
 _CHUNK = 500
 """Keys asked for at once."""
 _CHECK_BYTES = 8
+_WAIT_SECONDS = 1.0
+"""For another program that writes; once in a run."""
+_PASSING = {"BUSY", "LOCKED", "NOMEM", "READONLY", "INTERRUPT", "IOERR", "FULL", "CANTOPEN", "PROTOCOL", "PERM", "AUTH"}
+"""Errors of SQLite that say nothing against the file."""
 
 
 class Verdicts:
@@ -45,13 +55,19 @@ class Verdicts:
         self._code = code
         self._database: sqlite3.Connection | None = None
         self._new: dict[bytes, bytes] = {}
+        self._new_bytes = 0
+
+    @property
+    def remembers(self) -> bool:
+        """Whether there is a file, and it could be used so far."""
+        return self._path is not None
 
     def key(self, function: str, *arguments: bytes | str) -> bytes:
         """The key of one call; 32 bytes."""
         if self._code is None:
             self._code = code_identity()
-        digest = hashlib.sha256(self._code)
-        for argument in (function, *arguments):
+        digest = hashlib.sha256()
+        for argument in (self._code, function, *arguments):
             data = argument.encode() if isinstance(argument, str) else argument
             digest.update(len(data).to_bytes(8, "big"))
             digest.update(data)
@@ -61,38 +77,37 @@ class Verdicts:
         """The remembered results by key; keys that are not known are left out."""
         wanted = list(keys)
         found: dict[bytes, bytes] = {}
-        if self._path is None or not wanted or (self._database is None and not self._path.exists()):
-            return found
         with self._forgiving():
-            database = self._open(self._path)
-            for start in range(0, len(wanted), _CHUNK):
-                chunk = wanted[start : start + _CHUNK]
-                marks = ",".join("?" * len(chunk))
-                for key, value in database.execute(f"SELECT key, value FROM verdict WHERE key IN ({marks})", chunk):
+            database = self._open(create=False) if wanted else None
+            if database is not None:
+                for key, value in _rows(database, wanted):
                     if _check(key, value[_CHECK_BYTES:]) == value[:_CHECK_BYTES]:
                         found[key] = value[_CHECK_BYTES:]
         return found
 
     def put(self, verdicts: Mapping[bytes, bytes]) -> None:
         """Remember results, by key."""
-        if self._path is not None:
+        size = sum(map(len, verdicts.values()))
+        if self._path is not None and self._new_bytes + size <= _MOST_NEW_BYTES:
             self._new.update(verdicts)
+            self._new_bytes += size
 
     def flush(self) -> None:
         """Write what is new. A full or read-only disk, or a program that holds the file, costs speed and nothing else."""
-        if self._path is not None and self._new:
+        if self._new:
             with self._forgiving():
-                if self._path.exists() and self._path.stat().st_size > _MOST_BYTES:
+                if self._path is not None and self._path.exists() and self._path.stat().st_size > _MOST_BYTES:
                     self.forget()
-                database = self._open(self._path)
-                rows = [(key, _check(key, value) + value) for key, value in self._new.items()]
-                with database:
-                    database.executemany("INSERT OR REPLACE INTO verdict VALUES (?, ?)", rows)
-        self._new.clear()
+                database = self._open(create=True)
+                if database is not None:
+                    rows = [(key, _check(key, value) + value) for key, value in self._new.items()]
+                    with database:
+                        database.executemany("INSERT OR REPLACE INTO verdict VALUES (?, ?)", rows)
+        self._drop_new()
 
     def close(self) -> None:
         """Give the file back; what was not flushed is not remembered."""
-        self._new.clear()
+        self._drop_new()
         if self._database is not None:
             self._database.close()
             self._database = None
@@ -107,42 +122,104 @@ class Verdicts:
                 with contextlib.suppress(OSError):
                     os.unlink(f"{self._path}{suffix}")
 
-    def _open(self, path: Path) -> sqlite3.Connection:
+    def _drop_new(self) -> None:
+        self._new.clear()
+        self._new_bytes = 0
+
+    def _open(self, *, create: bool) -> sqlite3.Connection | None:
+        """The database; None where there is none and none is to be made."""
         import sqlite3
 
-        if self._database is None:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._database = sqlite3.connect(path, timeout=1)
-            # Losing verdicts in a power cut is nothing; each row says by its check whether it is whole.
-            self._database.execute("PRAGMA synchronous=OFF")
-            self._database.execute("CREATE TABLE IF NOT EXISTS verdict (key BLOB PRIMARY KEY, value BLOB NOT NULL)")
+        if self._database is None and self._path is not None and self._prepare(self._path, create):
+            database = sqlite3.connect(self._path, timeout=_WAIT_SECONDS)
+            try:
+                # Losing verdicts in a power cut is nothing; each row says by its check whether it is whole.
+                database.execute("PRAGMA synchronous=OFF")
+                database.execute("CREATE TABLE IF NOT EXISTS verdict (key BLOB PRIMARY KEY, value BLOB NOT NULL)")
+            except BaseException:
+                database.close()
+                raise
+            self._database = database
         return self._database
+
+    def _prepare(self, path: Path, create: bool) -> bool:
+        """Whether there is a file that only the user can write. Raises OSError for one that cannot be replaced."""
+        if os.path.lexists(path) and not _is_own(path):
+            self.forget()
+        if not os.path.lexists(path):
+            if not create:
+                return False
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with contextlib.suppress(FileExistsError):  # another program made it just now
+                os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        if not _is_own(path):
+            raise PermissionError(f"{path} is not the user's own file")
+        return True
 
     @contextlib.contextmanager
     def _forgiving(self) -> Iterator[None]:
-        import sqlite3
-
+        """Whatever goes wrong with the file: it is replaced, or left alone from now on."""
         try:
             yield
-        except sqlite3.OperationalError:  # busy, read-only, full: not damaged
-            return
-        except (sqlite3.DatabaseError, TypeError):
-            self.forget()
-        except OSError:
-            return
+        except (OSError, ImportError):
+            self._leave_alone()
+        except (TypeError, _sqlite_error()) as error:
+            name = getattr(error, "sqlite_errorname", "")
+            if name.removeprefix("SQLITE_").split("_")[0] in _PASSING:
+                self._leave_alone()
+            else:
+                self.forget()
+
+    def _leave_alone(self) -> None:
+        self.close()
+        self._path = None
 
 
 def code_identity() -> bytes:
-    """A hash that changes with the code that judges: names, sizes and times of this package's files."""
-    digest = hashlib.sha256(rye.__version__.encode())
-    package = os.path.dirname(os.path.abspath(rye.__file__))
-    for folder in _JUDGES:
-        with os.scandir(os.path.join(package, folder)) as entries:
-            for entry in sorted(entries, key=lambda entry: entry.name):
-                if entry.name.endswith(".py"):
-                    status = entry.stat()
-                    digest.update(f"\0{folder}/{entry.name}\0{status.st_size}\0{status.st_mtime_ns}".encode())
-    return digest.digest()
+    """A hash that changes with whatever judges: Python, its libraries, and the names, sizes and times of this package's files.
+
+    Where that cannot be told, e.g. inside an archive, it is a new one each time.
+    """
+    digest = hashlib.sha256(f"{rye.__version__}\0{sys.version}".encode())
+    for folder in sys.path:
+        with contextlib.suppress(OSError):
+            for name in sorted(os.listdir(folder or os.curdir)):
+                if name.endswith((".dist-info", ".egg-info")) and name.lower().startswith(_LIBRARIES):
+                    digest.update(f"\0{name}".encode("utf-8", "surrogateescape"))
+    files = 0
+    try:
+        for place, folders, names in os.walk(os.path.dirname(os.path.abspath(rye.__file__))):
+            folders[:] = sorted(set(folders) - {"__pycache__"})
+            for name in sorted(names):
+                path = os.path.join(place, name)
+                status = os.stat(path)
+                digest.update(f"\0{path}\0{status.st_size}\0{status.st_mtime_ns}".encode("utf-8", "surrogateescape"))
+                files += 1
+    except OSError:
+        files = 0
+    return digest.digest() if files else os.urandom(32)
+
+
+def _rows(database: sqlite3.Connection, keys: list[bytes]) -> Iterator[tuple[bytes, bytes]]:
+    for start in range(0, len(keys), _CHUNK):
+        chunk = keys[start : start + _CHUNK]
+        yield from database.execute(
+            f"SELECT key, value FROM verdict WHERE key IN ({','.join('?' * len(chunk))})", chunk
+        )
+
+
+def _is_own(path: Path) -> bool:
+    """Whether it is a file, and nobody but the user owns or may write it."""
+    status = path.lstat()
+    if os.name == "nt":
+        return stat.S_ISREG(status.st_mode)
+    return stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & 0o022
+
+
+def _sqlite_error() -> type[Exception]:
+    import sqlite3
+
+    return sqlite3.Error
 
 
 def _check(key: bytes, value: bytes) -> bytes:
