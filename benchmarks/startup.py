@@ -14,7 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
-RYE = "from rye.cli.main import main; main()"
+RYE = "from rye.cli.start import main; main()"
 BASELINES = ("python -c pass", 'python -c "import click"')
 
 

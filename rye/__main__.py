@@ -1,5 +1,5 @@
 """``python -m rye``: the command line."""
 
-from rye.cli.main import main
+from rye.cli.start import main
 
 main()

@@ -23,11 +23,12 @@ from rye.items.identity import Identity
 from rye.registry import notes
 from rye.registry.notes import Signer, VerifierKey
 from rye.registry.statements import FileEntry, Keyset, Relation, Release, namespace_key_name
+from rye.registry.verdicts import VERDICTS
 from rye.signing.keys import PrivateKey
 from rye.signing.sign_item import sign
 
 ORIGIN = "registry.example.org"
-PROGRAM = (sys.executable, "-c", "from rye.cli.main import main; main()")
+PROGRAM = (sys.executable, "-c", "from rye.cli.start import main; main()")
 
 
 def describe() -> str:
@@ -49,10 +50,6 @@ class Rye(Tool):
         (self.project / "rye.toml").write_text(manifest)
         self.run(*PROGRAM, "registry", "add", url, "--fingerprint", fingerprint)
 
-    def environment(self) -> dict[str, str]:
-        folders = {f"RYE_{part}_DIR": str(self.base / part.lower()) for part in ("CONFIG", "DATA", "CACHE")}
-        return {**super().environment(), **folders}
-
     def commands(self) -> Mapping[str, Sequence[str]]:
         install = (*PROGRAM, "install", "--yes", "-q")
         return {"cold": install, "warm": install, "frozen": (*PROGRAM, "ci", "-q"), "no-op": install}
@@ -61,7 +58,8 @@ class Rye(Tool):
         return [self.project / ".ai"]
 
     def remembered(self) -> Sequence[Path]:
-        return [self.project / "rye.lock", self.base / "cache"]
+        home = self.base / "home"
+        return [self.project / "rye.lock", *home.rglob("registry"), *home.rglob(VERDICTS), *home.rglob("unchanged")]
 
     def count(self) -> int:
         return len(list((self.project / ".ai/packages/acme/directives/bench").glob("*.md")))

@@ -12,9 +12,11 @@ SITUATIONS = {
     "cold": "nothing cached, nothing installed, no lock: resolve, fetch over loopback HTTP, verify, write",
     "warm": "the lock and the cache are there, the installed files are not",
     "frozen": "as warm, by the command that must not resolve: rye ci, npm ci, uv sync --frozen",
-    "no-op": "everything is installed and the tool has found that out once before: it has to find out again",
+    "no-op": "everything has been installed for some seconds and the tool has found that out once: it has to find out again",
 }
 LIMIT_SECONDS = 300
+SETTLE_SECONDS = 3
+"""How old files are before a tool that goes by their times believes these."""
 SETTINGS = ("NPM_", "UV_", "RYE_", "XDG_", "VIRTUAL_ENV")
 """Beginnings of the user's variables that would change what is measured."""
 
@@ -61,6 +63,7 @@ class Tool:
         elif situation != "no-op":
             self._remove(self.installed())
         else:
+            time.sleep(SETTLE_SECONDS)
             self.run(*self.commands()[situation])
         os.sync()
         seconds = self.run(*self.commands()[situation])

@@ -62,10 +62,12 @@ def info(session: Session) -> None:
 @click.pass_obj
 def clean(session: Session) -> None:
     """Delete everything in the cache, and what was found of it. What is needed is fetched and checked again."""
+    from rye.cli.unchanged import forget
     from rye.project.folders import data_dir
     from rye.registry.verdicts import VERDICTS, Verdicts
 
     Verdicts(data_dir() / VERDICTS).forget()
+    forget()
     _show(session, _cache().clean(), "deleted ")
 
 

@@ -6,6 +6,7 @@ lock's, every right is approved and the policy in force still allows it.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     from rye.permissions.policy import Policy
 
     Choose = Callable[[Sources, Environment], Mapping[Identity, Chosen]]
+
+
+_DONE = "everything is installed"
 
 
 class Told(Struct, frozen=True):
@@ -113,13 +117,21 @@ class Run:
         if frozen:
             self._refuse_edited("rye install --discard-local-edits", present)
         if unlock == frozenset() and self._nothing_to_do(present):
-            self._report([], "everything is installed")
+            self._report([], _DONE)
+            self._remember_unchanged()
             return
         if not self.manifest.dependencies and not self.lock.items:
             self._report([], "rye.toml asks for nothing; `rye add [KIND:]ID` adds an item")
             return
         with self.sources() as sources:
             self.install_from(sources, unlock)
+
+    def _remember_unchanged(self) -> None:
+        if not self.session.json:
+            from rye.cli.unchanged import remember
+
+            session = self.session
+            remember(session.arguments, str(self.project.root), os.environ, session.started, f"{_DONE}\n")
 
     def install_from(self, sources: Sources, unlock: frozenset[Identity] | None) -> None:
         """Choose as the lock has it or anew, and install that."""
@@ -152,9 +164,7 @@ class Run:
             return
         consent = get_consent(self.session, prepared.plan, self.told.approved, self.told.retry)
         done = self._switch(prepared, new_lock(prepared, consent))
-        said = _summary(rows) or (
-            "everything is installed" + (f"; {done} file{'s' * (done != 1)} written" if done else "")
-        )
+        said = _summary(rows) or (_DONE + (f"; {done} file{'s' * (done != 1)} written" if done else ""))
         self._report(rows, said, prepared.warnings)
 
     def _switch(self, prepared: Prepared, lock: Lock) -> int:

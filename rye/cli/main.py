@@ -188,6 +188,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 def run(arguments: list[str], session: Session) -> int:
     """Run with ``arguments``; returns the exit code."""
+    session.arguments = arguments
     try:
         result = program().main(args=arguments, prog_name="rye", standalone_mode=False, obj=session)
         sys.stdout.flush()

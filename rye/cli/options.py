@@ -6,7 +6,8 @@ Precedence: flag, then ``RYE_…`` variable, then the project's ``rye.toml``, th
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,9 @@ class Session:
     """What one run of the program was told. Made by :func:`main`, filled from the options wherever they stand."""
 
     def __init__(self, json: bool = False) -> None:
+        self.started = time.time()
+        self.arguments: Sequence[str] = ()
+        """The words after the program's name."""
         self.json = json
         self.quiet = False
         self.verbose = 0

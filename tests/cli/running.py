@@ -25,7 +25,7 @@ from unittest import mock
 from rye.cli.main import run
 from rye.cli.options import Session, environment_flag
 
-_START = "from rye.cli.main import main; main()"
+_START = "from rye.cli.start import main; main()"
 _KEPT = ("PATH", "LANG", "LC_ALL", "PYTHONPATH", "VIRTUAL_ENV", "COVERAGE_PROCESS_START")
 
 

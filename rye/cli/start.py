@@ -1,0 +1,21 @@
+"""Where the program starts: an install that finds nothing changed is answered before the command line is even imported."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+
+def main() -> None:
+    """Run the program with the words it was started with, and exit with its code."""
+    arguments = sys.argv[1:]
+    if arguments[:1] == ["install"]:
+        from rye.cli.unchanged import recall
+
+        said = recall(arguments, os.environ)
+        if said is not None:
+            os.write(1, said.encode())
+            return
+    from rye.cli.main import main as run
+
+    run(arguments)

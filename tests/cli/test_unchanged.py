@@ -1,0 +1,181 @@
+"""An install that finds nothing changed is answered from what the file system says; whatever changed makes it look again."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from unittest import mock
+
+import pytest
+
+from rye.cli import unchanged
+from tests.cli.running import Program
+
+INSTALL = ["install", "-q"]
+SAID = "everything is installed\n"
+
+
+@pytest.fixture
+def user(tmp_path: Path) -> Program:
+    """Someone with a project that looks installed; nothing here reads what the files say."""
+    program = Program(tmp_path)
+    for path in ("rye.toml", "rye.lock", ".ai/packages/acme/tools/work/read.py", ".ai/packages/acme/roles/clerk.md"):
+        program.write(path, "0123456789\n")
+    return program
+
+
+def recalled(user: Program, *words: str) -> str | None:
+    before = Path.cwd()
+    with mock.patch.dict(os.environ, user.environment, clear=True):
+        os.chdir(user.folder)
+        try:
+            return unchanged.recall([*INSTALL, *words], user.environment)
+        finally:
+            os.chdir(before)
+
+
+def remember(user: Program, *words: str, started: float | None = None) -> None:
+    """As a run does that began long after the files settled."""
+    later = time.time() + 3600 if started is None else started
+    with mock.patch.dict(os.environ, user.environment, clear=True):
+        unchanged.remember([*INSTALL, *words], str(user.folder), user.environment, later, SAID)
+
+
+def test_the_same_is_answered_the_same(user: Program) -> None:
+    assert recalled(user) is None
+    remember(user)
+    assert recalled(user) == SAID
+    assert recalled(user) == SAID
+
+
+def replaced_by_a_link(path: Path) -> None:
+    path.replace(path.parents[4] / "elsewhere")
+    path.symlink_to(path.parents[4] / "elsewhere")
+
+
+def replaced_by_a_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def moved_to_a_copy(user: Program) -> None:
+    other = user.folder.with_name("other")
+    shutil.copytree(user.folder, other)
+    user.folder = other
+
+
+def same_size_same_time(path: Path) -> None:
+    """What a careful forger does: other bytes, the old size, the old times."""
+    status = path.stat()
+    path.write_bytes(b"9876543210\n")
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+CHANGES: dict[str, Callable[[Program], object]] = {
+    "an edited item": lambda user: user.write(".ai/packages/acme/roles/clerk.md", "more\n"),
+    "an item with other bytes, its size and its times": lambda user: same_size_same_time(
+        user.path(".ai/packages/acme/roles/clerk.md")
+    ),
+    "an item that was replaced by a copy": lambda user: (
+        shutil.copy2(user.path("rye.toml"), user.path("copy")),
+        user.path("copy").replace(user.path(".ai/packages/acme/roles/clerk.md")),
+    ),
+    "an item that became executable": lambda user: user.path(".ai/packages/acme/tools/work/read.py").chmod(0o755),
+    "an item that became a link": lambda user: replaced_by_a_link(user.path(".ai/packages/acme/roles/clerk.md")),
+    "a new file": lambda user: user.write(".ai/packages/acme/roles/other.md", ""),
+    "a new empty folder": lambda user: user.path(".ai/packages/evil").mkdir(),
+    "a file that is gone": lambda user: user.path(".ai/packages/acme/roles/clerk.md").unlink(),
+    "no packages at all": lambda user: shutil.rmtree(user.path(".ai/packages")),
+    "another lock": lambda user: user.write("rye.lock", "9876543210\n"),
+    "another manifest": lambda user: user.write("rye.toml", "9876543210\n"),
+    "no manifest": lambda user: user.path("rye.toml").unlink(),
+    "a manifest that is a folder": lambda user: replaced_by_a_folder(user.path("rye.toml")),
+    "an interrupted installation": lambda user: user.write(".ai/.rye/journal", "[]"),
+    "new settings": lambda user: user.write("../home/config/config.toml", ""),
+    "a policy of the user's": lambda user: user.write("../home/config/policy.toml", ""),
+    "a policy of the organization's": lambda user: user.environment.update(RYE_POLICY=str(user.write("p.toml", ""))),
+    "another registry": lambda user: user.environment.update(RYE_REGISTRY="https://registry.example.org"),
+    "JSON asked for": lambda user: user.environment.update(RYE_JSON="1"),
+    "an answer of another project": moved_to_a_copy,
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_whatever_changed_is_looked_at(user: Program, name: str) -> None:
+    remember(user)
+    CHANGES[name](user)
+    assert recalled(user) is None
+
+
+@pytest.mark.parametrize(
+    "words", [("--frozen",), ("--locked",), ("--json",), ("-C", "."), ("acme/work/read",), ("--dry-run",), ("--help",)]
+)
+def test_only_plain_installs_are_remembered(user: Program, words: tuple[str, ...]) -> None:
+    remember(user, *words)
+    assert recalled(user, *words) is None
+
+
+def test_other_words_are_another_command(user: Program) -> None:
+    remember(user)
+    assert recalled(user, "--yes") is None
+    assert recalled(user) == SAID
+
+
+def test_what_was_just_written_is_not_remembered(user: Program) -> None:
+    remember(user, started=time.time())
+    assert recalled(user) is None
+
+
+def test_a_damaged_memory_is_none(user: Program) -> None:
+    remember(user)
+    [file] = (user.home / "data/unchanged").iterdir()
+    whole = file.read_bytes()
+    for damaged in (b"", b"\0", whole[:-1], whole[: len(whole) // 2], b"\xff" * 10):
+        file.write_bytes(damaged)
+        assert recalled(user) is None
+    file.unlink()
+    file.mkdir()
+    assert recalled(user) is None
+    remember(user)
+
+
+def test_a_disk_that_cannot_be_written_is_no_error(user: Program) -> None:
+    user.write("../home/data", "a file in the folder's place")
+    remember(user)
+    assert recalled(user) is None
+
+
+def test_cleaning_the_cache_forgets(user: Program) -> None:
+    remember(user)
+    user.ok("cache", "clean")
+    assert recalled(user) is None
+
+
+def test_the_program_answers_before_it_imports_its_command_line(user: Program) -> None:
+    user.write("rye.toml", '[project]\nname = "empty"\n')
+    user.write("rye.lock", "# Made by rye; do not edit. Reviews should look at `approved`.\nversion = 1\n")
+    shutil.rmtree(user.path(".ai/packages"))
+    user.path(".ai/packages").mkdir()
+    code = "import sys\nfrom rye.cli.start import main\nsys.argv[1:] = ['install', '-q']\nmain()\nprint('click' in sys.modules)"
+
+    def started() -> str:
+        return subprocess.run(
+            [sys.executable, "-c", code],
+            cwd=user.folder,
+            env=user.environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+
+    assert user.spawn(*INSTALL).stdout == SAID
+    time.sleep(unchanged._SETTLED_SECONDS + 0.1)
+    assert user.spawn(*INSTALL).stdout == SAID
+    assert started() == f"{SAID}False\n"
+    user.write(".ai/packages/stray.md", "")
+    assert user.spawn(*INSTALL).stdout != SAID
