@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from rye.cli.options import Session
 from rye.errors import RyeError, UsageError
-from rye.project.layout import Project
+from rye.project.layout import LOCK, Project
 from rye.project.lock import Lock
 from rye.project.lock_file import read_lock
 from rye.project.manifest import Manifest, parse_manifest
@@ -174,7 +174,6 @@ class Run:
         from rye.installation.placement import item_files
         from rye.installation.rollback import keep_previous
         from rye.installation.transaction import exclusive
-        from rye.project.lock import lock_text
 
         with exclusive(self.project) as writer:
             self._refuse_meanwhile()
@@ -184,7 +183,7 @@ class Run:
             removable = set(present) if self.told.discard else removable & present.keys()
             text = self.text if self.text != self.text_before else None
             found = changes(lock, prepared.items, removable, text)
-            if text is not None or lock_text(lock).encode() != self.lock_text_before:
+            if text is not None or any(c.path == LOCK and c.data != self.lock_text_before for c in found):
                 found.extend(keep_previous(self.project))
             return writer.apply(found)
 

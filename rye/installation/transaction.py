@@ -96,6 +96,7 @@ class Writer:
         self._work = _work(project)
         self._step = step
         self._real_folders: set[str] = set()
+        self._targets: dict[str, str] = {}
 
     def apply(self, changes: Sequence[Change]) -> int:
         """Make all changes, or none. Returns how many files really changed; unchanged ones are not touched."""
@@ -131,7 +132,10 @@ class Writer:
             return True
 
     def _target(self, change: Change) -> str:
-        """The absolute path; links on the way are looked for once per folder."""
+        """The absolute path; links on the way are looked for once, per folder and file."""
+        known = self._targets.get(change.path)
+        if known is not None:
+            return known
         parts = change.path.split("/")
         if any(part in ("", ".", "..") for part in parts) or "\\" in change.path or "\0" in change.path:
             raise TransactionError("unsafe-path", f"{change.path!r} leads out of the project.")
@@ -143,6 +147,7 @@ class Writer:
         target = f"{root}/{change.path}"
         if os.path.islink(target):
             _refuse_links(self._project.root, Path(target))
+        self._targets[change.path] = target
         return target
 
     def _stage(self, changes: Sequence[Change]) -> None:
@@ -174,14 +179,18 @@ class Writer:
 
     def _switch(self, changes: Sequence[Change]) -> None:
         stage, old = str(self._work / "stage"), str(self._work / "old")
-        for number, change in enumerate(changes):
+        made: set[str] = set()
+        for number, change in enumerate(changes):  # removals first: nothing that was made is removed again
             target = self._target(change)
             if os.path.lexists(target):
                 self._step(f"move away {number}")
                 os.rename(target, f"{old}/{number}")
             if change.data is not None:
                 self._step(f"move in {number}")
-                os.makedirs(os.path.dirname(target), exist_ok=True)
+                folder = os.path.dirname(target)
+                if folder not in made:
+                    os.makedirs(folder, exist_ok=True)
+                    made.add(folder)
                 os.rename(f"{stage}/{number}", target)
             else:
                 _remove_empty_folders(Path(target).parent, self._project.ai)
