@@ -48,7 +48,7 @@ class Dependency(Struct, frozen=True):
     line: int | None = None
 
 
-class HookAction(Struct, frozen=True):
+class HookAction(Struct, frozen=True, forbid_unknown_fields=True):
     """A hook as far as consent is concerned: when it fires and exactly what it would execute."""
 
     when: str

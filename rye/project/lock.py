@@ -11,7 +11,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from rye.errors import RyeError
 from rye.items.identity import KIND_NAMES, Identity, is_id
@@ -24,7 +26,16 @@ _HASH = re.compile(r"[0-9a-f]{64}")
 _PATH = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*")
 
 
-class LockedFile(Struct, frozen=True, order=True):
+_KEYS = {
+    "agent_tools": "agent-tools",
+    "approved_capabilities": "approved",
+    "approved_hooks": "approved-hooks",
+    "approved_signer": "approved-signer",
+}
+"""Fields that have another name in the file."""
+
+
+class LockedFile(Struct, frozen=True, order=True, forbid_unknown_fields=True):
     """An attached file: relative path, size in bytes, hash, whether it is executable."""
 
     path: str
@@ -33,7 +44,7 @@ class LockedFile(Struct, frozen=True, order=True):
     executable: bool = False
 
 
-class LockedItem(Struct, frozen=True):
+class LockedItem(Struct, frozen=True, forbid_unknown_fields=True, rename=_KEYS):
     """One installed item."""
 
     kind: str
@@ -83,6 +94,14 @@ class Lock(Struct, frozen=True):
     def by_identity(self) -> dict[Identity, LockedItem]:
         """For whoever looks for many: :meth:`find` goes through all of them."""
         return {item.identity: item for item in self.items}
+
+
+class _LockFile(Struct, forbid_unknown_fields=True):
+    """The file's form: ``[wanted]`` and ``[[item]]``."""
+
+    version: int
+    wanted: dict[str, str] = {}
+    item: tuple[LockedItem, ...] = ()
 
 
 class LockError(RyeError):
@@ -168,19 +187,19 @@ def parse_lock(text: str) -> Lock:
     table = read_canonical(text)
     if table is None:
         table = _read_toml(text)
-    version = table.pop("version", None)
-    if version != LOCK_VERSION:
-        raise LockError(f"it is of version {version!r}; this rye reads {LOCK_VERSION}.")
-    wanted = _take(table, "wanted", dict, {})
-    if not all(isinstance(value, str) for value in wanted.values()):
-        raise LockError("[wanted] maps names to ranges.")
-    items = tuple(_parse_item(row) for row in _take(table, "item", list, []))
-    if table:
-        raise LockError(f"unknown key {next(iter(table))!r}.")
+    if table.get("version") != LOCK_VERSION:
+        raise LockError(f"it is of version {table.get('version')!r}; this rye reads {LOCK_VERSION}.")
+    try:
+        found = msgspec.convert(table, _LockFile)
+    except msgspec.ValidationError as error:
+        raise LockError(f"{error}.") from None
+    items = tuple(item if item.groups else replace(item, groups=("main",)) for item in found.item)
+    for item in items:
+        _check_item(item)
     names = [item.identity for item in items]
     if len(set(names)) != len(names):
         raise LockError("an item stands in it twice.")
-    return Lock(wanted, items)
+    return Lock(found.wanted, items)
 
 
 def _read_toml(text: str) -> dict[str, Any]:
@@ -190,44 +209,6 @@ def _read_toml(text: str) -> dict[str, Any]:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise LockError(f"not valid TOML: {error}.") from None
-
-
-def _take(table: dict[str, Any], key: str, kind: type, default: Any = None) -> Any:
-    value = table.pop(key, default)
-    if type(value) is not kind:
-        raise LockError(f"{key!r} is missing or not of the right type.")
-    return value
-
-
-def _parse_item(row: Any) -> LockedItem:
-    if not isinstance(row, dict):
-        raise LockError("[[item]] is not a table.")
-    row = dict(row)
-    item = LockedItem(
-        kind=_take(row, "kind", str),
-        id=_take(row, "id", str),
-        version=_take(row, "version", str),
-        size=_take(row, "size", int),
-        sha256=_take(row, "sha256", str),
-        suffix=_take(row, "suffix", str),
-        registry=_take(row, "registry", str),
-        log=_take(row, "log", int),
-        keyset=_take(row, "keyset", int),
-        signer=_take(row, "signer", str),
-        groups=_texts(row, "groups") or ("main",),
-        attached=tuple(_parse_attached(entry) for entry in _take(row, "attached", list, [])),
-        dependencies=_texts(row, "dependencies"),
-        capabilities=_texts(row, "capabilities"),
-        agent_tools=_texts(row, "agent-tools"),
-        hooks=tuple(_parse_hook(entry) for entry in _take(row, "hooks", list, [])),
-        approved_capabilities=_texts(row, "approved"),
-        approved_hooks=tuple(_parse_hook(entry) for entry in _take(row, "approved-hooks", list, [])),
-        approved_signer=_take(row, "approved-signer", str) if "approved-signer" in row else None,
-    )
-    if row:
-        raise LockError(f"unknown key {next(iter(row))!r} in an item.")
-    _check_item(item)
-    return item
 
 
 def _check_item(item: LockedItem) -> None:
@@ -250,43 +231,3 @@ def _check_item(item: LockedItem) -> None:
         folded.append(kind.main_file.lower())
     if not all(_PATH.fullmatch(entry.path) for entry in item.attached) or len(set(folded)) != len(folded):
         raise LockError(f"{item.id}: an attached file's path is unsafe or stands twice.")
-
-
-def _texts(row: dict[str, Any], key: str) -> tuple[str, ...]:
-    value = _take(row, key, list, [])
-    if not all(isinstance(entry, str) for entry in value):
-        raise LockError(f"{key!r} is a list of texts.")
-    return tuple(value)
-
-
-def _parse_attached(entry: Any) -> LockedFile:
-    if not isinstance(entry, dict):
-        raise LockError("'attached' is a list of tables.")
-    entry = dict(entry)
-    found = LockedFile(
-        path=_take(entry, "path", str),
-        size=_take(entry, "size", int),
-        sha256=_take(entry, "sha256", str),
-        executable=_take(entry, "executable", bool, False),
-    )
-    if entry:
-        raise LockError(f"unknown key {next(iter(entry))!r} in an attached file.")
-    return found
-
-
-def _parse_hook(entry: Any) -> HookAction:
-    if not isinstance(entry, dict):
-        raise LockError("'hooks' is a list of tables.")
-    entry = dict(entry)
-    inputs = _take(entry, "inputs", list, [])
-    if not all(isinstance(pair, list) and len(pair) == 2 and all(isinstance(p, str) for p in pair) for pair in inputs):
-        raise LockError("a hook's inputs are pairs of texts.")
-    found = HookAction(
-        when=_take(entry, "when", str),
-        item_type=_take(entry, "item_type", str),
-        item_id=_take(entry, "item_id", str),
-        inputs=tuple((name, value) for name, value in inputs),
-    )
-    if entry:
-        raise LockError(f"unknown key {next(iter(entry))!r} in a hook.")
-    return found

@@ -75,4 +75,6 @@ def fields(text: str, count: int) -> list[str]:
 
 def keep_sorted(value: Struct, name: str, write: Callable[[_T], str]) -> None:
     """Frozen values keep repeated fields in the order of their lines."""
-    force_setattr(value, name, lines.in_line_order(getattr(value, name), write))
+    values = getattr(value, name)
+    if type(values) is not tuple or len(values) > 1:
+        force_setattr(value, name, lines.in_line_order(values, write))
