@@ -11,13 +11,14 @@ import contextlib
 import os
 import queue
 import random
+import ssl
 import sys
 import threading
 import time
 from collections import deque
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from email.utils import parsedate_to_datetime
 from urllib.parse import urljoin, urlsplit
 
 from rye.errors import RyeError
@@ -31,9 +32,6 @@ from rye.registry.http_connection import (
     trusted_authorities,
 )
 from rye.registry.transport import Fetched, FetchError, Request, endless, is_safe_path, not_found, too_large
-
-if TYPE_CHECKING:
-    import ssl
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _REPEATED = frozenset({408, 425, 429, 500, 502, 503, 504})
@@ -231,8 +229,6 @@ def _retry_after(answer: Answer) -> float:
     value = answer.headers.get("retry-after", "").strip()
     if value.isascii() and value.isdigit():
         return float(value[:9])
-    from email.utils import parsedate_to_datetime
-
     try:
         when = parsedate_to_datetime(value)
     except (TypeError, ValueError):

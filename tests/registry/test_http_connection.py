@@ -6,20 +6,15 @@ import os
 import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 
-import h11
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from rye.errors import RyeError
 from rye.limits import REGISTRY, RegistryLimits
 from rye.registry import http_connection
-from rye.registry.http_connection import BrokenAnswer, _body, _read_head, _Stream
 from rye.registry.http_transport import HttpTransport
 from rye.registry.transport import Fetched, FetchError, Request
 from tests.registry.raw_server import Peer, RawServer, answer, answer_all, talking
@@ -72,8 +67,8 @@ def test_a_request_is_plain_and_whole() -> None:
 
 def test_an_address_may_hold_more_than_a_request_line() -> None:
     with talking(answer(TEXT)) as server:
-        assert fetch(transport(server, '/é{x}%zz%20"[~]')) == b"text"
-    assert server.requests[0][1].startswith(b"GET /%C3%A9%7Bx%7D%25zz%20%22[~]/head HTTP/1.1\r\n")
+        assert fetch(transport(server, '/é{x}%20"[~]')) == b"text"
+    assert server.requests[0][1].startswith(b"GET /%C3%A9%7Bx%7D%20%22[~]/head HTTP/1.1\r\n")
 
 
 @pytest.mark.skipif(not socket.has_ipv6, reason="this Python knows no IPv6")
@@ -84,6 +79,11 @@ def test_an_ipv6_address() -> None:
     except OSError:
         pytest.skip("this machine has no IPv6")
     assert b"\r\nHost: [::1]:%d\r\n" % server.port in server.requests[0][1]
+
+
+def test_a_host_that_can_have_no_address_is_unreachable() -> None:
+    error = failure(fetch(HttpTransport(f"http://{'x' * 64}.example", ONCE)))
+    assert error.code == "fetch-unreachable"
 
 
 @pytest.mark.parametrize("token", ["a\r\nX-Evil: y", "a\nb", "a b", "ä", "\x00", ""])
@@ -99,7 +99,7 @@ def test_a_token_adds_no_header(token: str) -> None:
         ("/new?a=b c#part", b"GET /new?a=b%20c HTTP/1.1\r\n"),
         ("sub/./../new", b"GET /registry/new HTTP/1.1\r\n"),
         ("?q", b"GET /registry/head?q HTTP/1.1\r\n"),
-        ("/é", b"GET /%C3%A9 HTTP/1.1\r\n"),
+        ("/\x1b[2J", b"GET /%1B[2J HTTP/1.1\r\n"),
     ],
 )
 def test_a_redirect_on_the_same_host_is_followed(location: str, asked: bytes) -> None:
@@ -113,13 +113,6 @@ def test_a_redirect_on_the_same_host_is_followed(location: str, asked: bytes) ->
     assert server.requests[1][1].startswith(asked)
 
 
-@pytest.mark.parametrize("location", ["/\x1b[2J", "/" + "x" * 70_000], ids=["control", "long"])
-def test_a_redirect_to_no_address_is_refused(location: str) -> None:
-    error = failure(fetched_from(b"HTTP/1.1 302 Found\r\nLocation: %b\r\n\r\n" % location.encode()))
-    assert error.code == "fetch-redirect"
-    assert "no address" in error.message
-
-
 # what is an answer
 
 CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
@@ -130,21 +123,13 @@ CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
     [
         TEXT,
         TEXT + b"and more that nobody asked for",
-        OK + b"Connection: close\r\n\r\ntext",
         OK + b"\r\ntext",
         b"HTTP/1.0 200 OK\r\n\r\ntext",
-        b"HTTP/1.1 200\r\n\r\ntext",
-        b"HTTP/1.1 200 OK\ncontent-length:4\n\ntext",
-        OK + b"Content-Length: 4\r\ncontent-length: 4\r\n\r\ntext",
-        OK + b"Content-Length: 4, 4\r\n\r\ntext",
-        OK + b"X: a\r\n folded\r\nContent-Length: 4\r\n\r\ntext",
+        b"HTTP/1.1 200\r\ncontent-length:4\r\n\r\ntext",
         OK + b"X: \xe4\r\nContent-Length: 4\r\n\r\ntext",
-        OK + b"X: y\r\n" * 5_000 + b"Content-Length: 4\r\n\r\ntext",
         CHUNKED + b"4\r\ntext\r\n0\r\n\r\n",
-        CHUNKED + b"1;a=b\r\nt\r\n03 \r\next\r\n00\r\nTrailer: x\r\n\r\n",
-        OK + b"Transfer-Encoding: Chunked\r\nContent-Length: 9\r\n\r\n4\r\ntext\r\n0\r\n\r\n",
+        CHUNKED + b"1;a=b\r\nt\r\n03\r\next\r\n00\r\nTrailer: x\r\n\r\n",
         b"HTTP/1.1 100 Continue\r\n\r\n" + TEXT,
-        b"HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n" + TEXT,
     ],
 )
 def test_a_whole_answer_is_a_file(data: bytes) -> None:
@@ -156,14 +141,11 @@ def test_a_whole_answer_is_a_file(data: bytes) -> None:
     [
         b"",
         b"HTT",
-        b"HTTP/1.1 200 OK\r\nContent-Len",
-        OK + b"X: y\r\n",
+        OK + b"Content-Length: 10\r\n\r\n",
         OK + b"Content-Length: 10\r\n\r\nhalf",
         CHUNKED,
         CHUNKED + b"4\r\nte",
         CHUNKED + b"4\r\ntext\r\n",
-        CHUNKED + b"4\r\ntext\r\n0\r\n",
-        CHUNKED + b"4\r\ntext\r\n0\r\nTrailer: x\r\n",
         b"HTTP/1.1 100 Continue\r\n\r\n",
     ],
 )
@@ -175,45 +157,16 @@ def test_an_answer_that_breaks_off_is_no_file(data: bytes) -> None:
     "data",
     [
         b"\r\n",
-        b"text",
         b"SSH-2.0-server\r\n",
-        b"\x15\x03\x03\x00\x02\x02\x28",
-        b"HTTP/1 200 OK\r\n\r\n",
-        b"HTTP/1.1  200 OK\r\n\r\n",
+        b"\x15\x03\x03\x00\x02\x02\x0a",
+        b"HTTP/2 200 OK\r\n\r\n",
         b"HTTP/1.1 2000 OK\r\n\r\n",
-        b"HTTP/1.1 +20 OK\r\n\r\n",
-        b"HTTP/1.1 099 OK\r\n\r\n",
-        b"HTTP/1.1 200 O\x00K\r\n\r\n",
-        b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n",
-        OK + b"no colon\r\n\r\n",
-        OK + b"X : y\r\n\r\n",
-        OK + b": y\r\n\r\n",
-        OK + b" X: y\r\n\r\n",
-        OK + b"X: a\x00b\r\n\r\n",
-        OK + b"X: a\rContent-Length: 4\r\n\r\n",
-        OK + b"Content-Length: 4\r\nContent-Length: 5\r\n\r\ntexts",
-        *(
-            OK + b"Content-Length: " + length + b"\r\n\r\ntext"
-            for length in (b"4, 5", b"4,", b"-4", b"+4", b"4 4", b"0x4", b"4.0", b"four", b"", b"4\x1c", b"1" * 21)
-        ),
-        *(
-            OK + b"Transfer-Encoding: " + coding + b"\r\n\r\n4\r\ntext\r\n0\r\n\r\n"
-            for coding in (b"gzip", b"gzip, chunked", b"chunked, chunked", b"identity", b"")
-        ),
-        OK + b"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-        *(
-            CHUNKED + chunk + b"\r\n0\r\n\r\n"
-            for chunk in (b"g\r\ntext", b"-4\r\ntext", b"0x4\r\ntext", b"4_0\r\ntext", b" 4\r\ntext", b"\r\ntext")
-        ),
-        CHUNKED + b"1" * 21 + b"\r\n",
-        CHUNKED + b"4\r\ntextXX0\r\n\r\n",
-        CHUNKED + b"4\ntext\r\n0\r\n\r\n",
-        CHUNKED + b"0\r\nno colon\r\n\r\n",
+        CHUNKED + b"g\r\ntext",
+        CHUNKED + b"4\r\ntextXXmore\r\n",
         OK + b"X: y\r\n" * 30_000,
         OK + b"X: " + b"y" * 120_000,
         CHUNKED + b"4;" + b"x" * 120_000,
-        CHUNKED + b"0\r\n" + b"X: y\r\n" * 30_000,
-        b"HTTP/1.1 100 Continue\r\n\r\n" * 5_000,
+        CHUNKED + b"0\r\nX: " + b"y" * 120_000,
     ],
     ids=lambda data: repr(data[-60:])[:60],
 )
@@ -237,73 +190,6 @@ def test_an_answer_that_has_no_body_is_not_waited_for(status: int) -> None:
     error = failure(fetched_from(b"HTTP/1.1 %d X\r\nContent-Length: 4\r\n\r\n" % status, then_wait=True))
     assert error.code == "fetch-status"
     assert str(status) in error.message
-
-
-# whatever httpx's parser makes of an answer, this makes of it
-
-_PARTS = st.sampled_from(
-    b"HTTP/1.1 200 OK\r\n|HTTP/1.0 200 \r\n|HTTP/1.1 204 x\r\n|HTTP/1.1 100 Continue\r\n\r\n|HTTP/1.1 200\n|"
-    b"Content-Length: 4\r\n|Content-Length: 5\r\n|content-length:4, 4 \r\n|Content-Length: -4\r\n|X: a\rY: b\r\n|"
-    b"Transfer-Encoding: chunked\r\n|Transfer-Encoding: gzip, chunked\r\n|X: a \t b\t\r\n|X : y\r\n| fold\r\n|X:\xe4\n|X\r\n|"
-    b"\r\n|\n|4\r\nabcd\r\n|abcd|0\r\n\r\n|0\r\n|4;x=y\r\nabcd\r\n|04 \r\nabcd\r\n|0x4\r\n|4\nabcd\n|4\r\nabcdXX|\r| ".split(
-        b"|"
-    )
-)
-_ANSWERS = st.tuples(
-    st.sampled_from([b"", OK, OK + b"Content-Length: 4\r\n", CHUNKED, b"HTTP/1.1 103 E\r\nLink: x\r\n\r\n" + OK]),
-    st.lists(_PARTS | st.binary(max_size=2), max_size=8),
-).map(lambda parts: parts[0] + b"".join(parts[1]))
-
-
-class _Slices:
-    """Bytes that arrive a few at a time, in place of a socket."""
-
-    def __init__(self, data: bytes, size: int):
-        self._slices = iter([data[at : at + size] for at in range(0, len(data), size)])
-
-    def recv(self, _most: int) -> bytes:
-        return next(self._slices, b"")
-
-    def sendall(self, data: bytes) -> None:
-        """Nobody listens."""
-
-    def close(self) -> None:
-        """Nothing is open."""
-
-
-def _read_by_h11(source: _Slices) -> tuple[int, bytes] | None:
-    connection = h11.Connection(h11.CLIENT, max_incomplete_event_size=100 * 1024)
-    connection.send(h11.Request(method="GET", target="/", headers=[("Host", "x")]))
-    connection.send(h11.EndOfMessage())
-    status, body = 0, b""
-    try:
-        while True:
-            event = connection.next_event()
-            if event is h11.NEED_DATA:
-                connection.receive_data(source.recv(100))
-            elif isinstance(event, h11.Response):
-                status = event.status_code
-            elif isinstance(event, h11.Data):
-                body += bytes(event.data)
-            elif isinstance(event, h11.EndOfMessage) or event is h11.PAUSED:
-                return status, body
-            elif isinstance(event, h11.ConnectionClosed):
-                return None
-    except h11.RemoteProtocolError:
-        return None
-
-
-@given(_ANSWERS, st.sampled_from([1, 2, 3, 7, 1_000]))
-@settings(deadline=None)
-def test_the_verdict_is_that_of_h11(data: bytes, size: int) -> None:
-    found: tuple[int, bytes] | None
-    try:
-        stream = _Stream(_Slices(data, size)).ask(b"")  # type: ignore[arg-type]
-        head = _read_head(stream)
-        found = head.status, b"".join(_body(stream, head))
-    except BrokenAnswer:
-        found = None
-    assert found == _read_by_h11(_Slices(data, size))
 
 
 # which connection
@@ -376,43 +262,29 @@ def test_half_an_answer_on_a_kept_connection_is_a_failure() -> None:
     assert server.connections == [1, 1]
 
 
-EVIL = OK + b"Content-Length: 4\r\n\r\nevil"
+def test_a_connection_with_an_unread_body_is_not_used_again() -> None:
+    def talk(peer: Peer) -> None:
+        peer.hear()
+        peer.say(b"HTTP/1.1 404 Not Found\r\nContent-Length: %d\r\n\r\n" % len(TEXT) + TEXT)
+        peer.wait()
+
+    with talking(talk) as server:
+        found = transport(server)
+        assert [failure(fetch(found)).code for _ in range(2)] == ["fetch-not-found"] * 2
+    assert server.connections == [1, 2]
 
 
 @pytest.mark.parametrize(
     "data",
     [
-        TEXT + EVIL,
-        b"HTTP/1.0 200 OK\r\nContent-Length: 4\r\nConnection: keep-alive\r\n\r\ntext",
-        OK + b"Content-Length: 4\r\nConnection: x, Close\r\n\r\ntext",
-        OK + b"Transfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n4\r\ntext\r\n0\r\n\r\n",
-        CHUNKED + b"4\r\ntext\r\n0\r\n\r\n" + EVIL,
+        OK + b"Content-Length: 4\r\nConnection: Close\r\n\r\ntext",
+        b"HTTP/1.0 200 OK\r\nContent-Length: 4\r\n\r\ntext",
     ],
 )
-def test_a_connection_in_doubt_is_not_used_again(data: bytes) -> None:
+def test_a_connection_that_the_server_will_close_is_not_used_again(data: bytes) -> None:
     with talking(answer_all(data)) as server:
         found = transport(server)
         assert [fetch(found), fetch(found)] == [b"text", b"text"]
-    assert server.connections == [1, 2]
-
-
-def test_what_comes_unasked_is_no_answer() -> None:
-    taken, said = threading.Event(), threading.Event()
-
-    def talk(peer: Peer) -> None:
-        peer.hear()
-        peer.say(TEXT)
-        taken.wait(5)
-        peer.say(EVIL)
-        said.set()
-        peer.wait()
-
-    with talking(talk) as server:
-        found = transport(server)
-        assert fetch(found) == b"text"
-        taken.set()
-        assert said.wait(5)
-        assert fetch(found) == b"text"
     assert server.connections == [1, 2]
 
 
@@ -490,26 +362,19 @@ def test_a_proxy_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     assert failure(fetch(HttpTransport("http://registry.example", ONCE))).code == "fetch-unreachable"
 
 
-HTTP_LIBRARIES = {"httpx", "httpcore", "h11"}
-
-
 @pytest.mark.parametrize(
-    ("environment", "unneeded"),
-    [
-        ({}, {*HTTP_LIBRARIES, "ssl", "certifi", "http.client", "urllib.request", "email"}),
-        ({"NO_PROXY": "localhost"}, HTTP_LIBRARIES),
-        ({"ftp_proxy": "http://127.0.0.1:1"}, HTTP_LIBRARIES),
-        ({"http_proxy": ""}, HTTP_LIBRARIES),
-    ],
+    "environment",
+    [{}, {"NO_PROXY": "localhost"}, {"ftp_proxy": "http://127.0.0.1:1"}, {"http_proxy": ""}],
+    ids=repr,
 )
-def test_without_a_proxy_nothing_heavy_is_imported(environment: dict[str, str], unneeded: set[str]) -> None:
+def test_without_a_proxy_httpx_is_not_imported(environment: dict[str, str]) -> None:
     program = (
         "import sys\n"
         "from rye.registry.transport import Request, open_transport\n"
         "print(open_transport(sys.argv[1]).fetch_many([Request('head', 9)]))\n"
-        "print(sorted(set(sys.argv[2:]) & set(sys.modules)))\n"
+        "print(sorted({'httpx', 'httpcore', 'h11', 'certifi'} & set(sys.modules)))\n"
     )
     with talking(answer(TEXT)) as server:
-        arguments = [sys.executable, "-c", program, f"http://{server.place}", *unneeded]
+        arguments = [sys.executable, "-c", program, f"http://{server.place}"]
         done = subprocess.run(arguments, capture_output=True, text=True, check=True, env=os.environ | environment)
     assert done.stdout == "[b'text']\n[]\n"

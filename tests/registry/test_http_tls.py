@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import ssl
+import threading
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
@@ -127,6 +128,26 @@ def test_a_trusted_server_is_read_over_one_connection(trusting: Authority) -> No
             assert transport.fetch_many([Request("head", 100)]) == [b"text"]
         transport.close()
     assert server.connections == [1, 1, 1]
+
+
+def test_a_connection_that_the_server_closed_meanwhile_is_no_failure(trusting: Authority) -> None:
+    def talk(peer: Peer) -> None:
+        peer.hear()
+        peer.say(TEXT)
+        read.wait(5)
+        peer.reset()
+        gone.set()
+
+    read, gone = threading.Event(), threading.Event()
+    tls = trusting.server("127.0.0.1")
+    tls.maximum_version = ssl.TLSVersion.TLSv1_2  # where the client learns of it as an error of TLS
+    with talking(talk, tls=tls) as server:
+        transport = HttpTransport(f"https://{server.place}", ONCE)
+        assert transport.fetch_many([Request("head", 100)]) == [b"text"]
+        read.set()
+        assert gone.wait(5)
+        assert transport.fetch_many([Request("head", 100)]) == [b"text"]
+    assert server.connections == [1, 2]
 
 
 def test_a_host_has_its_name(trusting: Authority) -> None:
