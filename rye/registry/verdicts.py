@@ -74,9 +74,10 @@ class Verdicts:
         return digest.digest()
 
     def get(self, keys: Iterable[bytes]) -> dict[bytes, bytes]:
-        """The remembered results by key; keys that are not known are left out."""
-        wanted = list(keys)
-        found: dict[bytes, bytes] = {}
+        """The remembered results by key, this run's among them; keys that are not known are left out."""
+        asked = list(keys)
+        found = {key: self._new[key] for key in asked if key in self._new}
+        wanted = [key for key in asked if key not in found]
         with self._forgiving():
             database = self._open(create=False) if wanted else None
             if database is not None:

@@ -102,6 +102,14 @@ class TestRemembering:
         assert recall(path, entries(5)) == {}
         assert not path.exists()
 
+    def test_a_run_knows_what_it_found_itself(self, path: Path) -> None:
+        remember(path, entries(3))
+        verdicts = opened(path)
+        verdicts.put(entries(3, first=3))
+        assert verdicts.get(entries(9)) == entries(6)
+        verdicts.close()
+        assert verdicts.get(entries(9)) == entries(3)
+
     def test_what_was_closed_is_not_flushed_later(self, path: Path) -> None:
         verdicts = opened(path)
         verdicts.put(entries(5))
