@@ -1,7 +1,7 @@
 """One run of an installing command: prepare, show, ask, switch. What the commands differ in are the values of :class:`Told`.
 
-A run that has nothing to do touches no network and writes nothing: the lock fits the manifest, every byte on disk is the
-lock's, every right is approved and the policy in force still allows it.
+A run that has nothing to do touches no network and leaves the project alone: the lock fits the manifest, every byte on disk is
+the lock's, the lock says of each item what its bytes say, every right is approved and the policy in force still allows it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from msgspec import Struct
 from rye.cli.options import Session
 from rye.errors import RyeError, UsageError
 from rye.project.layout import LOCK, Project
-from rye.project.lock import Lock
+from rye.project.lock import Lock, LockedItem
 from rye.project.lock_file import read_lock
 from rye.project.manifest import Manifest, parse_manifest
 
@@ -217,7 +217,21 @@ class Run:
         items = in_groups(self.lock.items, self.told.without)
         if drift(items, present) or any(item.approved_signer is not None for item in items):
             return False
-        return self._all_approved(items) and self._all_allowed(items)
+        return self._words_hold(items) and self._all_approved(items) and self._all_allowed(items)
+
+    def _words_hold(self, items: Sequence[LockedItem]) -> bool:
+        """Whether the lock says of what is installed what its bytes say. Raises RyeError ``lock-mismatch``."""
+        from rye.installation.lock_words import installed_words_hold
+        from rye.project.folders import data_dir
+        from rye.registry.verdicts import VERDICTS, Verdicts
+
+        verdicts = Verdicts(data_dir() / VERDICTS)
+        try:
+            held = installed_words_hold(self.project, items, verdicts)
+            verdicts.flush()
+            return held
+        finally:
+            verdicts.close()
 
     def _all_approved(self, items: Sequence[Any]) -> bool:
         if all(set(item.capabilities) <= set(item.approved_capabilities) for item in items):

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rye.errors import RyeError
+from rye.installation.lock_words import Words, check_lock, words_key
 from rye.installation.on_disk import INSTALLED, written_text
 from rye.installation.placement import item_files, item_folder, item_path
 from rye.installation.plan import Consent, Plan, approved_items, make_plan
@@ -82,30 +82,11 @@ def prepare(
 
 
 def _check_lock(lock: Lock, verified: Mapping[Identity, VerifiedItem]) -> None:
-    """Where the lock names the very release that was verified, all that it says of it must be so: reviews rely on it."""
+    """What the lock says of the releases that it names must be so."""
     before = lock.by_identity()
     for identity, item in verified.items():
-        locked, found = before.get(identity), item.locked
-        if locked is None or (locked.version, locked.sha256, locked.log) != (found.version, found.sha256, found.log):
-            continue
-        for name in (
-            "size",
-            "suffix",
-            "registry",
-            "keyset",
-            "signer",
-            "attached",
-            "capabilities",
-            "agent_tools",
-            "hooks",
-        ):
-            says, true = getattr(locked, name), getattr(found, name)
-            if says != true and not (isinstance(says, tuple) and set(says) == set(true) and len(says) == len(true)):
-                raise RyeError(
-                    "lock-mismatch",
-                    f"rye.lock says something else of {identity} {found.version} than its release does: {name}.",
-                    "Somebody changed rye.lock. Compare it with version control, or make it anew with `rye lock`.",
-                )
+        if identity in before:
+            check_lock(before[identity], item.locked)
 
 
 def _is_chosen(item: LockedItem, chosen: Mapping[Identity, Chosen]) -> bool:
@@ -129,7 +110,9 @@ def _verify(chosen: Mapping[Identity, Chosen], sources: Sources) -> dict[Identit
             verified[files.record.identity] = item
             if metadata is None:
                 key = sources.verdicts.key("item", *judged_by(files.record))
-                sources.verdicts.put({key: msgspec.msgpack.encode(item.metadata)})
+                words = words_key(sources.verdicts, item.locked)
+                said = Words.of(item.metadata).encoded()
+                sources.verdicts.put({key: msgspec.msgpack.encode(item.metadata), words: said})
     return dict(sorted(verified.items()))
 
 

@@ -93,6 +93,10 @@ def another_registry(text: str) -> str:
     return text.replace("registry.example", "other.example")
 
 
+def without_rights(text: str) -> str:
+    return re.sub(r"(?ms)^capabilities = \[\n.*?^\]\n", "", text, count=1)
+
+
 def edited(scene: Scene) -> None:
     """Somebody changed an installed file."""
     path = scene.user.path(DEPLOY_FILE)
@@ -272,6 +276,14 @@ LOCKS = (
         "bad-lock",
         edit_lock(lambda text: text + "\n[evil]\n"),
         start="checkout",
+        command=INSTALL,
+    ),
+    Attack(
+        "a lock that hides what is installed",
+        "project",
+        "lock-mismatch",
+        edit_lock(without_rights),
+        start="installed",
         command=INSTALL,
     ),
     Attack("an installed file that was changed", "project", "edited-files", edited, start="installed", command=UPDATE),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -18,9 +19,11 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from rye.installation import lock_words
 from rye.project.lock import parse_lock
+from rye.registry.verdicts import VERDICTS
 from tests.cli.running import Program
-from tests.installation.real_registry import Author, RealRegistry, serving
+from tests.installation.real_registry import SHELL, Author, RealRegistry, serving
 
 BASE = ".ai/packages/acme/directives/work/base.md"
 TOP = ".ai/packages/acme/directives/work/top.md"
@@ -51,6 +54,16 @@ def acme(registry: RealRegistry) -> Author:
     author.release("work/top", depends=(("acme/work/base", "^1.0"),))
     author.release("work/alone")
     return author
+
+
+@pytest.fixture(scope="module")
+def rightful(acme: Author) -> Author:
+    acme.release("words/work", permissions=SHELL, hooks=(("cost.current > 3", "notify", "1"),))
+    acme.program.write(".ai/skills/words/SKILL.md", SKILL.replace("name: pdf", "name: words"))
+    acme.program.write(".ai/skills/words/docs/guide.md", "Read it.\n")
+    acme.program.ok("sign", ".ai/skills/words")
+    acme.publish(".ai/skills/words")
+    return acme
 
 
 @pytest.fixture(scope="module")
@@ -172,6 +185,7 @@ class TestNoOp:
             "from rye.cli.main import run\nfrom rye.cli.options import Session\n"
             "code = run(['install'], Session())\n"
             "heavy = {'httpx', 'nacl', 'cryptography', 'lxml', 'rich', 'ruamel', 'tomlkit', 'markdown_it', 'ssl'}\n"
+            "heavy |= {kind.module for kind in __import__('rye.items.kinds').items.kinds.KINDS.values()}\n"
             "print(sorted(heavy & set(sys.modules)))\n"
             "raise SystemExit(code)\n"
         )
@@ -251,6 +265,84 @@ class TestFrozen:
         done = other.run("ci", "--json")
         assert (done.code, done.error["code"]) == (1, "release-changed")
         assert not other.path(".ai/packages").exists()
+
+
+class TestWordsOfTheLock:
+    """What rye.lock says of an installed item is compared with the item's bytes: a change of the lock alone hides nothing."""
+
+    @pytest.fixture
+    def installed(self, user: Program, rightful: Author) -> Program:
+        user.ok("add", "acme/words/work", "skill:acme/words", "--yes")
+        user.ok("hooks", "approve", "acme/words/work", "--yes")
+        user.ok("ci")
+        return user
+
+    @pytest.mark.parametrize("remembered", [True, False])
+    @pytest.mark.parametrize("verb", [("ci",), ("install",)])
+    @pytest.mark.parametrize(
+        ("word", "field"), [("capabilities", "capabilities"), ("agent-tools", "agent_tools"), ("hooks", "hooks")]
+    )
+    def test_a_lock_that_hides_something_of_what_is_installed_is_refused_without_a_network(
+        self, installed: Program, word: str, field: str, verb: tuple[str, ...], remembered: bool
+    ) -> None:
+        lock = installed.path("rye.lock")
+        lock.write_text(re.sub(rf"(?ms)^{word} = \[\n.*?^\]\n", "", lock.read_text()))
+        if not remembered:
+            (installed.home / "data" / VERDICTS).unlink()
+        before = stamps(installed)
+        for _ in range(2):
+            done = installed.run(*verb, "--offline", "--json")
+            assert (done.code, done.error["code"]) == (1, "lock-mismatch")
+            assert done.error["message"].endswith(f"than its file does: {field}.")
+        assert stamps(installed) == before
+
+    def test_a_right_that_the_lock_adds_and_approves_is_refused(self, installed: Program) -> None:
+        """Otherwise a later version with that right would never be asked about."""
+        lock = installed.path("rye.lock")
+        right = '  "rye.search.tool.*",\n'
+        lock.write_text(lock.read_text().replace(right, f'  "rye.execute.tool.more",\n{right}'))
+        assert installed.run("ci", "--offline", "--json").error["code"] == "lock-mismatch"
+
+    def test_the_way_on_that_is_named_works(self, installed: Program) -> None:
+        lock = installed.path("rye.lock")
+        before = lock.read_bytes()
+        lock.write_text(re.sub(r"(?ms)^capabilities = \[\n.*?^\]\n", "", lock.read_text()))
+        assert "delete it and run `rye install`" in installed.run("ci", "--json").error["hint"]
+        lock.unlink()
+        assert installed.run("install", "--json").error["code"] == "consent-needed"
+        installed.ok("install", "--yes")
+        installed.ok("hooks", "approve", "acme/words/work", "--yes")
+        assert lock.read_bytes() == before
+
+    def test_an_item_that_is_read_again_says_the_same(self, installed: Program) -> None:
+        (installed.home / "data" / VERDICTS).unlink()
+        assert installed.ok("ci", "--offline").stdout == "everything is installed\n"
+
+    def test_what_was_read_is_remembered(self, installed: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+        (installed.home / "data" / VERDICTS).unlink()
+        installed.ok("ci")
+        monkeypatch.setattr(lock_words, "_read_words", None)
+        installed.ok("ci")
+
+    def test_an_installation_remembers_what_it_verified(
+        self, registry: RealRegistry, rightful: Author, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(lock_words, "_read_words", None)
+        user = registry.user()
+        user.ok("add", "acme/words/work", "skill:acme/words", "--yes")
+        assert user.ok("ci", "--offline").stdout == "everything is installed\n"
+
+    def test_a_file_that_no_reader_accepts_is_verified_whole(
+        self, installed: Program, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """As after an update of rye: the registry's word, not the lock's."""
+        (installed.home / "data" / VERDICTS).unlink()
+        monkeypatch.setattr(lock_words, "_read_words", lambda *_: None)
+        installed.ok("ci")
+        lock = installed.path("rye.lock")
+        lock.write_text(re.sub(r"(?ms)^capabilities = \[\n.*?^\]\n", "", lock.read_text()))
+        error = installed.run("ci", "--json").error
+        assert (error["code"], "than its release does: capabilities" in error["message"]) == ("lock-mismatch", True)
 
 
 class TestHandEdits:
