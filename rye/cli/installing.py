@@ -110,6 +110,10 @@ class Run:
         from rye.project.freshness import is_stale
 
         if locked and is_stale(self.lock, self.manifest):
+            if self.lock_text_before is None:
+                raise RyeError(
+                    "no-lock", "There is no rye.lock to install from.", "Run `rye install`, and commit rye.lock."
+                )
             raise RyeError(
                 "stale-lock", "rye.lock does not fit rye.toml.", "Run `rye install` or `rye lock`, and commit rye.lock."
             )
@@ -301,7 +305,8 @@ class Run:
         from rye.project.freshness import is_stale
 
         stale = is_stale(self.lock, self.manifest)
-        self._report([], "rye.lock does not fit rye.toml" if stale else "rye.lock fits rye.toml", stale=stale)
+        unfit = "there is no rye.lock" if self.lock_text_before is None else "rye.lock does not fit rye.toml"
+        self._report([], unfit if stale else "rye.lock fits rye.toml", stale=stale)
         return 1 if stale else 0
 
     def _report(

@@ -241,6 +241,15 @@ class TestFrozen:
         assert stamps(installed) == before
         assert installed.run("lock", "--check").code == 1
 
+    @pytest.mark.parametrize("verb", [("install", "--locked"), ("install", "--frozen"), ("ci",)])
+    def test_a_lock_that_is_not_there_is_named(self, installed: Program, verb: tuple[str, ...]) -> None:
+        installed.path("rye.lock").unlink()
+        error = installed.run(*verb, "--json").error
+        assert (error["code"], "`rye install`" in error["hint"]) == ("no-lock", True)
+        assert installed.run("lock", "--check").stdout == "there is no rye.lock\n"
+        installed.ok("install", "--yes")
+        installed.ok(*verb)
+
     def test_a_link_instead_of_a_file_stops_it(self, installed: Program) -> None:
         target = installed.write("elsewhere.md", installed.path(BASE).read_bytes())
         installed.path(BASE).unlink()
