@@ -1,0 +1,50 @@
+"""``rye-registry init``: make a registry."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from registry_server.cli.options import Output, data_option, json_option, pass_output
+
+
+@click.command()
+@data_option
+@click.option("--origin", required=True, help="The registry's name for ever, e.g. registry.example.org.")
+@click.option(
+    "--root-key-out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the owner's key here.",
+)
+@click.option(
+    "--root-days", type=click.IntRange(1, 3650), default=365, show_default=True, help="How long root 1 is valid."
+)
+@click.option("--database", default="", help="SQLAlchemy address; empty: SQLite in the data folder.")
+@click.option("--objects", default="", help="s3://bucket/prefix; empty: public/ in the data folder.")
+@click.option("--s3-endpoint", default="", help="Address of an S3-compatible service.")
+@json_option
+@pass_output
+def init(
+    output: Output,
+    data: Path,
+    origin: str,
+    root_key_out: Path | None,
+    root_days: int,
+    database: str,
+    objects: str,
+    s3_endpoint: str,
+) -> None:
+    """Make a registry: its folder, keys, root statement and first signed head."""
+    from registry_server.founding import found
+
+    given = {"database": database, "objects": objects, "s3_endpoint": s3_endpoint}
+    root = found(data, origin, {name: value for name, value in given.items() if value}, root_key_out, root_days)
+    fingerprint = root.sha256()
+    where = root_key_out or data / "keys"
+    output.result(
+        {"data": str(data), "origin": origin, "fingerprint": fingerprint, "root_key": str(where)},
+        f"Registry {origin} is in {data}.\nFingerprint of its root: {fingerprint}",
+    )
+    output.say(f"The owner's key is in {where}: back it up; whoever has it owns the registry.")
+    output.say(f"Next: rye-registry token create NAME --data {data}; rye-registry serve --data {data}")

@@ -1,0 +1,85 @@
+"""The program ``rye-registry``: a table of commands, each imported when it runs, and the one place where errors become exits.
+
+Exit 0: done. 1: failed, or ``verify`` found something. 2: the command's words are wrong.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from importlib import import_module
+
+import click
+
+from registry_server.cli.options import Output, json_option
+from rye import __version__
+from rye.errors import RyeError, UsageError
+
+COMMANDS = {
+    "export": "registry_server.cli.static_files:export_command",
+    "init": "registry_server.cli.init:init",
+    "rebuild": "registry_server.cli.static_files:rebuild",
+    "root": "registry_server.cli.root:root",
+    "serve": "registry_server.cli.serve:serve",
+    "token": "registry_server.cli.token:token",
+    "verify": "registry_server.cli.static_files:verify",
+}
+
+
+class Families(click.Group):
+    """A group whose commands are rows of the table."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        # An unknown name imports all of them: click then suggests the nearest.
+        for name in [cmd_name] if cmd_name in COMMANDS else COMMANDS:
+            module, _, attribute = COMMANDS[name].partition(":")
+            self.commands[name] = getattr(import_module(module), attribute)
+        return self.commands.get(cmd_name)
+
+
+@click.group(cls=Families, context_settings={"help_option_names": ["-h", "--help"]}, no_args_is_help=True)
+@click.version_option(__version__, prog_name="rye-registry")
+@json_option
+@click.pass_context
+def cli(context: click.Context) -> None:
+    """The registry's own program: make one, serve it, give out tokens, copy and check it."""
+    context.ensure_object(Output)
+
+
+def main() -> None:
+    """Run, and turn every failure into an exit with words: never a traceback."""
+    as_json = "--json" in sys.argv[1:]
+    try:
+        cli.main(standalone_mode=False)
+    except RyeError as error:
+        _fail(error, as_json)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        sys.exit(2)
+    except click.UsageError as error:
+        usage = error.ctx.command_path if error.ctx else "rye-registry"
+        _fail(UsageError("usage", error.format_message(), f"{usage} --help shows how."), as_json)
+    except click.ClickException as error:
+        _fail(RyeError("failed", error.format_message(), None), as_json)
+    except (click.Abort, KeyboardInterrupt):
+        sys.exit(130)
+    except BrokenPipeError:
+        sys.exit(1)
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        _fail(
+            RyeError("system", f"{where}{error.strerror or error}.", "Check the path, its owner and the disk."), as_json
+        )
+
+
+def _fail(error: RyeError, as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps(error.as_json(), ensure_ascii=False))
+    else:
+        click.echo(f"error: {error.message}", err=True)
+        if error.hint:
+            click.echo(f"hint: {error.hint}", err=True)
+    sys.exit(error.exit_code)

@@ -1,0 +1,55 @@
+"""Opening the registry that a command works on: its settings, database and sequencer."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import sqlalchemy as sa
+
+    from registry_server.sequencer import Sequencer
+    from registry_server.settings import Settings
+
+
+def settings_of(data: Path, flags: dict[str, object | None]) -> Settings:
+    """The settings of the registry in ``data``; ``flags`` and the environment win over its file."""
+    from registry_server.settings import load
+
+    return load(data, flags, os.environ)
+
+
+@contextmanager
+def engine_of(settings: Settings) -> Iterator[sa.Engine]:
+    """The registry's database, let go at the end."""
+    from registry_server import database
+
+    engine = database.connect(settings.database_url, wait_seconds=settings.database_wait_seconds)
+    try:
+        yield engine
+    finally:
+        engine.dispose()
+
+
+@contextmanager
+def transaction(data: Path) -> Iterator[sa.Connection]:
+    """One transaction with the writer's lock: commands are rare, and simple is safe."""
+    from registry_server import database
+
+    with engine_of(settings_of(data, {})) as engine, database.writer(engine) as connection:
+        yield connection
+
+
+@contextmanager
+def sequencer_of(settings: Settings) -> Iterator[Sequencer]:
+    """What appends to the log, with the log keys of the key folder."""
+    from registry_server import keys
+    from registry_server.objects import public_objects, upload_objects
+    from registry_server.sequencer import Sequencer
+
+    with engine_of(settings) as engine:
+        log_keys = keys.in_folder(settings.keys, "log")
+        yield Sequencer(engine, public_objects(settings), upload_objects(settings), log_keys, settings)

@@ -1,0 +1,213 @@
+"""``rye-registry root``: statements of who owns the registry, drafted here, signed by each owner, published here."""
+
+from __future__ import annotations
+
+import os
+from datetime import datetime
+from pathlib import Path
+
+import click
+
+from registry_server.cli.options import Output, data_option, json_option, pass_output
+from registry_server.cli.registry_access import sequencer_of, settings_of, transaction
+from rye.errors import RyeError
+
+
+@click.group(no_args_is_help=True)
+def root() -> None:
+    """Root statements: who owns the registry, which keys sign its log, until when."""
+
+
+@root.command("show")
+@data_option
+@json_option
+@pass_output
+def root_show(output: Output, data: Path) -> None:
+    """Show the root in force and the fingerprint that clients pin."""
+    from registry_server.ledger import Ledger
+
+    with transaction(data) as connection:
+        all_roots = Ledger(connection).roots()
+    text = all_roots[-1].text()
+    fingerprint = all_roots[0].sha256()
+    document: dict[str, object] = {"fingerprint": fingerprint, "number": all_roots[-1].number, "text": text}
+    document["expires"] = f"{all_roots[-1].expires:%Y-%m-%dT%H:%M:%SZ}"
+    output.result(document, f"{text}\nfingerprint of root 1: {fingerprint}")
+
+
+@root.command("key")
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--origin", required=True, help="The registry's origin.")
+@click.option("--log", "is_log", is_flag=True, help="A key for the log instead of an owner.")
+@json_option
+@pass_output
+def root_key(output: Output, file: Path, origin: str, is_log: bool) -> None:
+    """Make a key, on whatever machine its owner keeps it, and print the public half for `root draft`."""
+    from registry_server import keys
+    from rye.registry.lines import read_origin
+    from rye.registry.notes import encode_base64
+    from rye.registry.statements import root_key_name
+
+    read_origin(origin)
+    key = keys.PrivateKey.generate(origin if is_log else root_key_name(origin))
+    keys.write(file, key)
+    public = encode_base64(key.verifier.key)
+    output.result({"file": str(file), "public_key": public, "vkey": key.verifier.vkey}, public)
+
+
+@root.command("draft")
+@click.option(
+    "-o",
+    "--output",
+    "target",
+    type=click.Path(path_type=Path, dir_okay=False),
+    required=True,
+    help="Where to write it.",
+)
+@click.option("--add-owner", multiple=True, help="Public key (base64) of a new owner.")
+@click.option("--remove-owner", multiple=True, help="Public key of an owner to drop.")
+@click.option("--add-log", multiple=True, help="Public key of a new log key.")
+@click.option("--remove-log", multiple=True, help="Public key of a log key to drop.")
+@click.option("--threshold", type=click.IntRange(1, 16), help="How many owners must sign.")
+@click.option("--days", type=click.IntRange(1, 3650), default=365, show_default=True, help="How long it is valid.")
+@data_option
+@json_option
+@pass_output
+def root_draft(
+    output: Output,
+    target: Path,
+    add_owner: tuple[str, ...],
+    remove_owner: tuple[str, ...],
+    add_log: tuple[str, ...],
+    remove_log: tuple[str, ...],
+    threshold: int | None,
+    days: int,
+    data: Path,
+) -> None:
+    """Write the next root statement, unsigned, for the owners to sign."""
+    from registry_server import founding
+    from registry_server.ledger import Ledger
+
+    with transaction(data) as connection:
+        drafted = founding.draft(
+            Ledger(connection),
+            add_owners=_public_keys(add_owner),
+            remove_owners=_public_keys(remove_owner),
+            add_logs=_public_keys(add_log),
+            remove_logs=_public_keys(remove_log),
+            threshold=threshold,
+            days=days,
+        )
+    _write_new(target, drafted.text())
+    output.result({"file": str(target), "number": drafted.number, "text": drafted.text()}, drafted.text())
+    output.say(
+        f"Each owner signs it: rye-registry root sign {target} --key KEY. Then: rye-registry root publish {target}"
+    )
+
+
+@root.command("sign")
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.option(
+    "--key", "key_file", type=click.Path(path_type=Path, dir_okay=False), required=True, help="The owner's key file."
+)
+@json_option
+@pass_output
+def root_sign(output: Output, file: Path, key_file: Path) -> None:
+    """Add an owner's signature to FILE: a root draft, a recovery or an advisory. Needs no registry at hand."""
+    from registry_server import founding, keys
+
+    text = _read_text(file)
+    statement, _ = founding.read_draft(text)
+    output.say(f"Signing:\n\n{statement}")
+    note = founding.add_signature(text, keys.read(key_file))
+    temporary = file.with_name(f".{file.name}.{os.getpid()}.tmp")
+    temporary.write_text(note.encode(), encoding="utf-8", newline="\n")
+    os.replace(temporary, file)
+    document: dict[str, object] = {"file": str(file), "signatures": len(note.signatures)}
+    output.result(document, f"{file} has {len(note.signatures)} signature(s).")
+
+
+@root.command("publish")
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.option(
+    "--log-key",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Take this log key in first.",
+)
+@data_option
+@json_option
+@pass_output
+def root_publish(output: Output, file: Path, log_key: Path | None, data: Path) -> None:
+    """Put a root that enough owners signed into the log. Restart servers afterwards when log keys changed."""
+    from registry_server import founding, keys
+
+    settings = settings_of(data, {})
+    if log_key is not None:
+        key = keys.read(log_key)
+        keys.write(settings.keys / keys.file_name("log", key), key)
+    with sequencer_of(settings) as sequencer:
+        published = founding.publish(sequencer, _read_text(file))
+    _print_root(output, published.number, published.expires)
+
+
+@root.command("renew")
+@click.option(
+    "--key",
+    "key_files",
+    multiple=True,
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Owners' key files.",
+)
+@click.option("--days", type=click.IntRange(1, 3650), default=365, show_default=True, help="How long it is valid.")
+@data_option
+@json_option
+@pass_output
+def root_renew(output: Output, key_files: tuple[Path, ...], days: int, data: Path) -> None:
+    """Draft, sign and publish a root that differs only in its dates, with the owners' keys at hand."""
+    from registry_server import database, founding, keys
+    from registry_server.ledger import Ledger
+
+    settings = settings_of(data, {})
+    owners = [keys.read(path) for path in key_files] or keys.in_folder(settings.keys, "root")
+    if not owners:
+        raise RyeError(
+            "no-key",
+            "No owner's key is in the key folder.",
+            "Give it with --key; or carry a draft to its owner: rye-registry root draft -o FILE",
+        )
+    with sequencer_of(settings) as sequencer:
+        with database.reader(sequencer.engine) as connection:
+            text = founding.draft(Ledger(connection), days=days).text()
+        for key in owners:
+            text = founding.add_signature(text, key).encode()
+        published = founding.publish(sequencer, text)
+    _print_root(output, published.number, published.expires)
+
+
+def _print_root(output: Output, number: int, expires: datetime) -> None:
+    until = f"{expires:%Y-%m-%dT%H:%M:%SZ}"
+    output.result({"number": number, "expires": until}, f"Root {number} is in force; it expires {until}.")
+
+
+def _public_keys(texts: tuple[str, ...]) -> list[bytes]:
+    from rye.registry.lines import read_key
+
+    return [read_key(text) for text in texts]
+
+
+def _read_text(file: Path) -> str:
+    try:
+        with file.open(encoding="utf-8", newline="") as opened:
+            return opened.read(100_000)
+    except (OSError, UnicodeDecodeError) as error:
+        raise RyeError("no-file", f"{file} cannot be read: {error}", "Check the path.") from error
+
+
+def _write_new(file: Path, text: str) -> None:
+    try:
+        with file.open("x", encoding="utf-8", newline="\n") as opened:
+            opened.write(text)
+    except OSError as error:
+        raise RyeError(
+            "cannot-write", f"{file} cannot be written: {error.strerror}.", "Choose another file."
+        ) from error

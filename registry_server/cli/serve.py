@@ -1,0 +1,46 @@
+"""``rye-registry serve``: answer over HTTP, with warnings about what is exposed."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from registry_server.cli.options import Output, data_option, json_option, pass_output
+from registry_server.cli.registry_access import settings_of
+
+
+@click.command()
+@data_option
+@click.option("--host", default=None, help="Address to listen on; default 127.0.0.1.")
+@click.option("--port", type=click.IntRange(0, 65535), default=None, help="Port; 0 takes a free one; default 8420.")
+@click.option(
+    "--ready-file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the address there as JSON.",
+)
+@json_option
+@pass_output
+def serve(output: Output, data: Path, host: str | None, port: int | None, ready_file: Path | None) -> None:
+    """Serve the registry until SIGTERM or Ctrl-C."""
+    import logging
+
+    from registry_server import keys
+    from registry_server.serving import serve as run
+
+    logging.basicConfig(
+        stream=sys.stderr, level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+    )
+    settings = settings_of(data, {"host": host, "port": port})
+    for path in keys.exposed(settings.keys):
+        output.say(f"warning: {path} can be read by other users; chmod go-rwx it.")
+    if settings.host not in ("127.0.0.1", "::1", "localhost"):
+        output.say(f"warning: listening on {settings.host} without TLS; put a proxy that speaks https in front.")
+
+    def announce(url: str) -> None:
+        output.result({"url": url, "pid": os.getpid()}, f"Serving on {url}")
+        sys.stdout.flush()
+
+    run(settings, ready_file, announce)
