@@ -19,7 +19,7 @@ from rye.project.manifest import Wanted, parse_manifest
 if TYPE_CHECKING:
     from rye.installation.resolving import Environment
     from rye.installation.sources import Sources
-    from rye.items.identity import Identity
+    from rye.items.identity import Identity, Reference
 
 
 # -- options that several commands share ----------------------------------------------------------------------------------
@@ -273,6 +273,7 @@ def _add(session: Session, project: Project, items: Sequence[str], group: str, t
             )
         if reference.range is not None:
             Range.parse(reference.range)
+    _refuse_contradictions(references)
     run = Run(session, project, told)
     with run.sources() as sources:
         text = run.text
@@ -286,6 +287,23 @@ def _add(session: Session, project: Project, items: Sequence[str], group: str, t
             text = add_dependency(text, key, wanted, group)
         run.use_manifest(text)
         run.install_from(sources, frozenset())
+
+
+def _refuse_contradictions(references: Sequence[Reference]) -> None:
+    """One item, one range: whichever came last would win silently."""
+    from rye.items.identity import lookup_key
+
+    named: dict[str, list[Reference]] = {}
+    for one in references:
+        others = named.setdefault(lookup_key(one.id), [])
+        for other in others:
+            if one.range != other.range and (one.kind == other.kind or None in (one.kind, other.kind)):
+                raise UsageError(
+                    "contradiction",
+                    f"{other} and {one} ask for one item with two ranges.",
+                    f"Name it once; one range may have several bounds, e.g. '{one.id}@>=1.2 <3'.",
+                )
+        others.append(one)
 
 
 def _present_key(text: str, kind: str | None, identifier: str, group: str) -> str | None:

@@ -122,6 +122,28 @@ class TestAdd:
         user.ok("add", "acme/work/base@~1.0", "--yes")
         assert user.path("rye.toml").read_text().count("acme/work/base") == 1
 
+    @pytest.mark.parametrize("verb", ["add", "install"])
+    @pytest.mark.parametrize(
+        "items",
+        [
+            ("acme/work/base@^1", "acme/work/base@^2"),
+            ("acme/work/base@^1", "directive:acme/work/base@~1.0"),
+            ("acme/work/base@^1", "acme/work/alone", "acme/work/base"),
+            ("acme/two-words@^1", "acme/two_words@^2"),
+        ],
+    )
+    def test_one_item_with_two_ranges_is_a_contradiction(
+        self, user: Program, verb: str, items: tuple[str, ...]
+    ) -> None:
+        done = user.run(verb, *items, "--yes", "--json")
+        assert (done.code, done.error["code"]) == (2, "contradiction")
+        assert "acme" not in user.path("rye.toml").read_text()
+
+    def test_one_item_named_twice_alike_is_added_once(self, user: Program) -> None:
+        user.ok("add", "acme/work/base@^1", "acme/work/base@^1", "acme/work/alone", "acme/work/alone", "--yes")
+        assert user.path("rye.toml").read_text().count("acme/work/base") == 1
+        assert set(versions(user)) == {"directive:acme/work/base", "directive:acme/work/alone"}
+
     def test_install_with_items_adds_them_and_makes_a_project(self, registry: RealRegistry, user: Program) -> None:
         fresh = registry.colleague(user)
         fresh.ok("install", "acme/work/base", "--yes")
