@@ -55,9 +55,13 @@ def search(
         from rye.registry.trust_error import TrustError
 
         # A registry that is down costs its results; one that breaks a rule of trust is never only a warning.
-        if not results or session.registry is not None or isinstance(registry_error, TrustError):
+        offline = registry_error.code == "fetch-offline"
+        asked = not results or session.registry is not None
+        if isinstance(registry_error, TrustError) or (asked and not offline):
             raise registry_error
-        session.console.warn(f"Only local items were searched: {registry_error.message}", registry_error.hint)
+        why = "what the registry has is not cached, and this is offline." if offline else registry_error.message
+        hint = "Run it without --offline." if offline else registry_error.hint
+        session.console.warn(f"Only local items were searched: {why}", hint)
     results.sort(key=lambda row: (-row["score"], row["id"], row["kind"]))
     shown = results[:limit]
     if session.json:

@@ -355,6 +355,21 @@ class TestSearchAndInfo:
         finally:
             registry.start()
 
+    def test_offline_what_is_not_cached_costs_only_its_results(
+        self, acme: User, registry: Registry, tmp_path: Path
+    ) -> None:
+        acme.publish("files/faraway")
+        user = registry.reader(tmp_path, "local")
+        user.new("directive", "work/here")
+        (row,) = user.ok("search", "here", "--offline", "--json").json["results"]
+        assert row["id"] == "local/work/here"
+        for more in ((), ("--registry", registry.url)):
+            nothing = user.ok("search", "faraway", "--offline", *more)
+            assert nothing.stdout == ""
+            assert "Only local items were searched: " in nothing.stderr
+            assert "without --offline" in nothing.stderr
+            assert "Nothing matches 'faraway'" in nothing.stderr
+
     def test_an_id_that_is_not_there_and_one_that_is_malformed(self, acme: User) -> None:
         assert acme.fails("info", "acme/no/such", code="no-such-item")["hint"]
         acme.publish("files/versions")
