@@ -16,9 +16,10 @@ from rye.project.context import require_project
 def audit(session: Session, as_sarif: bool) -> int:
     """Check what is installed: changed files, unapproved rights and hooks, and what the registry says by now.
 
-    That is yanked or deprecated releases, advisories and revoked keys. With --offline, as the last known head has it.
+    That is yanked or deprecated releases, advisories, revoked keys, and namespaces that are about to get other keys. With
+    --offline, as the last known head has it.
     """
-    from rye.installation.audit import audit_disk, audit_lock, audit_registry, in_order
+    from rye.installation.audit import audit_disk, audit_lock, audit_recoveries, audit_registry, in_order
     from rye.installation.on_disk import scan
     from rye.installation.sarif import sarif
     from rye.installation.sources import expect_origin
@@ -35,6 +36,7 @@ def audit(session: Session, as_sarif: bool) -> int:
                 for item in items:
                     expect_origin(sources.client(item.identity.namespace), item.registry, str(item.identity))
                 findings.extend(audit_registry(items, histories, policy))
+                findings.extend(audit_recoveries(sources.pending_recoveries(item.identity.namespace for item in items)))
         except RyeError as error:
             # What was found on disk must not be lost because a registry cannot be asked.
             for finding in in_order(findings):

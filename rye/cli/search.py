@@ -177,6 +177,7 @@ def info(session: Session, item: str) -> None:
         identity, wanted = published(client, item)
         history = client.histories([identity])[identity]
         origin = client.origin
+        pending = client.keysets([identity.namespace])[identity.namespace].pending(client.head.snapshot.time)
     record = _chosen(history, wanted, str(identity))
     release = record.release
     document: dict[str, Any] = {
@@ -189,6 +190,8 @@ def info(session: Session, item: str) -> None:
         "log": record.line.log,
         "keyset": release.keyset,
         "signers": [PublicKey(key).fingerprint for key in record.signers],
+        "pending_recovery": write_time(pending.keyset.recovery) if pending and pending.keyset.recovery else None,
+        "pending_keys": [PublicKey(key).fingerprint for key in pending.keyset.keys] if pending else [],
         "size": release.file.size,
         "sha256": release.file.sha256,
         "attached": [{"path": a.path, "size": a.size, "executable": a.executable} for a in release.attached],

@@ -12,6 +12,7 @@ policy             error        The policy forbids what the item asks for, or it
 advisory           error        An advisory is about this version (a warning when its severity is low).
 unapproved-right   error        The item has a right that nobody approved.
 unapproved-hook    warning      The item has a hook that nobody approved; it is denied.
+pending-recovery   warning      The registry's owners will give a namespace to other keys, unless its own owners object.
 yanked             warning      The publisher took this version back.
 deprecated         warning      The item should no longer be used.
 =================  ===========  ==========================================================================================
@@ -30,7 +31,10 @@ from rye.installation.placement import item_path
 from rye.items.identity import Identity
 from rye.permissions.containment import diff
 from rye.permissions.policy import Policy, violations
+from rye.project.layout import LOCK
 from rye.project.lock import LockedItem
+from rye.registry.keysets import Link
+from rye.registry.lines import write_time
 from rye.registry.records import ItemHistory, ReleaseRecord, find_locked
 from rye.signing.keys import PublicKey
 
@@ -44,6 +48,7 @@ RULES: Mapping[str, str] = {
     "advisory": "An advisory is about an installed version.",
     "unapproved-right": "An item has a right that nobody approved.",
     "unapproved-hook": "An item has a hook that nobody approved; it is denied.",
+    "pending-recovery": "A namespace of installed items is about to get other keys.",
     "yanked": "The publisher took an installed version back.",
     "deprecated": "An installed item should no longer be used.",
 }
@@ -56,7 +61,8 @@ class Finding(Struct, frozen=True):
     severity: Literal["error", "warning"]
     message: str
     path: str
-    """The file it is about, relative to the project; the item's own file where it is about the item."""
+    """The file it is about, relative to the project; the item's own file where it is about the item, the lock where it is about
+    a namespace."""
     item: LockedItem | None = None
     hint: str | None = None
 
@@ -139,6 +145,22 @@ def audit_registry(
             message = f"{name}: advisory {advisory.number} ({advisory.severity}): {advisory.title}"
             severity: Literal["error", "warning"] = "warning" if advisory.severity == "low" else "error"
             found.append(Finding("advisory", severity, message, path, item, update))
+    return found
+
+
+def audit_recoveries(pending: Iterable[Link]) -> list[Finding]:
+    """Namespaces that wait for other keys: what is released from then on is signed by somebody else."""
+    found = []
+    for link in pending:
+        namespace = link.keyset.namespace
+        assert link.keyset.recovery is not None
+        keys = ", ".join(PublicKey(key).fingerprint for key in link.keyset.keys)
+        time = write_time(link.keyset.recovery)
+        message = f"The registry's owners give the namespace {namespace!r} to other keys at {time}: {keys}."
+        hint = (
+            f"Ask its owners whether they lost their keys; if not, they can object: `rye namespace object {namespace}`."
+        )
+        found.append(Finding("pending-recovery", "warning", message, LOCK, hint=hint))
     return found
 
 

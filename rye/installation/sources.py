@@ -11,6 +11,7 @@ from rye.errors import RyeError
 from rye.items.identity import Identity
 from rye.project.registries import Registries
 from rye.registry.client import ItemFiles, RegistryClient
+from rye.registry.keysets import Link
 from rye.registry.records import ItemHistory, ReleaseRecord
 from rye.registry.verdicts import Verdicts
 
@@ -74,6 +75,14 @@ class Sources:
         found: dict[str, tuple[str, ...]] = {}
         for client, group in self._by_client(ids, lambda identifier: identifier.split("/", 1)[0]):
             found.update(client.kinds_of(group))
+        return found
+
+    def pending_recoveries(self, namespaces: Iterable[str]) -> list[Link]:
+        """The recoveries of these namespaces that stand in public and have not taken effect by the snapshot's time."""
+        found: list[Link] = []
+        for client, group in self._by_client(sorted(set(namespaces)), lambda namespace: namespace):
+            now = client.head.snapshot.time
+            found.extend(link for chain in client.keysets(group).values() if (link := chain.pending(now)) is not None)
         return found
 
     def client_of(self, record: ReleaseRecord) -> RegistryClient:

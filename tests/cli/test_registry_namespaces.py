@@ -152,6 +152,11 @@ class TestRecovery:
     def test_it_stands_in_public_and_the_owners_can_object(self, registry: Registry, tmp_path: Path) -> None:
         owner, finder = registry.owner(tmp_path, "orphan"), registry.owner(tmp_path, "orphan", claim=False)
         owner.publish("work/item")
+        user = registry.reader(tmp_path)
+        user.write("rye.toml", '[dependencies]\n"orphan/work/item" = "*"\n')
+        user.ok("install", "--yes")
+        assert user.ok("info", "orphan/work/item", "--json").json["pending_recovery"] is None
+        assert user.ok("audit", "--json").json["findings"] == []
         finder.ok("namespace", "recover", "orphan", "-o", "recovery.note")
         # Without the registry's owners it is worth nothing.
         finder.fails("namespace", "submit", "recovery.note", code="recovery-signatures")
@@ -167,6 +172,7 @@ class TestRecovery:
         assert "can object" in owner.ok("namespace", "show", "orphan").stdout
         error = finder.fails("trust", "accept", "orphan", code="recovery-pending")
         assert shown["pending_recovery"] in error["message"]
+        self.is_shown_to_users(user, shown["pending_recovery"], finder.fingerprint())
         # Until then the old keys are in force, the new ones are not.
         finder.fails("publish", finder.directive("work/early"), code="not-signed")
         owner.publish("work/item", "1.1.0")
@@ -179,6 +185,24 @@ class TestRecovery:
         owner.fails("namespace", "object", "orphan", code="nothing-to-do")
         owner.fails("trust", "accept", "orphan", code="nothing-to-accept")
         owner.publish("work/item", "1.2.0")
+        assert user.ok("audit", "--json").json["findings"] == []
+        assert user.ok("info", "orphan/work/item", "--json").json["pending_recovery"] is None
+
+    def is_shown_to_users(self, user: User, time: str, fingerprint: str) -> None:
+        """Whoever has an item of the namespace installed, or looks at one, is told before it happens."""
+        shown = user.ok("info", "orphan/work/item", "--json").json
+        assert (shown["pending_recovery"], shown["pending_keys"]) == (time, [fingerprint])
+        assert f"pending recovery: {time}" in user.ok("info", "orphan/work/item").stdout
+        done = user.run("audit", "--json")
+        (finding,) = done.json["findings"]
+        assert (done.code, finding["rule"], finding["severity"]) == (1, "pending-recovery", "warning")
+        assert (finding["item"], finding["path"]) == (None, "rye.lock")
+        assert time in finding["message"]
+        assert fingerprint in finding["message"]
+        assert "rye namespace object orphan" in finding["hint"]
+        assert "warning[pending-recovery]: The registry's owners" in user.run("audit").stdout
+        (result,) = user.run("audit", "--sarif").json["runs"][0]["results"]
+        assert (result["ruleId"], result["level"]) == ("pending-recovery", "warning")
 
 
 class TestTrustAccept:
