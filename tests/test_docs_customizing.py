@@ -78,7 +78,7 @@ _STAND_INS = (
 
 @pytest.fixture(scope="module")
 def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealRegistry]:
-    made = RealRegistry(tmp_path_factory.mktemp("story"), "registry.example.org")
+    made = RealRegistry(tmp_path_factory.mktemp("story") / "registry")
     try:
         yield made
     finally:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 from rye.items.identity import Identity
 from rye.items.kinds import KINDS
@@ -11,67 +12,17 @@ from rye.items.reading import ReadOptions, Source
 from rye.registry.derivation import derived_lines
 from rye.signing.keys import PrivateKey
 from rye.signing.sign_item import sign
+from tests import directive_text
 from tests.registry.simulated_registry import SimulatedRegistry, suffix_of
 
 SIGNED = datetime(2026, 1, 1, tzinfo=UTC)
 
-_DIRECTIVE = """# {name}
-
-{text}
-
-```xml
-<directive name="{name}" version="{version}">
-  <metadata>
-    <description>{text}</description>
-    <category>{category}</category>
-    <author>tester</author>
-    <model tier="fast">any</model>
-    <limits max_turns="5" max_tokens="1000"/>
-    <permissions>{permissions}</permissions>
-    <cost>
-      <context estimated_usage="low" turns="5">1000</context>
-      <duration>60</duration>
-      <spawn_threshold>1</spawn_threshold>
-    </cost>
-    <context>{relations}</context>
-    {hooks}
-  </metadata>
-  <outputs><output name="result">What came of it</output></outputs>
-</directive>
-```
-
-<process>
-  <step name="only">{text}</step>
-</process>
-"""
-SEARCH = "<search><tool>*</tool></search>"
-SHELL = SEARCH + "<execute><tool>shell.run</tool></execute>"
-HOOK = (
-    '<hooks><hook><when>cost.current &gt; 1</when><execute item_type="tool">ops/alarm</execute>'
-    "<inputs><amount>1</amount></inputs></hook></hooks>"
-)
+HOOK = ("cost.current &gt; 1", "ops/alarm", "1")
 
 
-def directive(
-    identity: Identity,
-    version: str = "1.0.0",
-    *,
-    text: str = "Do the work.",
-    permissions: str = SEARCH,
-    relations: str = "",
-    hooks: str = "",
-) -> str:
-    """A directive's text, unsigned."""
-    category, _, name = identity.local_id.rpartition("/")
-    return _DIRECTIVE.format(
-        name=name,
-        version=version,
-        category=category,
-        text=text,
-        permissions=permissions,
-        relations=relations,
-        hooks=hooks,
-    )
+def directive(identity: Identity, version: str = "1.0.0", **parts: Any) -> str:
+    """A directive's text, unsigned; ``parts`` as :func:`tests.directive_text.directive` takes them."""
+    return directive_text.directive(identity.local_id, version, **parts)
 
 
 def skill(identity: Identity, version: str = "1.0.0") -> str:

@@ -13,9 +13,10 @@ from rye.items.identity import Identity
 from rye.registry import notes, wire
 from rye.registry.statements import FileEntry, Hook, Relation, Release
 from tests.attacks.hostile_server import announces, encoded, endless
-from tests.attacks.signed_items import HOOK, SHELL, directive, release, signed, skill
+from tests.attacks.signed_items import HOOK, directive, release, signed, skill
 from tests.attacks.simulation import CHECK, DEPLOY, LINT, SKILL, UPDATE, Attack, Scene, Stage, raw
 from tests.attacks.test_index import append_unread
+from tests.directive_text import SHELL
 from tests.registry.simulated_registry import SimulatedRegistry, key
 
 ACME, THIEF = key("acme 1"), key("thief")
@@ -145,7 +146,7 @@ CONFUSION = (
         "a note that hides a dependency",
         "log and namespace key",
         "manifest-mismatch",
-        published(directive(DEPLOY, "1.2.0", relations="<depends_on>zeta/ops/lint</depends_on>"), depends_on=()),
+        published(directive(DEPLOY, "1.2.0", depends=[("zeta/ops/lint", "*")]), depends_on=()),
     ),
     Attack(
         "a note that invents a dependency",
@@ -158,7 +159,7 @@ CONFUSION = (
         "log and namespace key",
         "manifest-mismatch",
         published(
-            directive(DEPLOY, "1.2.0", relations="<depends_on>acme/ops/check</depends_on>"),
+            directive(DEPLOY, "1.2.0", depends=[("acme/ops/check", "*")]),
             depends_on=(Relation("acme/ops/check", LINT),),
         ),
     ),
@@ -172,13 +173,13 @@ CONFUSION = (
         "a note that hides a hook",
         "log and namespace key",
         "manifest-mismatch",
-        published(directive(DEPLOY, "1.2.0", hooks=HOOK), hooks=()),
+        published(directive(DEPLOY, "1.2.0", hooks=[HOOK]), hooks=()),
     ),
     Attack(
         "a note that names another hook",
         "log and namespace key",
         "manifest-mismatch",
-        published(directive(DEPLOY, "1.2.0", hooks=HOOK), hooks=(Hook("tool", "ops/harmless"),)),
+        published(directive(DEPLOY, "1.2.0", hooks=[HOOK]), hooks=(Hook("tool", "ops/harmless"),)),
     ),
     Attack(
         "a note with another version than the item's",
@@ -371,7 +372,7 @@ WIDENED = (
         "an update that adds a hook",
         "namespace key",
         "consent-needed",
-        published(directive(DEPLOY, "1.2.0", hooks=HOOK)),
+        published(directive(DEPLOY, "1.2.0", hooks=[HOOK])),
         start="installed",
         command=(*UPDATE, "--yes"),
     ),

@@ -140,8 +140,7 @@ def progress_by(registry: SimulatedRegistry) -> None:
 
 def unclaimed_dependency(registry: SimulatedRegistry) -> None:
     """An item that depends on a name that nobody has: whoever claims it would be installed."""
-    ghost = '<depends_on version="^1">ghost/ops/run</depends_on>'
-    release(registry, DEPLOY, "1.2.0", directive(DEPLOY, "1.2.0", relations=ghost))
+    release(registry, DEPLOY, "1.2.0", directive(DEPLOY, "1.2.0", depends=[("ghost/ops/run", "^1")]))
 
 
 def yanked_and_back(registry: SimulatedRegistry) -> None:

@@ -5,7 +5,6 @@ Import the fixture ``registry`` into a test module: the server is started once f
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from registry_server.embedded import start_embedded, stop_embedded
 from tests.cli.running import Program
-from tests.server.publishing import DIRECTIVE, init, run, token
+from tests.directive_text import directive
+from tests.registry_process import RegistryProcess, run, token
 
 
 class User(Program):
@@ -26,21 +25,10 @@ class User(Program):
         if namespace is not None:
             self.write("rye.toml", f'[project]\nname = "{namespace}"\nnamespace = "{namespace}"\n')
 
-    def directive(
-        self, local_id: str, version: str = "1.0.0", *, title: str = "Work", more: str = "", signed: bool = True
-    ) -> str:
+    def directive(self, local_id: str, version: str = "1.0.0", *, signed: bool = True, **parts: Any) -> str:
         """Write and sign a directive; its path in the project."""
-        category, _, name = local_id.rpartition("/")
-        text = DIRECTIVE.format(
-            title=title,
-            name=name,
-            version=version,
-            category=category,
-            permissions="<search><tool>*</tool></search>",
-            more=more,
-        )
         path = f".ai/directives/{local_id}.md"
-        self.write(path, text)
+        self.write(path, directive(local_id, version, **parts))
         if signed:
             self.ok("sign", path)
         return path
@@ -71,21 +59,15 @@ class User(Program):
 
 
 @dataclass
-class Registry:
-    """A registry process."""
+class Registry(RegistryProcess):
+    """A registry process, and a token for whoever should own something in it."""
 
-    data: Path
-    fingerprint: str
-    url: str
-    process: subprocess.Popen[bytes]
-    token: str
+    token: str = field(init=False)
     users: int = 0
-    made: list[str] = field(default_factory=list)
 
-    @property
-    def public(self) -> Path:
-        """The static folder that it serves."""
-        return self.data / "public"
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.token = token(self.data)
 
     def reader(self, base: Path, namespace: str | None = None) -> User:
         """Someone who pinned the registry, without key or token."""
@@ -103,21 +85,6 @@ class Registry:
             user.ok("namespace", "claim", namespace)
         return user
 
-    def stop(self) -> None:
-        stop_embedded(self.process)
-
-    def start(self) -> None:
-        """Serve again, on the same port."""
-        port = int(self.url.rsplit(":", 1)[1])
-        self.process, self.url = start_embedded(self.data, port=port)
-
-
-def start_registry(data: Path) -> Registry:
-    fingerprint = init(data)
-    given = token(data)
-    process, url = start_embedded(data)
-    return Registry(data, fingerprint, url, process, given)
-
 
 def operator(*arguments: str) -> str:
     """``rye-registry``, which must succeed; its output."""
@@ -126,6 +93,6 @@ def operator(*arguments: str) -> str:
 
 @pytest.fixture(scope="module")
 def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
-    started = start_registry(tmp_path_factory.mktemp("registry") / "data")
+    started = Registry(tmp_path_factory.mktemp("registry") / "data")
     yield started
     started.stop()

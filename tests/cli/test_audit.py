@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from tests.cli.running import Program
-from tests.installation.real_registry import SHELL, Author, RealRegistry, serving
+from tests.directive_text import SHELL
+from tests.installation.real_registry import Author, RealRegistry, serving
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,8 @@ import pytest
 
 from rye.project.lock import LockedItem, parse_lock
 from tests.cli.running import Program
-from tests.installation.real_registry import SEARCH, SHELL, Author, RealRegistry, serving
+from tests.directive_text import SEARCH, SHELL
+from tests.installation.real_registry import Author, RealRegistry, serving
 
 HOOK = ("cost.current > 3", "notify", "${cost.current}")
 OTHER_HOOK = ("cost.current > 3", "wipe", "${cost.current}")

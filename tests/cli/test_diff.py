@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.cli.running import Program
-from tests.installation.real_registry import SEARCH, SHELL, Author, RealRegistry, serving
+from tests.directive_text import SEARCH, SHELL
+from tests.installation.real_registry import Author, RealRegistry, serving
 
 HOOK = ("cost.current > 3", "notify", "${cost.current}")
 

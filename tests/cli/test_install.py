@@ -23,7 +23,8 @@ from rye.installation import lock_words
 from rye.project.lock import parse_lock
 from rye.registry.verdicts import VERDICTS
 from tests.cli.running import Program
-from tests.installation.real_registry import SHELL, Author, RealRegistry, serving
+from tests.directive_text import SHELL
+from tests.installation.real_registry import Author, RealRegistry, serving
 
 BASE = ".ai/packages/acme/directives/work/base.md"
 TOP = ".ai/packages/acme/directives/work/top.md"

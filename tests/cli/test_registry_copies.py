@@ -16,7 +16,7 @@ from registry_server.embedded import start_embedded, stop_embedded
 from rye.items.identity import Identity
 from tests.cli.registry_fixture import Registry, User, operator, registry
 from tests.registry.simulated_registry import SimulatedRegistry, key
-from tests.server.publishing import init
+from tests.registry_process import init
 
 __all__ = ["registry"]
 
@@ -28,7 +28,7 @@ def acme(registry: Registry, tmp_path_factory: pytest.TempPathFactory) -> User:
     """The owner of ``acme`` with two items, one of which needs the other."""
     user = registry.owner(tmp_path_factory.mktemp("acme"), "acme")
     user.publish("work/base")
-    user.publish("work/top", more='<context><depends_on version="^1.0">base</depends_on></context>')
+    user.publish("work/top", depends=[("base", "^1.0")])
     return user
 
 
@@ -313,7 +313,7 @@ class TestBundle:
         data = bundle.read_bytes()
         island.write("cut", data[:-10])
         island.fails("install", "--offline", "--bundle", "cut", code="bundle-malformed")
-        island.write("damaged", data.replace(b"for everyone", b"for some one", 1))
+        island.write("damaged", data.replace(b"What came", b"What went", 1))
         island.fails("install", "--offline", "--bundle", "damaged", code="bundle-damaged")
         read = open_bundle(bundle)
         files = {
@@ -322,7 +322,7 @@ class TestBundle:
             "registries.json": data.split(b"registries.json ")[1].split(b"\n")[1],
         }
         forged = {
-            name: content.replace(b"for everyone", b"for some one") if "/blobs/" in name else content
+            name: content.replace(b"What came", b"What went") if "/blobs/" in name else content
             for name, content in files.items()
         }
         assert encode_bundle(files) == data

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.registry_fixture import Registry, User, registry
-from tests.server.publishing import run, token
+from tests.registry_process import run, token
 
 __all__ = ["registry"]
 

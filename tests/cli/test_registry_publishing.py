@@ -22,7 +22,7 @@ def acme(registry: Registry, tmp_path_factory: pytest.TempPathFactory) -> User:
 
 class TestPublish:
     def test_an_item_is_published_found_and_described(self, acme: User) -> None:
-        made = acme.publish("work/first", title="Sow the winter rye")
+        made = acme.publish("work/first", text="Sow the winter rye")
         assert [(row["id"], row["version"]) for row in made["published"]] == [("acme/work/first", "1.0.0")]
         assert acme.ok("search", "winter", "--json").json["total"] == 1
         shown = acme.ok("info", "acme/work/first", "--json").json
@@ -35,7 +35,7 @@ class TestPublish:
         again = acme.ok("publish", ".ai/directives/work/twice.md", "--json").json
         assert again["published"] == []
         assert [row["id"] for row in again["unchanged"]] == ["acme/work/twice"]
-        path = acme.directive("work/twice", title="Changed")
+        path = acme.directive("work/twice", text="Changed")
         error = acme.fails("publish", path, code="version-exists")
         assert "Raise the version" in error["hint"]
 
@@ -48,8 +48,7 @@ class TestPublish:
         assert acme.fails("info", "acme/work/listed", code="no-such-item")["hint"]
 
     def test_a_batch_is_atomic_and_dependencies_stand_first_in_the_log(self, acme: User) -> None:
-        needs = '<context><depends_on version="^1.0">{}</depends_on></context>'
-        top = acme.directive("chain/a_top", more=needs.format("z_base"))
+        top = acme.directive("chain/a_top", depends=[("z_base", "^1.0")])
         base = acme.directive("chain/z_base")
         rows = acme.ok("publish", top, base, "--json").json["published"]
         assert [row["id"] for row in rows] == ["acme/chain/z_base", "acme/chain/a_top"]
@@ -60,8 +59,8 @@ class TestPublish:
         acme.fails("info", "acme/chain/good", code="no-such-item")
 
     def test_a_dependency_that_does_not_exist_is_named(self, acme: User) -> None:
-        more = "<context><depends_on>acme/chain/absent</depends_on></context>"
-        error = acme.fails("publish", acme.directive("chain/lonely", more=more), code="unresolved-reference")
+        path = acme.directive("chain/lonely", depends=[("acme/chain/absent", "*")])
+        error = acme.fails("publish", path, code="unresolved-reference")
         assert "acme/chain/absent" in error["message"]
 
     def test_a_skill_goes_with_its_files(self, acme: User) -> None:
@@ -132,7 +131,7 @@ class TestRefusedBeforeAnythingIsSent:
 
     def test_an_item_changed_after_signing(self, acme: User) -> None:
         path = acme.directive("bad/changed")
-        acme.write(path, acme.path(path).read_text().replace("for everyone", "for nobody"))
+        acme.write(path, acme.path(path).read_text().replace("What came", "What went"))
         assert "modified" in acme.fails("publish", path, code="not-signed")["message"]
 
     @pytest.mark.parametrize(
@@ -328,7 +327,7 @@ class TestOwnersStatements:
 
 class TestSearchAndInfo:
     def test_the_server_s_own_folder_is_a_registry_too(self, acme: User, registry: Registry) -> None:
-        acme.publish("files/readable", title="Plough the southern field")
+        acme.publish("files/readable", text="Plough the southern field")
         reader = ("--registry", registry.public.as_uri(), "--json")
         for words in ("readable", "southern"):
             found = acme.ok("search", words, *reader).json

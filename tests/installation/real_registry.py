@@ -2,78 +2,15 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from pathlib import Path
-from subprocess import Popen
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
-from registry_server import database, tokens
-from registry_server.embedded import start_embedded, stop_embedded
-from registry_server.founding import found
-from registry_server.settings import load
 from tests.cli.running import Program, Result
-
-_DIRECTIVE = """# {name}
-
-{text}
-
-```xml
-<directive name="{name}" version="{version}">
-  <metadata>
-    <description>{text}</description>
-    <category>{category}</category>
-    <author>tester</author>
-    <model tier="fast">any</model>
-    <limits max_turns="5" max_tokens="1000"/>
-    <permissions>{permissions}</permissions>
-    <cost>
-      <context estimated_usage="low" turns="5">1000</context>
-      <duration>60</duration>
-      <spawn_threshold>1</spawn_threshold>
-    </cost>
-    <context>{relations}</context>
-    {hooks}
-  </metadata>
-  <outputs><output name="result">What came of it</output></outputs>
-</directive>
-```
-
-<process>
-  <step name="only">{text}</step>
-</process>
-"""
-_HOOK = '<hook><when>{when}</when><execute item_type="tool">{item}</execute><inputs><amount>{amount}</amount></inputs></hook>'
-SEARCH = "<search><tool>*</tool></search>"
-SHELL = "<search><tool>*</tool></search><execute><tool>shell.run</tool></execute>"
-
-
-def directive(
-    local_id: str,
-    version: str = "1.0.0",
-    *,
-    text: str = "Do the work.",
-    permissions: str = SEARCH,
-    depends: tuple[tuple[str, str], ...] = (),
-    more: str = "",
-    hooks: tuple[tuple[str, str, str], ...] = (),
-) -> str:
-    """A directive's text. ``depends``: (reference, range); ``hooks``: (when, tool, amount)."""
-    category, _, name = local_id.rpartition("/")
-    relations = "".join(f'<depends_on version="{wanted}">{reference}</depends_on>' for reference, wanted in depends)
-    listed = "".join(_HOOK.format(when=when, item=item, amount=amount) for when, item, amount in hooks)
-    return _DIRECTIVE.format(
-        name=name,
-        version=version,
-        category=category,
-        text=text,
-        permissions=permissions,
-        relations=relations + more,
-        hooks=f"<hooks>{listed}</hooks>" if listed else "",
-    )
+from tests.directive_text import directive
+from tests.registry_process import ORIGIN, RegistryProcess, token
 
 
 @dataclass
@@ -99,46 +36,15 @@ class Author:
         self.publish(self.write(local_id, version, **parts))
 
 
-def _token(data: Path) -> str:
-    """A token for everything in the registry."""
-    engine = database.connect(load(data, {}, {}).database_url)
-    try:
-        with database.writer(engine) as connection:
-            return tokens.create(connection, f"test-{secrets.token_hex(4)}", (), "2026-01-01T00:00:00Z")
-    finally:
-        engine.dispose()
-
-
 @dataclass
-class RealRegistry:
-    """One registry process, its authors and its users, below ``base``."""
+class RealRegistry(RegistryProcess):
+    """One registry process, with its authors and its users beside its folder."""
 
-    base: Path
-    origin: str
-    process: Popen[bytes] = field(init=False)
-    url: str = field(init=False)
-    fingerprint: str = field(init=False)
     _made: int = 0
-
-    def __post_init__(self) -> None:
-        root = found(self.data, self.origin, {}, None, 365)
-        self.fingerprint = root.sha256()
-        self.process, self.url = start_embedded(self.data)
-
-    @property
-    def data(self) -> Path:
-        return self.base / "registry"
-
-    @property
-    def log_file(self) -> Path:
-        return self.data / "server.log"
-
-    def stop(self) -> None:
-        stop_embedded(self.process)
 
     def _program(self) -> Program:
         self._made += 1
-        base = self.base / f"user{self._made}"
+        base = self.data.parent / f"user{self._made}"
         base.mkdir()
         program = Program(base)
         program.ok("registry", "add", self.url, "--fingerprint", self.fingerprint, "--default")
@@ -147,8 +53,7 @@ class RealRegistry:
     def author(self, namespace: str) -> Author:
         program = self._program()
         program.ok("keys", "generate")
-        token = _token(self.data)
-        program.ok("login", self.url, "--token", token)
+        program.ok("login", self.url, "--token", token(self.data))
         program.ok("init", "--namespace", namespace)
         program.ok("namespace", "claim", namespace)
         return Author(program, namespace)
@@ -164,14 +69,14 @@ class RealRegistry:
         self._made += 1
         other = Program.__new__(Program)
         other.home, other.environment = program.home, program.environment
-        other.folder = self.base / f"checkout{self._made}"
+        other.folder = self.data.parent / f"checkout{self._made}"
         other.folder.mkdir()
         return other
 
 
-def serving(factory: pytest.TempPathFactory, origin: str = "registry.example.org") -> Iterator[RealRegistry]:
+def serving(factory: pytest.TempPathFactory, origin: str = ORIGIN) -> Iterator[RealRegistry]:
     """The body of a module's fixture."""
-    found_ = RealRegistry(factory.mktemp("registry"), origin)
+    found_ = RealRegistry(factory.mktemp("registry") / "registry", origin)
     try:
         yield found_
     finally:

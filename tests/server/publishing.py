@@ -1,63 +1,23 @@
-"""What the server's tests publish with: real keys, signed items, statements, and a registry process."""
+"""What the server's tests publish with: real keys, signed items, statements, and a client that speaks plain HTTP."""
 
 from __future__ import annotations
 
 import hashlib
-import os
-import subprocess
-import sys
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import httpx
 
-from registry_server import database, tokens
 from registry_server.acceptance import Candidate
-from registry_server.founding import found
-from registry_server.settings import load
 from rye.items.identity import Identity
 from rye.registry import notes, statements
 from rye.registry.notes import Signer, VerifierKey
 from rye.registry.statements import FileEntry, Keyset, Release, Yank, namespace_key_name
 from rye.signing.keys import PrivateKey
 from rye.signing.sign_item import sign
-
-ORIGIN = "registry.example.org"
-DIRECTIVE = """# {title}
-
-{title} for everyone.
-
-```xml
-<directive name="{name}" version="{version}">
-  <metadata>
-    <description>{title}</description>
-    <category>{category}</category>
-    <author>tester</author>
-    <model tier="fast">any</model>
-    <limits max_turns="5" max_tokens="1000"/>
-    <permissions>{permissions}</permissions>
-    <cost>
-      <context estimated_usage="low" turns="5">1000</context>
-      <duration>60</duration>
-      <spawn_threshold>1</spawn_threshold>
-    </cost>
-    {more}
-  </metadata>
-  <inputs>
-    <input name="what" type="string" required="true">What to work on</input>
-  </inputs>
-  <outputs>
-    <output name="result">What came of it</output>
-  </outputs>
-</directive>
-```
-
-<process>
-  <step name="only">Work on {{input:what}}.</step>
-</process>
-"""
+from tests.directive_text import directive
+from tests.registry_process import ORIGIN
 
 
 def now() -> datetime:
@@ -85,19 +45,10 @@ class Publisher:
         keys = (self.key.public.raw,)
         return self.note(Keyset(self.origin, self.namespace, 1, None, now(), 1, keys))
 
-    def file(
-        self, local_id: str, version: str = "1.0.0", title: str = "Work", more: str = "", sign_it: bool = True
-    ) -> bytes:
-        category, _, name = local_id.rpartition("/")
-        text = DIRECTIVE.format(
-            title=title,
-            name=name,
-            version=version,
-            category=category,
-            permissions="<search><tool>*</tool></search>",
-            more=more,
-        )
-        return (sign(text, "directive", f"{name}.md", self.key, now()) if sign_it else text).encode()
+    def file(self, local_id: str, version: str = "1.0.0", text: str = "Work", sign_it: bool = True) -> bytes:
+        item = directive(local_id, version, text=text)
+        name = local_id.rpartition("/")[2]
+        return (sign(item, "directive", f"{name}.md", self.key, now()) if sign_it else item).encode()
 
     def release(self, local_id: str, data: bytes, version: str = "1.0.0", **changes: Any) -> Release:
         values: dict[str, Any] = {
@@ -148,10 +99,12 @@ class Client:
             self.url + "/api/statements", json={"notes": list(texts)}, headers=self._headers(), timeout=60
         )
 
-    def publish(self, publisher: Publisher, local_id: str, version: str = "1.0.0", **more: Any) -> httpx.Response:
-        data = publisher.file(local_id, version, **more)
+    def publish(
+        self, publisher: Publisher, local_id: str, version: str = "1.0.0", text: str = "Work"
+    ) -> httpx.Response:
+        data = publisher.file(local_id, version, text)
         self.blob(data).raise_for_status()
-        release = publisher.release(local_id, data, version, description=more.get("title", "Work"))
+        release = publisher.release(local_id, data, version, description=text)
         return self.statements(publisher.note(release))
 
 
@@ -163,30 +116,3 @@ def error_code(response: httpx.Response) -> str:
     assert document["error"]["message"]
     assert "Traceback" not in response.text
     return str(document["error"]["code"])
-
-
-def run(*arguments: str, check: bool = True, **environment: str) -> subprocess.CompletedProcess[str]:
-    """``rye-registry`` as a program."""
-    return subprocess.run(
-        [sys.executable, "-m", "registry_server.cli", *arguments],
-        capture_output=True,
-        text=True,
-        check=check,
-        timeout=60,
-        env={**os.environ, **environment},
-    )
-
-
-def init(data: Path) -> str:
-    """Make a registry; returns its fingerprint."""
-    return found(data, ORIGIN, {}, None, 365).sha256()
-
-
-def token(data: Path, *namespaces: str) -> str:
-    """A new token for the registry in ``data``."""
-    engine = database.connect(load(data, {}, {}).database_url)
-    try:
-        with database.writer(engine) as connection:
-            return tokens.create(connection, "test", namespaces, f"{now():%Y-%m-%dT%H:%M:%SZ}")
-    finally:
-        engine.dispose()

@@ -24,7 +24,8 @@ from rye.registry.state_store import StateStore
 from rye.registry.statements import AttachedFile, FileEntry, Hook, Keyset, Relation, Snapshot
 from rye.signing.keys import PrivateKey
 from rye.signing.sign_item import sign
-from tests.server.publishing import ORIGIN, Client, Publisher, error_code, init, now, run, token
+from tests.registry_process import ORIGIN, init, run, token
+from tests.server.publishing import Client, Publisher, error_code, now
 
 
 @dataclass
@@ -85,10 +86,10 @@ class TestPublishing:
     def test_the_same_bytes_again_are_a_duplicate_and_other_bytes_are_refused(self, server: Server) -> None:
         first = server.client.publish(server.acme, "workflows/again").json()["results"][0]
         data = server.acme.file("workflows/again")
-        again = server.client.publish(server.acme, "workflows/again", title="Work")
+        again = server.client.publish(server.acme, "workflows/again", text="Work")
         if again.status_code == 200:  # signed within the same second: the same bytes
             assert again.json()["results"][0] == {"log": first["log"], "duplicate": True}
-        other = server.client.publish(server.acme, "workflows/again", title="Other work")
+        other = server.client.publish(server.acme, "workflows/again", text="Other work")
         assert error_code(other) == "version-exists"
         assert other.status_code == 409
         assert data
@@ -102,7 +103,7 @@ class TestPublishing:
         assert again["results"] == [{"log": first["results"][0]["log"], "duplicate": True}]
 
     def test_an_old_yank_replayed_after_an_unyank_has_no_effect(self, server: Server) -> None:
-        server.client.publish(server.acme, "workflows/yanked", title="Zebra counting").raise_for_status()
+        server.client.publish(server.acme, "workflows/yanked", text="Zebra counting").raise_for_status()
         yank = server.acme.yank("workflows/yanked")
         server.client.statements(yank).raise_for_status()
         assert server.client.get("/api/search?q=zebra").json()["total"] == 0
@@ -120,7 +121,7 @@ class TestPublishing:
         assert server.client.blob(data).status_code == 200
 
     def test_search_and_whoami_answer_what_the_client_expects(self, server: Server) -> None:
-        server.client.publish(server.acme, "search/elephant", title="Count elephants").raise_for_status()
+        server.client.publish(server.acme, "search/elephant", text="Count elephants").raise_for_status()
         found = wire.decode_json(server.client.get("/api/search?q=elephant").content, wire.SearchAnswer)
         assert [(hit.id, hit.kind, hit.version) for hit in found.results] == [
             ("acme/search/elephant", "directive", "1.0.0")
@@ -203,7 +204,7 @@ class TestRefusals:
         assert error_code(self._release(server, Publisher("acme").file("bad/item"))) == "item-signature"
 
     def test_a_file_changed_after_it_was_signed(self, server: Server) -> None:
-        data = server.acme.file("bad/item").replace(b"for everyone", b"for nobody")
+        data = server.acme.file("bad/item").replace(b"What came", b"What went")
         answer = self._release(server, data)
         assert error_code(answer) == "item-signature"
         assert "modified" in answer.json()["error"]["message"]
@@ -214,7 +215,7 @@ class TestRefusals:
 
     def test_hidden_characters_crlf_and_bom(self, server: Server) -> None:
         for data in (
-            server.acme.file("bad/item", title="Wo\u200brk"),
+            server.acme.file("bad/item", text="Wo\u200brk"),
             server.acme.file("bad/item").replace(b"\n", b"\r\n"),
             b"\xef\xbb\xbf" + server.acme.file("bad/item"),
             b"\xff" + server.acme.file("bad/item"),
@@ -227,7 +228,7 @@ class TestRefusals:
         assert answer.status_code == 413
 
     def test_a_secret_is_refused_and_never_served(self, server: Server) -> None:
-        data = server.acme.file("bad/item", title="Use gh" + "p_" + "aB3" * 12)
+        data = server.acme.file("bad/item", text="Use gh" + "p_" + "aB3" * 12)
         answer = self._release(server, data)
         assert error_code(answer) == "secret-found"
         assert "aB3aB3" not in answer.text

@@ -18,7 +18,8 @@ from rye.items.identity import Identity
 from rye.registry.cache import Cache
 from rye.registry.client import RegistryClient
 from rye.registry.state_store import StateStore
-from tests.server.publishing import ORIGIN, Client, Publisher, run, token
+from tests.registry_process import ORIGIN, run, token
+from tests.server.publishing import Client, Publisher
 
 
 @pytest.fixture(scope="module")

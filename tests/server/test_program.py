@@ -22,7 +22,8 @@ from rye.items.identity import Identity
 from rye.registry.cache import Cache
 from rye.registry.client import RegistryClient
 from rye.registry.state_store import StateStore
-from tests.server.publishing import ORIGIN, Client, Publisher, init, run, token
+from tests.registry_process import ORIGIN, init, run, token
+from tests.server.publishing import Client, Publisher
 
 
 def error_of(done: subprocess.CompletedProcess[str]) -> dict[str, str]:

@@ -30,7 +30,8 @@ from rye.registry.keysets import namespace_keys
 from rye.registry.state_store import StateStore
 from rye.registry.statements import Advisory, Checkpoint, Deprecation, Keyset, Revocation
 from rye.registry.wire import decode_head
-from tests.server.publishing import ORIGIN, Publisher
+from tests.registry_process import ORIGIN
+from tests.server.publishing import Publisher
 
 STEPS = ("begun", "appended", "written", "committed", "checkpoint", "shown")
 BLOB = b"x"

@@ -1,0 +1,72 @@
+"""A real registry on this machine, as its operator makes, serves and administers it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from registry_server import database, tokens
+from registry_server.embedded import start_embedded, stop_embedded
+from registry_server.founding import found
+from registry_server.settings import load
+
+ORIGIN = "registry.example.org"
+
+
+def init(data: Path, origin: str = ORIGIN) -> str:
+    """Make a registry; returns its fingerprint."""
+    return found(data, origin, {}, None, 365).sha256()
+
+
+def token(data: Path, *namespaces: str) -> str:
+    """A new token for the registry in ``data``; for every namespace when none is named."""
+    engine = database.connect(load(data, {}, {}).database_url)
+    try:
+        with database.writer(engine) as connection:
+            return tokens.create(connection, "test", namespaces, f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}")
+    finally:
+        engine.dispose()
+
+
+def run(*arguments: str, check: bool = True, **environment: str) -> subprocess.CompletedProcess[str]:
+    """``rye-registry`` as a program."""
+    return subprocess.run(
+        [sys.executable, "-m", "registry_server.cli", *arguments],
+        capture_output=True,
+        text=True,
+        check=check,
+        timeout=60,
+        env={**os.environ, **environment},
+    )
+
+
+@dataclass
+class RegistryProcess:
+    """A registry made in ``data`` and served from it until ``stop``."""
+
+    data: Path
+    origin: str = ORIGIN
+    fingerprint: str = field(init=False)
+    url: str = field(init=False)
+    process: subprocess.Popen[bytes] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.fingerprint = init(self.data, self.origin)
+        self.process, self.url = start_embedded(self.data)
+
+    @property
+    def public(self) -> Path:
+        """The static folder that it serves."""
+        return self.data / "public"
+
+    def stop(self) -> None:
+        stop_embedded(self.process)
+
+    def start(self) -> None:
+        """Serve again, on the same port."""
+        port = int(self.url.rsplit(":", 1)[1])
+        self.process, self.url = start_embedded(self.data, port=port)
