@@ -52,9 +52,10 @@ def show(session: Session, target: str, kind: str | None, base: bool, mermaid: b
     if session.json:
         session.console.document(document)
         return
-    for line in _lines(document):
+    drawn = hasattr(module, "as_text")
+    for line in _lines({key: entry for key, entry in document.items() if not (drawn and key == "graph")}):
         session.console.data(line)
-    if hasattr(module, "as_text"):
+    if drawn:
         session.console.data("\n" + printable(module.as_text(value)), newline=False)
     errors = [finding for finding in found.item.reading.diagnostics if finding.severity in ("error", "warning")]
     session.console.diagnostics(found.item.shown, errors)

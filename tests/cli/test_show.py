@@ -118,3 +118,16 @@ def test_what_does_not_parse_names_the_command_that_says_why(rye: Program) -> No
     assert (result.code, result.error["code"]) == (1, "does-not-parse")
     assert "rye validate" in result.error["hint"]
     assert result.error["diagnostics"]
+
+
+def test_the_steps_of_a_formula_are_drawn_once(rye: Program) -> None:
+    rye.new("formula", "thing")
+    shown = rye.ok("show", "thing").stdout
+    assert shown.endswith("\n\n1. prepare  Prepare\n2. finish  Finish\n   needs prepare\n")
+    assert shown.count("1. prepare  Prepare") == 1
+    assert "flowchart" not in shown
+    document = rye.ok("show", "thing", "--json").json
+    assert document["graph"] == {
+        "text": "1. prepare  Prepare\n2. finish  Finish\n   needs prepare\n",
+        "mermaid": rye.ok("show", "thing", "--mermaid").stdout,
+    }
