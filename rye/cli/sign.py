@@ -70,7 +70,8 @@ def sign(session: Session, paths: tuple[str, ...], key: str | None, kind: str | 
             replace_file(item.path.resolve(), data)
         status = "signed" if changed else "unchanged"
         results.append({"path": item.shown, "kind": item.location.kind, "status": status, "key": private.public.key_id})
-        session.console.data(f"{status:<9} {printable(item.shown)}")
+        if not session.quiet:
+            session.console.data(f"{status:<9} {printable(item.shown)}")
     if session.json:
         session.console.document({"results": results})
 

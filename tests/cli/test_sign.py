@@ -32,6 +32,17 @@ def test_signed_files_verify_and_signing_again_changes_nothing(rye: Program) -> 
     rye.ok("verify")
 
 
+def test_quiet_prints_problems_only(rye: Program) -> None:
+    assert rye.ok("sign").stdout == f"signed    {DIRECTIVE}\nsigned    .ai/tools/files/checksum.py\n"
+    again = rye.ok("sign", "-q")
+    assert (again.stdout, again.stderr) == ("", "")
+    assert len(rye.ok("sign", "-q", "--json").json["results"]) == 2
+    rye.write(".ai/directives/workflows/bad.md", "no directive")
+    result = rye.run("sign", "-q")
+    assert (result.code, result.stdout) == (1, "")
+    assert ".ai/directives/workflows/bad.md" in result.stderr
+
+
 @pytest.mark.parametrize("argument", [DIRECTIVE, ".ai/directives", ".ai/directives/**/*.md", ".ai/*/*/deploy.md"])
 def test_a_file_a_folder_or_a_pattern(rye: Program, argument: str) -> None:
     assert [entry["path"] for entry in rye.ok("sign", argument, "--json").json["results"]] == [DIRECTIVE]
