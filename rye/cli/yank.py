@@ -23,12 +23,20 @@ def _set_yanked(session: Session, release: str, reason: str, key: str | None, ya
             raise RyeError(
                 "no-such-version", f"{identity} has no version {version}.", f"`rye info {identity}` lists them."
             )
-        if (record.yank is not None) == yanked:
-            raise RyeError(
-                "nothing-to-do",
-                f"{identity} {version} is {'yanked already' if yanked else 'not yanked'}.",
-                f"`rye info {identity}` shows every version.",
-            )
+        what = "yanked" if yanked else "unyanked"
+        document = {
+            "id": identity.id,
+            "kind": identity.kind,
+            "version": version,
+            "state": what,
+            "reason": why,
+            "log": None,
+        }
+        said = record.yank.reason if record.yank is not None else None
+        if said == (why if yanked else None):
+            there = f"already yanked: {why}" if yanked else "not yanked"
+            show_document(session, document, f"{identity} {version} is {there}")
+            return
         keyset = keyset_in_force(client, identity.namespace)
         private = owner_key(session, keyset, key)
         statement = Yank(
@@ -40,24 +48,16 @@ def _set_yanked(session: Session, release: str, reason: str, key: str | None, ya
             time=now(),
             reason=why,
         )
+        shown = statement if yanked else None
         position = send(
             session,
             client,
             identity,
             statement,
             private,
-            lambda history: any(r.version == version and (r.yank is not None) == yanked for r in history.records),
+            lambda history: any(r.version == version and r.yank == shown for r in history.records),
         )
-    what = "yanked" if yanked else "unyanked"
-    document = {
-        "id": identity.id,
-        "kind": identity.kind,
-        "version": version,
-        "state": what,
-        "reason": why,
-        "log": position,
-    }
-    show_document(session, document, f"{what} {identity} {version} (log {position})")
+    show_document(session, {**document, "log": position}, f"{what} {identity} {version} (log {position})")
 
 
 @command("yank")
@@ -66,7 +66,10 @@ def _set_yanked(session: Session, release: str, reason: str, key: str | None, ya
 @click.option("--key", metavar="NAME", help="Sign with this key.")
 @click.pass_obj
 def yank(session: Session, release: str, reason: str, key: str | None) -> None:
-    """Take a version back: new resolutions avoid it, locked installs go on with a warning. Nothing is deleted."""
+    """Take a version back: new resolutions avoid it, locked installs go on with a warning. Nothing is deleted.
+
+    A version that is yanked already gets the new reason.
+    """
     _set_yanked(session, release, reason, key, yanked=True)
 
 

@@ -272,10 +272,23 @@ class TestOwnersStatements:
         assert shown["version"] == "1.0.0"
         assert {row["version"]: row["yanked"] for row in shown["versions"]} == {"1.0.0": False, "1.1.0": True}
         assert acme.ok("info", "acme/state/yanked@1.1.0", "--json").json["yanked"] == "It eats data"
-        acme.fails("yank", "acme/state/yanked@1.1.0", "--reason", "x", code="nothing-to-do")
         acme.ok("unyank", "acme/state/yanked@1.1.0", "--reason", "It does not")
         assert acme.ok("info", "acme/state/yanked", "--json").json["version"] == "1.1.0"
-        acme.fails("unyank", "acme/state/yanked@1.1.0", "--reason", "x", code="nothing-to-do")
+
+    def test_a_state_that_is_there_already_needs_no_statement(self, acme: User, registry: Registry) -> None:
+        acme.publish("state/again")
+        words = ("acme/state/again@1.0.0", "--reason", "It eats data")
+        assert acme.ok("unyank", *words).stdout == "directive:acme/state/again 1.0.0 is not yanked\n"
+        position = acme.ok("yank", *words, "--json").json["log"]
+        head = (registry.public / "head").read_bytes()
+        again = acme.ok("yank", *words)
+        assert again.stdout == "directive:acme/state/again 1.0.0 is already yanked: It eats data\n"
+        assert acme.ok("yank", *words, "--json").json["log"] is None
+        assert (registry.public / "head").read_bytes() == head
+        more = acme.ok("yank", "acme/state/again@1.0.0", "--reason", "It eats users", "--json").json
+        assert more["log"] > position
+        assert acme.ok("info", "acme/state/again@1.0.0", "--json").json["yanked"] == "It eats users"
+        assert acme.ok("unyank", *words, "--json").json["log"] > more["log"]
 
     def test_words_that_are_wrong(self, acme: User) -> None:
         acme.publish("state/words")
