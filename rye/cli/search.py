@@ -9,7 +9,7 @@ import click
 from rye.cli.options import Session, command
 from rye.cli.registry_access import configured, open_api, open_registry
 from rye.errors import RyeError
-from rye.items.identity import is_id
+from rye.items.identity import Identity, is_id
 from rye.items.kinds import KINDS
 
 if TYPE_CHECKING:
@@ -39,6 +39,8 @@ def search(
 
     words = " ".join(query)
     results = search_local(session.cwd, words, kind=kind, namespace=namespace)
+    for row in results:
+        row["deprecated"] = None
     total = len(results)
     registry_error: RyeError | None = None
     if not local:
@@ -47,8 +49,13 @@ def search(
         except RyeError as error:
             registry_error = error
         else:
-            here = {(row["kind"], row["id"]) for row in results}
-            added = [row for row in found if (row["kind"], row["id"]) not in here]
+            here = {(row["kind"], row["id"]): row for row in results}
+            added = []
+            for row in found:
+                if (there := here.get((row["kind"], row["id"]))) is not None:
+                    there["deprecated"] = row["deprecated"]
+                else:
+                    added.append(row)
             results += added
             total += count - (len(found) - len(added))
     if registry_error is not None:
@@ -71,7 +78,12 @@ def search(
         session.console.say(f"Nothing matches {words!r}.")
     session.console.table(
         [
-            [f"{r['kind']}:{r['id']}", printable(r["version"] or "-"), r["space"], printable(r["description"])]
+            [
+                f"{r['kind']}:{r['id']}",
+                printable(r["version"] or "-"),
+                r["space"],
+                ("(deprecated) " if r["deprecated"] is not None else "") + printable(r["description"]),
+            ]
             for r in shown
         ],
         ["ITEM", "VERSION", "WHERE", "DESCRIPTION"],
@@ -98,7 +110,9 @@ def _in_registry(
             total = answer.total
             if len(answer.results) < wanted:
                 break
-    # The API proves nothing: what is no name is left out, the rest is only shown. `rye info` and installing verify.
+        # The API proves nothing: what is no name is left out, the rest is only shown. `rye info` and installing verify.
+        named = [found for found in answered if found.kind in KINDS and is_id(found.id)]
+        deprecated = _deprecated(session, client, [Identity(found.kind, found.id) for found in named])
     rows = [
         {
             "id": found.id,
@@ -107,11 +121,25 @@ def _in_registry(
             "description": found.description,
             "score": found.score,
             "space": "registry",
+            "deprecated": deprecated.get(Identity(found.kind, found.id)),
         }
-        for found in answered
-        if found.kind in KINDS and is_id(found.id)
+        for found in named
     ]
     return rows, max(total, len(rows))
+
+
+def _deprecated(session: Session, client: RegistryClient, identities: list[Identity]) -> dict[Identity, str]:
+    """Why items should no longer be used, by those that should not; the log says it, search servers do not."""
+    from rye.registry.trust_error import TrustError
+
+    try:
+        histories = client.histories(identities)
+    except RyeError as error:
+        if isinstance(error, TrustError) and error.code != "recovery-unaccepted":
+            raise
+        session.console.warn(f"Which items are deprecated is not known: {error.message}", error.hint)
+        return {}
+    return {name: found.deprecation.reason for name, found in histories.items() if found.deprecation is not None}
 
 
 def _static(
@@ -144,6 +172,7 @@ def _static(
                 "description": description,
                 "score": found,
                 "space": "registry",
+                "deprecated": history.deprecation.reason if history.deprecation is not None else None,
             }
         )
     rows.sort(key=lambda row: (-row["score"], row["id"], row["kind"]))
@@ -214,6 +243,7 @@ def info(session: Session, item: str) -> None:
                 "version": r.version,
                 "time": write_time(r.release.time),
                 "yanked": r.yank is not None,
+                "yank_reason": r.yank.reason if r.yank is not None else None,
                 "revoked": r.revoked,
             }
             for r in history.records
@@ -224,7 +254,7 @@ def info(session: Session, item: str) -> None:
         return
     from rye.cli.show import _lines
 
-    versions = [v["version"] + (" (yanked)" if v["yanked"] else "") for v in document["versions"]]
+    versions = [v["version"] + (f" (yanked: {v['yank_reason']})" if v["yanked"] else "") for v in document["versions"]]
     rights = [f"{c['tier']}  {c['capability']}" for c in document["capabilities"]]
     flat = {**document, "versions": versions, "capabilities": rights, "revoked": "yes" if record.revoked else None}
     for line in _lines(flat):

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
+from rye.registry.client import RegistryClient
+from rye.registry.transport import FetchError
+from rye.registry.trust_error import TrustError
 from tests.cli.registry_fixture import Registry, User, registry
 
 __all__ = ["registry"]
@@ -272,6 +276,8 @@ class TestOwnersStatements:
         assert shown["version"] == "1.0.0"
         assert {row["version"]: row["yanked"] for row in shown["versions"]} == {"1.0.0": False, "1.1.0": True}
         assert acme.ok("info", "acme/state/yanked@1.1.0", "--json").json["yanked"] == "It eats data"
+        assert "1.1.0 (yanked: It eats data)" in acme.ok("info", "acme/state/yanked").stdout
+        assert acme.ok("info", "acme/state/yanked", "--json").json["versions"][1]["yank_reason"] == "It eats data"
         acme.ok("unyank", "acme/state/yanked@1.1.0", "--reason", "It does not")
         assert acme.ok("info", "acme/state/yanked", "--json").json["version"] == "1.1.0"
 
@@ -381,6 +387,31 @@ class TestSearchAndInfo:
             assert "Only local items were searched: " in nothing.stderr
             assert "without --offline" in nothing.stderr
             assert "Nothing matches 'faraway'" in nothing.stderr
+
+    def test_deprecated_items_are_marked(self, acme: User, registry: Registry, tmp_path: Path) -> None:
+        acme.publish("files/autumnal")
+        acme.publish("files/autumn")
+        acme.ok("deprecate", "acme/files/autumnal", "--reason", "Winter came")
+        reasons = {"acme/files/autumnal": "Winter came", "acme/files/autumn": None}
+        user = registry.reader(tmp_path)
+        for who, more in ((user, ()), (user, ("--registry", registry.public.as_uri())), (acme, ())):
+            rows = who.ok("search", "autumn", *more, "--json").json["results"]
+            assert {row["id"]: row["deprecated"] for row in rows} == reasons
+            lines = who.ok("search", "autumn", *more).stdout.splitlines()
+            assert ["(deprecated)" in line for line in lines] == ["autumnal" in line for line in lines]
+
+    def test_a_search_goes_on_where_the_log_cannot_be_asked(
+        self, acme: User, registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        acme.publish("files/foggy")
+        user = registry.reader(tmp_path)
+        for error in (FetchError("fetch-unreachable", "It is away."), TrustError("recovery-unaccepted", "New keys.")):
+            monkeypatch.setattr(RegistryClient, "histories", mock.Mock(side_effect=error))
+            found = user.ok("search", "foggy", "--json")
+            assert [row["deprecated"] for row in found.json["results"]] == [None]
+            assert f"Which items are deprecated is not known: {error.message}" in found.stderr
+        monkeypatch.setattr(RegistryClient, "histories", mock.Mock(side_effect=TrustError("keyset-fork", "Two.")))
+        user.fails("search", "foggy", code="keyset-fork")
 
     def test_an_id_that_is_not_there_and_one_that_is_malformed(self, acme: User) -> None:
         assert acme.fails("info", "acme/no/such", code="no-such-item")["hint"]
