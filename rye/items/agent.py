@@ -33,7 +33,8 @@ from rye.items.frontmatter import FrontmatterError, split
 from rye.items.identity import is_segment
 from rye.items.reading import Metadata, Reading, ReadOptions, Source
 from rye.items.spelling import near_miss
-from rye.items.yaml_reading import YamlDocument, YamlError, json_safe, read_yaml
+from rye.items.yaml_findings import YamlFindings
+from rye.items.yaml_reading import YamlError, json_safe, read_yaml
 
 __all__ = ["Agent", "as_json", "check_set", "read"]
 
@@ -89,16 +90,8 @@ class Agent(Struct, frozen=True):
         return tuple(sorted({t for t in self.targets.values() if t not in (self.name, TERMINAL)}))
 
 
-class _Checks:
-    """Collects findings about one document; every one names the key's path and line."""
-
-    def __init__(self, document: YamlDocument):
-        self.document = document
-        self.found: list[Diagnostic] = []
-
-    def report(self, severity: Severity, code: str, message: str, *path: str | int, hint: str | None = None) -> None:
-        line, column = self.document.position(*path)
-        self.found.append(Diagnostic(severity, code, message, line, column, hint))
+class _Checks(YamlFindings):
+    """What the rules of agents ask of parts of the document."""
 
     def keys(self, value: dict[str, Any], known: tuple[str, ...], *path: str) -> dict[str, Any]:
         """Judges unknown keys (A05) and returns them."""

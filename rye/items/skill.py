@@ -35,7 +35,8 @@ from rye.items.markdown_headings import outline
 from rye.items.markdown_links import Link, links
 from rye.items.reading import Metadata, Reading, ReadOptions, Source
 from rye.items.spelling import near_miss
-from rye.items.yaml_reading import YamlDocument, YamlError, read_yaml
+from rye.items.yaml_findings import YamlFindings
+from rye.items.yaml_reading import YamlError, read_yaml
 
 _KEYS = ("name", "description", "license", "compatibility", "metadata", "allowed-tools")
 _NAME_CHARACTERS, _DESCRIPTION_CHARACTERS, _COMPATIBILITY_CHARACTERS = 64, 1024, 500
@@ -58,15 +59,7 @@ class Skill(Struct, frozen=True):
     """Files that relative links in the body lead to, as paths from the skill's folder."""
 
 
-class _Checks:
-    def __init__(self, document: YamlDocument):
-        self.document = document
-        self.found: list[Diagnostic] = []
-
-    def report(self, severity: Severity, code: str, message: str, *path: str | int, hint: str | None = None) -> None:
-        line, column = self.document.position(*path)
-        self.found.append(Diagnostic(severity, code, message, line, column, hint))
-
+class _Checks(YamlFindings):
     def text(self, data: dict[str, Any], key: str, code: str) -> str | None:
         value = data.get(key)
         if key not in data or isinstance(value, str):
