@@ -13,8 +13,6 @@ from typing import Literal
 from msgspec import Struct
 
 from rye.customization.line_form import read_form
-from rye.errors import UsageError
-from rye.items.identity import is_segment
 
 Level = Literal["user", "project"]
 LEVEL_WORDS: dict[Level, str] = {"user": "Town", "project": "Rig"}
@@ -49,17 +47,6 @@ class RoleDirectives(Struct, frozen=True):
     def render(self) -> str:
         """Header, a blank line and the text; empty when there is none. Without a final newline."""
         return f"{self.header}\n\n{self.text}" if self.text else ""
-
-
-def check_role_name(name: str) -> str:
-    """``name`` when it is an item name. Raises UsageError otherwise (rule 8)."""
-    if not is_segment(name):
-        raise UsageError(
-            "bad-role-name",
-            f"{name!r} is not a role's name.",
-            "Names are lower-case letters, digits, '-' and '_', at most 64, and no path.",
-        )
-    return name
 
 
 def directives_header(user: bool, project: bool) -> str:

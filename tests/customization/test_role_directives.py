@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from rye.customization.places import check_name
 from rye.customization.role_directives import (
     RoleDirectiveFile,
-    check_role_name,
     directives_header,
     join_directives,
     role_directives,
@@ -46,5 +46,5 @@ def test_places_that_were_looked_at_say_what_was_there() -> None:
 @pytest.mark.parametrize("name", ["../x", "a/b", "", "A", ".", "a.md", "a\\b", "con", "a\n", "/etc"])
 def test_names_are_item_names(name: str) -> None:
     with pytest.raises(UsageError):
-        check_role_name(name)
-    assert check_role_name("polecat-2") == "polecat-2"
+        check_name(name, "role")
+    assert check_name("polecat-2", "role") == "polecat-2"
