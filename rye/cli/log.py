@@ -174,19 +174,12 @@ def _with_evidence(session: Session, error: RyeError, address: str, file: str | 
 @click.pass_obj
 def prove(session: Session, release: str, output: str | None) -> None:
     """Write the proof that a release is in the log: one file (C2SP tlog-proof) that anybody checks without a network."""
-    from rye.cli.owner_statements import published, registry_of
+    from rye.cli.owner_statements import published_release, registry_of
     from rye.registry import wire
     from rye.registry.tlog_proof import TlogProof
 
     with open_registry(session, registry_of(session, release)) as client:
-        identity, version = published(client, release)
-        if version is None:
-            raise UsageError("no-version", "Say which version.", f"Write {identity}@X.Y.Z.")
-        record = next((r for r in client.releases([identity])[identity] if r.version == version), None)
-        if record is None:
-            raise RyeError(
-                "no-such-version", f"{identity} has no version {version}.", f"`rye info {identity}` lists them."
-            )
+        record = published_release(client, release)
         paths = client.prove([record]).paths
         checkpoint = wire.decode_head((client.state.head or "").encode()).checkpoint
         proof = TlogProof(record.line.note, record.line.log, paths[record.line.log], checkpoint)
@@ -198,9 +191,9 @@ def prove(session: Session, release: str, output: str | None) -> None:
             raise RyeError("file-exists", f"{output} exists.", "Give another name to -o.")
         path.write_text(text, encoding="utf-8")
     document: dict[str, object] = {
-        "id": identity.id,
-        "kind": identity.kind,
-        "version": version,
+        "id": record.identity.id,
+        "kind": record.identity.kind,
+        "version": record.version,
         "log": record.line.log,
         "size": size,
         "file": output,

@@ -13,7 +13,7 @@ from rye.errors import RyeError, UsageError
 if TYPE_CHECKING:
     from rye.items.identity import Identity
     from rye.registry.client import RegistryClient
-    from rye.registry.records import ItemHistory
+    from rye.registry.records import ItemHistory, ReleaseRecord
     from rye.registry.statements import Keyset, Statement
     from rye.signing.keys import PrivateKey
 
@@ -51,6 +51,20 @@ def published(client: RegistryClient, text: str) -> tuple[Identity, str | None]:
         listed = ", ".join(f"{kind}:{reference.id}" for kind in kinds)
         raise UsageError("ambiguous", f"{reference.id!r} is {listed}.", f"Name one: {kinds[0]}:{reference.id}.")
     return Identity(kinds[0], reference.id), reference.range
+
+
+def published_release(client: RegistryClient, text: str) -> ReleaseRecord:
+    """The release that ``[kind:]id@version`` names.
+
+    Raises RyeError ``no-such-item`` and ``no-such-version``, UsageError ``ambiguous`` and ``no-version``.
+    """
+    identity, version = published(client, text)
+    if version is None:
+        raise UsageError("no-version", "Say which version.", f"Write {identity}@X.Y.Z.")
+    record = next((r for r in client.releases([identity])[identity] if r.version == version), None)
+    if record is None:
+        raise RyeError("no-such-version", f"{identity} has no version {version}.", f"`rye info {identity}` lists them.")
+    return record
 
 
 def keyset_in_force(client: RegistryClient, namespace: str) -> Keyset:
