@@ -6,6 +6,7 @@ import os
 import shutil
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -76,6 +77,23 @@ def opened(
         )
     finally:
         engine.dispose()
+
+
+@contextmanager
+def held_up(data: Path, first: list[Candidate]) -> Iterator[tuple[Sequencer, Future[Receipt], Callable[[], None]]]:
+    """A sequencer that has begun with ``first`` and goes on when told to: what is submitted before waits together."""
+    begun, gate = threading.Event(), threading.Event()
+
+    def wait(step: str) -> None:
+        if step == "begun":
+            begun.set()
+            gate.wait(10)
+
+    with opened(data, wait) as sequencer:
+        sequencer.start()
+        submitted = sequencer.submit(first)
+        assert begun.wait(10)
+        yield sequencer, submitted, gate.set
 
 
 def problems(sequencer: Sequencer) -> list[str]:
@@ -184,19 +202,9 @@ def test_a_refused_request_in_a_batch_fails_alone_and_leaves_nothing(data: Path)
 
 def test_requests_that_wait_share_one_head(data: Path) -> None:
     acme = Publisher("acme")
-    begun, gate = threading.Event(), threading.Event()
-
-    def wait(step: str) -> None:
-        if step == "begun":
-            begun.set()
-            gate.wait(10)
-
-    with opened(data, wait) as sequencer:
-        sequencer.start()
-        claimed = sequencer.submit([acme.claim_candidate()])
-        assert begun.wait(10)
+    with held_up(data, [acme.claim_candidate()]) as (sequencer, claimed, go):
         waiting = [sequencer.submit([release(acme, f"a/item_{number}")]) for number in range(20)]
-        gate.set()
+        go()
         assert claimed.result(20).size == 4
         sizes = {future.result(20).size for future in waiting}
         sequencer.stop()
@@ -206,22 +214,12 @@ def test_requests_that_wait_share_one_head(data: Path) -> None:
 
 def test_a_request_whose_bytes_are_gone_does_not_take_the_others_with_it(data: Path) -> None:
     acme = Publisher("acme")
-    begun, gate = threading.Event(), threading.Event()
-
-    def wait(step: str) -> None:
-        if step == "begun":
-            begun.set()
-            gate.wait(10)
-
-    with opened(data, wait) as sequencer:
-        sequencer.start()
-        claimed = sequencer.submit([acme.claim_candidate()])
-        assert begun.wait(10)
+    with held_up(data, [acme.claim_candidate()]) as (sequencer, claimed, go):
         good = sequencer.submit([release(acme, "a/good")])
         gone = sequencer.submit([acme.candidate("a/gone", "1.0.0", "f" * 64)])
         given_up = sequencer.submit([release(acme, "a/given_up")])
         assert given_up.cancel()
-        gate.set()
+        go()
         assert claimed.result(20).size == 4
         assert good.result(20).size == 6
         assert _code(gone.exception(20)) == "blob-missing"
