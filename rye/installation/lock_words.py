@@ -13,7 +13,6 @@ Rules:
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from pathlib import PurePosixPath
 
 import msgspec
 from msgspec import Struct
@@ -94,21 +93,13 @@ def _read_words(project: Project, item: LockedItem) -> Words | None:
     import hashlib
 
     from rye.installation.placement import item_path
-    from rye.items import content
-    from rye.items.kinds import KINDS
-    from rye.items.reading import ReadOptions, Source
+    from rye.items.published import read_published
 
     try:
         data = (project.root / item_path(item)).read_bytes()
     except OSError:
         return None
-    decoded = content.decode(data)
-    if hashlib.sha256(data).hexdigest() != item.sha256 or decoded.text is None:
+    if hashlib.sha256(data).hexdigest() != item.sha256:
         return None
-    kind, place = KINDS[item.kind], PurePosixPath(item.identity.local_id)
-    category = "" if place.parent == PurePosixPath(".") else str(place.parent)
-    attached = tuple(_attached(item)) if kind.main_file is not None else None
-    path = f"{place}{item.suffix}"
-    source = Source(decoded.text, path, place.name, category if kind.nested else "", attached)
-    reading = kind.load().read(source, ReadOptions())
+    reading = read_published(item.identity, item.suffix, data, _attached(item))
     return Words.of(reading.metadata) if reading.metadata is not None and reading.ok else None

@@ -12,13 +12,11 @@ Signature of the note, keyset, inclusion in the log, sizes and hashes were check
 
 from __future__ import annotations
 
-from pathlib import PurePosixPath
-
 from msgspec import Struct
 
-from rye.items import content
 from rye.items.kinds import KINDS
-from rye.items.reading import Metadata, ReadOptions, Source
+from rye.items.published import read_published
+from rye.items.reading import Metadata
 from rye.project.lock import LockedFile, LockedItem
 from rye.registry.client import ItemFiles
 from rye.registry.records import ReleaseRecord, check_manifest
@@ -112,20 +110,9 @@ def _check_place(files: ItemFiles, subject: str) -> None:
 
 def _read(files: ItemFiles, subject: str) -> Metadata:
     release = files.record.release
-    kind = KINDS[release.identity.kind]
-    decoded = content.decode(files.file)
-    errors = [finding for finding in decoded.diagnostics if finding.severity == "error"]
-    metadata: Metadata | None = None
-    if decoded.text is not None and not errors and not decoded.had_bom and not decoded.had_crlf:
-        place = PurePosixPath(release.identity.local_id)
-        category = "" if place.parent == PurePosixPath(".") else str(place.parent)
-        path = f"{release.identity.local_id}{release.file.suffix}"  # a tool's language is told by its file's name
-        attached = tuple(sorted(files.attached)) if kind.main_file is not None else None
-        source = Source(decoded.text, path, place.name, category if kind.nested else "", attached)
-        reading = kind.load().read(source, ReadOptions())
-        metadata = reading.metadata
-        errors = [finding for finding in reading.diagnostics if finding.severity == "error"]
-    if metadata is None or errors:
-        why = errors[0].message if errors else "it has a byte order mark or CR LF line endings."
+    reading = read_published(release.identity, release.file.suffix, files.file, files.attached)
+    error = next((finding for finding in reading.diagnostics if finding.severity == "error"), None)
+    if reading.metadata is None or error is not None:
+        why = error.message if error is not None else "it cannot be read."
         raise TrustError("item-invalid", f"The file of {subject} breaks a rule of its format: {why}")
-    return metadata
+    return reading.metadata
