@@ -5,6 +5,7 @@ Exit 0: done. 1: failed, or findings. 2: the command's words are wrong. 130: int
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import import_module
 from typing import Any
@@ -182,8 +183,32 @@ def program() -> Families:
 def main(arguments: list[str] | None = None) -> None:
     """Run the program and exit with its code; what goes wrong is printed as an error, never as a traceback."""
     arguments = sys.argv[1:] if arguments is None else arguments
+    _open_closed_streams()
     session = Session(json="--json" in arguments or environment_flag("RYE_JSON"))
-    sys.exit(run(arguments, session))
+    try:
+        code = run(arguments, session)
+    except OSError as error:  # not even the error's document could be written
+        print(f"error: stdout: {error.strerror or error}.", file=sys.stderr)
+        code = 1
+    sys.exit(_flushed(code))
+
+
+def _open_closed_streams() -> None:
+    """A stream that the caller closed (``>&-``) leads nowhere; else the next file opened would take its number."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w" if number else "r", encoding="utf-8"))  # noqa: SIM115
+
+
+def _flushed(code: int) -> int:
+    """The exit code once stdout is written out, or given up: a full disk is said already, and the interpreter adds nothing."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return code or 1
+    return code
 
 
 def run(arguments: list[str], session: Session) -> int:

@@ -13,9 +13,17 @@ def main() -> None:
         from rye.cli.unchanged import recall
 
         said = recall(arguments, os.environ)
-        if said is not None:
-            os.write(1, said.encode())
+        if said is not None and _write(said.encode()):
             return
     from rye.cli.main import main as run
 
     run(arguments)
+
+
+def _write(said: bytes) -> bool:
+    """Whether stdout took it; a full disk, a closed pipe or no stdout at all is told as every command tells it."""
+    try:
+        os.write(1, said)
+    except OSError:
+        return False
+    return True

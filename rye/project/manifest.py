@@ -49,6 +49,8 @@ from rye.items.identity import KIND_NAMES, is_id, is_segment
 TIERS = ("safe", "write", "elevated", "unrestricted")
 MAIN_GROUP = "main"
 """The group that ``[dependencies]`` is."""
+BYTE_ORDER_MARK = "\ufeff"
+"""Some editors put one before the text; it means nothing."""
 
 
 class Wanted(Struct, frozen=True):
@@ -109,7 +111,7 @@ class ManifestError(RyeError):
 def parse_manifest(text: str, source: str = "rye.toml") -> Manifest:
     """Read a manifest. Raises ManifestError for anything it does not know."""
     try:
-        table = tomllib.loads(text)
+        table = tomllib.loads(text.removeprefix(BYTE_ORDER_MARK))
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise ManifestError(f"not valid TOML: {error}", "Mend the line that it names.", source) from None
     reader = _Reader(source)

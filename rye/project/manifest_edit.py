@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from rye.project.manifest import MAIN_GROUP
+import json
+
+from rye.project.manifest import BYTE_ORDER_MARK, MAIN_GROUP
 
 
 def new_manifest(name: str, namespace: str | None, registry: str | None) -> str:
-    """The text of a manifest that ``rye init`` writes."""
-    lines = ["[project]", f'name = "{name}"']
+    """The text of a manifest that ``rye init`` writes. ``name`` may be any folder's, be it a drive's root or no text."""
+    lines = ["[project]", f"name = {_quoted(name.strip() or 'project')}"]
     if namespace:
-        lines.append(f'namespace = "{namespace}"')
+        lines.append(f"namespace = {_quoted(namespace)}")
     if registry:
-        lines.append(f'registry = "{registry}"')
+        lines.append(f"registry = {_quoted(registry)}")
     return "\n".join([*lines, "", "[dependencies]", ""])
+
+
+def _quoted(value: str) -> str:
+    """A TOML basic string: JSON's, but that DEL is escaped as well, and what is no character becomes a question mark."""
+    value = value.encode("utf-8", "replace").decode()
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def add_dependency(text: str, key: str, wanted_range: str, group: str = MAIN_GROUP) -> str:
@@ -20,7 +28,7 @@ def add_dependency(text: str, key: str, wanted_range: str, group: str = MAIN_GRO
     import tomlkit
     from tomlkit.items import InlineTable, Table
 
-    document = tomlkit.parse(text)
+    mark, document = _mark(text), tomlkit.parse(text.removeprefix(BYTE_ORDER_MARK))
     if group == MAIN_GROUP:
         table = document.setdefault("dependencies", tomlkit.table())
     else:
@@ -35,14 +43,14 @@ def add_dependency(text: str, key: str, wanted_range: str, group: str = MAIN_GRO
         present["version"] = wanted_range
     else:
         table[key] = wanted_range
-    return tomlkit.dumps(document)
+    return mark + tomlkit.dumps(document)
 
 
 def remove_dependency(text: str, key: str) -> tuple[str, list[str]]:
     """The manifest without ``key``, and the groups it was taken out of (none: it was not there)."""
     import tomlkit
 
-    document = tomlkit.parse(text)
+    mark, document = _mark(text), tomlkit.parse(text.removeprefix(BYTE_ORDER_MARK))
     removed = []
     main = document.get("dependencies")
     if main is not None and key in main:
@@ -52,4 +60,9 @@ def remove_dependency(text: str, key: str) -> tuple[str, list[str]]:
         if key in table:
             table.remove(key)
             removed.append(group)
-    return tomlkit.dumps(document), removed
+    return mark + tomlkit.dumps(document), removed
+
+
+def _mark(text: str) -> str:
+    """The byte order mark that an editor put before the text, if any: it stays."""
+    return BYTE_ORDER_MARK if text.startswith(BYTE_ORDER_MARK) else ""

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -122,6 +126,34 @@ def test_the_real_program_answers_alike(rye: Program) -> None:
     for arguments in (("valdate", "--json"), ("validate", "nowhere", "--json"), ("--version",)):
         here, there = rye.run(*arguments), rye.spawn(*arguments)
         assert (here.code, here.stdout, here.stderr) == (there.code, there.stdout, there.stderr)
+
+
+@pytest.mark.parametrize("words", ["--version", "install -q", "list --json", "nowhere --json"])
+@pytest.mark.parametrize("stdout", [">/dev/full", ">&-", "| true"])
+def test_a_stdout_that_takes_nothing_is_no_crash(rye: Program, stdout: str, words: str) -> None:
+    """A full disk, none at all, or a reader that went away. `install` once more, when its answer is remembered."""
+    rye.write("rye.toml", "")
+    rye.write("rye.lock", "# Made by rye; do not edit. Reviews should look at `approved`.\nversion = 1\n")
+    rye.path(".ai/packages").mkdir(parents=True)
+    if words.startswith("install"):
+        time.sleep(2.1)
+        rye.ok(*words.split())
+        assert rye.spawn(*words.split()).code == 0
+    command = shlex.join([sys.executable, "-c", "from rye.cli.start import main; main()", *words.split()])
+    done = subprocess.run(
+        ["bash", "-c", f"{command} {stdout}; exit ${{PIPESTATUS[0]}}"],
+        cwd=rye.folder,
+        env=rye.environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode in (0, 1, 2), done
+    for word in ("Traceback", "Exception ignored", "Something inside"):
+        assert word not in done.stderr, done
+    if stdout == ">/dev/full":
+        assert done.returncode != 0, done
+        assert "No space left" in done.stderr, done
 
 
 def test_removing_an_id_that_two_kinds_have_lists_them(rye: Program) -> None:

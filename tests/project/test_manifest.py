@@ -109,3 +109,24 @@ def test_removing_gives_back_the_text_before_adding() -> None:
     assert remove_dependency(edited, "acme/new/thing") == (WHOLE, ["main"])
     assert remove_dependency(WHOLE, "acme/checks/review")[1] == ["dev"]
     assert remove_dependency(WHOLE, "acme/absent/x") == (WHOLE, [])
+
+
+@pytest.mark.parametrize(
+    "name", ['my "best" project', "back\\slash", "tab\there", "two\nlines", "bell\x07\x7f", "日本 ü", "'", "#", "a = 1"]
+)
+def test_a_new_manifest_holds_any_name(name: str) -> None:
+    assert parse_manifest(new_manifest(name, None, None)).name == name
+
+
+def test_a_new_manifest_of_a_folder_whose_name_is_no_text() -> None:
+    assert parse_manifest(new_manifest("", None, None)).name == "project"
+    assert parse_manifest(new_manifest(" ", None, None)).name == "project"
+    assert parse_manifest(new_manifest("latin\udcfc", None, None)).name == "latin?"
+
+
+def test_a_byte_order_mark_means_nothing_and_stays() -> None:
+    marked = "\ufeff" + WHOLE
+    assert parse_manifest(marked) == parse_manifest(WHOLE)
+    edited = add_dependency(marked, "acme/new/thing", "^2")
+    assert edited == "\ufeff" + add_dependency(WHOLE, "acme/new/thing", "^2")
+    assert remove_dependency(edited, "acme/new/thing") == (marked, ["main"])
