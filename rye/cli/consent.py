@@ -80,13 +80,25 @@ def _mark(change: ItemChange, fresh: bool) -> str:
 
 
 def _show_signer(session: Session, change: ItemChange) -> None:
-    if change.new is None or change.action == "keep":
+    """Whose key, and from another registry than before, which. An entry that ``rye lock`` wrote is news like any other."""
+    if change.new is None or (change.action == "keep" and change.old is not None and change.old.approved_signer is None):
         return
-    if change.signer_changed and change.old is not None:
-        session.console.say(f"      signed by {change.new.signer}, before by {change.old.signer}", "warning")
+    before = _signer_before(change)
+    if before is not None:
+        session.console.say(f"      signed by {change.new.signer}, before by {before}", "warning")
     else:
         mark = "  (new to this project)" if change.signer_new else ""
         session.console.say(f"      signed by {change.new.signer}{mark}", "dim")
+    if change.old is not None and change.old.registry != change.new.registry:
+        moved = f"      from the registry {one_line(change.new.registry)}, before from {one_line(change.old.registry)}"
+        session.console.say(moved, "warning")
+
+
+def _signer_before(change: ItemChange) -> str | None:
+    """Who signed what was approved, where that was somebody else."""
+    if not change.signer_changed or change.old is None:
+        return None
+    return change.old.approved_signer or change.old.signer
 
 
 def get_consent(session: Session, plan: Plan, approved: Sequence[str], retry: str) -> Consent:
@@ -169,6 +181,7 @@ def change_json(change: ItemChange) -> dict[str, object]:
         "from": change.old.version if change.old else None,
         "to": change.new.version if change.new else None,
         "signer": change.new.signer if change.new else None,
+        "signer_before": _signer_before(change),
         "signer_changed": change.signer_changed,
         "signer_new": change.signer_new,
         "asks": [{"capability": a.pattern, "tier": str(a.tier), "example": a.witness} for a in change.asks],

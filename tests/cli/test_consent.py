@@ -163,8 +163,14 @@ class TestUpdate:
         done = user.run("update", "--yes", "--json")
         assert (done.code, done.error["code"]) == (1, "consent-needed")
         assert done.error["changes"][0]["signer_changed"] is True
+        assert done.error["changes"][0]["signer_before"] == old
         assert "before by " + old in user.run("update", "--yes").stderr
-        user.ok("update", "--approve", "rotating/key/item@1.0.1")
+        manifest = user.path("rye.toml").read_text()
+        user.write("rye.toml", manifest.replace("^1.0.0", "1.0.1"))
+        user.ok("lock")
+        shown = user.run("install", "--yes").stderr
+        assert f"signed by {locked(user, 'rotating/key/item').signer}, before by {old}" in shown
+        user.ok("install", "--approve", "rotating/key/item@1.0.1")
         assert locked(user, "rotating/key/item").signer != old
 
     def test_locking_first_is_no_way_around_it(self, acme: Author, user: Program) -> None:
