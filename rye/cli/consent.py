@@ -81,7 +81,9 @@ def _mark(change: ItemChange, fresh: bool) -> str:
 
 def _show_signer(session: Session, change: ItemChange) -> None:
     """Whose key, and from another registry than before, which. An entry that ``rye lock`` wrote is news like any other."""
-    if change.new is None or (change.action == "keep" and change.old is not None and change.old.approved_signer is None):
+    if change.new is None or (
+        change.action == "keep" and change.old is not None and change.old.approved_signer is None
+    ):
         return
     before = _signer_before(change)
     if before is not None:
