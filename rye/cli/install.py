@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rye.cli.bundle_access import bundle_options
-from rye.cli.installing import Run, Told, manifest_text_of
+from rye.cli.installing import Run, Told, manifest_text_of, until_alone
 from rye.cli.options import Session, command
 from rye.errors import RyeError, UsageError
 from rye.project.context import require_project
@@ -99,7 +99,7 @@ def add(
     """Add items to rye.toml and install them with what they depend on."""
     project = require_project(session.cwd)
     told = Told(_retry("add", items, group), approved, dry_run, discard_local_edits, bundle)
-    _add(session, project, items, group, told)
+    until_alone(session, lambda: _add(session, project, items, group, told))
 
 
 @command("remove")
@@ -111,11 +111,15 @@ def remove(session: Session, items: tuple[str, ...], dry_run: bool, discard_loca
     from rye.project.manifest_edit import remove_dependency
 
     project = require_project(session.cwd)
-    text = manifest_text_of(project)
-    for name in items:
-        text = _removed(text, name, remove_dependency)
     told = Told(_retry("remove", items), (), dry_run, discard_local_edits)
-    Run(session, project, told, text).install(frozenset())
+
+    def run() -> None:
+        text = manifest_text_of(project)
+        for name in items:
+            text = _removed(text, name, remove_dependency)
+        Run(session, project, told, text).install(frozenset())
+
+    until_alone(session, run)
 
 
 def _removed(text: str, name: str, edit: Callable[[str, str], tuple[str, list[str]]]) -> str:
@@ -160,13 +164,17 @@ def install(
                 "contradiction", "--locked, --frozen and --without go without items.", "Use `rye add` first."
             )
         told = Told(_retry("install", items, group), approved, dry_run, discard_local_edits, bundle)
-        _add(session, _project_or_new(session), items, group, told)
+        project = _project_or_new(session)
+        until_alone(session, lambda: _add(session, project, items, group, told))
         return
     told = Told(
         _retry("install", (), without=without), approved, dry_run, discard_local_edits, bundle, frozenset(without)
     )
-    run = Run(session, require_project(session.cwd), told)
-    run.install(frozenset(), locked=locked or frozen, frozen=frozen)
+    project = require_project(session.cwd)
+    until_alone(
+        session,
+        lambda: Run(session, project, told).install(frozenset(), locked=locked or frozen, frozen=frozen),
+    )
 
 
 @command("ci")
@@ -204,8 +212,13 @@ def update(
         bundle,
         strict_overrides=strict_overrides,
     )
-    run = Run(session, require_project(session.cwd), told)
-    run.install(_named(run.lock, items) if items else None)
+    project = require_project(session.cwd)
+
+    def run() -> None:
+        prepared = Run(session, project, told)
+        prepared.install(_named(prepared.lock, items) if items else None)
+
+    until_alone(session, run)
 
 
 @command("lock")
@@ -214,10 +227,10 @@ def update(
 @click.pass_obj
 def lock(session: Session, check: bool, dry_run: bool) -> int:
     """Choose versions and write rye.lock without installing. Nothing is approved by it."""
-    run = Run(session, require_project(session.cwd), Told("rye lock", dry_run=dry_run))
+    project, told = require_project(session.cwd), Told("rye lock", dry_run=dry_run)
     if check:
-        return run.check_lock()
-    run.relock()
+        return Run(session, project, told).check_lock()
+    until_alone(session, lambda: Run(session, project, told).relock())
     return 0
 
 

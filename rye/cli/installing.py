@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct
 
@@ -29,11 +29,15 @@ if TYPE_CHECKING:
     from rye.installation.sources import Sources
     from rye.items.identity import Identity
     from rye.permissions.policy import Policy
+    from rye.project.registries import Registries
 
     Choose = Callable[[Sources, Environment], Mapping[Identity, Chosen]]
 
 
+T = TypeVar("T")
 _DONE = "everything is installed"
+_ATTEMPTS = 16
+"""How often a run plans anew because another one was faster."""
 
 
 class Told(Struct, frozen=True):
@@ -48,6 +52,21 @@ class Told(Struct, frozen=True):
     bundle: str | None = None
     without: frozenset[str] = frozenset()
     strict_overrides: bool = False
+
+
+def until_alone(session: Session, run: Callable[[], T]) -> T:
+    """The same run again where another one changed the project between its plan and its switch: as if it had waited.
+
+    What a person agreed to was another plan, so on a terminal the first change ends it.
+    """
+    for _ in range(_ATTEMPTS - 1):
+        try:
+            return run()
+        except RyeError as error:
+            if error.code != "lock-changed" or session.interactive:
+                raise
+            session.console.say("another rye changed the project meanwhile; once more")
+    return run()
 
 
 class Run:
@@ -86,16 +105,36 @@ class Run:
         from rye.cli.registry_access import client_opener
         from rye.installation.sources import Sources
         from rye.project.folders import cache_dir, data_dir
-        from rye.project.registries import registries
-        from rye.project.user_config import read_settings
         from rye.registry.verdicts import VERDICTS, Verdicts
         from rye.registry.write_behind import WriteBehindCache
 
-        setting = read_settings().get("registry")
-        where = registries(self.session.registry, self.manifest, setting, self.project.root)
+        where = self._registries()
         cache = WriteBehindCache.at(cache_dir() / "registry")
         verdicts = Verdicts(data_dir() / VERDICTS)
         return Sources(where, client_opener(self.session, self.told.bundle, cache, verdicts), verdicts, cache.flush)
+
+    def _registries(self) -> Registries:
+        from rye.project.registries import registries
+        from rye.project.user_config import read_settings
+
+        setting = read_settings().get("registry")
+        return registries(self.session.registry, self.manifest, setting, self.project.root)
+
+    def _same_registries(self) -> bool:
+        """Whether every namespace is still mapped to the registry that its items are locked to, as far as the pins tell."""
+        import msgspec
+
+        from rye.project.folders import data_dir
+        from rye.registry.pinned_addresses import read_addresses
+
+        where = self._registries()
+        locked = {(item.identity.namespace, item.registry) for item in self.lock.items}
+        asked = [(where.by_namespace.get(namespace) or where.default or "", origin) for namespace, origin in locked]
+        try:
+            pinned = read_addresses(data_dir() / "registries")
+        except (OSError, msgspec.MsgspecError):  # asking the registries says what is wrong
+            return False
+        return all(pinned.get(address, origin) == origin for address, origin in asked)
 
     def use_manifest(self, text: str) -> None:
         """Go on with another manifest, which is written with the lock."""
@@ -221,6 +260,8 @@ class Run:
         items = in_groups(self.lock.items, self.told.without)
         if drift(items, present) or any(item.approved_signer is not None for item in items):
             return False
+        if not self._same_registries():
+            return False
         return self._words_hold(items) and self._all_approved(items) and self._all_allowed(items)
 
     def _words_hold(self, items: Sequence[LockedItem]) -> bool:
@@ -279,6 +320,11 @@ class Run:
 
     def relock(self) -> None:
         """Resolve and write the lock alone; nothing is approved by it."""
+        from rye.project.freshness import is_stale
+
+        if self.lock_text_before is not None and not is_stale(self.lock, self.manifest) and self._same_registries():
+            self._report([], "rye.lock is up to date")
+            return
         from rye.installation.install import prepare, unapproved
         from rye.installation.resolving import resolve
         from rye.installation.rollback import keep_previous
@@ -304,7 +350,7 @@ class Run:
         """Whether the lock fits the manifest; the exit code."""
         from rye.project.freshness import is_stale
 
-        stale = is_stale(self.lock, self.manifest)
+        stale = is_stale(self.lock, self.manifest) or not self._same_registries()
         unfit = "there is no rye.lock" if self.lock_text_before is None else "rye.lock does not fit rye.toml"
         self._report([], unfit if stale else "rye.lock fits rye.toml", stale=stale)
         return 1 if stale else 0
@@ -336,7 +382,7 @@ def _bytes_of(path: Path) -> bytes | None:
 def manifest_text_of(project: Project) -> str:
     """The text of the project's manifest; empty where there is none."""
     try:
-        return project.manifest_path.read_text(encoding="utf-8")
+        return project.manifest_path.read_bytes().decode("utf-8")  # line endings stay what they are
     except FileNotFoundError:
         return ""
     except UnicodeDecodeError:

@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from rye.cli.console import Console
-from rye.errors import UsageError
+from rye.errors import RyeError, UsageError
 
 
 class Session:
@@ -133,7 +133,29 @@ class Command(click.Command):
 
     def invoke(self, ctx: click.Context) -> Any:
         take_global_options(ctx)
+        _undo_interrupted(ctx.ensure_object(Session))
         return super().invoke(ctx)
+
+
+def _undo_interrupted(session: Session) -> None:
+    """Whatever command comes first after a crash finds the project as it was before, also one that only looks."""
+    folder = os.path.abspath(session.cwd)
+    while not any(os.path.exists(f"{folder}/{name}") for name in ("rye.toml", ".ai")):
+        folder, below = os.path.dirname(folder), folder
+        if folder == below:
+            return
+    if not os.path.exists(f"{folder}/.ai/.rye/journal"):
+        return
+    from rye.installation.transaction import exclusive
+    from rye.project.layout import Project
+
+    try:
+        with exclusive(
+            Project(Path(folder))
+        ):  # where another run is in the middle of its switch, this waits for its end
+            session.console.say("undid an installation that was interrupted")
+    except RyeError as error:  # a command that writes says it again, as its own error
+        session.console.warn(error.message)
 
 
 def command(name: str | None = None, **kwargs: Any) -> Callable[[Callable[..., Any]], Command]:

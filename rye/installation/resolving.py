@@ -17,6 +17,7 @@ from rye.errors import RyeError, UsageError
 from rye.installation.sources import Sources
 from rye.items.identity import Identity
 from rye.permissions.policy import Policy, violations
+from rye.project.freshness import wanted_key
 from rye.project.lock import Lock, LockedItem
 from rye.project.manifest import Manifest, Wanted
 from rye.registry.records import ItemHistory, ReleaseRecord, check_installable, find_locked
@@ -153,8 +154,9 @@ def _requirement(relation: Relation) -> Requirement[Identity]:
     return Requirement(relation.identity, Range.parse(relation.range))
 
 
-def identify(wanted: Sequence[Wanted], sources: Sources) -> dict[Wanted, Identity]:
-    """The item that each line of the manifest means: its kind where given, else the only kind there is.
+def identify(wanted: Sequence[Wanted], sources: Sources, lock: Lock | None = None) -> dict[Wanted, Identity]:
+    """The item that each line of the manifest means: its kind where given, else the only kind there is, else the one that this
+    line is locked to: whoever publishes another kind under an id must not break the projects that use it.
 
     Raises RyeError ``no-such-item``, UsageError ``ambiguous``.
     """
@@ -167,6 +169,8 @@ def identify(wanted: Sequence[Wanted], sources: Sources) -> dict[Wanted, Identit
         present = kinds[line.id]
         if not present:
             raise _unknown(line, sources)
+        if len(present) > 1 and lock is not None and wanted_key(line) in lock.wanted:
+            present = tuple(item.kind for item in lock.items if item.id == line.id and item.kind in present) or present
         if len(present) > 1:
             listed = ", ".join(f"{kind}:{line.id}" for kind in present)
             raise UsageError("ambiguous", f"{line.id!r} is {listed}.", f"Name one: {present[0]}:{line.id}.")
@@ -191,7 +195,7 @@ def resolve(
 
     Raises Unsolvable with the proof, and what the registries raise.
     """
-    meant = identify(manifest.dependencies, sources)
+    meant = identify(manifest.dependencies, sources, lock)
     provider = _Provider(environment, lock)
     locked = {
         item.identity: Version.parse(item.version)

@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from rye.project.lock import Lock, LockedItem
-from rye.project.manifest import Manifest
+from rye.project.manifest import Manifest, Wanted
+
+
+def wanted_key(line: Wanted) -> str:
+    """Under what the lock remembers a line: ``group/key`` outside the main group, so that moving between groups counts."""
+    return line.key if line.group == "main" else f"{line.group}/{line.key}"
 
 
 def wanted_ranges(manifest: Manifest) -> dict[str, str]:
-    """What the lock remembers of the manifest: ``group/key`` outside the main group, so that moving between groups counts."""
+    """What the lock remembers of the manifest."""
     return {
-        (w.key if w.group == "main" else f"{w.group}/{w.key}"): w.range + (" (pre-release)" if w.pre_release else "")
-        for w in manifest.dependencies
+        wanted_key(line): line.range + (" (pre-release)" if line.pre_release else "") for line in manifest.dependencies
     }
 
 

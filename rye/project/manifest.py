@@ -58,7 +58,7 @@ class Wanted(Struct, frozen=True):
 
     id: str
     kind: str | None
-    """None: the only kind that has this id, the directive first."""
+    """None: the only kind that has this id, or the one that the line is locked to."""
     range: str
     group: str = MAIN_GROUP
     pre_release: bool = False

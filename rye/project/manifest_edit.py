@@ -43,7 +43,7 @@ def add_dependency(text: str, key: str, wanted_range: str, group: str = MAIN_GRO
         present["version"] = wanted_range
     else:
         table[key] = wanted_range
-    return mark + tomlkit.dumps(document)
+    return mark + _with_line_ends_of(text, tomlkit.dumps(document))
 
 
 def remove_dependency(text: str, key: str) -> tuple[str, list[str]]:
@@ -60,9 +60,14 @@ def remove_dependency(text: str, key: str) -> tuple[str, list[str]]:
         if key in table:
             table.remove(key)
             removed.append(group)
-    return mark + tomlkit.dumps(document), removed
+    return mark + _with_line_ends_of(text, tomlkit.dumps(document)), removed
 
 
 def _mark(text: str) -> str:
     """The byte order mark that an editor put before the text, if any: it stays."""
     return BYTE_ORDER_MARK if text.startswith(BYTE_ORDER_MARK) else ""
+
+
+def _with_line_ends_of(before: str, after: str) -> str:
+    """CR LF in every line where the file had it: a new line must not be the odd one."""
+    return after.replace("\r\n", "\n").replace("\n", "\r\n") if "\r\n" in before else after

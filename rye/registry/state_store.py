@@ -25,6 +25,7 @@ from msgspec.structs import replace
 from rye.errors import RyeError
 from rye.registry.lines import StatementError
 from rye.registry.notes import NoteError
+from rye.registry.pinned_addresses import addresses_path, read_addresses
 from rye.registry.trusted import KeysetHead, TrustedState
 from rye.registry.wire import WireError
 
@@ -105,14 +106,14 @@ class StateStore(Struct, frozen=True):
         """The user pinned this registry at this address: another one there is refused from now on."""
         if self.origin_at(address) == origin:
             return
-        path = self.folder / "addresses.json"
+        path = addresses_path(self.folder)
         with self._lock(path):
             addresses = {**self.addresses(), address: origin}
             _write(path, msgspec.json.format(msgspec.json.encode(addresses, order="sorted"), indent=1) + b"\n")
 
     def forget_address(self, address: str) -> bool:
         """The user no longer expects a certain registry at this address. Whether they did."""
-        path = self.folder / "addresses.json"
+        path = addresses_path(self.folder)
         with self._lock(path):
             addresses = self.addresses()
             existed = addresses.pop(address, None) is not None
@@ -121,13 +122,10 @@ class StateStore(Struct, frozen=True):
         return existed
 
     def addresses(self) -> dict[str, str]:
-        path = self.folder / "addresses.json"
         try:
-            return msgspec.json.decode(path.read_bytes(), type=dict[str, str])
-        except FileNotFoundError:
-            return {}
+            return read_addresses(self.folder)
         except (OSError, msgspec.MsgspecError) as error:
-            raise _damaged(path, str(error)) from error
+            raise _damaged(addresses_path(self.folder), str(error)) from error
 
     def origins(self) -> list[str]:
         """The registries that are pinned, sorted."""

@@ -708,3 +708,80 @@ def test_a_lock_that_says_something_else_of_a_release_is_refused(user: Program, 
     shutil.rmtree(user.path(".ai/packages"))
     assert user.run("ci", "--json").error["code"] == "lock-mismatch"
     assert not user.path(".ai/packages").exists()
+
+
+class TestOthersWhoAreThereToo:
+    """What other publishers, other runs and crashes do to a project that is in order."""
+
+    def test_another_kind_under_a_used_id_breaks_nobody(
+        self, acme: Author, user: Program, registry: RealRegistry
+    ) -> None:
+        acme.release("twins/twin")
+        user.ok("add", "acme/twins/twin", "--yes")
+        acme.program.new("tool", "twins/twin")
+        acme.program.ok("sign", ".ai/tools/twins/twin.py")
+        acme.publish(".ai/tools/twins/twin.py")
+        for words in (("update", "--yes"), ("outdated",), ("add", "acme/work/alone", "--yes")):
+            user.ok(*words)
+        assert "directive" in user.path("rye.lock").read_text()
+        assert 'kind = "tool"' not in user.path("rye.lock").read_text()
+        assert registry.user().run("add", "acme/twins/twin", "--yes", "--json").error["code"] == "ambiguous"
+
+    def test_runs_at_the_same_time_take_turns(self, acme: Author, user: Program) -> None:
+        items = ["acme/work/top", "acme/work/base", "acme/work/alone"]
+        command = [sys.executable, "-c", "from rye.cli.start import main; main()", "add", "--yes", "-q"]
+        running = [
+            subprocess.Popen([*command, item], cwd=user.folder, env=user.environment, stderr=subprocess.PIPE)
+            for item in items
+        ]
+        for process in running:
+            _, said = process.communicate(timeout=60)
+            assert process.returncode == 0, said
+        assert all(f'"{item}"' in user.path("rye.toml").read_text() for item in items)
+        user.ok("ci")
+
+    def test_a_namespace_that_is_mapped_elsewhere_is_not_in_order(
+        self, acme: Author, user: Program, registry: RealRegistry, public: RealRegistry
+    ) -> None:
+        user.ok("add", "acme/work/alone", "--yes")
+        user.ok("registry", "add", public.url, "--fingerprint", public.fingerprint)
+        manifest = user.path("rye.toml").read_text()
+        user.write("rye.toml", f'{manifest}\n[registries]\nacme = "{public.url}"\n')
+        assert user.run("lock", "--check").code == 1
+        for words in (("install",), ("install", "--locked"), ("ci",)):
+            assert user.run(*words, "--json").error["code"] == "other-registry"
+
+    def test_a_lock_that_fits_is_not_made_anew(self, acme: Author, user: Program) -> None:
+        user.ok("add", "acme/work/alone", "--yes")
+        code = (
+            "import socket, sys\n"
+            "def refuse(*a, **k): raise SystemExit('a socket was opened')\n"
+            "socket.socket.connect = refuse\n"
+            "from rye.cli.start import main\nsys.argv[1:] = ['lock']\nmain()\n"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code], cwd=user.folder, env=user.environment, capture_output=True, text=True
+        )
+        assert (done.returncode, done.stdout) == (0, "rye.lock is up to date\n"), done.stderr
+
+    def test_a_command_that_only_looks_finds_the_state_before_a_crash(self, acme: Author, user: Program) -> None:
+        user.ok("add", "acme/work/alone", "--yes")
+        here = user.path(".ai/packages/acme/directives/work/alone.md")
+        work = user.path(".ai/.rye")
+        (work / "old").mkdir(exist_ok=True)
+        here.rename(work / "old/0")
+        (work / "journal").write_text(json.dumps([{"path": str(here.relative_to(user.folder)), "existed": True}]))
+        shown = user.ok("show", "acme/work/alone")
+        assert "undid an installation that was interrupted" in shown.stderr
+        assert here.exists()
+        assert not (work / "journal").exists()
+
+    def test_line_endings_of_a_manifest_stay(self, acme: Author, user: Program) -> None:
+        before = user.path("rye.toml").read_bytes().replace(b"\n", b"\r\n")
+        user.write("rye.toml", before)
+        user.ok("add", "acme/work/alone", "--yes")
+        after = user.path("rye.toml").read_bytes()
+        assert after.startswith(before.rstrip())
+        assert after.count(b"\n") == after.count(b"\r\n")
+        user.ok("remove", "acme/work/alone")
+        assert b"\n" not in user.path("rye.toml").read_bytes().replace(b"\r\n", b"")
