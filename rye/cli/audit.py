@@ -16,26 +16,35 @@ from rye.project.context import require_project
 def audit(session: Session, as_sarif: bool) -> int:
     """Check what is installed: changed files, unapproved rights and hooks, and what the registry says by now.
 
-    That is yanked or deprecated releases, advisories, revoked keys, and namespaces that are about to get other keys. With
-    --offline, as the last known head has it.
+    That is yanked or deprecated releases, advisories, revoked keys, namespaces that are about to get other keys, releases that
+    the policy refuses by now, and a rye.lock that departs from them. With --offline, as the last known head has it.
     """
-    from rye.installation.audit import audit_disk, audit_lock, audit_recoveries, audit_registry, in_order
+    from rye.installation.audit import (
+        audit_disk,
+        audit_lock,
+        audit_origin,
+        audit_recoveries,
+        audit_registry,
+        in_order,
+    )
     from rye.installation.on_disk import scan
     from rye.installation.sarif import sarif
-    from rye.installation.sources import expect_origin
 
     if as_sarif and session.json:
         raise UsageError("contradiction", "--sarif and --json are two formats.", "Give one of them.")
     run = Run(session, require_project(session.cwd), Told("rye audit"))
-    items, policy = run.lock.items, run.environment().policy
-    findings = [*audit_disk(items, scan(run.project)), *audit_lock(items, policy)]
+    items, environment = run.lock.items, run.environment()
+    findings = [*audit_disk(items, scan(run.project)), *audit_lock(items, environment.policy)]
     if items:
         try:
             with run.sources() as sources, session.console.progress("asking the registries"):
-                histories = sources.histories(item.identity for item in items)
-                for item in items:
-                    expect_origin(sources.client(item.identity.namespace), item.registry, str(item.identity))
-                findings.extend(audit_registry(items, histories, policy))
+                foreign = audit_origin(items, sources)
+                findings.extend(foreign)
+                # Another registry's word on an item says nothing of the release that is locked.
+                elsewhere = {finding.item for finding in foreign}
+                asked = [item for item in items if item not in elsewhere]
+                histories = sources.histories(item.identity for item in asked)
+                findings.extend(audit_registry(asked, histories, environment))
                 findings.extend(audit_recoveries(sources.pending_recoveries(item.identity.namespace for item in items)))
         except RyeError as error:
             # What was found on disk must not be lost because a registry cannot be asked.

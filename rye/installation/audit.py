@@ -1,4 +1,4 @@
-"""What is wrong with what is installed. Pure: lock, files on disk and what the registries say by now go in, findings come out.
+"""What is wrong with what is installed: lock, files on disk and what the registries say by now go in, findings come out.
 
 =================  ===========  ==========================================================================================
 Rule               Severity     What it says
@@ -8,7 +8,8 @@ missing-file       error        A file of the lock is not there.
 extra-file         error        A file that nobody installed lies among the installed ones; agent tools would read it.
 revoked-key        error        The release is signed with a key that was revoked.
 changed-release    error        The registry no longer has the release as the lock names it.
-policy             error        The policy forbids what the item asks for, or its signer.
+lock-mismatch      error        The lock says something else of the release than the release itself does.
+policy             error        The policy forbids what the item asks for, its signer, or a release as young as this one.
 advisory           error        An advisory is about this version (a warning when its severity is low).
 unapproved-right   error        The item has a right that nobody approved.
 unapproved-hook    warning      The item has a hook that nobody approved; it is denied.
@@ -24,18 +25,23 @@ from collections.abc import Iterable, Mapping
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rye.errors import RyeError
+from rye.installation.lock_words import check_lock
 from rye.installation.on_disk import drift
 from rye.installation.placement import item_path
+from rye.installation.resolving import Environment
+from rye.installation.sources import Sources, expect_origin
 from rye.items.identity import Identity
 from rye.permissions.containment import diff
 from rye.permissions.policy import Policy, violations
 from rye.project.layout import LOCK
-from rye.project.lock import LockedItem
+from rye.project.lock import LockedFile, LockedItem
 from rye.registry.keysets import Link
 from rye.registry.lines import write_time
 from rye.registry.records import ItemHistory, ReleaseRecord, find_locked
+from rye.resolution import Exclusion
 from rye.signing.keys import PublicKey
 
 RULES: Mapping[str, str] = {
@@ -44,7 +50,8 @@ RULES: Mapping[str, str] = {
     "extra-file": "A file that nobody installed lies among the installed ones.",
     "revoked-key": "A release is signed with a key that was revoked.",
     "changed-release": "The registry no longer has a release as the lock names it.",
-    "policy": "The policy forbids what an item asks for.",
+    "lock-mismatch": "rye.lock says something else of a release than the release itself does.",
+    "policy": "The policy forbids what an item asks for, its signer or its age.",
     "advisory": "An advisory is about an installed version.",
     "unapproved-right": "An item has a right that nobody approved.",
     "unapproved-hook": "An item has a hook that nobody approved; it is denied.",
@@ -114,10 +121,24 @@ def audit_lock(items: Iterable[LockedItem], policy: Policy) -> list[Finding]:
     return found
 
 
+def audit_origin(items: Iterable[LockedItem], sources: Sources) -> list[Finding]:
+    """Items that the lock has from another registry than the one that answers for their namespace."""
+    found = []
+    for item in items:
+        try:
+            expect_origin(sources.client(item.identity.namespace), item.registry, f"{item.identity} {item.version}")
+        except RyeError as error:
+            if error.code != "other-registry":
+                raise
+            found.append(Finding("lock-mismatch", "error", error.message, item_path(item), item, error.hint))
+    return found
+
+
 def audit_registry(
-    items: Iterable[LockedItem], histories: Mapping[Identity, ItemHistory], policy: Policy
+    items: Iterable[LockedItem], histories: Mapping[Identity, ItemHistory], environment: Environment
 ) -> list[Finding]:
-    """What was stated about these releases since they were locked."""
+    """What was stated about these releases since they were locked, what the policy in force says of them by now, and where the
+    lock departs from them."""
     found = []
     for item in items:
         path, name = item_path(item), f"{item.identity} {item.version}"
@@ -128,12 +149,17 @@ def audit_registry(
             found.append(Finding("changed-release", "error", error.message, path, item, error.hint))
             continue
         found.extend(_hidden_by_lock(item, record, path, name))
-        if record.revoked:
+        found.extend(_mismatches(item, record, path, name))
+        excluded = environment.exclusions(record)
+        if Exclusion.REVOKED in excluded:
             message = f"{name} is signed with a key that was revoked."
             found.append(Finding("revoked-key", "error", message, path, item, update))
-        elif not policy.accepts_signer(PublicKey(key).fingerprint for key in record.signers):
+        if Exclusion.OTHER_SIGNER in excluded:
             message = f"{name} is not signed by a key that the policy requires."
             found.append(Finding("policy", "error", message, path, item, update))
+        if (why := excluded.get(Exclusion.TOO_NEW)) is not None:
+            message = f"{name} is younger than the policy's minimum-release-age ({why})."
+            found.append(Finding("policy", "error", message, path, item, f"Wait until it is old enough; {update}"))
         if record.yank is not None:
             found.append(Finding("yanked", "warning", f"{name} was yanked: {record.yank.reason}", path, item, update))
         if record.deprecation is not None:
@@ -178,6 +204,31 @@ def _hidden_by_lock(item: LockedItem, record: ReleaseRecord, path: str, name: st
         if (hook.item_type, hook.item_id) not in locked:
             message = f"{name} has a hook, which rye.lock hides: execute {hook.item_type} {hook.item_id}."
             found.append(Finding("unapproved-hook", "error", message, path, item, hint))
+    return found
+
+
+def _mismatches(item: LockedItem, record: ReleaseRecord, path: str, name: str) -> list[Finding]:
+    """Where the lock departs from the release that it names, beside the rights and hooks that it hides."""
+    release, found = record.release, []
+    if item.log != record.line.log:
+        message = f"{name} stands at position {record.line.log} of the registry's log; rye.lock says {item.log}."
+        hint = "Somebody changed rye.lock, or the registry is not the one it was. Compare with version control."
+        found.append(Finding("lock-mismatch", "error", message, path, item, hint))
+    hidden = set(release.capabilities) - set(item.capabilities)
+    true = replace(
+        item,
+        size=release.file.size,
+        suffix=release.file.suffix,
+        registry=release.origin,
+        keyset=release.keyset,
+        signer=PublicKey(record.signers[0]).fingerprint,
+        attached=tuple(LockedFile(a.path, a.size, a.sha256, a.executable) for a in release.attached),
+        capabilities=item.capabilities if hidden else release.capabilities,
+    )
+    try:
+        check_lock(item, true)
+    except RyeError as error:
+        found.append(Finding("lock-mismatch", "error", error.message, path, item, error.hint))
     return found
 
 

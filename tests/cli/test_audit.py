@@ -66,6 +66,47 @@ class TestAudit:
         user.write("rye.lock", re.sub(r"(?ms)^(capabilities|hooks|approved|approved-hooks) = \[\n.*?^\]\n", "", text))
         assert set(rules(user)) == {"unapproved-right", "unapproved-hook"}
 
+    @pytest.mark.parametrize(
+        ("word", "other"),
+        [
+            (r"log = \d+", "log = 1"),
+            (r"keyset = \d+", "keyset = 7"),
+            (r"size = \d+", "size = 1"),
+            (r'registry = "[^"]*"', 'registry = "evil.example"'),
+            (r'signer = "[^"]*"', 'signer = "SHA256:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"'),
+        ],
+    )
+    def test_a_lock_that_departs_from_the_release_it_names(self, user: Program, word: str, other: str) -> None:
+        user.ok("add", "acme/work/base", "--yes")
+        text = user.path("rye.lock").read_text()
+        user.write("rye.lock", re.sub(f"(?m)^{word}$", other, text))
+        (finding,) = user.run("audit", "--json").json["findings"]
+        assert (finding["rule"], finding["severity"]) == ("lock-mismatch", "error")
+        assert "rye.lock says" in finding["message"] or "is locked to the registry evil.example" in finding["message"]
+        user.write("rye.lock", text)
+        assert rules(user) == []
+
+    def test_a_lock_that_departs_in_what_it_says_of_attached_files(self, user: Program, acme: Author) -> None:
+        head = '---\nname: kit\ndescription: Does work. Use it for work.\nmetadata:\n  version: "1.0.0"\n---\n\n# Kit\n'
+        acme.program.write(".ai/skills/kit/SKILL.md", head)
+        acme.program.write(".ai/skills/kit/run.sh", "#!/bin/sh\necho hello\n").chmod(0o755)
+        acme.program.ok("sign", ".ai/skills/kit")
+        acme.publish(".ai/skills/kit")
+        user.ok("add", "skill:acme/kit", "--yes")
+        assert rules(user) == []
+        user.write("rye.lock", user.path("rye.lock").read_text().replace(", executable = true", ""))
+        (finding,) = [f for f in user.run("audit", "--json").json["findings"] if f["rule"] == "lock-mismatch"]
+        assert finding["message"].endswith("than its release does: attached.")
+
+    def test_a_policy_that_was_tightened_is_about_what_is_installed_too(self, user: Program) -> None:
+        user.ok("add", "acme/work/base", "--yes")
+        manifest = user.path("rye.toml").read_text()
+        for policy in ('minimum-release-age = "3d"', f'required-signers = ["SHA256:{"A" * 43}"]'):
+            user.write("rye.toml", f"{manifest}\n[policy]\n{policy}\n")
+            assert rules(user) == ["policy"]
+        user.write("rye.toml", f'{manifest}\n[policy]\nminimum-release-age = "3d"\n')
+        assert "younger than the policy's minimum-release-age (released " in user.run("audit").stdout
+
     def test_a_yank_and_a_deprecation_are_findings_and_a_locked_yank_goes_on(self, user: Program, acme: Author) -> None:
         acme.release("old/item")
         user.ok("add", "acme/old/item", "--yes")
