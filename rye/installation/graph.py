@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
 from msgspec import Struct
@@ -118,11 +118,27 @@ def locked_item(lock: Lock, text: str) -> LockedItem:
     if matches:
         listed = ", ".join(str(item.identity) for item in matches)
         raise UsageError("ambiguous", f"{text!r} is {listed}.", f"Name one: {matches[0].identity}.")
+    raise not_installed(lock, text)
+
+
+def not_installed(lock: Lock, text: str) -> RyeError:
+    """The error for ``[kind:]id`` that the lock does not have, with the ids that look like it."""
+    near = similar(parse_reference(text).id, (item.id for item in lock.items))
+    hint = f"Did you mean {', '.join(near)}?" if near else "`rye list` shows what is installed."
+    return RyeError("not-installed", f"{text!r} is not in rye.lock.", hint)
+
+
+def similar(identifier: str, known: Iterable[str]) -> list[str]:
+    """At most three known ids that may have been meant, the likeliest first; a shorter id is compared with their ends, too."""
     import difflib
 
-    near = difflib.get_close_matches(reference.id, sorted({item.id for item in lock.items}), n=3, cutoff=0.6)
-    hint = f"Did you mean {', '.join(near)}?" if near else "`rye list` shows what is installed."
-    raise RyeError("not-installed", f"{text!r} is not in rye.lock.", hint)
+    names: dict[str, list[str]] = {}
+    for one in sorted(set(known)):
+        end = "/".join(one.split("/")[-identifier.count("/") - 1 :])
+        for name in {one, end}:
+            names.setdefault(name, []).append(one)
+    near = difflib.get_close_matches(identifier, names, n=3, cutoff=0.6)
+    return list(dict.fromkeys(one for name in near for one in names[name]))[:3]
 
 
 def _identity(name: str) -> Identity:

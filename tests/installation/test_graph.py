@@ -7,7 +7,7 @@ import time
 import pytest
 
 from rye.errors import RyeError, UsageError
-from rye.installation.graph import MOST_CHAINS, chains, locked_item, tree
+from rye.installation.graph import MOST_CHAINS, chains, locked_item, not_installed, tree
 from rye.items.identity import Identity
 from rye.project.lock import Lock, LockedItem
 from rye.project.manifest import Manifest, Wanted
@@ -78,3 +78,10 @@ def test_a_name_is_found_as_people_write_it() -> None:
     with pytest.raises(RyeError) as caught:
         locked_item(lock, "acme/work/two-wrods")
     assert "acme/work/two-words" in (caught.value.hint or "")
+
+
+def test_what_is_not_locked_is_answered_with_what_may_have_been_meant() -> None:
+    lock = Lock({}, (item("workflows/lib"), item("workflows/app")))
+    for text in ("acme/workflows/lbi", "directive:acme/workflows/lbi", "workflows/lbi", "lbi", "acme/lib"):
+        assert (not_installed(lock, text).hint or "").startswith("Did you mean acme/workflows/lib"), text
+    assert not_installed(lock, "acme/nothing-alike").hint == "`rye list` shows what is installed."
