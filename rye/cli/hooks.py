@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -110,6 +111,10 @@ def evaluate(session: Session, target: str, context_file: str) -> None:
         session.console.say(f"skipped {skipped.hook.item_type} {skipped.hook.item_id}: {skipped.reason}", "dim")
 
 
+def _count(found: Sequence[object]) -> str:
+    return f"{len(found)} hook{'s' * (len(found) != 1)}"
+
+
 @command("approve")
 @click.argument("target", metavar="[KIND:]ID")
 @click.pass_obj
@@ -148,7 +153,7 @@ def approve(session: Session, target: str) -> None:
         if not session.interactive:
             raise RyeError(
                 "consent-needed",
-                f"{item.identity} {item.version} has {len(waiting)} hooks that nobody approved.",
+                f"{item.identity} {item.version} has {_count(waiting)} that nobody approved.",
                 f"`rye hooks approve {item.identity} --yes` approves them; `rye hooks list {item.identity}` shows them.",
             )
         if not console.confirm("Approve these hooks?"):
@@ -163,7 +168,7 @@ def approve(session: Session, target: str) -> None:
     if session.json:
         console.document({"id": item.id, "kind": item.kind, "version": item.version, "approved": len(waiting)})
     else:
-        console.data(f"approved {len(waiting)} hooks of {item.identity}" if waiting else "nothing waits for approval")
+        console.data(f"approved {_count(waiting)} of {item.identity}" if waiting else "nothing waits for approval")
 
 
 hooks = family(
