@@ -36,6 +36,7 @@ from rye.resolution.incompatibility import (
 from rye.resolution.problem import Absence, Exclusion
 from rye.resolution.ranges import Range
 from rye.resolution.universe import Releases
+from rye.resolution.versions import Version
 
 
 class Explanation(Struct, frozen=True):
@@ -332,13 +333,20 @@ def _hints(facts: Sequence[External], words: _Words) -> tuple[str, ...]:
     return tuple(hints)[: RESOLUTION.hints]
 
 
+def _nears(version: Version, wanted: Range) -> bool:
+    """Whether a range that no version is in would have this one, or the release that it is a pre-release of."""
+    return version in wanted.versions or (
+        version.is_prerelease and Version.of(version.major, version.minor, version.patch) in wanted.versions
+    )
+
+
 def _hint(fact: External, words: _Words) -> str | None:
     name = words.names[fact.package]
     if isinstance(fact, NoVersion):
         candidates = words.releases(fact.package).candidates
         if not candidates:
             return f"{name} has no releases yet."
-        near = [c.version for c in candidates if c.version in fact.range.versions]
+        near = [c.version for c in candidates if _nears(c.version, fact.range)]
         if near:
             return f"Only pre-releases of {name} are within {fact.range}; to take one, name it: ^{near[-1]}."
         newest = max((c.version for c in candidates), key=lambda version: (not version.is_prerelease, version))

@@ -108,6 +108,10 @@ class TestOtherCauses:
         assert reason == "no version of a matches ^1"
         assert hint == "Only pre-releases of a are within ^1; to take one, name it: ^1.1.0-rc.1."
 
+    def test_only_prereleases_of_the_lower_bound(self) -> None:
+        _, hint = self.conclusion({"a": "^1"}, {"a": releases("0.9.0", "1.0.0-alpha", "2.0.0-alpha")})
+        assert hint == "Only pre-releases of a are within ^1; to take one, name it: ^1.0.0-alpha."
+
     def test_yanked(self) -> None:
         reason, hint = self.conclusion({"a": "^1"}, {"a": {"1.0.0": Release(exclusions={Exclusion.YANKED: "leaks"})}})
         assert reason == "a 1.0.0 was yanked (leaks)"
