@@ -60,7 +60,7 @@ class ItemChange(Struct, frozen=True):
     signer_changed: bool = False
     """Another key than the installed version's signed it."""
     signer_new: bool = False
-    """No installed item of its namespace is signed by this key."""
+    """No approved item of its namespace is signed by this key: what ``rye lock`` only chose does not count."""
     pulled_in: bool = False
     """Added because the new version of an installed item needs it: nobody named it."""
 
@@ -105,7 +105,7 @@ def make_plan(old: Lock, new: Sequence[LockedItem]) -> Plan:
     after = {item.identity: item for item in new}
     signers: dict[str, set[str]] = {}
     for item in old.items:
-        signers.setdefault(item.identity.namespace, set()).add(item.signer)
+        signers.setdefault(item.identity.namespace, set()).add(_approved_signer(item))
     changes = []
     for identity in sorted(before.keys() | after.keys()):
         was, shall = before.get(identity), after.get(identity)

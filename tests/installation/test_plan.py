@@ -126,3 +126,13 @@ def test_an_item_that_an_update_brings_along_stops_where_yes_would_do_for_one_th
     assert len(refused(plan, Consent(yes=True))) == 2
     named = make_plan(installed(top), [top, other, deep])
     assert refused(named, Consent(yes=True)) == ()
+
+
+def test_a_signer_that_only_rye_lock_chose_is_new_to_the_project() -> None:
+    """Nobody agreed to that entry yet, so neither it nor its neighbours make its key a known one."""
+    pending = Lock({}, tuple(unapproved(Lock(), [ITEM])))
+    beside = replace(ITEM, id="acme/work/other")
+    assert all(change.signer_new for change in make_plan(pending, [ITEM, beside]).changes)
+    moved = Lock({}, tuple(unapproved(installed(ITEM), [newer(ITEM, signer="SHA256:b")])))
+    other, known = make_plan(moved, [newer(ITEM, signer="SHA256:b"), beside]).changes
+    assert (other.signer_new, other.signer_changed, known.signer_new) == (True, True, False)
