@@ -6,17 +6,25 @@ resolves nothing, but every byte is fetched, verified and consented to as in any
 
 from __future__ import annotations
 
+import difflib
+
 from rye.errors import RyeError
 from rye.installation.transaction import Change
+from rye.project.freshness import wanted_ranges
 from rye.project.layout import LOCK, MANIFEST, Project
 from rye.project.lock import Lock, parse_lock
+from rye.project.manifest import parse_manifest
 
 _FOLDER = ".ai/.rye/previous"
+_LEFT = f"{_FOLDER}/rye.toml.left"
 
 
-def keep_previous(project: Project) -> list[Change]:
-    """The changes that keep the present lock and manifest as what ``rye rollback`` returns to."""
-    found = []
+def keep_previous(project: Project, left: str | None = None) -> list[Change]:
+    """The changes that keep the present lock and manifest as what ``rye rollback`` returns to.
+
+    ``left``: the manifest as this installation leaves it, so that later edits can be told; None: the caller does not say.
+    """
+    found = [Change(_LEFT, left.encode() if left is not None else None)]
     for name in (LOCK, MANIFEST):
         source = project.root / name
         found.append(Change(f"{_FOLDER}/{name}", source.read_bytes() if source.exists() else None))
@@ -34,4 +42,27 @@ def previous(project: Project) -> tuple[Lock, str | None]:
             "Restore rye.lock from version control, then run `rye install`.",
         )
     lock = parse_lock(lock_file.read_text(encoding="utf-8")) if lock_file.exists() else Lock()
-    return lock, manifest_file.read_text(encoding="utf-8") if manifest_file.exists() else None
+    return (
+        lock,
+        manifest_file.read_bytes().decode() if manifest_file.exists() else None,
+    )  # line endings stay what they are
+
+
+def edits_since(project: Project, lock: Lock, text: str) -> list[str]:
+    """What a person changed in the manifest, whose text is ``text``, since the last change of the lock: lines of a diff.
+
+    Where it is not remembered how that left it, only dependencies are compared, with what ``lock`` says was asked for.
+    """
+    left = project.root / _LEFT
+    if left.exists():
+        before, after = left.read_bytes().decode("utf-8", "replace"), text
+    else:
+        try:
+            wanted = wanted_ranges(parse_manifest(text))
+        except RyeError:
+            return ["rye.toml is not valid as it is now"]
+        before, after = (
+            "".join(f"{key} = {asked[key]}\n" for key in sorted(asked)) for asked in (dict(lock.wanted), wanted)
+        )
+    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), n=0, lineterm="")
+    return [line for number, line in enumerate(lines) if number > 1 and not line.startswith("@@")]

@@ -122,6 +122,35 @@ class TestOutdated:
         assert user.run("update", "--yes", "--json").error["code"] == "unsolvable"
         assert user.ok("outdated", "--json").json == {"outdated": []}
 
+    def test_a_locked_release_that_the_policy_refuses_by_now_is_a_row_and_no_failure(self, user: Program) -> None:
+        user.ok("add", "acme/work/base", "--yes")
+        manifest = user.path("rye.toml").read_text()
+        user.write("rye.toml", f'{manifest}\n[policy]\nminimum-release-age = "3d"\n')
+        (row,) = user.ok("outdated", "--json").json["outdated"]
+        assert (row["current"], row["wanted"], row["latest"]) == ("1.0.0", None, None)
+        assert row["refused"].startswith("younger than minimum-release-age (released ")
+        shown = user.ok("outdated").stdout
+        assert shown.startswith("directive:acme/work/base\t1.0.0\t-\t-\trefused: younger than minimum-release-age")
+        user.write("rye.toml", f'{manifest}\n[policy]\nrequired-signers = ["SHA256:{"A" * 43}"]\n')
+        assert "refused: required-signers does not list SHA256:" in user.ok("outdated").stdout
+
+    def test_a_locked_release_whose_key_was_revoked_is_a_row_and_no_failure(
+        self, registry: RealRegistry, user: Program, acme: Author
+    ) -> None:
+        leaky = registry.author("leaky")
+        leaky.release("work/bad")
+        user.ok("add", "leaky/work/bad", "acme/work/item@1.0.0", "--yes")
+        program = leaky.program
+        program.ok("keys", "generate", "--name", "second")
+        program.write("second.pem", program.ok("keys", "export", "second").stdout)
+        program.ok("namespace", "keys", "add", "leaky", "second.pem")
+        keys = program.ok("keys", "list", "--json").json["keys"]
+        first = next(key["fingerprint"] for key in keys if key["name"] == "default")
+        program.ok("namespace", "revoke", "leaky", first, "--from", "1", "--key", "default", "--key", "second", "--yes")
+        rows = {row["id"]: row for row in user.ok("outdated", "--json").json["outdated"]}
+        assert rows["leaky/work/bad"]["refused"] == "every key that signed it was revoked"
+        assert (rows["acme/work/item"]["latest"], rows["acme/work/item"]["refused"]) == ("2.0.0", None)
+
 
 class TestDiff:
     def test_two_releases_differ_in_text_rights_dependencies_and_hooks(self, user: Program) -> None:
@@ -202,6 +231,34 @@ class TestRollback:
         user.ok("install")
         user.ok("rollback", "--yes")
         assert user.path("rye.lock").read_bytes() == before
+
+    def test_edits_of_the_manifest_since_are_not_given_up_silently(self, user: Program) -> None:
+        user.ok("add", "acme/work/item@1.0.0", "--yes")
+        user.ok("add", "acme/work/item@1.1.0", "--yes")
+        path = user.path("rye.toml")
+        edited = path.read_bytes() + b'"acme/work/top" = "^1"\n'
+        path.write_bytes(edited)
+        lock = user.path("rye.lock").read_bytes()
+        refused = user.run("rollback")
+        assert refused.code == 1
+        assert "acme/work/top" in refused.stderr
+        assert "rye rollback --yes" in refused.stderr
+        assert user.run("rollback", "--json").error["code"] == "edited-manifest"
+        assert "acme/work/top" in user.ok("rollback", "--dry-run").stderr
+        assert (path.read_bytes(), user.path("rye.lock").read_bytes()) == (edited, lock)
+        assert "acme/work/top" in user.ok("rollback", "--yes").stderr
+        assert b"acme/work/top" not in path.read_bytes()
+        user.ok("rollback", "--yes")
+        assert path.read_bytes() == edited
+
+    def test_line_endings_come_back_as_they_were(self, user: Program) -> None:
+        path = user.path("rye.toml")
+        user.ok("add", "acme/work/item@1.0.0", "--yes")
+        before = path.read_bytes().replace(b"\n", b"\r\n")
+        path.write_bytes(before)
+        user.ok("add", "acme/work/item@1.1.0", "--yes")
+        user.ok("rollback", "--yes")
+        assert path.read_bytes() == before
 
     def test_without_a_past_it_says_so(self, user: Program) -> None:
         assert user.run("rollback", "--json").error["code"] == "nothing-to-roll-back"
