@@ -2,45 +2,71 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from msgspec import Struct
 
-from rye.installation.resolving import Chosen, Environment, resolve
+from rye.installation.resolving import Environment, resolve
 from rye.installation.sources import Sources
 from rye.items.identity import Identity
-from rye.project.lock import Lock
+from rye.project.lock import Lock, LockedItem
 from rye.project.manifest import Manifest
 from rye.registry.records import ItemHistory
-from rye.resolution import Unsolvable, Version
+from rye.resolution import Exclusion, Unsolvable, Version
 
 
 class Newer(Struct, frozen=True):
-    """One item that is not at its newest version. ``wanted`` None: an update would no longer need it."""
+    """One item that is not at its newest version, or at one that may not be installed any more. ``wanted`` None: an update would
+    no longer need it, or finds no release that may be."""
 
     identity: Identity
     current: str
     wanted: str | None
     latest: str | None
+    refused: str | None = None
+    """Why what is locked would not be installed today; a yank is no such reason."""
 
 
 def newer_versions(manifest: Manifest, lock: Lock, sources: Sources, environment: Environment) -> list[Newer]:
-    """Every locked item whose ``wanted`` (what ``rye update`` would choose) or ``latest`` differs from what is locked.
+    """Every locked item whose ``wanted`` (what ``rye update`` would choose) or ``latest`` differs from what is locked, and every
+    one that is refused by now.
 
     Where an update has no solution, as with a locked release that was yanked and has no successor, ``wanted`` is what is locked.
     """
-    try:
-        wanted = resolve(manifest, lock, sources, environment, None)
-    except Unsolvable:
-        wanted = resolve(manifest, lock, sources, environment, frozenset())
+    wanted = _wanted(manifest, lock, sources, environment)
     histories = sources.histories(item.identity for item in lock.items)
     found = []
     for item in lock.items:
-        latest = latest_version(histories.get(item.identity), environment)
-        allowed = _version(wanted, item.identity)
-        if (allowed or item.version, latest or item.version) != (item.version, item.version):
-            found.append(Newer(item.identity, item.version, allowed, latest))
+        history = histories.get(item.identity)
+        latest = latest_version(history, environment)
+        refused = _refused(history, item, environment)
+        allowed = wanted.get(item.identity)
+        if refused is not None and allowed == item.version:
+            allowed = None
+        if refused is not None or (allowed or item.version, latest or item.version) != (item.version, item.version):
+            found.append(Newer(item.identity, item.version, allowed, latest, refused))
     return sorted(found, key=lambda newer: newer.identity)
+
+
+def _wanted(manifest: Manifest, lock: Lock, sources: Sources, environment: Environment) -> dict[Identity, str]:
+    """The versions that an update would choose; with no solution those that are locked, whatever the policy says of them."""
+    for unlock in (None, frozenset[Identity]()):
+        try:
+            chosen = resolve(manifest, lock, sources, environment, unlock)
+        except Unsolvable:
+            continue
+        return {identity: entry.record.version for identity, entry in chosen.items()}
+    return {item.identity: item.version for item in lock.items}
+
+
+def _refused(history: ItemHistory | None, item: LockedItem, environment: Environment) -> str | None:
+    """Why the locked release may not be chosen any more."""
+    for record in history.records if history is not None else ():
+        if record.version == item.version:
+            for reason, why in environment.exclusions(record).items():
+                if reason is Exclusion.TOO_NEW:
+                    return f"younger than minimum-release-age ({why})"
+                if reason is not Exclusion.YANKED:
+                    return why
+    return None
 
 
 def latest_version(history: ItemHistory | None, environment: Environment) -> str | None:
@@ -50,8 +76,3 @@ def latest_version(history: ItemHistory | None, environment: Environment) -> str
     stable = [version for version in versions if not version.is_prerelease]
     best = max(stable or versions, default=None)
     return str(best) if best is not None else None
-
-
-def _version(chosen: Mapping[Identity, Chosen], identity: Identity) -> str | None:
-    entry = chosen.get(identity)
-    return entry.record.version if entry is not None else None
