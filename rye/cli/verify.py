@@ -48,7 +48,11 @@ def verify(session: Session, paths: tuple[str, ...], kind: str | None, trusted: 
             if namespace is not None and namespace not in pinned:
                 pinned[namespace] = pinned_keys(session, namespace)
             trusted_here = (*keys.keys, *pinned.get(namespace or "", ()))
-            judged = _with_attached(entry.path, verify_file(entry.path, entry.shown, kind, trusted_here, keys.revoked))
+            judged = verify_file(entry.path, entry.shown, kind, trusted_here, keys.revoked)
+            if namespace is not None and judged.verification.verdict == "untrusted":
+                gone = (*keys.revoked, *_revoked(session, entry.path, namespace))
+                judged = verify_file(entry.path, entry.shown, kind, trusted_here, gone)
+            judged = _with_attached(entry.path, judged)
         except RyeError as error:
             if len(found) == 1:
                 raise
@@ -69,6 +73,30 @@ def _namespace(path: Path) -> str | None:
 
     location = locate(path.absolute())
     return location.namespace if location is not None else None
+
+
+def _revoked(session: Session, path: Path, namespace: str) -> list[PublicKey]:
+    """Keys that the namespace revoked, as far as is known here, for where the log has an installed item.
+
+    What was logged before a revocation is none of its business; where rye.lock does not have the item, every one counts.
+    """
+    from rye.cli.registry_access import configured
+    from rye.items.location import locate
+    from rye.project.context import require_project
+    from rye.project.lock_file import read_lock
+    from rye.registry.client import RegistryClient
+    from rye.signing.keys import PublicKey
+
+    place = locate(path.absolute())
+    try:
+        client = RegistryClient.open(configured(session).of(namespace), offline=True)
+        link = client.keysets([namespace])[namespace].current(client.head.snapshot.time)
+        items = read_lock(require_project(session.cwd)).items
+    except RyeError:
+        return []
+    meant = [i.log for i in items if place and (i.kind, i.id) == (place.kind, f"{namespace}/{place.local_id}")]
+    gone = link.keyset.revoked if link is not None else ()
+    return [PublicKey(one.key) for one in gone if not meant or meant[0] >= one.position]
 
 
 def _with_attached(path: Path, judged: Judged) -> Judged:

@@ -29,3 +29,20 @@ def test_an_installed_item_is_valid_by_the_keys_that_the_pinned_registry_has(
     path = team.path(installed)
     path.write_bytes(path.read_bytes() + b"One line more.\n")
     assert team.run("verify", "--json").json["counts"] == {"modified": 1}
+
+
+def test_a_key_that_the_namespace_revoked_is_no_unknown_one(registry: Registry, tmp_path: Path) -> None:
+    owner = registry.owner(tmp_path / "owner", "burgled")
+    new = registry.owner(tmp_path / "new", "burgled", claim=False)
+    owner.publish("work/early")
+    stolen = owner.publish("work/late")["published"][0]["log"]
+    team = registry.reader(tmp_path / "team")
+    team.ok("init")
+    team.ok("add", "burgled/work/early", "burgled/work/late", "--yes")
+    owner.ok("namespace", "keys", "add", "burgled", new.public_key())
+    new.ok("namespace", "revoke", "burgled", owner.fingerprint(), "--from", str(stolen))
+    assert team.run("verify", "--json").json["counts"] == {"valid": 2}, "nothing is fetched"
+    team.run("audit")
+    results = team.run("verify", "--json").json["results"]
+    verdicts = {Path(entry["path"]).stem: entry["verdict"] for entry in results}
+    assert verdicts == {"early": "untrusted", "late": "revoked"}
