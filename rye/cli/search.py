@@ -1,4 +1,4 @@
-"""``rye search`` and ``rye info``: what there is, here and in the registry, and everything about one item."""
+"""``rye search`` and ``rye info``: what there is, here and in the registries, and everything about one item."""
 
 from __future__ import annotations
 
@@ -13,12 +13,18 @@ from rye.items.identity import Identity, is_id
 from rye.items.kinds import KINDS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rye.project.registries import Registries
+    from rye.registry.api import RegistryApi
     from rye.registry.client import RegistryClient
     from rye.registry.records import ItemHistory, ReleaseRecord
     from rye.registry.wire import SearchResult
 
 _PAGE = 100
 """Results of one request; what servers give by default."""
+_MAX_READ = 2000
+"""Results of one registry that are read at the most, those that are not its own to give included."""
 _STATIC_MATCHES = 200
 """Matches whose index is read where a registry has no search of its own."""
 
@@ -33,7 +39,10 @@ _STATIC_MATCHES = 200
 def search(
     session: Session, query: tuple[str, ...], kind: str | None, namespace: str | None, limit: int, local: bool
 ) -> None:
-    """Find items by words in their id and description: local ones and the registry's."""
+    """Find items by words in their id and description: local ones and the registries'.
+
+    Each registry that the project names is asked for the namespaces that are mapped to it, and for no others.
+    """
     from rye.cli.console import printable
     from rye.project.local_search import search_local
 
@@ -42,33 +51,17 @@ def search(
     for row in results:
         row["deprecated"] = None
     total = len(results)
-    registry_error: RyeError | None = None
     if not local:
-        try:
-            found, count = _in_registry(session, words, kind, namespace, limit)
-        except RyeError as error:
-            registry_error = error
-        else:
-            here = {(row["kind"], row["id"]): row for row in results}
-            added = []
-            for row in found:
-                if (there := here.get((row["kind"], row["id"]))) is not None:
-                    there["deprecated"] = row["deprecated"]
-                else:
-                    added.append(row)
-            results += added
-            total += count - (len(found) - len(added))
-    if registry_error is not None:
-        from rye.registry.trust_error import TrustError
-
-        # A registry that is down costs its results; one that breaks a rule of trust is never only a warning.
-        offline = registry_error.code == "fetch-offline"
-        asked = not results or session.registry is not None
-        if isinstance(registry_error, TrustError) or (asked and not offline):
-            raise registry_error
-        why = "what the registry has is not cached, and this is offline." if offline else registry_error.message
-        hint = "Run it without --offline." if offline else registry_error.hint
-        session.console.warn(f"Only local items were searched: {why}", hint)
+        here = {(row["kind"], row["id"]): row for row in results}
+        found, count = _in_registries(session, words, kind, namespace, limit, bool(results))
+        added = []
+        for row in found:
+            if (there := here.get((row["kind"], row["id"]))) is not None:
+                there["deprecated"] = row["deprecated"]
+            else:
+                added.append(row)
+        results += added
+        total += count - (len(found) - len(added))
     results.sort(key=lambda row: (-row["score"], row["id"], row["kind"]))
     shown = results[:limit]
     if session.json:
@@ -92,28 +85,91 @@ def search(
         session.console.say(f"{total - len(shown)} more; --limit shows them.")
 
 
-def _in_registry(
-    session: Session, words: str, kind: str | None, namespace: str | None, limit: int
+def _in_registries(
+    session: Session, words: str, kind: str | None, namespace: str | None, limit: int, found_here: bool
 ) -> tuple[list[dict[str, Any]], int]:
-    registries = configured(session)
-    address = registries.of(namespace) if namespace is not None else registries.main()
+    """What the registries have and how much there is, each asked once; what one of them cannot answer is a warning.
+
+    A registry that breaks a rule of trust is never only a warning, nor is it one that none answers where nothing else was found.
+    """
+    from rye.registry.trust_error import TrustError
+
+    rows: list[dict[str, Any]] = []
+    total = answered = 0
+    failed: list[tuple[str, RyeError]] = []
+    try:
+        registries = configured(session)
+        asked = _asked(registries, namespace)
+    except RyeError as error:
+        failed.append(("", error))
+        asked = {}
+    for address, namespaces in asked.items():
+        try:
+            found, count = _in_registry(session, registries, address, words, kind, namespaces, limit)
+        except TrustError:
+            raise
+        except RyeError as error:
+            failed.append((address, error))
+        else:
+            answered += 1
+            rows += found
+            total += count
+    none_answered = answered == 0
+    for address, problem in failed:
+        offline = problem.code == "fetch-offline"
+        if none_answered and not offline and (not found_here or session.registry is not None):
+            raise problem
+        why = "what the registry has is not cached, and this is offline." if offline else problem.message
+        hint = "Run it without --offline." if offline else problem.hint
+        what = "Only local items were searched" if none_answered else f"{address} was not searched"
+        session.console.warn(f"{what}: {why}", hint)
+    return rows, total
+
+
+def _asked(registries: Registries, namespace: str | None) -> dict[str, tuple[str, ...] | None]:
+    """The registries to ask, and the namespaces to ask each for; None: for all of which no other one answers.
+
+    Raises RyeError ``no-registry``.
+    """
+    if namespace is not None:
+        return {registries.of(namespace): (namespace,)}
+    asked: dict[str, tuple[str, ...] | None] = {}
+    if registries.default is not None or not registries.by_namespace:
+        asked[registries.main()] = None
+    for name, address in registries.by_namespace.items():
+        known = asked.get(address, ())
+        if known is not None:
+            asked[address] = (*known, name)
+    return asked
+
+
+def _in_registry(
+    session: Session,
+    registries: Registries,
+    address: str,
+    words: str,
+    kind: str | None,
+    namespaces: tuple[str, ...] | None,
+    limit: int,
+) -> tuple[list[dict[str, Any]], int]:
+    def answers_for(identity: Identity) -> bool:
+        name = identity.namespace
+        return registries.by_namespace.get(name, registries.default) == address and (
+            not namespaces or name in namespaces
+        )
+
     with open_registry(session, address) as client:
         if session.offline or address.startswith("file:") or client.api is None:
-            return _static(client, words, kind, namespace, limit)
+            return _static(client, words, kind, answers_for, limit)
         api = open_api(session, client, needs_token=False)
-        answered: list[SearchResult] = []
+        named: list[SearchResult] = []
         total = 0
-        while len(answered) < limit:
-            wanted = min(_PAGE, limit - len(answered))
-            answer = api.search(words, kind=kind, namespace=namespace, limit=wanted, offset=len(answered))
-            answered += answer.results[:wanted]
-            total = answer.total
-            if len(answer.results) < wanted:
-                break
-        # The API proves nothing: what is no name is left out, the rest is only shown. `rye info` and installing verify.
-        named = [found for found in answered if found.kind in KINDS and is_id(found.id)]
+        for namespace in (None,) if namespaces is None else namespaces:
+            found, count = _from_api(api, words, kind, namespace, limit, answers_for)
+            named += found
+            total += count
         deprecated = _deprecated(session, client, [Identity(found.kind, found.id) for found in named])
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "id": found.id,
             "kind": found.kind,
@@ -126,6 +182,36 @@ def _in_registry(
         for found in named
     ]
     return rows, max(total, len(rows))
+
+
+def _from_api(
+    api: RegistryApi,
+    words: str,
+    kind: str | None,
+    namespace: str | None,
+    limit: int,
+    answers_for: Callable[[Identity], bool],
+) -> tuple[list[SearchResult], int]:
+    """Results that this registry may give, as many as are wanted where there are so many, and how many there are.
+
+    The API proves nothing: what is no name, or is another registry's to say, is left out; the rest is only shown. `rye info` and
+    installing verify.
+    """
+    kept: list[SearchResult] = []
+    offset = total = left_out = 0
+    while len(kept) < limit and offset < _MAX_READ:
+        wanted = min(_PAGE, limit - len(kept)) if left_out == 0 else _PAGE
+        answer = api.search(words, kind=kind, namespace=namespace, limit=wanted, offset=offset)
+        total = answer.total
+        for found in answer.results[:wanted]:
+            if found.kind in KINDS and is_id(found.id) and answers_for(Identity(found.kind, found.id)):
+                kept.append(found)
+            else:
+                left_out += 1
+        offset += wanted
+        if len(answer.results) < wanted:
+            break
+    return kept[:limit], max(total - left_out, 0)
 
 
 def _deprecated(session: Session, client: RegistryClient, identities: list[Identity]) -> dict[Identity, str]:
@@ -143,16 +229,12 @@ def _deprecated(session: Session, client: RegistryClient, identities: list[Ident
 
 
 def _static(
-    client: RegistryClient, words: str, kind: str | None, namespace: str | None, limit: int
+    client: RegistryClient, words: str, kind: str | None, answers_for: Callable[[Identity], bool], limit: int
 ) -> tuple[list[dict[str, Any]], int]:
     """Search a registry that is only files: names that match first; of the others as many descriptions as may be read."""
     from rye.project.local_search import score
 
-    names = [
-        identity
-        for identity in client.names()
-        if (kind is None or identity.kind == kind) and (namespace is None or identity.namespace == namespace)
-    ]
+    names = [name for name in client.names() if (kind is None or name.kind == kind) and answers_for(name)]
     by_score = sorted(names, key=lambda identity: -score(words, identity.id, ""))  # stable: else in the names' order
     histories = client.histories(by_score[:_STATIC_MATCHES])
     rows: list[dict[str, Any]] = []

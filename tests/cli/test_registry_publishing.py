@@ -362,6 +362,44 @@ class TestSearchAndInfo:
         assert user.ok("search", "narrowed", "--limit", "500", "--json").json["total"] == 1
         assert user.ok("search", "nothing-like-this").stdout == ""
 
+    def test_every_registry_of_the_project_is_asked_for_its_own_namespaces_alone(
+        self, acme: User, registry: Registry, tmp_path: Path
+    ) -> None:
+        acme.publish("mapped/sunrise")
+        other = Registry(tmp_path / "other", "other.example.org")
+        try:
+            partner = other.owner(tmp_path / "partner", "partner")
+            partner.publish("mapped/sunset", text="The sun of mapped days")
+            thief = other.owner(tmp_path / "thief", "acme")
+            thief.publish("mapped/stolen")
+            squatter = registry.owner(tmp_path / "squatter", "partner")
+            squatter.publish("mapped/squatted")
+            user = registry.reader(tmp_path)
+            user.ok("registry", "add", other.url, "--fingerprint", other.fingerprint)
+
+            def names(*more: str) -> list[str]:
+                found = user.ok("search", "mapped", *more, "--json").json
+                assert found["total"] == len(found["results"])
+                return sorted(row["id"] for row in found["results"])
+
+            for one, two in ((registry.url, other.url), (registry.public.as_uri(), other.public.as_uri())):
+                user.write(
+                    "rye.toml", f'[project]\nname = "shop"\nregistry = "{one}"\n\n[registries]\npartner = "{two}"\n'
+                )
+                assert names() == ["acme/mapped/sunrise", "partner/mapped/sunset"]
+                assert names("--namespace", "partner") == ["partner/mapped/sunset"]
+                assert names("--namespace", "acme") == ["acme/mapped/sunrise"]
+            user.write(
+                "rye.toml",
+                f'[project]\nname = "shop"\nregistry = "{registry.url}"\n\n[registries]\npartner = "{other.url}"\n',
+            )
+            assert names("--limit", "1000") == ["acme/mapped/sunrise", "partner/mapped/sunset"]
+        finally:
+            other.stop()
+        found = user.ok("search", "mapped", "--json")
+        assert [row["id"] for row in found.json["results"]] == ["acme/mapped/sunrise"]
+        assert f"{other.url} was not searched: " in found.stderr
+
     def test_a_registry_that_is_down_costs_only_its_results(self, registry: Registry, tmp_path: Path) -> None:
         user = registry.reader(tmp_path, "local")
         user.new("directive", "work/here")
