@@ -132,8 +132,13 @@ def _removed(text: str, name: str, edit: Callable[[str, str], tuple[str, list[st
         listed = ", ".join(dict.fromkeys(keys))
         raise UsageError("ambiguous", f"{name!r} is {listed} in rye.toml.", f"Name one: {max(keys, key=len)}.")
     if not keys:
-        listed = ", ".join(w.key for w in parse_manifest(text).dependencies) or "nothing"
-        raise RyeError("not-a-dependency", f"{name!r} is not in rye.toml.", f"There is: {listed}.")
+        from rye.installation.graph import similar
+
+        there = parse_manifest(text).dependencies
+        near = similar(wanted.id, (line.id for line in there))
+        listed = ", ".join(line.key for line in there) or "nothing"
+        hint = f"Did you mean {', '.join(near)}?" if near else f"There is: {listed}."
+        raise RyeError("not-a-dependency", f"{name!r} is not in rye.toml.", hint)
     for key in dict.fromkeys(keys):
         text = edit(text, key)[0]
     return text
@@ -235,6 +240,7 @@ def lock(session: Session, check: bool, dry_run: bool) -> int:
 
 
 def _named(lock: Lock, items: Sequence[str]) -> frozenset[Identity]:
+    from rye.installation.graph import not_installed
     from rye.items.identity import parse_reference
 
     found = set()
@@ -242,7 +248,7 @@ def _named(lock: Lock, items: Sequence[str]) -> frozenset[Identity]:
         reference = parse_reference(name)
         matches = [i.identity for i in lock.items if i.id == reference.id and reference.kind in (None, i.kind)]
         if not matches:
-            raise RyeError("not-installed", f"{name!r} is not in rye.lock.", "`rye list` shows what is installed.")
+            raise not_installed(lock, name)
         found.update(matches)
     return frozenset(found)
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rye.cli.options import Session
 from rye.errors import RyeError, UsageError
@@ -182,8 +183,8 @@ class Run:
 
         self.install_chosen(sources, lambda s, e: choose(self.manifest, self.lock, s, e, unlock))
 
-    def install_chosen(self, sources: Sources, choose: Choose) -> None:
-        """Fetch, verify, show, ask, switch."""
+    def install_chosen(self, sources: Sources, choose: Choose, wanted: Mapping[str, str] | None = None) -> None:
+        """Fetch, verify, show, ask, switch. ``wanted``: what the lock shall say was asked for; None: what the manifest asks."""
         from rye.cli.consent import change_json, get_consent, show_plan
         from rye.installation.install import new_lock, prepare
         from rye.installation.on_disk import scan
@@ -192,6 +193,8 @@ class Run:
         with self.session.console.progress("resolving and fetching"):
             chosen = choose(sources, environment)
             prepared = prepare(self.lock, self.manifest, chosen, sources, environment, self.told.without)
+        if wanted is not None:
+            prepared = replace(prepared, wanted=wanted)
         self._refuse_edited(f"{self.told.retry} --discard-local-edits", scan(self.project))
         overrides = self._recheck_overrides(prepared, environment.now.date())
         show_plan(self.session, prepared.plan, (*prepared.warnings, *overrides))
@@ -227,7 +230,7 @@ class Run:
             text = self.text if self.text != self.text_before else None
             found = changes(lock, prepared.items, removable, text)
             if text is not None or any(c.path == LOCK and c.data != self.lock_text_before for c in found):
-                found.extend(keep_previous(self.project))
+                found.extend(keep_previous(self.project, self.text))
             return writer.apply(found)
 
     def _refuse_meanwhile(self) -> None:
@@ -342,7 +345,7 @@ class Run:
         if changed and not self.told.dry_run:
             with exclusive(self.project) as writer:
                 self._refuse_meanwhile()
-                writer.apply([Change("rye.lock", text.encode()), *keep_previous(self.project)])
+                writer.apply([Change("rye.lock", text.encode()), *keep_previous(self.project, self.text)])
         said = f"locked {len(items)} items" if changed else "rye.lock is up to date"
         self._report([], f"{said} (--dry-run: nothing was written)" if self.told.dry_run else said)
 

@@ -43,6 +43,7 @@ def rollback(session: Session, approved: tuple[str, ...], dry_run: bool, discard
                 for item in lock.items
                 for record in [records[item.identity]]
             },
+            lock.wanted,  # the manifest may have asked for something newer already
         )
 
 

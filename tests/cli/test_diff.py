@@ -260,6 +260,29 @@ class TestRollback:
         user.ok("rollback", "--yes")
         assert path.read_bytes() == before
 
+    def test_a_comment_since_is_an_edit_as_well(self, user: Program) -> None:
+        user.ok("add", "acme/work/item@1.0.0", "--yes")
+        user.ok("add", "acme/work/item@1.1.0", "--yes")
+        path = user.path("rye.toml")
+        path.write_text(path.read_text() + "# ask Friday\n")
+        assert "ask Friday" in user.run("rollback").stderr
+
+    def test_a_range_that_was_edited_by_hand_asks_for_its_version_again(self, user: Program) -> None:
+        user.ok("add", "acme/work/item@1.0.0", "--yes")
+        path = user.path("rye.toml")
+        path.write_text(path.read_text().replace('"1.0.0"', '"1.1.0"'))
+        user.ok("install", "--yes")
+        user.ok("rollback", "--yes")
+        assert 'version = "1.0.0"' in user.path("rye.lock").read_text()
+        assert user.run("lock", "--check").code == 1
+        user.ok("install", "--yes")
+        assert 'version = "1.1.0"' in user.path("rye.lock").read_text()
+
+    def test_ids_that_are_almost_right_are_answered_with_those_that_are(self, user: Program) -> None:
+        user.ok("add", "acme/work/item@1.0.0", "--yes")
+        for command in ("update", "remove"):
+            assert "acme/work/item" in user.run(command, "acme/work/itme", "--json").error["hint"]
+
     def test_without_a_past_it_says_so(self, user: Program) -> None:
         assert user.run("rollback", "--json").error["code"] == "nothing-to-roll-back"
 
