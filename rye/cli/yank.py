@@ -5,7 +5,16 @@ from __future__ import annotations
 import click
 
 from rye.cli.options import Session, command
-from rye.cli.owner_statements import keyset_in_force, now, one_line, owner_key, published, registry_of, send
+from rye.cli.owner_statements import (
+    keyset_in_force,
+    now,
+    one_line,
+    owner_key,
+    published,
+    published_release,
+    registry_of,
+    send,
+)
 from rye.cli.registry_access import open_registry, show_document
 from rye.errors import RyeError, UsageError
 
@@ -15,14 +24,8 @@ def _set_yanked(session: Session, release: str, reason: str, key: str | None, ya
 
     why = one_line("--reason", reason)
     with open_registry(session, registry_of(session, release)) as client:
-        identity, version = published(client, release)
-        if version is None:
-            raise UsageError("no-version", "Say which version.", f"Write {identity}@X.Y.Z.")
-        record = next((r for r in client.releases([identity])[identity] if r.version == version), None)
-        if record is None:
-            raise RyeError(
-                "no-such-version", f"{identity} has no version {version}.", f"`rye info {identity}` lists them."
-            )
+        record = published_release(client, release)
+        identity, version = record.identity, record.version
         what = "yanked" if yanked else "unyanked"
         document = {
             "id": identity.id,

@@ -30,7 +30,7 @@ def bill_of_materials(
     }
     if time is not None:
         metadata = {"timestamp": time, **metadata}
-    present = {item.identity for item in items}
+    refs = {item.identity: _purl(item) for item in items}
     return {
         "$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json",
         "bomFormat": "CycloneDX",
@@ -40,9 +40,9 @@ def bill_of_materials(
         "metadata": metadata,
         "components": [_component(item) for item in items],
         "dependencies": [
-            {"ref": root, "dependsOn": [_ref(lock, i) for i in sorted(set(direct)) if i in present]},
+            {"ref": root, "dependsOn": [refs[i] for i in sorted(set(direct)) if i in refs]},
             *(
-                {"ref": _purl(item), "dependsOn": sorted({_ref(lock, i) for i in _needs(item) if i in present})}
+                {"ref": refs[item.identity], "dependsOn": sorted({refs[i] for i in _needs(item) if i in refs})}
                 for item in items
             ),
         ],
@@ -90,12 +90,6 @@ def _purl(item: LockedItem) -> str:
     """``pkg:generic/<namespace>/<kind>/<category>/<name>@<version>`` with the checksum, as the purl specification has it."""
     path = "/".join(quote(part) for part in (item.identity.namespace, item.kind, *item.identity.local_id.split("/")))
     return f"pkg:generic/{path}@{quote(item.version, safe='')}?checksum=sha256:{item.sha256}"
-
-
-def _ref(lock: Lock, identity: Identity) -> str:
-    found = lock.find(identity)
-    assert found is not None
-    return _purl(found)
 
 
 def _needs(item: LockedItem) -> list[Identity]:
