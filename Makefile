@@ -25,6 +25,7 @@ test: $(VENV)/.dev
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
 # Measures against what a user would pick instead; prints ratios. See benchmarks/README.md.

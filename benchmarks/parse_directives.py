@@ -17,7 +17,7 @@ from random import Random
 from lxml import etree
 from markdown_it import MarkdownIt
 
-from rye.items.directive import read
+from rye.items.directive.reader import read
 from rye.items.reading import ReadOptions, Source
 
 COUNT = 2_000

@@ -25,9 +25,9 @@ from registry_server.objects import Folder
 from registry_server.sequencer import Receipt, Sequencer
 from registry_server.settings import Settings
 from rye.items.identity import Identity
-from rye.registry import notes, statements
-from rye.registry.notes import Signer, VerifierKey
-from rye.registry.statements import FileEntry, Keyset, Release, namespace_key_name
+from rye.registry.protocol import notes, statements
+from rye.registry.protocol.notes import Signer, VerifierKey
+from rye.registry.protocol.statements import FileEntry, Keyset, Release, namespace_key_name
 from rye.signing.keys import PrivateKey
 
 ORIGIN = "registry.example.org"

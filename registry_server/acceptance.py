@@ -26,20 +26,20 @@ from datetime import datetime, timedelta
 from msgspec.structs import replace
 
 from rye.errors import RyeError
-from rye.items.content import check_text, decode
-from rye.items.diagnostics import Diagnostic, has_errors
 from rye.items.kinds import KINDS
 from rye.items.reading import Metadata, Reading, ReadOptions, Source
-from rye.items.secrets import find_secrets, is_secret_file
 from rye.limits import CONTENT, ContentLimits
-from rye.registry import notes, statements
-from rye.registry.derivation import contradiction
-from rye.registry.notes import SignedNote
-from rye.registry.statements import Logged, Release, Root, Snapshot
+from rye.registry.protocol import notes, statements
+from rye.registry.protocol.derivation import contradiction
+from rye.registry.protocol.notes import SignedNote
+from rye.registry.protocol.statements import Logged, Release, Root, Snapshot
 from rye.signing.keys import PublicKey
 from rye.signing.verification import Verification, verify
+from rye.text.content import check_text, decode
+from rye.text.diagnostics import Diagnostic, has_errors
+from rye.text.secrets import find_secrets, is_secret_file
 
-#: Findings about characters that readers do not see or see elsewhere (:mod:`rye.items.content`).
+#: Findings about characters that readers do not see or see elsewhere (:mod:`rye.text.content`).
 _HIDING = frozenset({"C05", "C06", "C07"})
 
 #: Reads a blob that was uploaded or published; None where there is none.

@@ -4,7 +4,7 @@ Rules, in the order in which :func:`admit` checks them:
 
 1. The very same note again is a duplicate: it succeeds and changes nothing, so a replay has no effect.
 2. A keyset: the first claims a free namespace (``namespace-taken``, ``name-look-alike``); a later one must follow the chain
-   (:func:`rye.registry.keysets.extend`). A recovery stands in public for 72 h from *now*, whatever its own time says
+   (:func:`rye.registry.trust.keysets.extend`). A recovery stands in public for 72 h from *now*, whatever its own time says
    (``recovery-too-soon``), and nothing that is dated back replaces one that is in effect (``recovery-in-effect``).
 3. A statement about an item: by a key of the keyset in force now, that is not revoked (``statement-…``, ``signer-revoked``).
 4. A release: the same bytes again are a duplicate, other bytes under a used version are refused (``version-exists``), and so
@@ -22,9 +22,8 @@ from datetime import datetime, timedelta
 from registry_server.acceptance import Candidate
 from registry_server.ledger import Ledger, content_digest
 from rye.errors import RyeError
-from rye.registry.keysets import extend, signed_by_owners
-from rye.registry.notes import NoteError
-from rye.registry.statements import (
+from rye.registry.protocol.notes import NoteError
+from rye.registry.protocol.statements import (
     RECOVERY_DELAY,
     Advisory,
     Deprecation,
@@ -34,8 +33,9 @@ from rye.registry.statements import (
     Yank,
     root_key_name,
 )
-from rye.registry.trust_error import TrustError
-from rye.registry.wire import index_name
+from rye.registry.protocol.wire import index_name
+from rye.registry.trust.keysets import extend, signed_by_owners
+from rye.registry.trust.trust_error import TrustError
 
 BACKDATING = timedelta(hours=24)
 """How long after its time a release may come to the log."""

@@ -31,7 +31,7 @@ from registry_server.static import served
 from registry_server.tokens import Account
 from rye.errors import RyeError
 from rye.items.identity import KIND_NAMES, is_segment
-from rye.registry import wire
+from rye.registry.protocol import wire
 
 _log = logging.getLogger("rye.registry")
 _SHA256 = re.compile(r"[0-9a-f]{64}")

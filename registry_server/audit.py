@@ -16,11 +16,11 @@ from registry_server.ledger import Ledger
 from registry_server.objects import Folder, Objects
 from registry_server.tree import Edge
 from rye.errors import RyeError
-from rye.registry import notes, statements, wire
-from rye.registry.keysets import log_keys
-from rye.registry.merkle import leaf_hash
-from rye.registry.statements import Checkpoint, Keyset, Release, Root, Snapshot
-from rye.registry.tiles import WIDTH, Tile, encode_bundle
+from rye.registry.protocol import notes, statements, wire
+from rye.registry.protocol.merkle import leaf_hash
+from rye.registry.protocol.statements import Checkpoint, Keyset, Release, Root, Snapshot
+from rye.registry.protocol.tiles import WIDTH, Tile, encode_bundle
+from rye.registry.trust.keysets import log_keys
 
 _AT_ONCE = 64 * WIDTH
 

@@ -23,10 +23,10 @@ from registry_server.schema import registry
 from registry_server.sequencer import Receipt, Sequencer
 from registry_server.settings import SETTINGS_FILE, Settings
 from rye.errors import RyeError
-from rye.registry import notes, statements, wire
-from rye.registry.lines import read_origin
-from rye.registry.notes import SignedNote
-from rye.registry.statements import Root, root_key_name
+from rye.registry.protocol import notes, statements, wire
+from rye.registry.protocol.lines import read_origin
+from rye.registry.protocol.notes import SignedNote
+from rye.registry.protocol.statements import Root, root_key_name
 
 _SETTINGS_TEXT = (
     "# Settings of this registry; docs/registry.md lists them all. Flags and RYE_REGISTRY_… win over this file.\n"

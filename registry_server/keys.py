@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rye.errors import RyeError
-from rye.registry.notes import ED25519, NoteError, Signer, VerifierKey, decode_base64, encode_base64
+from rye.registry.protocol.notes import ED25519, NoteError, Signer, VerifierKey, decode_base64, encode_base64
 
 _FORM = re.compile(r"PRIVATE\+KEY\+([^\s+]{1,256})\+([0-9a-f]{8})\+([A-Za-z0-9+/=]{40,60})\n?")
 

@@ -31,12 +31,12 @@ from registry_server.schema import (
 )
 from rye.errors import RyeError
 from rye.items.identity import fold
-from rye.registry import notes
-from rye.registry.keysets import KeysetChain, extend
-from rye.registry.lines import read_time
-from rye.registry.merkle import leaf_hash
-from rye.registry.statements import Keyset, Release, Root, Yank
-from rye.registry.wire import IndexLine, ShardEntry, index_name, shard_of
+from rye.registry.protocol import notes
+from rye.registry.protocol.lines import read_time
+from rye.registry.protocol.merkle import leaf_hash
+from rye.registry.protocol.statements import Keyset, Release, Root, Yank
+from rye.registry.protocol.wire import IndexLine, ShardEntry, index_name, shard_of
+from rye.registry.trust.keysets import KeysetChain, extend
 
 _CHUNK = 500
 """Values in one IN list."""

@@ -37,10 +37,10 @@ from registry_server.objects import Objects
 from registry_server.settings import Settings
 from registry_server.tree import Edge
 from rye.errors import RyeError
-from rye.registry import notes, wire
-from rye.registry.merkle import leaf_hash
-from rye.registry.statements import Checkpoint, Root, Snapshot
-from rye.registry.tiles import WIDTH, Tile, encode_bundle
+from rye.registry.protocol import notes, wire
+from rye.registry.protocol.merkle import leaf_hash
+from rye.registry.protocol.statements import Checkpoint, Root, Snapshot
+from rye.registry.protocol.tiles import WIDTH, Tile, encode_bundle
 
 _log = logging.getLogger("rye.registry")
 

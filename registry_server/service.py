@@ -20,8 +20,8 @@ from registry_server.sequencer import Receipt, Sequencer
 from registry_server.settings import Settings
 from registry_server.tokens import Account
 from rye.errors import RyeError
-from rye.registry import wire
-from rye.registry.statements import Keyset
+from rye.registry.protocol import wire
+from rye.registry.protocol.statements import Keyset
 from rye.signing.keys import PublicKey
 
 

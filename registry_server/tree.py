@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from rye.registry import merkle
-from rye.registry.merkle import CompactRange
-from rye.registry.tiles import HASH_BYTES, HEIGHT, WIDTH, Tile, partial_tiles
+from rye.registry.protocol import merkle
+from rye.registry.protocol.merkle import CompactRange
+from rye.registry.protocol.tiles import HASH_BYTES, HEIGHT, WIDTH, Tile, partial_tiles
 
 
 class Edge:

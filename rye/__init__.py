@@ -1,10 +1,21 @@
 """Rye: package manager and verifiable registry for the text that steers software agents.
 
-The rooms, in the order an item passes through them: :mod:`rye.items` parses and validates, :mod:`rye.signing` signs and
-verifies, :mod:`rye.permissions` says what an item may do, :mod:`rye.project` knows manifest, lock and spaces,
-:mod:`rye.resolution` chooses versions, :mod:`rye.registry` fetches and proves, :mod:`rye.rendering` makes the prompt,
-:mod:`rye.customization` keeps local changes, :mod:`rye.installation` writes to the project, :mod:`rye.cli` talks to people.
-Imports point from the end of that list to its beginning, never back.
+The rooms, from the ground up. A module imports from its own room and from rooms above it in this list, never from below;
+``tests/test_rooms.py`` holds that, imports inside functions included.
+
+* :mod:`rye.errors`, :mod:`rye.limits`: what every room may use
+* :mod:`rye.storage`: files on disk, the user's folders, what was verified on this machine
+* :mod:`rye.text`: text before it is an item
+* :mod:`rye.resolution`: versions, ranges and the solver
+* :mod:`rye.items`: what the kinds of items are, parsed and validated
+* :mod:`rye.signing` signs and verifies; :mod:`rye.permissions` decides what an item may do
+* :mod:`rye.rendering`: the prompt that an agent gets
+* :mod:`rye.project`: manifest, lock and the spaces that items are looked up in
+* :mod:`rye.registry`: fetches and proves
+* :mod:`rye.publishing` writes to a registry; :mod:`rye.customization` keeps local changes through upgrades
+* :mod:`rye.installation`: plans a change of the project and makes it as one transaction
+* :mod:`rye.workspace`: the use cases, free of any face
+* :mod:`rye.cli`: commands, words and printing
 """
 
 __version__ = "0.1.0"

@@ -7,7 +7,7 @@
 
 Every error has a ``code`` (stable, kebab-case, for programs), a ``message`` (what failed and why) and a ``hint`` (the next
 command, or what to change). Code below ``rye.cli`` raises these and never prints; ``rye.cli`` prints and never decides.
-Findings about a file's content are not errors but :class:`rye.items.diagnostics.Diagnostic` values.
+Findings about a file's content are not errors but :class:`rye.text.diagnostics.Diagnostic` values.
 """
 
 from __future__ import annotations

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from rye.items.content import decode
-from rye.items.diagnostics import strict
-from rye.items.directive import METADATA, as_json, read
-from rye.items.directive_model import OPAQUE, RELATIONS, Directive
-from rye.items.directive_rules import CODES
+from rye.items.directive.model import OPAQUE, RELATIONS, Directive
+from rye.items.directive.reader import METADATA, as_json, read
+from rye.items.directive.rules import CODES
 from rye.items.reading import ReadOptions, Source
 from rye.permissions.static_check import check_calls
+from rye.text.content import decode
+from rye.text.diagnostics import strict
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "docs" / "directives.md").read_text("utf-8")
@@ -52,7 +52,10 @@ def test_the_table_of_codes_is_the_code_s() -> None:
 
 def test_every_code_in_the_sources_is_in_the_table() -> None:
     used = set()
-    for path in [*(ROOT / "rye" / "items").glob("directive*.py"), ROOT / "rye" / "permissions" / "static_check.py"]:
+    for path in [
+        *(ROOT / "rye" / "items" / "directive").glob("*.py"),
+        ROOT / "rye" / "permissions" / "static_check.py",
+    ]:
         used.update(re.findall(r'"([RD]\d{2,3})"', path.read_text("utf-8")))
     assert used == set(CODES)
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from rye.items.diagnostics import strict
 from rye.items.reading import ReadOptions
 from rye.project.checking import check_files
 from rye.project.discovery import Found, own_items
 from rye.project.signatures import verify_file
 from rye.signing.trust_store import read_key_file
+from rye.text.diagnostics import strict
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 PATHS = own_items(REPOSITORY / ".ai")

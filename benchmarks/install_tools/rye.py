@@ -20,12 +20,12 @@ from registry_server.objects import Folder
 from registry_server.sequencer import Receipt, Sequencer
 from registry_server.settings import Settings
 from rye.items.identity import Identity
-from rye.registry import notes
-from rye.registry.notes import Signer, VerifierKey
-from rye.registry.statements import FileEntry, Keyset, Relation, Release, namespace_key_name
-from rye.registry.verdicts import VERDICTS
+from rye.registry.protocol import notes
+from rye.registry.protocol.notes import Signer, VerifierKey
+from rye.registry.protocol.statements import FileEntry, Keyset, Relation, Release, namespace_key_name
 from rye.signing.keys import PrivateKey
 from rye.signing.sign_item import sign
+from rye.storage.verdicts import VERDICTS
 
 ORIGIN = "registry.example.org"
 PROGRAM = (sys.executable, "-c", "from rye.cli.start import main; main()")

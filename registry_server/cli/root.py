@@ -44,9 +44,9 @@ def root_show(output: Output, data: Path) -> None:
 def root_key(output: Output, file: Path, origin: str, is_log: bool) -> None:
     """Make a key, on whatever machine its owner keeps it, and print the public half for `root draft`."""
     from registry_server import keys
-    from rye.registry.lines import read_origin
-    from rye.registry.notes import encode_base64
-    from rye.registry.statements import root_key_name
+    from rye.registry.protocol.lines import read_origin
+    from rye.registry.protocol.notes import encode_base64
+    from rye.registry.protocol.statements import root_key_name
 
     read_origin(origin)
     key = keys.PrivateKey.generate(origin if is_log else root_key_name(origin))
@@ -190,7 +190,7 @@ def _print_root(output: Output, number: int, expires: datetime) -> None:
 
 
 def _public_keys(texts: tuple[str, ...]) -> list[bytes]:
-    from rye.registry.lines import read_key
+    from rye.registry.protocol.lines import read_key
 
     return [read_key(text) for text in texts]
 

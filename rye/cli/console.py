@@ -16,7 +16,7 @@ import click
 
 if TYPE_CHECKING:
     from rye.errors import RyeError
-    from rye.items.diagnostics import Diagnostic
+    from rye.text.diagnostics import Diagnostic
 
 _STYLES: dict[str, dict[str, object]] = {
     "error": {"fg": "red", "bold": True},

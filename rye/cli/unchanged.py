@@ -18,7 +18,7 @@ from __future__ import annotations
 import os
 import stat
 
-from rye.project.folders import place_of
+from rye.storage.folders import place_of
 
 TYPE_CHECKING = False  # typing itself is too slow
 if TYPE_CHECKING:

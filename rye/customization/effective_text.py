@@ -24,11 +24,11 @@ from rye.customization.display import visible
 from rye.customization.item_overrides import OverrideSource
 from rye.customization.merge import MergeResult, merge
 from rye.customization.widening import widenings
-from rye.items import content
-from rye.items.diagnostics import Diagnostic, has_errors, in_order
 from rye.items.kinds import KINDS
 from rye.items.location import Location
 from rye.items.reading import Reading, ReadOptions, Source
+from rye.text import content
+from rye.text.diagnostics import Diagnostic, has_errors, in_order
 
 ReadText = Callable[[str], Reading]
 

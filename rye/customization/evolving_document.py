@@ -24,8 +24,8 @@ from typing import Literal, NamedTuple
 from msgspec import Struct, field
 
 from rye.customization.heading_path import Selector
-from rye.customization.line_form import is_blank
-from rye.customization.markdown_sections import scan
+from rye.text.line_form import is_blank
+from rye.text.markdown_sections import scan
 
 Label = bytes
 Slot = Literal["before", "prepended", "appended", "after"]

@@ -13,10 +13,8 @@ from datetime import date
 from msgspec import Struct
 
 from rye.customization.display import visible
-from rye.customization.frontmatter import Frontmatter, FrontmatterError, read_frontmatter
+from rye.customization.frontmatter_editing import Frontmatter, FrontmatterError, read_frontmatter
 from rye.customization.heading_path import HeadingPathError, Selector, parse_heading_path
-from rye.customization.line_form import is_blank, read_form, split_lines, trimmed
-from rye.customization.markdown_sections import Block, frontmatter_end, scan
 from rye.customization.override_file import (
     CLOSER,
     ESCAPED_CLOSER,
@@ -25,7 +23,9 @@ from rye.customization.override_file import (
     first_opener,
     opener_operation,
 )
-from rye.items.diagnostics import Diagnostic, has_errors
+from rye.text.diagnostics import Diagnostic, has_errors
+from rye.text.line_form import is_blank, read_form, split_lines, trimmed
+from rye.text.markdown_sections import Block, frontmatter_end, scan
 
 UNKNOWN_VERSION = "unknown"
 NEVER_REVIEWED = date(1970, 1, 1)

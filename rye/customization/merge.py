@@ -20,14 +20,14 @@ from msgspec import Struct
 
 from rye.customization.display import visible
 from rye.customization.evolving_document import Composed, EvolvingDocument, Label, Match, Missing, Slot
-from rye.customization.frontmatter import Frontmatter, FrontmatterError, read_frontmatter
+from rye.customization.frontmatter_editing import Frontmatter, FrontmatterError, read_frontmatter
 from rye.customization.heading_path import Selector, path_text
-from rye.customization.line_form import read_form, split_lines
-from rye.customization.markdown_sections import frontmatter_end, scan
 from rye.customization.override_file import FRONTMATTER_OPERATIONS, Directive, OverrideFile, read_overrides
 from rye.errors import RyeError
-from rye.items.diagnostics import Diagnostic, Severity, has_errors, in_order
 from rye.limits import OVERRIDES
+from rye.text.diagnostics import Diagnostic, Severity, has_errors, in_order
+from rye.text.line_form import read_form, split_lines
+from rye.text.markdown_sections import frontmatter_end, scan
 
 Outcome = Literal["applied", "no-op", "orphaned", "refused"]
 

@@ -11,7 +11,7 @@ from rye.customization.overlays import Overlay, OverlayChoice, choose_overlay
 from rye.customization.places import OVERLAY_SUFFIX, Places, check_name
 from rye.customization.role_directives import Level
 from rye.errors import RyeError
-from rye.items.diagnostics import Diagnostic
+from rye.text.diagnostics import Diagnostic
 
 
 class OverlayFile(Struct, frozen=True):

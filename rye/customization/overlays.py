@@ -21,11 +21,11 @@ from typing import Any, Generic, Literal, Protocol, TypeVar, cast
 from msgspec import Struct
 
 from rye.customization.display import visible
-from rye.customization.hidden_text import hidden_text
-from rye.customization.line_form import BOM
 from rye.errors import RyeError
-from rye.items.diagnostics import Diagnostic, has_errors
-from rye.items.toml_reading import TomlError, read_toml
+from rye.text.diagnostics import Diagnostic, has_errors
+from rye.text.hidden_text import hidden_text
+from rye.text.line_form import BOM
+from rye.text.toml_reading import TomlError, read_toml
 
 Mode = Literal["replace", "append", "skip"]
 MODES: tuple[Mode, ...] = ("replace", "append", "skip")

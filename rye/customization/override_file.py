@@ -29,11 +29,11 @@ from difflib import get_close_matches
 from msgspec import Struct
 
 from rye.customization.display import visible
-from rye.customization.frontmatter import FrontmatterError, read_frontmatter, scalar_text
+from rye.customization.frontmatter_editing import FrontmatterError, read_frontmatter, scalar_text
 from rye.customization.heading_path import HeadingPathError, Selector, parse_heading_path
-from rye.customization.line_form import is_blank, read_form, split_lines, trimmed
-from rye.customization.markdown_sections import LineKind, LineReader, frontmatter_end
-from rye.items.diagnostics import Diagnostic, has_errors
+from rye.text.diagnostics import Diagnostic, has_errors
+from rye.text.line_form import is_blank, read_form, split_lines, trimmed
+from rye.text.markdown_sections import LineKind, LineReader, frontmatter_end
 
 CLOSER = "<!-- END DIRECTIVE -->"
 ESCAPED_CLOSER = "<!-- END DIRECTIVE\u200b -->"

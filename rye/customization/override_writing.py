@@ -11,10 +11,8 @@ from datetime import date
 from difflib import get_close_matches
 
 from rye.customization.display import visible
-from rye.customization.frontmatter import FrontmatterError, read_frontmatter
+from rye.customization.frontmatter_editing import FrontmatterError, read_frontmatter
 from rye.customization.heading_path import HeadingPathError, Selector, parse_heading_path, path_text
-from rye.customization.line_form import read_form, split_lines, trimmed
-from rye.customization.markdown_sections import Block, frontmatter_end, scan
 from rye.customization.override_file import (
     BODY_OPERATIONS,
     CLOSER,
@@ -24,6 +22,8 @@ from rye.customization.override_file import (
     read_overrides,
 )
 from rye.errors import RyeError, UsageError
+from rye.text.line_form import read_form, split_lines, trimmed
+from rye.text.markdown_sections import Block, frontmatter_end, scan
 
 UNKNOWN_VERSION = "unknown"
 

@@ -16,13 +16,13 @@ from rye.customization.effective_text import Applied, Effective, effective, read
 from rye.customization.item_overrides import OverrideSource, sources
 from rye.customization.places import rye_places
 from rye.errors import RyeError
-from rye.items.diagnostics import Diagnostic
 from rye.items.identity import Identity, Reference
 from rye.items.kinds import KINDS
 from rye.items.location import Location
 from rye.items.reading import ReadOptions
 from rye.project.layout import Project
 from rye.project.spaces import find
+from rye.text.diagnostics import Diagnostic
 
 
 def check_overrides(

@@ -12,7 +12,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from rye.customization.line_form import read_form
+from rye.text.line_form import read_form
 
 Level = Literal["user", "project"]
 LEVEL_WORDS: dict[Level, str] = {"user": "Town", "project": "Rig"}

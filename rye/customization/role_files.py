@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from rye.customization.hidden_text import hidden_text
 from rye.customization.places import DIRECTIVE_SUFFIX, Places, check_name
 from rye.customization.role_directives import RoleDirectiveFile, RoleDirectives, role_directives
 from rye.errors import RyeError
+from rye.text.hidden_text import hidden_text
 
 
 def directives_of(places: Places, role: str) -> RoleDirectives:

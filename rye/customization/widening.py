@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections import Counter
 
 from rye.customization.display import visible
-from rye.items.diagnostics import Diagnostic
 from rye.items.reading import HookAction, Metadata
+from rye.text.diagnostics import Diagnostic
 
 
 def widenings(base: Metadata | None, effective: Metadata | None) -> tuple[Diagnostic, ...]:

@@ -38,9 +38,9 @@ from rye.permissions.containment import diff
 from rye.permissions.policy import Policy, violations
 from rye.project.layout import LOCK
 from rye.project.lock import LockedFile, LockedItem
-from rye.registry.keysets import Link
-from rye.registry.lines import write_time
-from rye.registry.records import ItemHistory, ReleaseRecord, find_locked
+from rye.registry.protocol.lines import write_time
+from rye.registry.trust.keysets import Link
+from rye.registry.trust.records import ItemHistory, ReleaseRecord, find_locked
 from rye.resolution import Exclusion
 from rye.signing.keys import PublicKey
 

@@ -23,8 +23,8 @@ def signed_hash(entry: Drift) -> tuple[str, int] | None:
 
 def cached_bytes(entries: Iterable[Drift]) -> dict[str, bytes]:
     """The signed bytes of these files as far as the user's cache has them, by path; no network."""
-    from rye.project.folders import cache_dir
-    from rye.registry.cache import Cache
+    from rye.registry.store.cache import Cache
+    from rye.storage.folders import cache_dir
 
     cache = Cache(cache_dir() / "registry")
     found: dict[str, bytes] = {}

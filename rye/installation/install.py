@@ -27,8 +27,8 @@ from rye.items.reading import Metadata
 from rye.project.freshness import is_stale, wanted_ranges
 from rye.project.lock import Lock, LockedItem, lock_text
 from rye.project.manifest import Manifest
-from rye.registry.records import ReleaseRecord, check_installable
-from rye.registry.verdicts import Verdicts
+from rye.registry.trust.records import ReleaseRecord, check_installable
+from rye.storage.verdicts import Verdicts
 
 
 class Prepared(Struct, frozen=True):

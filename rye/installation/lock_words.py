@@ -6,7 +6,7 @@ Rules:
 * One that is installed already is compared, without a network, with what its kind's reader finds in its own bytes
   (:func:`installed_words_hold`): capabilities, agent tools and hooks. The caller has compared every byte's hash with the lock.
   Registry, position, keyset and signer cannot be told from the bytes alone; there ``rye audit`` and a clean checkout ask.
-* What a reader found is remembered (:mod:`rye.registry.verdicts`) under everything that it was given, so that the same bytes are
+* What a reader found is remembered (:mod:`rye.storage.verdicts`) under everything that it was given, so that the same bytes are
   read once on a machine: while nothing changes, no reader is imported.
 """
 
@@ -21,7 +21,7 @@ from rye.errors import RyeError
 from rye.items.reading import HookAction, Metadata
 from rye.project.layout import Project
 from rye.project.lock import LockedItem
-from rye.registry.verdicts import Verdicts
+from rye.storage.verdicts import Verdicts
 
 _RELEASE_WORDS = ("size", "suffix", "registry", "keyset", "signer", "attached", "capabilities", "agent_tools", "hooks")
 """What the lock says of a release, beside the fields that name it."""

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rye.errors import RyeError
-from rye.project.folders import config_dir
 from rye.project.manifest import Manifest, PolicyTable, parse_manifest
+from rye.storage.folders import config_dir
 
 if TYPE_CHECKING:
     from rye.permissions.policy import Policy

@@ -10,7 +10,7 @@ from rye.installation.sources import Sources, fetch_proved
 from rye.installation.verified import VerifiedItem, verify_files
 from rye.items.identity import Identity, Reference
 from rye.project.manifest import Wanted
-from rye.registry.records import ReleaseRecord, check_installable
+from rye.registry.trust.records import ReleaseRecord, check_installable
 from rye.resolution import Range, Version
 
 

@@ -20,8 +20,8 @@ from rye.permissions.policy import Policy, violations
 from rye.project.freshness import wanted_key
 from rye.project.lock import Lock, LockedItem
 from rye.project.manifest import Manifest, Wanted
-from rye.registry.records import ItemHistory, ReleaseRecord, check_installable, find_locked
-from rye.registry.statements import Relation
+from rye.registry.protocol.statements import Relation
+from rye.registry.trust.records import ItemHistory, ReleaseRecord, check_installable, find_locked
 from rye.resolution import (
     Absence,
     Candidate,

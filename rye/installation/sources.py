@@ -11,9 +11,9 @@ from rye.errors import RyeError
 from rye.items.identity import Identity
 from rye.project.registries import Registries
 from rye.registry.client import ItemFiles, RegistryClient
-from rye.registry.keysets import Link
-from rye.registry.records import ItemHistory, ReleaseRecord
-from rye.registry.verdicts import Verdicts
+from rye.registry.trust.keysets import Link
+from rye.registry.trust.records import ItemHistory, ReleaseRecord
+from rye.storage.verdicts import Verdicts
 
 _N = TypeVar("_N")
 Open = Callable[[str], RegistryClient]

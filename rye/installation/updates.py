@@ -9,7 +9,7 @@ from rye.installation.sources import Sources
 from rye.items.identity import Identity
 from rye.project.lock import Lock, LockedItem
 from rye.project.manifest import Manifest
-from rye.registry.records import ItemHistory
+from rye.registry.trust.records import ItemHistory
 from rye.resolution import Exclusion, Unsolvable, Version
 
 

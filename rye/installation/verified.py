@@ -19,8 +19,8 @@ from rye.items.published import read_published
 from rye.items.reading import Metadata
 from rye.project.lock import LockedFile, LockedItem
 from rye.registry.client import ItemFiles
-from rye.registry.records import ReleaseRecord, check_manifest
-from rye.registry.trust_error import TrustError
+from rye.registry.trust.records import ReleaseRecord, check_manifest
+from rye.registry.trust.trust_error import TrustError
 from rye.signing.keys import PublicKey
 from rye.signing.verification import verify
 

@@ -28,11 +28,11 @@ from typing import Any
 from msgspec import Struct
 
 from rye.items.declared import normalized_version, version_of
-from rye.items.diagnostics import Diagnostic, Severity, in_order
 from rye.items.identity import KIND_NAMES, is_id, is_segment
 from rye.items.reading import Dependency, Metadata, Reading, ReadOptions, Source
-from rye.items.spelling import near_miss
-from rye.items.toml_reading import TomlDocument, TomlError, read_toml
+from rye.text.diagnostics import Diagnostic, Severity, in_order
+from rye.text.spelling import near_miss
+from rye.text.toml_reading import TomlDocument, TomlError, read_toml
 
 _KEYS = ("name", "version", "description", "members")
 _MEMBER_KEYS = ("kind", "id", "version")

@@ -10,10 +10,10 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from rye.items.diagnostics import Diagnostic
 from rye.items.identity import KIND_NAMES, is_id
 from rye.items.reading import Dependency
 from rye.items.version_range import is_range
+from rye.text.diagnostics import Diagnostic
 
 _NUMBER = r"(?:0|[1-9][0-9]*)"
 _IDENTIFIERS = r"[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*"

@@ -25,6 +25,8 @@ class Kind(Struct, frozen=True):
     """Imported only when a file of the kind is read."""
     nested: bool
     """Whether folders below ``folder`` are a category (``directives/rye/core/x.md``); otherwise items stand directly in it."""
+    fixer: str | None = None
+    """The module whose ``fix(text, source)`` brings files of the kind to today's rules; None: nothing to fix."""
     main_file: str | None = None
     """For a kind that is a folder: the signed file in it. The folder is then the item, every other file is attached."""
 
@@ -36,13 +38,13 @@ class Kind(Struct, frozen=True):
 KINDS: dict[str, Kind] = {
     kind.name: kind
     for kind in (
-        Kind("directive", "directives", (".md",), "rye.items.directive", nested=True),
-        Kind("tool", "tools", (".py", ".js", ".ts", ".sh", ".yaml"), "rye.items.tool", nested=True),
+        Kind("directive", "directives", (".md",), "rye.items.directive.reader", True, "rye.items.directive.fix"),
+        Kind("tool", "tools", (".py", ".js", ".ts", ".sh", ".yaml"), "rye.items.tool.reader", nested=True),
         Kind("knowledge", "knowledge", (".md",), "rye.items.knowledge", nested=True),
-        Kind("agent", "agents", (".md",), "rye.items.agent", nested=False),
-        Kind("role", "roles", (".md",), "rye.items.role", nested=False),
-        Kind("formula", "formulas", (".formula.toml",), "rye.items.formula", nested=False),
-        Kind("skill", "skills", (), "rye.items.skill", nested=False, main_file="SKILL.md"),
+        Kind("agent", "agents", (".md",), "rye.items.agent.reader", nested=False),
+        Kind("role", "roles", (".md",), "rye.items.role.reader", nested=False),
+        Kind("formula", "formulas", (".formula.toml",), "rye.items.formula.reader", nested=False),
+        Kind("skill", "skills", (), "rye.items.skill.reader", nested=False, main_file="SKILL.md"),
         Kind("bundle", "bundles", (".bundle.toml",), "rye.items.bundle", nested=False),
     )
 }

@@ -21,12 +21,12 @@ from typing import Any
 from msgspec import Struct, field
 
 from rye.items.declared import dependencies_of, version_of
-from rye.items.diagnostics import Diagnostic, Severity, in_order
-from rye.items.frontmatter import Frontmatter, FrontmatterError, has_frontmatter, split
 from rye.items.identity import is_segment, lookup_key
 from rye.items.reading import Metadata, Reading, ReadOptions, Source
-from rye.items.spelling import near_miss
-from rye.items.yaml_reading import YamlDocument, YamlError, json_safe, read_yaml
+from rye.text.diagnostics import Diagnostic, Severity, in_order
+from rye.text.frontmatter import Frontmatter, FrontmatterError, has_frontmatter, split
+from rye.text.spelling import near_miss
+from rye.text.yaml_reading import YamlDocument, YamlError, json_safe, read_yaml
 
 _KEYS = (
     "name", "title", "entry_type", "category", "version", "author", "created_at", "tags", "references", "description",

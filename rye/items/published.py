@@ -7,11 +7,11 @@ from pathlib import PurePosixPath
 
 from msgspec.structs import replace
 
-from rye.items import content
-from rye.items.diagnostics import has_errors
 from rye.items.identity import Identity
 from rye.items.kinds import KINDS
 from rye.items.reading import Reading, ReadOptions, Source
+from rye.text import content
+from rye.text.diagnostics import has_errors
 
 
 def read_published(identity: Identity, suffix: str, data: bytes, attached: Iterable[str]) -> Reading:

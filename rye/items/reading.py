@@ -11,11 +11,11 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from rye.items.diagnostics import Diagnostic, has_errors
+from rye.text.diagnostics import Diagnostic, has_errors
 
 
 class Source(Struct, frozen=True):
-    """One file's text and where it stood. ``text`` has LF line endings and no BOM (:func:`rye.items.content.decode`)."""
+    """One file's text and where it stood. ``text`` has LF line endings and no BOM (:func:`rye.text.content.decode`)."""
 
     text: str
     path: str = ""

@@ -17,12 +17,12 @@ import re
 from collections.abc import Iterable, Sequence
 
 from rye.items.capabilities import ITEM_TYPES, is_path_pattern
-from rye.items.diagnostics import Diagnostic, in_order
-from rye.items.directive_model import Call, Directive, Permission
+from rye.items.directive.model import Call, Directive, Permission
 from rye.limits import PERMISSIONS
 from rye.permissions.containment import Budget, Granted, TooComplex, find
 from rye.permissions.matching import search_allowed_by
 from rye.permissions.patterns import compile_glob
+from rye.text.diagnostics import Diagnostic, in_order
 
 _UNKNOWN = re.compile(r"\$?\{[^{}]*\}|<[^<>]*>|\.{3,}|…")
 _STARS = re.compile(r"\*+")

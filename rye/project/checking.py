@@ -10,11 +10,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rye.errors import RyeError
-from rye.items.diagnostics import Diagnostic, in_order
 from rye.items.kinds import KINDS
 from rye.items.reading import Reading, ReadOptions
 from rye.project.discovery import Found
 from rye.project.item_file import ItemFile, load_item
+from rye.text.diagnostics import Diagnostic, in_order
 
 
 class Checked(Struct, frozen=True):

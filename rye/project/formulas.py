@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from rye.errors import RyeError
-from rye.items.formula_model import Formula
-from rye.items.formula_resolution import resolve
+from rye.items.formula.model import Formula
+from rye.items.formula.resolution import resolve
 from rye.items.identity import is_segment
 from rye.project.item_file import ItemFile, load_item
 from rye.project.target import Target, find_target, require_parsed

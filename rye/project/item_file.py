@@ -10,11 +10,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rye.errors import RyeError, UsageError
-from rye.items import content
-from rye.items.diagnostics import Diagnostic, in_order
 from rye.items.kinds import KINDS, Kind
 from rye.items.location import Location, guess, item_name, locate
 from rye.items.reading import Reading, ReadOptions, Source
+from rye.text import content
+from rye.text.diagnostics import Diagnostic, in_order
 
 
 class ItemFile(Struct, frozen=True):
@@ -107,7 +107,7 @@ def place(path: Path, text: str | None, kind: str | None) -> Location | None:
 def _attached(path: Path, kind: Kind) -> tuple[tuple[str, ...] | None, tuple[Diagnostic, ...]]:
     if kind.main_file is None or path.name != kind.main_file:
         return None, ()
-    from rye.items.skill_folder import attached_files
+    from rye.items.skill.folder import attached_files
 
     files, problems = attached_files(path.parent)
     return tuple(file.path for file in files), tuple(problems)

@@ -15,7 +15,7 @@ from typing import Any
 from msgspec import Struct
 
 from rye.errors import RyeError, UsageError
-from rye.project.folders import config_dir
+from rye.storage.folders import config_dir
 
 SETTINGS: dict[str, tuple[type, str]] = {
     # name: (type, what it is for)
@@ -164,7 +164,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _write(path: Path, text: str, *, private: bool) -> None:
-    from rye.project.atomic import replace_file
+    from rye.storage.atomic import replace_file
 
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     if private and not path.exists():

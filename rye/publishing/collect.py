@@ -65,7 +65,7 @@ def attached_bytes(main_file: Path) -> tuple[AttachedBytes, ...]:
     """The files attached to a skill's ``SKILL.md``; none for other kinds. Raises RyeError when one may not be attached."""
     if main_file.name != "SKILL.md":
         return ()
-    from rye.items.skill_folder import attached_files
+    from rye.items.skill.folder import attached_files
     from rye.limits import CONTENT
     from rye.project.item_file import read_bytes
 

@@ -14,13 +14,13 @@ from pathlib import Path
 from msgspec import Struct
 
 from rye.errors import RyeError
-from rye.items.diagnostics import Diagnostic
 from rye.items.identity import Identity, is_id
 from rye.items.reading import Metadata
 from rye.project.item_file import ItemFile
-from rye.registry.derivation import Resolve, derived_lines, note_description
-from rye.registry.statements import AttachedFile, FileEntry, Release
+from rye.registry.protocol.derivation import Resolve, derived_lines, note_description
+from rye.registry.protocol.statements import AttachedFile, FileEntry, Release
 from rye.signing.keys import PublicKey
+from rye.text.diagnostics import Diagnostic
 
 
 class AttachedBytes(Struct, frozen=True):
@@ -110,7 +110,7 @@ def _version(item: ItemFile, metadata: Metadata, given: str | None) -> str:
 
 def _strict(item: ItemFile, version: str, what: str) -> str:
     """A version as a release note can carry it: SemVer 2 without build metadata."""
-    from rye.registry.lines import StatementError, read_version
+    from rye.registry.protocol.lines import StatementError, read_version
 
     try:
         return read_version(version)
@@ -123,7 +123,7 @@ def _strict(item: ItemFile, version: str, what: str) -> str:
 
 
 def _refuse_secrets(item: ItemFile, attached: Iterable[AttachedBytes]) -> None:
-    from rye.items.secrets import find_secrets, is_secret_file
+    from rye.text.secrets import find_secrets, is_secret_file
 
     texts = [(item.shown, item.text or "")]
     for entry in attached:

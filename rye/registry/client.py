@@ -1,7 +1,7 @@
 """A registry as the rest of the program sees it: names go in, verified records and bytes come out.
 
-The thin shell around :mod:`rye.registry.trusted`: it fetches in waves, keeps what was verified in the cache, and lets nothing
-out that was not verified. It never trusts by itself: a registry that was not pinned is proposed (:class:`PinProposal`).
+The thin shell around :mod:`rye.registry.trust.trusted`: it fetches in waves, caches what was verified, and lets nothing out that
+was not verified. It never trusts by itself: a registry that was not pinned is proposed (:class:`PinProposal`).
 
 Nothing is remembered until :meth:`RegistryClient.commit`; used as a context manager, that happens when the block ends without an
 error. So a run that fails leaves the trusted state as it was.
@@ -21,10 +21,15 @@ from msgspec import Struct
 from rye.errors import RyeError
 from rye.items.identity import KIND_NAMES, Identity
 from rye.limits import REGISTRY, RegistryLimits
-from rye.registry import merkle, tiles, wire
-from rye.registry.cache import Cache
-from rye.registry.keysets import KeysetChain
-from rye.registry.records import (
+from rye.registry.protocol import merkle, tiles, wire
+from rye.registry.protocol.statements import AttachedFile, FileEntry, Root, root_key_name
+from rye.registry.protocol.tiles import Tile, TileError, VerifiedTiles
+from rye.registry.protocol.wire import Config, ShardEntry
+from rye.registry.store.cache import Cache
+from rye.registry.store.state import StateStore
+from rye.registry.transport.seam import FetchError, OfflineTransport, Request, Transport, open_transport
+from rye.registry.trust.keysets import KeysetChain
+from rye.registry.trust.records import (
     ItemHistory,
     Judged,
     ReleaseRecord,
@@ -33,14 +38,9 @@ from rye.registry.records import (
     encode_judged,
     judge,
 )
-from rye.registry.state_store import StateStore
-from rye.registry.statements import AttachedFile, FileEntry, Root, root_key_name
-from rye.registry.tiles import Tile, TileError, VerifiedTiles
-from rye.registry.transport import FetchError, OfflineTransport, Request, Transport, open_transport
-from rye.registry.trust_error import TrustError
-from rye.registry.trusted import LoggedStatement, TrustedHead, TrustedState, check_blob, fingerprint_of
-from rye.registry.verdicts import Verdicts
-from rye.registry.wire import Config, ShardEntry
+from rye.registry.trust.trust_error import TrustError
+from rye.registry.trust.trusted import LoggedStatement, TrustedHead, TrustedState, check_blob, fingerprint_of
+from rye.storage.verdicts import Verdicts
 
 _ALWAYS = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -136,7 +136,7 @@ class RegistryClient:
 
         Raises TrustError, FetchError, StateError and RyeError ``registry-unpinned``.
         """
-        from rye.project.folders import cache_dir, data_dir
+        from rye.storage.folders import cache_dir, data_dir
 
         transport: Transport = OfflineTransport()
         if not offline:

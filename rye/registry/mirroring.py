@@ -7,7 +7,7 @@ Rules:
 
 1. The head comes from a client that verified it against the pinned root and the largest head seen. Nothing else is believed.
 2. Every entry of the log is checked against the head's root hash, through tiles, before it is written; then the whole log is
-   audited (:mod:`rye.registry.auditing`), and shards and index files must be exactly those that the entries make.
+   audited (:mod:`rye.registry.trust.auditing`), and shards and index files must be exactly those that the entries make.
 3. Every blob that a release names is there with its size and hash. What lies in the folder already is verified like what is
    fetched, and fetched again where it is damaged.
 4. The head that the folder had before must be a prefix of the new log (``mirror-fork``).
@@ -30,15 +30,15 @@ from msgspec import Struct
 
 from rye.errors import RyeError
 from rye.limits import CONTENT, MIRROR, REGISTRY, MirrorLimits, RegistryLimits
-from rye.project.atomic import replace_file
-from rye.registry import merkle, notes, tiles, wire
-from rye.registry.auditing import Audit, Auditor, raise_first, shard_files
-from rye.registry.statements import Checkpoint
-from rye.registry.tiles import WIDTH, Tile, TileError, VerifiedTiles
-from rye.registry.transport import FetchError, Request, Transport
-from rye.registry.trust_error import TrustError
-from rye.registry.trusted import TrustedState, check_blob
-from rye.registry.wire import ShardEntry
+from rye.registry.protocol import merkle, notes, tiles, wire
+from rye.registry.protocol.statements import Checkpoint
+from rye.registry.protocol.tiles import WIDTH, Tile, TileError, VerifiedTiles
+from rye.registry.protocol.wire import ShardEntry
+from rye.registry.transport.seam import FetchError, Request, Transport
+from rye.registry.trust.auditing import Audit, Auditor, raise_first, shard_files
+from rye.registry.trust.trust_error import TrustError
+from rye.registry.trust.trusted import TrustedState, check_blob
+from rye.storage.atomic import replace_file
 
 _T = TypeVar("_T")
 Advance = Callable[[int], None]

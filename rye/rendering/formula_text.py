@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rye.items.formula_graph import in_work_order
-from rye.items.formula_model import Formula, Step
+from rye.items.formula.graph import in_work_order
+from rye.items.formula.model import Formula, Step
 
 
 def formula_text(formula: Formula) -> str:

@@ -15,8 +15,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import Struct
 
 from rye.errors import UsageError
-from rye.items.directive_model import Hook
-from rye.items.expressions import holds, look_up
+from rye.items.directive.expressions import holds, look_up
+from rye.items.directive.model import Hook
 from rye.permissions.matching import Decision, check
 from rye.rendering.interpolation import text_of
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from rye.errors import RyeError, UsageError
-from rye.items.inputs import InputDeclaration, checked, from_text
-from rye.items.spelling import near_miss
+from rye.items.directive.input_values import InputDeclaration, checked, from_text
+from rye.text.spelling import near_miss
 
 
 def parse_assignments(assignments: Iterable[str]) -> dict[str, str]:

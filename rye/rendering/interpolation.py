@@ -13,8 +13,8 @@ from math import isfinite
 from msgspec import Struct
 
 from rye.errors import RyeError
-from rye.items.inputs import compact_json
-from rye.items.placeholders import find
+from rye.items.directive.input_values import compact_json
+from rye.items.directive.placeholders import find
 
 
 class Missing(Struct, frozen=True):

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from rye.items.directive_model import Directive, LegacyOutputs, Output
+from rye.items.directive.model import Directive, LegacyOutputs, Output
 from rye.rendering.interpolation import Missing, interpolate, missing_values
 from rye.rendering.returns import legacy_returns_block, returns_block
 

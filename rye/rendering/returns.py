@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from rye.items.directive_model import LegacyOutputs, Output
+from rye.items.directive.model import LegacyOutputs, Output
 from rye.rendering.interpolation import Missing, interpolate
 
 _TEXT = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"}

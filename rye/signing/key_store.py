@@ -22,9 +22,9 @@ from msgspec import Struct
 from rye.errors import RyeError, UsageError
 from rye.items.identity import is_segment
 from rye.limits import KEYS
-from rye.signing import private_files
 from rye.signing.keys import PrivateKey, PublicKey, is_sealed, read_pem, read_private_pem, seal, unseal
 from rye.signing.trust_store import TrustStore
+from rye.storage import private_files
 
 _DEFAULT = "default"
 _MAKE_HINT = "`rye keys generate` makes a key, `rye keys list` shows those there are."
@@ -55,7 +55,7 @@ class StoredKey(Struct, frozen=True):
 
 
 class KeyStore:
-    """The keys in a config folder (:func:`rye.project.folders.config_dir`)."""
+    """The keys in a config folder (:func:`rye.storage.folders.config_dir`)."""
 
     def __init__(self, config: Path):
         self.folder = config / "keys"

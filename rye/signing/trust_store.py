@@ -20,9 +20,9 @@ from msgspec.structs import replace
 
 from rye.errors import RyeError
 from rye.limits import KEYS
-from rye.signing import private_files
 from rye.signing.keys import PublicKey, read_pem, read_public_key
 from rye.signing.signature_line import format_timestamp
+from rye.storage import private_files
 
 FILE_NAME = "trusted-keys.toml"
 PROPOSAL_FOLDERS = ("keys", ".ai/keys")
@@ -61,7 +61,7 @@ class Proposal(Struct, frozen=True):
 
 
 class TrustStore:
-    """The trust store in a config folder (:func:`rye.project.folders.config_dir`)."""
+    """The trust store in a config folder (:func:`rye.storage.folders.config_dir`)."""
 
     def __init__(self, folder: Path):
         self.path = folder / FILE_NAME

@@ -9,7 +9,7 @@ from typing import Any
 from rye.items.identity import Identity
 from rye.items.kinds import KINDS
 from rye.items.reading import ReadOptions, Source
-from rye.registry.derivation import derived_lines
+from rye.registry.protocol.derivation import derived_lines
 from rye.signing.keys import PrivateKey
 from rye.signing.sign_item import sign
 from tests import directive_text

@@ -29,9 +29,9 @@ from msgspec.structs import replace
 
 from rye.items.identity import Identity
 from rye.limits import REGISTRY, RegistryLimits
-from rye.registry import notes, wire
 from rye.registry.client import RegistryClient
-from rye.registry.notes import SignedNote, Signer
+from rye.registry.protocol import notes, wire
+from rye.registry.protocol.notes import SignedNote, Signer
 from tests.attacks.hostile_server import Fault, HostileServer
 from tests.attacks.signed_items import directive, release, skill
 from tests.cli.running import Program, Result

@@ -8,8 +8,8 @@ from datetime import timedelta
 
 import pytest
 
-from rye.registry import merkle, notes
-from rye.registry.notes import NoteSignature, SignedNote, encode_base64
+from rye.registry.protocol import merkle, notes
+from rye.registry.protocol.notes import NoteSignature, SignedNote, encode_base64
 from tests.attacks.hostile_server import announces, drips, endless
 from tests.attacks.signed_items import directive, release
 from tests.attacks.simulation import DEPLOY, IMPATIENT, Attack, Scene, Stage

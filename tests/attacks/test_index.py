@@ -8,11 +8,11 @@ from collections.abc import Callable
 import pytest
 
 from rye.items.identity import Identity
-from rye.registry import notes, tiles, wire
-from rye.registry.notes import SignedNote
-from rye.registry.statements import parse
-from rye.registry.tiles import Tile
-from rye.registry.wire import IndexLine
+from rye.registry.protocol import notes, tiles, wire
+from rye.registry.protocol.notes import SignedNote
+from rye.registry.protocol.statements import parse
+from rye.registry.protocol.tiles import Tile
+from rye.registry.protocol.wire import IndexLine
 from tests.attacks.hostile_server import announces
 from tests.attacks.signed_items import directive, release
 from tests.attacks.simulation import DEPLOY, INSTALL, LINT, UPDATE, Attack, Scene, Stage, progress, raw

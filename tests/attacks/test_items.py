@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from rye.items.identity import Identity
-from rye.registry import notes, wire
-from rye.registry.statements import FileEntry, Hook, Relation, Release
+from rye.registry.protocol import notes, wire
+from rye.registry.protocol.statements import FileEntry, Hook, Relation, Release
 from tests.attacks.hostile_server import announces, encoded, endless
 from tests.attacks.signed_items import HOOK, directive, release, signed, skill
 from tests.attacks.simulation import CHECK, DEPLOY, LINT, SKILL, UPDATE, Attack, Scene, Stage, raw

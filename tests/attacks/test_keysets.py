@@ -8,9 +8,9 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 
-from rye.registry import notes, wire
-from rye.registry.statements import Keyset, Revocation
-from rye.registry.wire import IndexLine
+from rye.registry.protocol import notes, wire
+from rye.registry.protocol.statements import Keyset, Revocation
+from rye.registry.protocol.wire import IndexLine
 from tests.attacks.signed_items import directive, release, signed
 from tests.attacks.simulation import ADD, DEPLOY, INSTALL, UPDATE, Attack, Scene, Stage, progress, raw
 from tests.attacks.test_index import append_unread, cheat_index
@@ -177,7 +177,7 @@ def short_recovery(registry: SimulatedRegistry) -> None:
     text = registry.keyset("acme", [THIEF], recovery=registry.now + timedelta(hours=72)).text()
     lines = text.split("\n")
     at = next(number for number, line in enumerate(lines) if line.startswith("recovery "))
-    from rye.registry.lines import write_time
+    from rye.registry.protocol.lines import write_time
 
     lines[at] = f"recovery {write_time(registry.now + timedelta(hours=1))}"
     note = raw("\n".join(lines), [*registry.namespace_signers("acme", [THIEF]), *registry.owner_signers()])

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 from msgspec.structs import replace
 
-from rye.registry import wire
+from rye.registry.protocol import wire
 from tests.attacks.hostile_server import (
     Connection,
     Fault,

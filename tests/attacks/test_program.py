@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from rye.limits import REGISTRY
-from rye.registry.trust_error import RULES
+from rye.registry.trust.trust_error import RULES
 from tests.attacks import test_heads, test_index, test_items, test_keysets, test_network, test_project, test_roots
 from tests.attacks.simulation import Attack, Stage
 

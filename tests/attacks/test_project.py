@@ -11,7 +11,7 @@ from collections.abc import Callable
 import pytest
 
 from rye.items.identity import Identity
-from rye.registry import notes
+from rye.registry.protocol import notes
 from tests.attacks.hostile_server import HostileServer
 from tests.attacks.signed_items import directive, release
 from tests.attacks.simulation import ADD, DEPLOY, INSTALL, UPDATE, Attack, Scene, Stage, now, progress, tree

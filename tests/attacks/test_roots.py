@@ -8,8 +8,8 @@ from datetime import timedelta
 
 import pytest
 
-from rye.registry.notes import Signer
-from rye.registry.statements import Root
+from rye.registry.protocol.notes import Signer
+from rye.registry.protocol.statements import Root
 from tests.attacks.simulation import Attack, Scene, Stage, progress, raw
 from tests.registry.simulated_registry import SimulatedRegistry, key
 

@@ -30,16 +30,16 @@ import rye.installation.verified
 import rye.registry.client
 from rye.errors import RyeError
 from rye.items.identity import Identity
-from rye.registry import verdicts as module
-from rye.registry import wire
-from rye.registry.cache import Cache
 from rye.registry.client import RegistryClient
-from rye.registry.records import ItemHistory
-from rye.registry.state_store import StateStore
-from rye.registry.statements import Keyset, Revocation
-from rye.registry.transport import MemoryTransport
-from rye.registry.verdicts import VERDICTS, Verdicts
+from rye.registry.protocol import wire
+from rye.registry.protocol.statements import Keyset, Revocation
+from rye.registry.store.cache import Cache
+from rye.registry.store.state import StateStore
+from rye.registry.transport.seam import MemoryTransport
+from rye.registry.trust.records import ItemHistory
 from rye.signing.keys import PrivateKey
+from rye.storage import verdicts as module
+from rye.storage.verdicts import VERDICTS, Verdicts
 from tests.attacks import test_index, test_items, test_keysets
 from tests.attacks.signed_items import directive, release
 from tests.attacks.simulation import ADD, CHECK, DEPLOY, INSTALL, LINT, SKILL, Attack, Scene, Stage, founded, tree

@@ -21,7 +21,7 @@ import pytest
 
 from rye.installation import lock_words
 from rye.project.lock import parse_lock
-from rye.registry.verdicts import VERDICTS
+from rye.storage.verdicts import VERDICTS
 from tests.cli.running import Program
 from tests.directive_text import SHELL
 from tests.installation.real_registry import Author, RealRegistry, serving

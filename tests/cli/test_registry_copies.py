@@ -305,7 +305,7 @@ class TestBundle:
             assert path.read_bytes() == twin.read_bytes()
 
     def test_a_changed_bundle_installs_nothing(self, acme: User, registry: Registry, tmp_path: Path) -> None:
-        from rye.registry.bundle import TITLE, encode_bundle, open_bundle
+        from rye.registry.airgap import TITLE, encode_bundle, open_bundle
 
         maker, bundle = self.installed(acme, registry, tmp_path)
         island = self.offline(maker, tmp_path)

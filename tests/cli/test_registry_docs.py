@@ -34,8 +34,8 @@ def test_there_are_commands_on_the_page() -> None:
 
 
 def test_every_code_of_the_page_is_one_of_the_program_s() -> None:
-    sources = "".join(path.read_text("utf-8") for path in (ROOT / "rye" / "registry").glob("*.py"))
-    sources += "".join(path.read_text("utf-8") for path in (ROOT / "rye" / "cli").glob("*.py"))
+    sources = "".join(path.read_text("utf-8") for path in (ROOT / "rye" / "registry").rglob("*.py"))
+    sources += "".join(path.read_text("utf-8") for path in (ROOT / "rye" / "cli").rglob("*.py"))
     codes = set(re.findall(r"\(`([a-z]+-[a-z-]+)`\)", PAGE))
     assert {"not-a-mirror", "mirror-busy", "bundle-old", "bundle-outdated", "bundle-other-lock"} <= codes
     for code in codes:

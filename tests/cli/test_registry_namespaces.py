@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rye.items.identity import Identity
-from rye.registry.statements import Keyset
+from rye.registry.protocol.statements import Keyset
 from tests.cli.registry_fixture import Registry, User, operator, registry
 from tests.registry.simulated_registry import SimulatedRegistry, key
 

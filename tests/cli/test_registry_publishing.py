@@ -9,8 +9,8 @@ from unittest import mock
 import pytest
 
 from rye.registry.client import RegistryClient
-from rye.registry.transport import FetchError
-from rye.registry.trust_error import TrustError
+from rye.registry.transport.seam import FetchError
+from rye.registry.trust.trust_error import TrustError
 from tests.cli.registry_fixture import Registry, User, registry
 
 __all__ = ["registry"]

@@ -197,7 +197,7 @@ def hostile(good: str) -> dict[str, bytes]:
 
 
 def hostile_names() -> list[str]:
-    from rye.items.directive_template import new_directive
+    from rye.items.directive.template import new_directive
 
     HOSTILE.update(hostile(new_directive("deploy", "workflows")))
     return list(HOSTILE)

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from rye.customization.heading_path import Selector
 from rye.customization.legacy import migrate_legacy
-from rye.customization.markdown_sections import heading_of, scan
 from rye.customization.merge import merge
 from rye.customization.override_file import OPERATIONS, read_overrides
+from rye.text.markdown_sections import heading_of, scan
 from tests.customization.override_text import HEAD, directive, overrides
 
 EXAMPLES = 5000 if os.environ.get("RYE_FUZZ") == "1" else 80

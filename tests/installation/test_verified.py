@@ -11,8 +11,8 @@ import pytest
 from rye.installation.verified import verify_files
 from rye.items.identity import Identity
 from rye.registry.client import ItemFiles
-from rye.registry.statements import AttachedFile, FileEntry, Release
-from rye.registry.trust_error import TrustError
+from rye.registry.protocol.statements import AttachedFile, FileEntry, Release
+from rye.registry.trust.trust_error import TrustError
 
 SHA256 = "ab" * 32
 

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rye.items.agent import Agent, as_json, read, template
-from rye.items.agent_prompt import extract_prompt
-from rye.items.diagnostics import Diagnostic
+from rye.items.agent.prompt import extract_prompt
+from rye.items.agent.reader import Agent, as_json, read, template
 from rye.items.reading import Reading, ReadOptions, Source
+from rye.text.diagnostics import Diagnostic
 from tests.shared_data import shared
 
 EXAMPLES = 1000 if os.environ.get("RYE_FUZZ") else 80

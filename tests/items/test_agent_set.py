@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rye.errors import RyeError
-from rye.items.agent import Agent, check_set, read
-from rye.items.agent_graph import AgentGraph, as_mermaid, as_text, build
-from rye.items.agent_migration import migrate
+from rye.items.agent.graph import AgentGraph, as_mermaid, as_text, build
+from rye.items.agent.migration import migrate
+from rye.items.agent.reader import Agent, check_set, read
 from rye.items.reading import Reading, ReadOptions, Source
-from rye.items.yaml_reading import read_yaml
+from rye.text.yaml_reading import read_yaml
 
 EXAMPLES = 1000 if os.environ.get("RYE_FUZZ") else 60
 
@@ -229,8 +229,8 @@ def test_migration_keeps_everything_or_refuses(prompt: str, fields: dict[str, st
         result = migrate(yaml)
     except RyeError:
         return
-    from rye.items.agent_prompt import extract_prompt
-    from rye.items.frontmatter import split
+    from rye.items.agent.prompt import extract_prompt
+    from rye.text.frontmatter import split
 
     parts = split(result)
     assert (read_yaml(parts.yaml).value or {}) == fields

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rye.items.bundle import as_json, read, template
 from rye.items.declared import normalized_version, parse_dependency
 from rye.items.reading import Reading, ReadOptions, Source
-from rye.items.spelling import near_miss
+from rye.text.spelling import near_miss
 
 EXAMPLES = 1000 if os.environ.get("RYE_FUZZ") else 60
 HEAD = '[bundle]\nname = "starter"\nversion = "1.0.0"\n'

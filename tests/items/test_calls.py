@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rye.items.calls import find_calls
-from rye.items.directive_model import Call
+from rye.items.directive.calls import find_calls
+from rye.items.directive.model import Call
 
 
 def one(text: str) -> tuple[str, str | None, str | None]:

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rye.items import content
-from rye.items.content import DEFAULT_IGNORABLE, MAX_LISTED, check_text, decode, describe, fixed
 from rye.limits import CONTENT, ContentLimits
+from rye.text import content
+from rye.text.content import DEFAULT_IGNORABLE, MAX_LISTED, check_text, decode, describe, fixed
 
 EXAMPLES = 20_000 if os.environ.get("RYE_FUZZ") else 300
 IGNORABLE = [point for first, last in DEFAULT_IGNORABLE for point in range(first, last + 1)]
@@ -267,7 +267,7 @@ def test_places_count_lines_and_columns_as_an_editor_does() -> None:
 
 def test_the_module_needs_nothing_heavy() -> None:
     code = (
-        "import sys, rye.items.content; print([m for m in ('nacl','cryptography','lxml','regex') if m in sys.modules])"
+        "import sys, rye.text.content; print([m for m in ('nacl','cryptography','lxml','regex') if m in sys.modules])"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 

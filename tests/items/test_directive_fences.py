@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from rye.items.markdown_fences import MAX_DEPTH, scan
+from rye.text.markdown_fences import MAX_DEPTH, scan
 from tests.items.test_directive_sample import AFTER, FENCE, findings, only, reading, text, value
 
 FUZZ = bool(os.environ.get("RYE_FUZZ"))

@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rye.errors import UsageError
-from rye.items.diagnostics import strict
-from rye.items.directive import read
-from rye.items.directive_fix import Fixed, fix, is_signed_over_fence_only, migrate
-from rye.items.directive_template import new_directive
+from rye.items.directive.fix import Fixed, fix, is_signed_over_fence_only, migrate
+from rye.items.directive.reader import read
+from rye.items.directive.template import new_directive
 from rye.items.location import locate
 from rye.items.reading import ReadOptions, Source
 from rye.permissions.static_check import check_calls
+from rye.text.diagnostics import strict
 from tests.items.test_directive_sample import AFTER, FENCE, changed, findings, text, value
 from tests.shared_data import shared
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from rye.items.directive import as_json
-from rye.items.directive_model import Directive
+from rye.items.directive.model import Directive
+from rye.items.directive.reader import as_json
 from rye.limits import CONTENT
 from tests.items.test_directive_sample import FENCE, changed, findings, only, reading, text
 

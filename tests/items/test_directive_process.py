@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rye.items.directive_model import Process
+from rye.items.directive.model import Process
 from tests.items.test_directive_sample import AFTER, findings, line_of, only, text, value
 
 

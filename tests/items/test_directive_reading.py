@@ -9,12 +9,12 @@ from decimal import Decimal
 
 import pytest
 
-from rye.items.diagnostics import strict
-from rye.items.directive import as_json, read
-from rye.items.directive_model import LegacyOutputs
+from rye.items.directive.model import LegacyOutputs
+from rye.items.directive.reader import as_json, read
 from rye.items.location import locate
 from rye.items.reading import Dependency, HookAction, ReadOptions, Source
 from rye.permissions.static_check import check_calls
+from rye.text.diagnostics import strict
 from tests.items.test_directive_sample import AFTER, FENCE, changed, findings, line_of, reading, text, value
 from tests.shared_data import shared
 
@@ -199,7 +199,7 @@ def test_inputs(declared: str, default: str | None, required: bool) -> None:
 
 def test_nothing_heavy_is_imported_before_a_directive_is_read() -> None:
     program = (
-        "import sys, rye.items.directive as d\n"
+        "import sys, rye.items.directive.reader as d\n"
         "heavy = {'lxml', 'markdown_it', 'httpx', 'rich', 'cryptography', 'nacl', 'ruamel'}\n"
         "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
         "from rye.items.reading import ReadOptions, Source\n"

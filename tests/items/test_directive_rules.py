@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rye.items.diagnostics import strict
+from rye.text.diagnostics import strict
 from tests.items.test_directive_sample import AFTER, FENCE, changed, findings, line_of, only, reading, text, value
 
 PERMISSIONS = FENCE[FENCE.index("    <permissions>") : FENCE.index("    <cost>")]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from rye.items.diagnostics import Diagnostic, strict
-from rye.items.directive import read
-from rye.items.directive_model import Directive
+from rye.items.directive.model import Directive
+from rye.items.directive.reader import read
 from rye.items.reading import Reading, ReadOptions, Source
 from rye.permissions.static_check import check_calls
+from rye.text.diagnostics import Diagnostic, strict
 
 FENCE = """\
 <directive name="deploy_app" version="1.2.3">

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rye.items.expressions import ExpressionError, equal, evaluate, holds, look_up, parse
+from rye.items.directive.expressions import ExpressionError, equal, evaluate, holds, look_up, parse
 from rye.limits import CONTENT
 
 VECTORS = Path(__file__).parents[1] / "vectors" / "expressions"

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rye.items.formula import as_json, read, template
-from rye.items.formula_graph import as_mermaid, as_text, cycle, in_work_order
-from rye.items.formula_model import Formula, Step
+from rye.items.formula.graph import as_mermaid, as_text, cycle, in_work_order
+from rye.items.formula.model import Formula, Step
+from rye.items.formula.reader import as_json, read, template
 from rye.items.reading import Reading, ReadOptions, Source
-from rye.items.toml_reading import TomlError, read_toml
+from rye.text.toml_reading import TomlError, read_toml
 from tests.shared_data import shared
 
 EXAMPLES = 1000 if os.environ.get("RYE_FUZZ") else 80

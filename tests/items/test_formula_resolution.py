@@ -7,9 +7,9 @@ import time
 import pytest
 
 from rye.errors import RyeError
-from rye.items.formula import read
-from rye.items.formula_model import Formula
-from rye.items.formula_resolution import resolve, substitute
+from rye.items.formula.model import Formula
+from rye.items.formula.reader import read
+from rye.items.formula.resolution import resolve, substitute
 from rye.items.reading import ReadOptions, Source
 from tests.shared_data import shared
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rye.items.frontmatter import Frontmatter, FrontmatterError, has_frontmatter, split
+from rye.text.frontmatter import Frontmatter, FrontmatterError, has_frontmatter, split
 
 LATER = "<!-- rye:signed:2026-03-01T00:00:00Z:" + "a" * 64 + ":" + "b" * 86 + "==:" + "c" * 64 + " -->"
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rye.items.inputs import INPUT_TYPES, checked, compact_json, from_text
+from rye.items.directive.input_values import INPUT_TYPES, checked, compact_json, from_text
 
 
 @pytest.mark.parametrize(

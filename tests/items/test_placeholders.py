@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rye.items.placeholders import Placeholder, find, is_input_name
+from rye.items.directive.placeholders import Placeholder, find, is_input_name
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rye.items.diagnostics import Diagnostic, strict
 from rye.items.reading import Reading, ReadOptions, Source
-from rye.items.role import Role, as_json, check_set, read, template
-from rye.items.role_sections import slug
+from rye.items.role.reader import Role, as_json, check_set, read, template
+from rye.items.role.sections import slug
+from rye.text.diagnostics import Diagnostic, strict
 from tests.shared_data import shared
 
 EXAMPLES = 1000 if os.environ.get("RYE_FUZZ") else 60

@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from rye.items.ignore_patterns import parse_ignore
 from rye.items.reading import Reading, ReadOptions, Source
-from rye.items.skill import Skill, as_json, read, template
-from rye.items.skill_adoption import AdoptableFile, analyze
-from rye.items.skill_folder import AttachedFile, attached_files, is_safe_path
+from rye.items.skill.adoption import AdoptableFile, analyze
+from rye.items.skill.folder import AttachedFile, attached_files, is_safe_path
+from rye.items.skill.ignore_patterns import parse_ignore
+from rye.items.skill.reader import Skill, as_json, read, template
 from rye.limits import CONTENT
 
 EXAMPLES = 1000 if os.environ.get("RYE_FUZZ") else 60

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rye.items.reading import Reading, ReadOptions, Source
-from rye.items.tool import Tool, as_json, read, template
+from rye.items.tool.reader import Tool, as_json, read, template
 
 EXAMPLES = 1000 if os.environ.get("RYE_FUZZ") else 60
 

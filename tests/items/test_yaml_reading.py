@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rye.items.yaml_reading import YamlError, core_value, json_safe, read_yaml
 from rye.limits import CONTENT
+from rye.text.yaml_reading import YamlError, core_value, json_safe, read_yaml
 
 EXAMPLES = 2000 if os.environ.get("RYE_FUZZ") else 100
 

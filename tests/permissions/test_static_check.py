@@ -6,11 +6,11 @@ import time
 
 import pytest
 
-from rye.items.calls import find_calls
-from rye.items.diagnostics import Diagnostic
-from rye.items.directive_model import Call, Permission
+from rye.items.directive.calls import find_calls
+from rye.items.directive.model import Call, Permission
 from rye.permissions.matching import check
 from rye.permissions.static_check import compare, required_pattern
+from rye.text.diagnostics import Diagnostic
 
 
 def findings(capabilities: list[str], process: str) -> list[Diagnostic]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rye.errors import RyeError
-from rye.items.agent import template
+from rye.items.agent.reader import template
 from rye.items.reading import ReadOptions
 from rye.project.checking import Checked, check_files
 from rye.project.discovery import expand

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rye.errors import RyeError
-from rye.items.directive_template import new_directive
+from rye.items.directive.template import new_directive
 from rye.project.layout import find_project
 from rye.project.target import find_target, require_parsed
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rye.registry.trusted import TrustedHead, TrustedState
+from rye.registry.trust.trusted import TrustedHead, TrustedState
 from tests.registry.simulated_registry import SimulatedRegistry
 
 

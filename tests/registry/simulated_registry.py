@@ -20,9 +20,9 @@ from msgspec.structs import replace
 
 from rye.items.identity import Identity
 from rye.items.kinds import KINDS
-from rye.registry import merkle, notes, tiles, wire
-from rye.registry.notes import SignedNote, Signer, VerifierKey
-from rye.registry.statements import (
+from rye.registry.protocol import merkle, notes, tiles, wire
+from rye.registry.protocol.notes import SignedNote, Signer, VerifierKey
+from rye.registry.protocol.statements import (
     Advisory,
     AttachedFile,
     Checkpoint,

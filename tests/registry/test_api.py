@@ -11,8 +11,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from rye.errors import RyeError
-from rye.registry import api as module
-from rye.registry.api import RegistryApi
+from rye.registry.transport import api as module
+from rye.registry.transport.api import RegistryApi
 
 Answer = Callable[[BaseHTTPRequestHandler], tuple[int, bytes]]
 

@@ -1,4 +1,4 @@
-"""An audit reads a whole log again and names every entry that breaks a rule (rye.registry.auditing, A1 to A7)."""
+"""An audit reads a whole log again and names every entry that breaks a rule (rye.registry.trust.auditing, A1 to A7)."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import pytest
 
 from rye.errors import RyeError
 from rye.items.identity import Identity
-from rye.registry import merkle, wire
-from rye.registry.auditing import Audit, Auditor, audit, raise_first, shard_files
-from rye.registry.statements import Keyset
+from rye.registry.protocol import merkle, wire
+from rye.registry.protocol.statements import Keyset
+from rye.registry.trust.auditing import Audit, Auditor, audit, raise_first, shard_files
 from tests.registry.simulated_registry import SimulatedRegistry, key
 
 ONE = Identity("directive", "acme/work/one")

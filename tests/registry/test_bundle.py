@@ -13,14 +13,15 @@ from hypothesis import strategies as st
 from rye.errors import RyeError
 from rye.items.identity import Identity
 from rye.limits import MirrorLimits
-from rye.registry import bundle, wire
-from rye.registry.bundle import Bundle, BundleError, Wanted, decode_bundle, encode_bundle, open_bundle, open_client
-from rye.registry.cache import Cache
+from rye.registry import airgap as bundle
+from rye.registry.airgap import Bundle, BundleError, Wanted, decode_bundle, encode_bundle, open_bundle, open_client
 from rye.registry.client import RegistryClient
-from rye.registry.state_store import StateStore
-from rye.registry.transport import FetchError, MemoryTransport, Request
-from rye.registry.trust_error import TrustError
-from rye.registry.trusted import TrustedState
+from rye.registry.protocol import wire
+from rye.registry.store.cache import Cache
+from rye.registry.store.state import StateStore
+from rye.registry.transport.seam import FetchError, MemoryTransport, Request
+from rye.registry.trust.trust_error import TrustError
+from rye.registry.trust.trusted import TrustedState
 from tests.registry.simulated_registry import SimulatedRegistry, key
 
 ONE = Identity("directive", "acme/work/one")

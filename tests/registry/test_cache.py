@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from rye.registry.cache import Cache
-from rye.registry.tiles import Tile
+from rye.registry.protocol.tiles import Tile
+from rye.registry.store.cache import Cache
 
 
 def test_content_is_found_by_its_hash(tmp_path: Path) -> None:

@@ -12,12 +12,12 @@ import pytest
 
 from rye.errors import RyeError
 from rye.items.identity import Identity
-from rye.registry import wire
-from rye.registry.cache import Cache
 from rye.registry.client import AcceptRoot, PinProposal, RegistryClient
-from rye.registry.state_store import StateStore
-from rye.registry.tiles import Tile
-from rye.registry.transport import MemoryTransport
+from rye.registry.protocol import wire
+from rye.registry.protocol.tiles import Tile
+from rye.registry.store.cache import Cache
+from rye.registry.store.state import StateStore
+from rye.registry.transport.seam import MemoryTransport
 from tests.registry.simulated_registry import SimulatedRegistry, key
 
 TOOL, SKILL = Identity("tool", "acme/text/count"), Identity("skill", "acme/pdf")

@@ -14,9 +14,9 @@ from msgspec.structs import replace
 
 from rye.errors import RyeError
 from rye.limits import REGISTRY, RegistryLimits
-from rye.registry import http_connection
-from rye.registry.http_transport import HttpTransport
-from rye.registry.transport import Fetched, FetchError, Request
+from rye.registry.transport import http_connection
+from rye.registry.transport.http import HttpTransport
+from rye.registry.transport.seam import Fetched, FetchError, Request
 from tests.registry.raw_server import Peer, RawServer, answer, answer_all, talking
 
 ONCE = replace(REGISTRY, retries=0)
@@ -370,7 +370,7 @@ def test_a_proxy_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_without_a_proxy_httpx_is_not_imported(environment: dict[str, str]) -> None:
     program = (
         "import sys\n"
-        "from rye.registry.transport import Request, open_transport\n"
+        "from rye.registry.transport.seam import Request, open_transport\n"
         "print(open_transport(sys.argv[1]).fetch_many([Request('head', 9)]))\n"
         "print(sorted({'httpx', 'httpcore', 'h11', 'certifi'} & set(sys.modules)))\n"
     )

@@ -17,10 +17,10 @@ from cryptography.x509.oid import NameOID
 from msgspec.structs import replace
 
 from rye.limits import REGISTRY, RegistryLimits
-from rye.registry import http_transport
-from rye.registry.http_connection import trusted_authorities
-from rye.registry.http_transport import HttpTransport
-from rye.registry.transport import Fetched, FetchError, Request
+from rye.registry.transport import http as http_transport
+from rye.registry.transport.http import HttpTransport
+from rye.registry.transport.http_connection import trusted_authorities
+from rye.registry.transport.seam import Fetched, FetchError, Request
 from tests.registry.raw_server import Peer, RawServer, answer, answer_all, talking
 
 ONCE = replace(REGISTRY, retries=0)

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rye.registry import merkle
-from rye.registry.merkle import CompactRange, ProofError, leaf_hash
+from rye.registry.protocol import merkle
+from rye.registry.protocol.merkle import CompactRange, ProofError, leaf_hash
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors/merkle/rfc6962.json").read_text("ascii"))
 LEAVES = 300

@@ -12,14 +12,14 @@ import pytest
 from rye.errors import RyeError
 from rye.items.identity import Identity
 from rye.limits import MirrorLimits
-from rye.registry import wire
-from rye.registry.cache import Cache
 from rye.registry.client import RegistryClient
 from rye.registry.mirroring import Mirrored, entries, mirror, steps
-from rye.registry.state_store import StateStore
-from rye.registry.tiles import Tile
-from rye.registry.transport import Fetched, FileTransport, MemoryTransport, Request
-from rye.registry.trusted import TrustedState
+from rye.registry.protocol import wire
+from rye.registry.protocol.tiles import Tile
+from rye.registry.store.cache import Cache
+from rye.registry.store.state import StateStore
+from rye.registry.transport.seam import Fetched, FileTransport, MemoryTransport, Request
+from rye.registry.trust.trusted import TrustedState
 from tests.registry.simulated_registry import SimulatedRegistry, key
 
 ONE = Identity("directive", "acme/work/one")

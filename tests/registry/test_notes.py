@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rye.registry import notes
-from rye.registry.notes import NoteError, NoteSignature, SignedNote, VerifierKey
+from rye.registry.protocol import notes
+from rye.registry.protocol.notes import NoteError, NoteSignature, SignedNote, VerifierKey
 from rye.signing.ed25519 import L
 from tests.registry.simulated_registry import key, signer
 

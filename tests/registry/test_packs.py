@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from rye.registry.cache import Cache
-from rye.registry.packs import Packs
-from rye.registry.tiles import Tile
-from rye.registry.write_behind import WriteBehindCache
+from rye.registry.protocol.tiles import Tile
+from rye.registry.store.cache import Cache
+from rye.registry.store.packs import Packs
+from rye.registry.store.write_behind import WriteBehindCache
 
 MANY = [f"object {number}".encode() for number in range(100)]
 

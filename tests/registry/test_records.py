@@ -10,11 +10,11 @@ import pytest
 from rye.errors import RyeError
 from rye.items.identity import Identity
 from rye.items.reading import Metadata
-from rye.registry import notes
-from rye.registry.keysets import KeysetChain, extend
-from rye.registry.records import ItemHistory, check_installable, check_manifest, find_locked, judge
-from rye.registry.statements import Keyset, Revocation, Root, parse
-from rye.registry.trusted import LoggedStatement
+from rye.registry.protocol import notes
+from rye.registry.protocol.statements import Keyset, Revocation, Root, parse
+from rye.registry.trust.keysets import KeysetChain, extend
+from rye.registry.trust.records import ItemHistory, check_installable, check_manifest, find_locked, judge
+from rye.registry.trust.trusted import LoggedStatement
 from tests.registry.simulated_registry import SimulatedRegistry, key, signer
 
 TOOL = Identity("tool", "acme/text/count")

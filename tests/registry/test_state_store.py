@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from rye.registry.state_store import StateError, StateStore, decode, encode, merge
-from rye.registry.trusted import KeysetHead, TrustedState
+from rye.registry.store.state import StateError, StateStore, decode, encode, merge
+from rye.registry.trust.trusted import KeysetHead, TrustedState
 from tests.registry.simulated_client import seen
 from tests.registry.simulated_registry import SimulatedRegistry
 

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from rye.items.identity import KIND_NAMES, Identity
-from rye.registry import lines, statements
-from rye.registry.lines import StatementError
-from rye.registry.statements import (
+from rye.registry.protocol import lines, statements
+from rye.registry.protocol.lines import StatementError
+from rye.registry.protocol.statements import (
     Advisory,
     AttachedFile,
     Checkpoint,

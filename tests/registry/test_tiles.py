@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rye.registry import merkle, tiles
-from rye.registry.tiles import Tile, TileError, VerifiedTiles
+from rye.registry.protocol import merkle, tiles
+from rye.registry.protocol.tiles import Tile, TileError, VerifiedTiles
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors/merkle/tiles.json").read_text("ascii"))
 LEAVES = 70_000

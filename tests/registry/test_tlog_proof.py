@@ -7,11 +7,11 @@ import base64
 import pytest
 
 from rye.items.identity import Identity
-from rye.registry import merkle, tlog_proof
-from rye.registry.keysets import log_keys
-from rye.registry.notes import VerifierKey
-from rye.registry.statements import Release, Root
-from rye.registry.tlog_proof import TlogProof, TlogProofError
+from rye.registry.protocol import merkle, tlog_proof
+from rye.registry.protocol.notes import VerifierKey
+from rye.registry.protocol.statements import Release, Root
+from rye.registry.protocol.tlog_proof import TlogProof, TlogProofError
+from rye.registry.trust.keysets import log_keys
 from tests.registry.simulated_registry import SimulatedRegistry, key
 
 ONE = Identity("directive", "acme/work/one")

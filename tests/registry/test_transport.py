@@ -16,8 +16,8 @@ from msgspec.structs import replace
 
 from rye.errors import UsageError
 from rye.limits import REGISTRY, RegistryLimits
-from rye.registry.http_transport import HttpTransport
-from rye.registry.transport import (
+from rye.registry.transport.http import HttpTransport
+from rye.registry.transport.seam import (
     Fetched,
     FetchError,
     FileTransport,

@@ -1,4 +1,4 @@
-"""The trusted state: every rule of acceptance in ``rye/registry/trusted.py`` is broken once, and is named by its own code."""
+"""The trusted state: every rule of acceptance in ``rye/registry/trust/trusted.py`` is broken once and has its own code."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from msgspec.structs import replace
 
 from rye.errors import RyeError
 from rye.items.identity import Identity
-from rye.registry import notes, tiles, wire
-from rye.registry.keysets import KeysetChain
-from rye.registry.statements import Root, root_key_name
-from rye.registry.trust_error import RULES, TrustError
-from rye.registry.trusted import LoggedStatement, TrustedHead, TrustedState, check_blob, check_inclusion
-from rye.registry.wire import IndexLine, ShardEntry
+from rye.registry.protocol import notes, tiles, wire
+from rye.registry.protocol.statements import Root, root_key_name
+from rye.registry.protocol.wire import IndexLine, ShardEntry
+from rye.registry.trust.keysets import KeysetChain
+from rye.registry.trust.trust_error import RULES, TrustError
+from rye.registry.trust.trusted import LoggedStatement, TrustedHead, TrustedState, check_blob, check_inclusion
 from tests.registry.simulated_client import follow, pinned, seen
 from tests.registry.simulated_registry import SimulatedRegistry, key, signer
 
@@ -194,7 +194,7 @@ def test_h3_an_inclusion_proof_that_is_longer_shorter_or_of_another_place_is_ref
     registry: SimulatedRegistry,
 ) -> None:
     state, proof = pinned(registry), registry.head().proof_hashes()
-    from rye.registry import merkle
+    from rye.registry.protocol import merkle
 
     elsewhere = merkle.inclusion_proof(0, registry.size, registry.reader())
     for other in ([*proof, bytes(32)], proof[:-1], elsewhere, [bytes(32), *proof[1:]], []):
@@ -477,7 +477,7 @@ def test_n3_a_recovery_in_effect_stops_until_the_user_accepts_that_very_statemen
 def test_n1_a_namespaces_index_holds_only_its_keysets(registry: SimulatedRegistry) -> None:
     state, head = follow(pinned(registry), registry)
     note = notes.parse(registry.leaves[3])
-    from rye.registry.statements import parse
+    from rye.registry.protocol.statements import parse
 
     alien = LoggedStatement(IndexLine(3, registry.leaves[3]), note, parse(note.text))
     assert refusal(lambda: state.accept_namespace(head, "acme", [alien])).code == "index-foreign"
@@ -501,7 +501,7 @@ def test_every_code_has_a_hint_and_no_other_code_can_be_raised() -> None:
 
 def test_every_code_is_raised_somewhere_and_has_a_test() -> None:
     here = Path(__file__).parents[2]
-    sources = [path for room in ("registry", "installation") for path in (here / "rye" / room).glob("*.py")]
+    sources = [path for room in ("registry", "installation") for path in (here / "rye" / room).rglob("*.py")]
     raising = "".join(path.read_text("utf-8") for path in sources if path.name != "trust_error.py")
     tests = [path for room in ("registry", "attacks") for path in (here / "tests" / room).glob("test_*.py")]
     testing = "".join(path.read_text("utf-8") for path in tests)

@@ -19,9 +19,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rye
-from rye.registry import verdicts as module
-from rye.registry.records import decode_judged
-from rye.registry.verdicts import Verdicts, code_identity
+from rye.registry.trust.records import decode_judged
+from rye.storage import verdicts as module
+from rye.storage.verdicts import Verdicts, code_identity
 
 EXAMPLES = 3_000 if os.environ.get("RYE_FUZZ") else 60
 CODE = b"the code of today"
@@ -200,7 +200,14 @@ class TestWhoJudges:
         assert code_identity() == code_identity()
 
     @pytest.mark.parametrize(
-        "file", ["registry/records.py", "registry/statements/release.py", "items/content.py", "limits.py", "new.py"]
+        "file",
+        [
+            "registry/trust/records.py",
+            "registry/protocol/statements/release.py",
+            "text/content.py",
+            "limits.py",
+            "new.py",
+        ],
     )
     def test_any_changed_or_new_file_is_other_code(self, package: Path, file: str) -> None:
         before = code_identity()
@@ -210,7 +217,7 @@ class TestWhoJudges:
 
     def test_a_file_of_the_same_size_is_told_by_its_time(self, package: Path) -> None:
         before = code_identity()
-        os.utime(package / "registry" / "records.py", ns=(1, 1))
+        os.utime(package / "registry" / "trust" / "records.py", ns=(1, 1))
         assert code_identity() != before
 
     def test_what_python_writes_beside_is_no_code(self, package: Path) -> None:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rye.registry import merkle, wire
-from rye.registry.wire import Config, Head, IndexLine, ShardEntry, WireError
+from rye.registry.protocol import merkle, wire
+from rye.registry.protocol.wire import Config, Head, IndexLine, ShardEntry, WireError
 
 HEAD = Head("checkpoint\n", "snapshot\n", [wire.encode_hash(bytes(32))], {"00": "0" * 64, "ff": "f" * 64})
 NAMES = ["namespace:acme", "tool:acme/x", "directive:acme/x", "skill:acme/y/z"]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from rye.items.directive_model import Hook
-from rye.items.expressions import ExpressionError, parse
+from rye.items.directive.expressions import ExpressionError, parse
+from rye.items.directive.model import Hook
 from rye.rendering.hooks import evaluate_hooks, substitute
 
 

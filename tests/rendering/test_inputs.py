@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rye.errors import RyeError, UsageError
-from rye.items.inputs import InputDeclaration
+from rye.items.directive.input_values import InputDeclaration
 from rye.rendering.inputs import parse_assignments, resolve
 
 NAME = InputDeclaration("name", "string", required=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from rye.errors import RyeError
-from rye.items.directive import read
-from rye.items.directive_model import LegacyOutputs, Output
+from rye.items.directive.model import LegacyOutputs, Output
+from rye.items.directive.reader import read
 from rye.items.reading import ReadOptions, Source
 from rye.rendering.prompt import Part, PromptSource, render, source_of
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from rye.items.directive_model import LegacyOutputs, Output
+from rye.items.directive.model import LegacyOutputs, Output
 from rye.rendering.interpolation import Missing
 from rye.rendering.returns import legacy_returns_block, returns_block
 

@@ -11,9 +11,9 @@ import httpx
 
 from registry_server.acceptance import Candidate
 from rye.items.identity import Identity
-from rye.registry import notes, statements
-from rye.registry.notes import Signer, VerifierKey
-from rye.registry.statements import FileEntry, Keyset, Release, Yank, namespace_key_name
+from rye.registry.protocol import notes, statements
+from rye.registry.protocol.notes import Signer, VerifierKey
+from rye.registry.protocol.statements import FileEntry, Keyset, Release, Yank, namespace_key_name
 from rye.signing.keys import PrivateKey
 from rye.signing.sign_item import sign
 from tests.directive_text import directive

@@ -17,11 +17,11 @@ from msgspec.structs import replace
 
 from registry_server.embedded import start_embedded, stop_embedded
 from rye.items.identity import Identity
-from rye.registry import notes, wire
-from rye.registry.cache import Cache
 from rye.registry.client import RegistryClient
-from rye.registry.state_store import StateStore
-from rye.registry.statements import AttachedFile, FileEntry, Hook, Keyset, Relation, Snapshot
+from rye.registry.protocol import notes, wire
+from rye.registry.protocol.statements import AttachedFile, FileEntry, Hook, Keyset, Relation, Snapshot
+from rye.registry.store.cache import Cache
+from rye.registry.store.state import StateStore
 from rye.signing.keys import PrivateKey
 from rye.signing.sign_item import sign
 from tests.registry_process import ORIGIN, init, run, token

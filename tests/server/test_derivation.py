@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from rye.errors import RyeError
 from rye.items.identity import Identity
 from rye.items.reading import Dependency, HookAction, Metadata
-from rye.registry.derivation import candidates, contradiction, derived_lines, may_stand_for, note_description
-from rye.registry.statements import FileEntry, Hook, Relation, Release
+from rye.registry.protocol.derivation import candidates, contradiction, derived_lines, may_stand_for, note_description
+from rye.registry.protocol.statements import FileEntry, Hook, Relation, Release
 
 ME = Identity("directive", "acme/a/b/x")
 METADATA = Metadata(

@@ -15,9 +15,9 @@ from registry_server import database, schema, search
 from registry_server.embedded import start_embedded, stop_embedded
 from registry_server.search import Document
 from rye.items.identity import Identity
-from rye.registry.cache import Cache
 from rye.registry.client import RegistryClient
-from rye.registry.state_store import StateStore
+from rye.registry.store.cache import Cache
+from rye.registry.store.state import StateStore
 from tests.registry_process import ORIGIN, run, token
 from tests.server.publishing import Client, Publisher
 

@@ -19,9 +19,9 @@ import pytest
 from registry_server.embedded import start_embedded, stop_embedded
 from rye.errors import RyeError
 from rye.items.identity import Identity
-from rye.registry.cache import Cache
 from rye.registry.client import RegistryClient
-from rye.registry.state_store import StateStore
+from rye.registry.store.cache import Cache
+from rye.registry.store.state import StateStore
 from tests.registry_process import ORIGIN, init, run, token
 from tests.server.publishing import Client, Publisher
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rye.items.secrets import find_secrets, is_secret_file
+from rye.text.secrets import find_secrets, is_secret_file
 
 DASHES = "-" * 5
 

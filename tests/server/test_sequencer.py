@@ -24,13 +24,13 @@ from registry_server.sequencer import Receipt, Sequencer
 from registry_server.settings import Settings
 from rye.errors import RyeError
 from rye.items.identity import Identity
-from rye.registry import notes, tiles
-from rye.registry.cache import Cache
 from rye.registry.client import RegistryClient
-from rye.registry.keysets import namespace_keys
-from rye.registry.state_store import StateStore
-from rye.registry.statements import Advisory, Checkpoint, Deprecation, Keyset, Revocation
-from rye.registry.wire import decode_head
+from rye.registry.protocol import notes, tiles
+from rye.registry.protocol.statements import Advisory, Checkpoint, Deprecation, Keyset, Revocation
+from rye.registry.protocol.wire import decode_head
+from rye.registry.store.cache import Cache
+from rye.registry.store.state import StateStore
+from rye.registry.trust.keysets import namespace_keys
 from tests.registry_process import ORIGIN
 from tests.server.publishing import Publisher
 

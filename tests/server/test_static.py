@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from registry_server.static import served
-from rye.registry.wire import blob_path
+from rye.registry.protocol.wire import blob_path
 
 HASH = "ab" + "0" * 62
 

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from rye.errors import RyeError, UsageError
-from rye.project import folders
 from rye.signing import keys
 from rye.signing.key_store import KeyStore
 from rye.signing.keys import PrivateKey, PublicKey, is_sealed
 from rye.signing.trust_store import MAX_PROPOSALS, TrustStore, proposals, read_key_file
+from rye.storage import folders
 from tests.signing.samples import NOW
 
 POSIX = pytest.mark.skipif(os.name != "posix", reason="file modes")

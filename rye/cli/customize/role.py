@@ -1,0 +1,183 @@
+"""``rye role``: what operators tell roles beyond their text (DECISIONS Role directives and formula overlays 1, 8, 12)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from rye.cli.customize.layouts import layout_options, places
+from rye.cli.main import family
+from rye.cli.options import Session, command
+from rye.errors import RyeError
+
+if TYPE_CHECKING:
+    from rye.customization.places import Places
+    from rye.text.diagnostics import Diagnostic
+
+
+def known_roles(session: Session) -> dict[str, str]:
+    """The names of the roles in the spaces, sorted, each with the space that it is found in first."""
+    from rye.cli.customize.customization_checks import names_of
+
+    return names_of(session, "role")
+
+
+def require_role(session: Session, where: Places, role: str) -> None:
+    """A role that neither is an item here nor has directives is an error with the names that were probably meant."""
+    from rye.customization.places import check_name
+    from rye.customization.role_files import all_files
+
+    check_name(role, "role")
+    names = [*known_roles(session), *(file.role for file in all_files(where))]
+    if role not in names:
+        raise unknown_role(role, names)
+
+
+def unknown_role(role: str, names: list[str]) -> RyeError:
+    """The error for a role that is not here."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(role, sorted(set(names)), 3, 0.5)
+    listed = ", ".join(sorted(set(names))) or "none"
+    hint = f"Did you mean {' or '.join(near)}?" if near else f"Roles: {listed}."
+    return RyeError("unknown-role", f"There is no role {role!r}.", hint)
+
+
+@command("show")
+@click.argument("role", metavar="ROLE")
+@layout_options
+@click.pass_obj
+def show(session: Session, role: str, layout: str, town: str | None, rig: str | None) -> None:
+    """Print what operators tell a role: the header and the joined role directives, with their sources."""
+    from rye.cli.console import printable
+    from rye.customization.role_files import directives_of
+
+    where = places(session, layout, town, rig)
+    require_role(session, where, role)
+    told = directives_of(where, role)
+    if session.json:
+        session.console.document(
+            {
+                "role": role,
+                "header": told.header,
+                "text": told.text,
+                "sources": [
+                    {"level": file.level, "path": file.path, "found": file.found, "effective": file.effective}
+                    for file in told.sources
+                ],
+            }
+        )
+        return
+    for file in told.sources:
+        state = "" if file.effective else " (blank)" if file.found else " (not found)"
+        session.console.say(f"# {file.level}: {file.path}{state}")
+    if told.text:
+        session.console.data(printable(told.render()))
+    else:
+        session.console.say(f"Nobody tells {role} anything. `rye role edit {role}` writes a directive.")
+
+
+@command("list")
+@layout_options
+@click.pass_obj
+def list_roles(session: Session, layout: str, town: str | None, rig: str | None) -> None:
+    """List the roles that are here and all role directive files."""
+    from rye.customization.role_files import all_files
+
+    where = places(session, layout, town, rig)
+    roles = known_roles(session)
+    files = all_files(where)
+    if session.json:
+        names = sorted({*roles, *(file.role for file in files)})
+        session.console.document(
+            {
+                "roles": [
+                    {
+                        "role": name,
+                        "space": roles.get(name),
+                        "directives": [{"level": f.level, "path": f.path} for f in files if f.role == name],
+                    }
+                    for name in names
+                ]
+            }
+        )
+        return
+    rows = [[name, space, "role", ""] for name, space in roles.items()]
+    rows += [[file.role, file.level, "directive", file.path] for file in files]
+    if not rows:
+        session.console.say("No roles and no role directives.")
+    session.console.table(sorted(rows), ["ROLE", "SPACE", "WHAT", "FILE"])
+
+
+@command("list")
+@layout_options
+@click.pass_obj
+def list_directives(session: Session, layout: str, town: str | None, rig: str | None) -> None:
+    """List all role directive files."""
+    from rye.customization.role_files import all_files
+
+    files = all_files(places(session, layout, town, rig))
+    if session.json:
+        session.console.document({"directives": [{"role": f.role, "level": f.level, "path": f.path} for f in files]})
+        return
+    if not files:
+        session.console.say("No role directives.")
+    session.console.table([[file.role, file.level, file.path] for file in files], ["ROLE", "SPACE", "FILE"])
+
+
+@command("edit")
+@click.argument("role", metavar="ROLE")
+@click.option("--user", is_flag=True, help="The directive in your own space (gastown: the town's).")
+@layout_options
+@click.pass_obj
+def edit(session: Session, role: str, user: bool, layout: str, town: str | None, rig: str | None) -> None:
+    """Open a role's directive in your editor. A new one is empty, and an empty one says nothing."""
+    from rye.cli.customize.editing import edit_file, report_edit
+
+    where = places(session, layout, town, rig)
+    if where.layout == "rye":
+        require_role(session, where, role)
+    else:
+        from rye.customization.places import check_name
+
+        check_name(role, "role")
+    folder = where.of(where.role_directives, "user" if user else "project")
+    if folder is None:
+        what = "rig" if layout == "gastown" else "project"
+        raise RyeError("no-project", f"There is no {what} here.", "--user edits the directive of your own space.")
+    path = folder.file(role, ".md")
+    report_edit(session, edit_file(session, path, folder.shown(path), folder.read(path), "", _check))
+
+
+def _check(data: bytes) -> list[Diagnostic]:
+    """Plain Markdown: anything goes that a reader sees, too."""
+    from rye.text.diagnostics import Diagnostic
+    from rye.text.hidden_text import hidden_text
+
+    try:
+        return list(hidden_text(data.decode("utf-8")))
+    except UnicodeDecodeError as error:
+        return [Diagnostic("error", "not-utf8", f"The text is not UTF-8 (byte {error.start}).")]
+
+
+directive = family(
+    "directive",
+    "What operators tell roles: plain Markdown, yours first, the project's last.",
+    {
+        "show": ("rye.cli.customize.role:show", "What a role is told, with its sources."),
+        "edit": ("rye.cli.customize.role:edit", "Open a role's directive in your editor."),
+        "list": ("rye.cli.customize.role:list_directives", "List role directive files."),
+    },
+)
+
+role = family(
+    "role",
+    "What operators tell roles beyond their text.",
+    {
+        "list": ("rye.cli.customize.role:list_roles", "List roles and role directives."),
+        "show": ("rye.cli.customize.role:show", "What a role is told, with its sources."),
+        "edit": ("rye.cli.customize.role:edit", "Open a role's directive in your editor."),
+        "directive": ("rye.cli.customize.role:directive", "The same, of directive files alone."),
+    },
+)

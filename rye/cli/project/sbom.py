@@ -1,0 +1,63 @@
+"""``rye sbom``: what is locked as a CycloneDX bill of materials."""
+
+from __future__ import annotations
+
+import os
+import re
+from datetime import UTC, datetime
+
+import click
+
+from rye.cli.options import Session, command
+from rye.errors import UsageError
+from rye.project.context import load_manifest, require_project
+from rye.project.lock_file import read_lock
+
+_SERIAL = re.compile(r"urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_TIME = "%Y-%m-%dT%H:%M:%SZ"
+
+
+@command("sbom")
+@click.option(
+    "--time",
+    "given_time",
+    metavar="TIME",
+    help="YYYY-MM-DDTHH:MM:SSZ to write; default: SOURCE_DATE_EPOCH, else none.",
+)
+@click.option("--serial", metavar="URN", help="urn:uuid:… to write into it; default: one that follows from the lock.")
+@click.option("-o", "--output", metavar="FILE", help="Write to FILE instead of stdout.")
+@click.pass_obj
+def sbom(session: Session, given_time: str | None, serial: str | None, output: str | None) -> None:
+    """Write CycloneDX 1.6 (JSON) of everything in rye.lock. The same lock gives the same document."""
+    import json
+
+    from rye.installation.graph import roots
+    from rye.installation.sbom import bill_of_materials
+    from rye.storage.atomic import replace_file
+
+    project = require_project(session.cwd)
+    manifest, lock = load_manifest(project), read_lock(project)
+    if serial is not None and not _SERIAL.fullmatch(serial):
+        raise UsageError("bad-serial", f"{serial!r} is no serial number.", "Write urn:uuid: and a UUID in lower case.")
+    direct = [identity for _, identity in roots(lock, manifest)]
+    name = manifest.name or project.root.name
+    document = bill_of_materials(lock, name, direct, time=_time(given_time), serial=serial)
+    if output is None:
+        session.console.document(document)
+        return
+    path = session.path(output)
+    replace_file(path, (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode())
+    if session.json:
+        session.console.document({"output": str(path), "components": len(lock.items)})
+    else:
+        session.console.data(f"wrote {path} with {len(lock.items)} components")
+
+
+def _time(given: str | None) -> str | None:
+    if given is not None:
+        try:
+            return datetime.strptime(given, _TIME).strftime(_TIME)
+        except ValueError:
+            raise UsageError("bad-time", f"{given!r} is no time.", "Write YYYY-MM-DDTHH:MM:SSZ.") from None
+    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
+    return datetime.fromtimestamp(int(epoch), UTC).strftime(_TIME) if epoch.isascii() and epoch.isdigit() else None

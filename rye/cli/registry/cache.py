@@ -1,0 +1,96 @@
+"""``rye cache``: what was fetched and verified once, shared by all projects of the user."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from rye.cli.main import family
+from rye.cli.options import Session, command
+from rye.errors import UsageError
+
+if TYPE_CHECKING:
+    from rye.registry.store.cache import Cache, CacheInfo
+
+
+def _cache() -> Cache:
+    from rye.registry.store.cache import Cache
+    from rye.storage.folders import cache_dir
+
+    return Cache(cache_dir() / "registry")
+
+
+def _show(session: Session, found: CacheInfo, said: str) -> None:
+    if session.json:
+        session.console.document(
+            {"folder": str(found.folder), "objects": found.objects, "tiles": found.tiles, "bytes": found.bytes}
+        )
+        return
+    session.console.data(f"{said}{found.objects} objects and {found.tiles} tiles, {_size(found.bytes)}")
+
+
+def _size(count: int) -> str:
+    size = float(count)
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if size < 1000 or unit == "GB":
+            break
+        size /= 1000
+    return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
+
+
+@command("dir")
+@click.pass_obj
+def folder(session: Session) -> None:
+    """Print the cache's folder."""
+    where = str(_cache().folder)
+    if session.json:
+        session.console.document({"folder": where})
+    else:
+        session.console.data(where)
+
+
+@command("info")
+@click.pass_obj
+def info(session: Session) -> None:
+    """Show how much is in the cache."""
+    found = _cache().info()
+    _show(session, found, f"{found.folder}: ")
+
+
+@command("clean")
+@click.pass_obj
+def clean(session: Session) -> None:
+    """Delete everything in the cache, and what was found of it. What is needed is fetched and checked again."""
+    from rye.cli.unchanged import forget
+    from rye.storage.folders import data_dir
+    from rye.storage.verdicts import VERDICTS, Verdicts
+
+    Verdicts(data_dir() / VERDICTS).forget()
+    forget()
+    _show(session, _cache().clean(), "deleted ")
+
+
+@command("prune")
+@click.option("--older-than", default="30d", show_default=True, metavar="AGE", help="E.g. 36h, 3d, 2w.")
+@click.pass_obj
+def prune(session: Session, older_than: str) -> None:
+    """Delete what was not used for a while."""
+    from rye.project.manifest import parse_age
+
+    age = parse_age(older_than)
+    if age is None:
+        raise UsageError("bad-age", f"{older_than!r} is no age.", "Write 36h, 3d or 2w.")
+    _show(session, _cache().prune(age.total_seconds()), "deleted ")
+
+
+cache = family(
+    "cache",
+    "What was fetched and verified once, shared by all projects.",
+    {
+        "dir": ("rye.cli.registry.cache:folder", "Print the cache's folder."),
+        "info": ("rye.cli.registry.cache:info", "Show how much is in it."),
+        "clean": ("rye.cli.registry.cache:clean", "Delete everything in it."),
+        "prune": ("rye.cli.registry.cache:prune", "Delete what was not used for a while."),
+    },
+)

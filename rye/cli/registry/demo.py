@@ -1,0 +1,208 @@
+"""``rye demo``: from nothing to a rendered prompt, with a real registry process and real signatures, in a folder of its own.
+
+Every step is the real program, run as a person would; the demo only types. An author and a team have separate home folders.
+Nothing is left running, and everything that was made stays in the folder that the last line names.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import click
+
+from rye.cli.options import Session, command
+from rye.errors import RyeError
+
+_STEP_SECONDS = 60
+
+
+@command("demo")
+@click.option("--folder", metavar="DIR", help="Where to make everything; default: a new temporary folder.")
+@click.pass_obj
+def demo(session: Session, folder: str | None) -> None:
+    """Show the whole way of an item: validate, sign, publish, search, install, render, and find a changed byte."""
+    items = Path(__file__).resolve().parents[3] / ".ai"
+    if not items.is_dir():
+        raise RyeError(
+            "no-items", "The demo publishes this project's own items, which are not here.", "Run it in a checkout."
+        )
+    root = session.path(folder) if folder else Path(tempfile.mkdtemp(prefix="rye-demo-"))
+    root.mkdir(parents=True, exist_ok=True)
+    if any(root.iterdir()):
+        raise RyeError("folder-not-empty", f"{root} is not empty.", "Give --folder an empty or a new one.")
+    run = _Demo(session, root)
+    try:
+        seconds = run.play(items)
+    finally:
+        run.stop()
+    if session.json:
+        session.console.document({"folder": str(root), "seconds": round(seconds, 1), "commands": run.typed})
+    else:
+        session.console.data("")
+        session.console.data(f"Done in {seconds:.1f} s. The registry is stopped; everything it made is in {root}")
+
+
+class _Demo:
+    """Types commands and shows what they print."""
+
+    def __init__(self, session: Session, root: Path) -> None:
+        self.session = session
+        self.root = root
+        self.registry: subprocess.Popen[bytes] | None = None
+        self.typed: list[str] = []
+
+    def play(self, items: Path) -> float:
+        """All steps; returns how long they took, in seconds."""
+        began = time.monotonic()
+        author, team = self.root / "author", self.root / "team"
+        for home in (author, team):
+            home.mkdir()
+        self.title("A registry of our own, as its own process")
+        url, token, fingerprint = self.start_registry()
+        self.title("An author: a key, a namespace, this project's own items")
+        shutil.copytree(items, author / ".ai", ignore=shutil.ignore_patterns("packages", ".rye"))
+        (author / "rye.toml").write_text('[project]\nname = "rye"\nnamespace = "rye"\n', encoding="utf-8")
+        self.type(author, "keys", "generate")
+        self.type(author, "login", url, "--token", "-", "--fingerprint", fingerprint, stdin=token + "\n")
+        self.type(author, "namespace", "claim", "rye")
+        self.type(author, "validate", "--strict")
+        self.type(author, "sign", last=3)
+        self.type(author, "publish", "--yes", last=4)
+        self.title("A team: find, see what it may do, agree, install")
+        self.type(team, "registry", "add", url, "--fingerprint", fingerprint)
+        self.type(team, "search", "deploy")
+        self.type(team, "init", "--name", "storefront")
+        self.ask(team, "add", "rye/workflows/deploy_and_test")
+        self.type(team, "list")
+        self.title("The prompt that the agent gets")
+        inputs = ("--input", "service=storefront", "--input", "environment=staging")
+        self.type(team, "render", "rye/workflows/deploy_and_test", *inputs)
+        self.title("Somebody changes one byte of an installed file")
+        self.change_one_byte(team)
+        self.type(team, "render", "rye/workflows/deploy_and_test", *inputs, fails=True)
+        self.type(team, "ci", fails=True)
+        return time.monotonic() - began
+
+    def start_registry(self) -> tuple[str, str, str]:
+        """Make and start the registry; its address, a token and the fingerprint of its root."""
+        from registry_server.embedded import start_embedded
+        from rye.cli.registry.registry_serve import server_command
+
+        data = self.root / "registry"
+        self.show("rye-registry init --data registry --origin demo.example")
+        made = server_command("init", "--data", str(data), "--origin", "demo.example")
+        self.print(f"Fingerprint of its root: {made['fingerprint']}")
+        self.show("rye-registry token create author --data registry")
+        token = server_command("token", "create", "author", "--data", str(data))
+        self.show("rye-registry serve --data registry --port 0")
+        self.registry, url = start_embedded(data)
+        self.print(f"Serving on {url}")
+        return url, str(token["token"]), str(made["fingerprint"])
+
+    def change_one_byte(self, team: Path) -> None:
+        path = team / ".ai/packages/rye/directives/workflows/deploy_and_test.md"
+        data = bytearray(path.read_bytes())
+        place = data.index(b"staging")
+        data[place] ^= 0x01
+        path.write_bytes(data)
+        self.show(f"(byte {place} of {path.relative_to(team)} is now {chr(data[place])!r} instead of 's')", prompt="")
+
+    # -- typing and showing -----------------------------------------------------------------------------------------------
+
+    def environment(self, home: Path) -> dict[str, str]:
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("RYE_") and name != "CI"}
+        folders = {f"RYE_{name}_DIR": str(home / ".rye-home" / name.lower()) for name in ("CONFIG", "DATA", "CACHE")}
+        return {**kept, **folders, "HOME": str(home), "RYE_USER_SPACE": str(home / ".rye-home/ai"), "PYTHONUTF8": "1"}
+
+    def type(
+        self, home: Path, *words: str, stdin: str | None = None, last: int | None = None, fails: bool = False
+    ) -> None:
+        """Run ``rye`` with these words and show what it prints; an unexpected exit ends the demo."""
+        self.show("rye " + " ".join(words))
+        run = subprocess.run(
+            [sys.executable, "-m", "rye", *words],
+            cwd=home,
+            env=self.environment(home),
+            input=stdin,
+            stdin=subprocess.DEVNULL if stdin is None else None,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=_STEP_SECONDS,
+            check=False,
+        )
+        lines = run.stdout.rstrip().splitlines()
+        hidden = max(0, len(lines) - last) if last is not None else 0
+        if hidden:
+            self.print(f"… {hidden} lines like these:")
+        self.print("\n".join(lines[hidden:]))
+        self.check(run.returncode, words, fails)
+
+    def ask(self, home: Path, *words: str) -> None:
+        """Run ``rye`` on a terminal of its own, and answer its question with yes."""
+        try:
+            import pty
+        except ImportError:  # no such terminals here: agree on the command line, where it can be seen as well
+            self.type(home, *words, "--yes")
+            return
+        self.show("rye " + " ".join(words))
+        mine, theirs = pty.openpty()
+        process = subprocess.Popen(
+            [sys.executable, "-m", "rye", "--color", "never", "--no-progress", *words],
+            cwd=home,
+            env=self.environment(home),
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+        )
+        os.close(theirs)
+        shown, answered = "", False
+        deadline = time.monotonic() + _STEP_SECONDS
+        while time.monotonic() < deadline:
+            try:
+                piece = os.read(mine, 4096)
+            except OSError:  # Linux says so when the other end is closed
+                break
+            if not piece:
+                break
+            shown += piece.decode("utf-8", "replace").replace("\r\n", "\n")
+            if not answered and shown.endswith("[y/N]: "):
+                os.write(mine, b"y\n")
+                answered = True
+        process.wait(timeout=_STEP_SECONDS)
+        os.close(mine)
+        self.print(shown.rstrip().replace("[y/N]: y", "[y/N]: y        (answered by the demo)"))
+        self.check(process.returncode, words, fails=False)
+
+    def check(self, code: int, words: tuple[str, ...], fails: bool) -> None:
+        if (code != 0) != fails:
+            raise RyeError(
+                "demo-failed", f"`rye {' '.join(words)}` ended with {code}.", f"Everything is in {self.root}."
+            )
+
+    def title(self, text: str) -> None:
+        self.session.console.data("")
+        self.session.console.data(self.session.console.style(f"== {text}", "strong"))
+
+    def show(self, line: str, prompt: str = "$ ") -> None:
+        self.typed.append(line)
+        self.session.console.data(self.session.console.style(prompt + line, "info"))
+
+    def print(self, text: str) -> None:
+        if text:
+            self.session.console.data("\n".join("  " + line for line in text.splitlines()))
+        if not self.session.json:
+            sys.stdout.flush()
+
+    def stop(self) -> None:
+        """End the registry that the demo started."""
+        if self.registry is not None:
+            from registry_server.embedded import stop_embedded
+
+            stop_embedded(self.registry)

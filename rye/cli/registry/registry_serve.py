@@ -1,0 +1,115 @@
+"""The embedded default of ``rye registry serve``: make, give yourself a token, pin, serve, end with the terminal."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rye.errors import RyeError
+from rye.project.user_config import Credential, credential, read_settings, set_setting, store_credential
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from rye.cli.options import Session
+
+
+def serve_default(session: Session, data: Path, port: int) -> None:
+    """Serve the registry in ``data`` until interrupted; makes it first when it is not there."""
+    try:
+        from registry_server.embedded import start_embedded, stop_embedded
+    except ImportError as error:
+        raise RyeError(
+            "no-server",
+            f"The registry server is not installed ({error.name} is missing).",
+            "Install rye with its server extra: rye[server].",
+        ) from None
+    fingerprint = None
+    if not (data / "registry.toml").exists():
+        made = server_command("init", "--data", str(data), "--origin", f"localhost/{secrets.token_hex(4)}")
+        fingerprint = str(made["fingerprint"])
+        session.console.say(f"made a registry in {data}")
+    _check_port(port)
+    process, url = start_embedded(data, port=port)
+    try:
+        _greet(session, data, url, fingerprint or _fingerprint(data))
+        for number in (signal.SIGTERM, signal.SIGINT):  # a program started in the background would ignore the second
+            signal.signal(number, _interrupt)
+        if process.wait() != 0:
+            raise RyeError(
+                "registry-failed", f"The registry ended with exit {process.returncode}.", f"See {data / 'server.log'}."
+            )
+    except KeyboardInterrupt:
+        session.console.say("stopping")
+    finally:
+        stop_embedded(process)
+
+
+def _check_port(port: int) -> None:
+    """Raises RyeError ``port-in-use`` with what to do about it here."""
+    import socket
+
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError as error:
+            raise RyeError(
+                "port-in-use",
+                f"Port {port} of this machine cannot be used: {error.strerror}.",
+                f"Perhaps your registry runs already (`rye registry show http://127.0.0.1:{port}`); "
+                "`rye registry serve --port 0` takes a free port.",
+            ) from None
+
+
+def _interrupt(_signal: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def server_command(*arguments: str) -> dict[str, Any]:
+    """Run ``rye-registry`` and read its JSON. Raises RyeError with its error."""
+    run = subprocess.run(
+        [sys.executable, "-m", "registry_server.cli", *arguments, "--json"], capture_output=True, text=True, check=False
+    )
+    try:
+        found = json.loads(run.stdout)
+    except ValueError:
+        raise RyeError("registry-failed", f"rye-registry {arguments[0]} failed: {run.stderr.strip()[:2000]}") from None
+    if run.returncode:
+        error = found.get("error", {})
+        raise RyeError(error.get("code", "registry-failed"), error.get("message", "It failed."), error.get("hint"))
+    assert isinstance(found, dict)
+    return found
+
+
+def _fingerprint(data: Path) -> str:
+    from rye.registry.trust.trusted import fingerprint_of
+
+    return fingerprint_of((data / "public" / "root" / "1").read_text("utf-8"))
+
+
+def _greet(session: Session, data: Path, url: str, fingerprint: str) -> None:
+    from rye.registry.client import RegistryClient
+
+    with RegistryClient.open(url, accept_root=fingerprint) as client:
+        origin = client.origin
+    if credential(url) is None:
+        token = server_command("token", "create", f"local-{secrets.token_hex(3)}", "--data", str(data))
+        store_credential(Credential(url, str(token["token"]), str(token["name"])))
+    if read_settings().get("registry") is None:
+        set_setting("registry", url)
+    if session.json:
+        session.console.document({"registry": url, "origin": origin, "fingerprint": fingerprint, "data": str(data)})
+        sys.stdout.flush()
+        return
+    session.console.data(f"registry {origin} at {url}")
+    session.console.say(
+        "  you are logged in, and it is pinned. Next, in a project: rye namespace claim NAME, rye publish"
+    )
+    session.console.say("  Ctrl-C ends it.")
+    sys.stdout.flush()

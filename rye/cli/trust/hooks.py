@@ -1,0 +1,182 @@
+"""``rye hooks``: what a directive would have executed, and when."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rye.cli.console import printable
+from rye.cli.effective import effective_target
+from rye.cli.main import family
+from rye.cli.options import Session, command
+from rye.errors import UsageError
+from rye.project.target import Target, require_parsed
+from rye.text.diagnostics import to_mend
+
+if TYPE_CHECKING:
+    from rye.items.directive.model import Directive
+
+
+def _read(session: Session, argument: str) -> tuple[Target, Directive]:
+    from rye.items.directive.model import Directive
+
+    target = effective_target(session, argument)
+    value = require_parsed(target.item)
+    if not isinstance(value, Directive):
+        raise UsageError("no-hooks", f"A {target.item.kind.name} has no hooks.", "Only directives have hooks.")
+    session.console.diagnostics(target.item.shown, to_mend(target.item.reading.diagnostics))
+    return target, value
+
+
+def _findings(target: Target) -> list[dict[str, object]]:
+    return [finding.as_json() for finding in to_mend(target.item.reading.diagnostics)]
+
+
+@command("list")
+@click.argument("target", metavar="FILE|ID")
+@click.pass_obj
+def list_hooks(session: Session, target: str) -> None:
+    """Show a directive's hooks: condition, exact action, and whether the directive's own rights cover it."""
+    from rye.rendering.hooks import permission
+
+    found, directive = _read(session, target)
+    capabilities = [permission_.capability for permission_ in directive.permissions]
+    approved = _approved(found)
+    rows: list[dict[str, Any]] = []
+    for hook in directive.hooks:
+        decision = permission(hook, capabilities)
+        key = (hook.when, hook.item_type, hook.item_id, hook.inputs)
+        rows.append(
+            {
+                "when": hook.when,
+                "item_type": hook.item_type,
+                "item_id": hook.item_id,
+                "inputs": dict(hook.inputs),
+                "required": decision.required if decision else None,
+                "allowed": bool(decision and decision.allowed),
+                "approved": None if approved is None else key in approved,
+                "line": hook.line,
+            }
+        )
+    if session.json:
+        session.console.document({"id": found.id, "hooks": rows, "diagnostics": _findings(found)})
+        return
+    if not rows:
+        session.console.say("It has no hooks.")
+    for row in rows:
+        state = {None: "", True: ", approved", False: ", not approved: denied"}[row["approved"]]
+        covered = "covered by its rights" if row["allowed"] else "not covered by its rights: denied"
+        session.console.data(printable(f"when {row['when']}"))
+        session.console.data(printable(f"  execute {row['item_type']} {row['item_id']} ({covered}{state})"))
+        for name, text in row["inputs"].items():
+            session.console.data(printable(f"    {name} = {text}"))
+
+
+def _approved(found: Target) -> set[tuple[object, ...]] | None:
+    """The approved hooks of an installed item; None for others, which nobody has to approve."""
+    if found.entry is None or found.entry.space != "installed" or found.project is None:
+        return None
+    from rye.items.identity import Identity
+    from rye.project.lock_file import read_lock
+
+    locked = read_lock(found.project).find(Identity(found.item.kind.name, found.id))
+    return {(h.when, h.item_type, h.item_id, h.inputs) for h in locked.approved_hooks} if locked else set()
+
+
+@command("eval")
+@click.argument("target", metavar="FILE|ID")
+@click.option("--context", "context_file", required=True, metavar="FILE", help="A JSON object: cost, error, …")
+@click.pass_obj
+def evaluate(session: Session, target: str, context_file: str) -> None:
+    """Say which hooks would fire for a context, and with which inputs. Executes nothing."""
+    import json
+
+    from rye.cli.json_argument import read_object
+    from rye.rendering.hooks import evaluate_hooks
+
+    found, directive = _read(session, target)
+    context = read_object(session, context_file, "bad-context", 'Write e.g. {"cost": {"current": 9}}.')
+    capabilities = [permission.capability for permission in directive.permissions]
+    result = evaluate_hooks(directive.hooks, context, capabilities)
+    if session.json:
+        session.console.document({**result.as_json(), "diagnostics": _findings(found)})
+        return
+    for action in result.actions:
+        covered = "" if action.allowed else "   (denied: the directive's rights do not cover it)"
+        inputs = json.dumps(dict(action.inputs))
+        session.console.data(printable(f"execute {action.item_type} {action.item_id} {inputs}{covered}"))
+    for skipped in result.skipped:
+        session.console.say(f"skipped {skipped.hook.item_type} {skipped.hook.item_id}: {skipped.reason}", "dim")
+
+
+def _count(found: Sequence[object]) -> str:
+    return f"{len(found)} hook{'s' * (len(found) != 1)}"
+
+
+@command("approve")
+@click.argument("target", metavar="[KIND:]ID")
+@click.pass_obj
+def approve(session: Session, target: str) -> None:
+    """Approve all hooks of an installed item, shown with their exact action, and record that in rye.lock.
+
+    --yes is consent enough here, since the item is named.
+    """
+    from msgspec.structs import replace
+
+    from rye.cli.project.consent import one_line
+    from rye.errors import RyeError
+    from rye.installation.graph import locked_item
+    from rye.installation.transaction import Change, exclusive
+    from rye.project.context import require_project
+    from rye.project.lock import Lock, lock_text
+    from rye.project.lock_file import read_lock
+
+    project = require_project(session.cwd)
+    lock = read_lock(project)
+    item = locked_item(lock, target)
+    waiting = [hook for hook in item.hooks if hook not in item.approved_hooks]
+    if item.approved_signer is not None:
+        raise RyeError(
+            "not-installed",
+            f"{item.identity} {item.version} is locked and not approved yet.",
+            "Run `rye install` first.",
+        )
+    console = session.console
+    for hook in waiting:
+        console.say(f"when {one_line(hook.when)}", "strong")
+        console.say(f"  execute {one_line(hook.item_type)} {one_line(hook.item_id)}")
+        for name, text in hook.inputs:
+            console.say(f"    {one_line(name)} = {one_line(text)}")
+    if waiting and not session.yes:
+        if not session.interactive:
+            raise RyeError(
+                "consent-needed",
+                f"{item.identity} {item.version} has {_count(waiting)} that nobody approved.",
+                f"`rye hooks approve {item.identity} --yes` approves them; `rye hooks list {item.identity}` shows them.",
+            )
+        if not console.confirm("Approve these hooks?"):
+            raise RyeError("declined", "Nothing was changed.")
+    if waiting:
+        with exclusive(project) as writer:
+            if read_lock(project) != lock:
+                raise RyeError("lock-changed", "Another run changed rye.lock meanwhile.", "Run it again.")
+            approved = replace(item, approved_hooks=item.hooks)
+            items = tuple(approved if one.identity == item.identity else one for one in lock.items)
+            writer.apply([Change("rye.lock", lock_text(Lock(lock.wanted, items)).encode())])
+    if session.json:
+        console.document({"id": item.id, "kind": item.kind, "version": item.version, "approved": len(waiting)})
+    else:
+        console.data(f"approved {_count(waiting)} of {item.identity}" if waiting else "nothing waits for approval")
+
+
+hooks = family(
+    "hooks",
+    "What directives would have executed, and when.",
+    {
+        "list": ("rye.cli.trust.hooks:list_hooks", "Show a directive's hooks with their exact action."),
+        "approve": ("rye.cli.trust.hooks:approve", "Approve the hooks of an installed item."),
+        "eval": ("rye.cli.trust.hooks:evaluate", "Say which hooks would fire for a context."),
+    },
+)

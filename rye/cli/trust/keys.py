@@ -1,0 +1,141 @@
+"""``rye keys``: the user's own signing keys."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from rye.cli.main import family
+from rye.cli.options import Session, command
+from rye.cli.trust.key_access import key_store, passphrase_asker
+from rye.errors import RyeError, UsageError
+
+if TYPE_CHECKING:
+    from rye.signing.key_store import StoredKey
+
+
+def _new_passphrase(session: Session, wanted: bool) -> str | None:
+    if not wanted:
+        return None
+    passphrase = passphrase_asker(session, "New passphrase")()
+    if not passphrase:
+        raise UsageError(
+            "empty-passphrase", "An empty passphrase seals nothing.", "Leave --passphrase out, or give one."
+        )
+    return passphrase
+
+
+def _show(session: Session, key: StoredKey, done: str) -> None:
+    if key.warning:
+        session.console.warn(key.warning)
+    if session.json:
+        session.console.document(key.as_json())
+        return
+    session.console.data(f"{done} {key.name!r}")
+    session.console.data(f"  key id       {key.public.key_id}")
+    session.console.data(f"  fingerprint  {key.public.fingerprint}")
+    session.console.data(f"  file         {key.path}{' (sealed)' if key.sealed else ''}")
+
+
+@command("generate")
+@click.option("--name", default="default", show_default=True, help="What to call the key.")
+@click.option("--passphrase", is_flag=True, help="Seal the private key (asked for, or RYE_PASSPHRASE).")
+@click.pass_obj
+def generate(session: Session, name: str, passphrase: bool) -> None:
+    """Make an Ed25519 key pair and trust it."""
+    key = key_store().generate(name, datetime.now(UTC), _new_passphrase(session, passphrase))
+    _show(session, key, "made key")
+
+
+@command("list")
+@click.pass_obj
+def list_keys(session: Session) -> None:
+    """Show your keys; the default one is marked with *."""
+    keys = key_store().list()
+    for key in keys:
+        if key.warning:
+            session.console.warn(key.warning)
+    if session.json:
+        session.console.document({"keys": [key.as_json() for key in keys]})
+        return
+    if not keys:
+        session.console.say("No keys yet. `rye keys generate` makes one.")
+    session.console.table(
+        [
+            ["*" if k.default else "", k.name, k.public.key_id, k.public.fingerprint, "sealed" if k.sealed else "plain"]
+            for k in keys
+        ],
+        ["", "NAME", "KEY ID", "FINGERPRINT", "FILE"],
+    )
+
+
+@command("export")
+@click.argument("name", required=False)
+@click.option("--private", is_flag=True, help="The private key, as it is stored.")
+@click.option("-o", "--output", metavar="FILE", help="Write to FILE (private keys: readable by you alone).")
+@click.pass_obj
+def export(session: Session, name: str | None, private: bool, output: str | None) -> None:
+    """Print a key's public half as PEM (or, with --private, the private one)."""
+    store = key_store()
+    stored = store.get(name)
+    text = store.export_private(name) if private else stored.public.pem
+    if output is not None:
+        _write(session.path(output), text, private)
+        session.console.say(f"wrote {'private' if private else 'public'} key {stored.name!r} to {output}")
+    if session.json:
+        session.console.document({**stored.as_json(), "pem": None if output else text})
+    elif output is None:
+        session.console.data(text, newline=False)
+
+
+def _write(path: Path, text: str, private: bool) -> None:
+    import os
+
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o644)
+    except FileExistsError:
+        raise RyeError("file-exists", f"{str(path)!r} exists.", "Give another name, or remove it first.") from None
+    with os.fdopen(descriptor, "w", encoding="ascii") as stream:
+        stream.write(text)
+
+
+@command("import")
+@click.argument("file", metavar="FILE")
+@click.option("--name", default="default", show_default=True, help="What to call the key.")
+@click.option("--passphrase", is_flag=True, help="Seal the stored key with a new passphrase.")
+@click.pass_obj
+def import_key(session: Session, file: str, name: str, passphrase: bool) -> None:
+    """Store a private key (PEM or sealed) and trust it."""
+    from rye.project.item_file import read_bytes
+    from rye.signing.keys import is_sealed
+
+    text = read_bytes(session.path(file), 64 * 1024).decode("utf-8", "replace")
+    opened = passphrase_asker(session)() if is_sealed(text) else None
+    key = key_store().import_private(
+        name, text, datetime.now(UTC), _new_passphrase(session, passphrase) or opened, unseal_with=opened
+    )
+    _show(session, key, "imported key")
+
+
+@command("default")
+@click.argument("name")
+@click.pass_obj
+def default(session: Session, name: str) -> None:
+    """Choose the key that is used when none is named."""
+    _show(session, key_store().set_default(name), "default key is")
+
+
+keys = family(
+    "keys",
+    "Your own signing keys.",
+    {
+        "generate": ("rye.cli.trust.keys:generate", "Make a key pair and trust it."),
+        "list": ("rye.cli.trust.keys:list_keys", "Show your keys."),
+        "export": ("rye.cli.trust.keys:export", "Print a key's public half."),
+        "import": ("rye.cli.trust.keys:import_key", "Store a private key."),
+        "default": ("rye.cli.trust.keys:default", "Choose the default key."),
+    },
+)

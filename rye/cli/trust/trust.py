@@ -1,0 +1,104 @@
+"""``rye trust``: whose signatures count. Trust comes only from the user (DESIGN §4)."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import click
+
+from rye.cli.main import family
+from rye.cli.options import Session, command
+from rye.errors import RyeError
+from rye.storage.folders import config_dir
+
+
+@command("add")
+@click.argument("file", metavar="FILE")
+@click.option("--label", help="What to call the key; the owner that the file names, else its file name.")
+@click.pass_obj
+def add(session: Session, file: str, label: str | None) -> None:
+    """Trust the key in FILE (PEM, or a key TOML). Compare the fingerprint with its owner first."""
+    from rye.signing.trust_store import TrustStore, read_key_file
+
+    path = session.path(file)
+    key, owner = read_key_file(path)
+    session.console.say(f"{key.fingerprint}  {owner or ''}".rstrip())
+    if session.interactive and not session.yes and not session.console.confirm("Trust what this key signs?"):
+        raise RyeError("declined", "The key was not added.")
+    entry = TrustStore(config_dir()).add(key, label or owner or path.stem, f"file {path.name}", datetime.now(UTC))
+    if session.json:
+        session.console.document(entry.as_json())
+    else:
+        session.console.data(f"trusted {entry.label} {entry.key.fingerprint}")
+
+
+@command("list")
+@click.pass_obj
+def list_trusted(session: Session) -> None:
+    """Show trusted and revoked keys, and the proposals that this project brings along."""
+    from rye.project.layout import find_project
+    from rye.signing.trust_store import TrustStore, proposals
+
+    entries = TrustStore(config_dir()).entries()
+    project = find_project(session.cwd)
+    known = {entry.key for entry in entries}
+    offered = [p for p in (proposals(project.root) if project else ()) if p.key is not None and p.key not in known]
+    if session.json:
+        session.console.document(
+            {
+                "keys": [entry.as_json() for entry in entries],
+                "proposals": [
+                    {"path": str(p.path), "fingerprint": p.key.fingerprint if p.key else None, "owner": p.owner}
+                    for p in offered
+                ],
+            }
+        )
+        return
+    session.console.table(
+        [[e.label, e.key.fingerprint, "revoked" if e.revoked else "trusted", e.source, e.added] for e in entries],
+        ["LABEL", "FINGERPRINT", "STATE", "FROM", "ADDED"],
+    )
+    for proposal in offered:
+        assert proposal.key is not None
+        session.console.say(f"proposed by this project, not trusted: {proposal.path} {proposal.key.fingerprint}")
+        session.console.say(f"  `rye trust add {proposal.path}` trusts it", "hint")
+
+
+@command("remove")
+@click.argument("key")
+@click.pass_obj
+def remove(session: Session, key: str) -> None:
+    """Forget a key (label, key id or fingerprint): what it signed is untrusted from now on."""
+    from rye.signing.trust_store import TrustStore
+
+    _done(session, TrustStore(config_dir()).remove(key).as_json(), "removed")
+
+
+@command("revoke")
+@click.argument("key")
+@click.pass_obj
+def revoke(session: Session, key: str) -> None:
+    """Keep a key as revoked: what it signed is reported as revoked from now on."""
+    from rye.signing.trust_store import TrustStore
+
+    _done(session, TrustStore(config_dir()).revoke(key, datetime.now(UTC)).as_json(), "revoked")
+
+
+def _done(session: Session, entry: dict[str, object], what: str) -> None:
+    if session.json:
+        session.console.document(entry)
+    else:
+        session.console.data(f"{what} {entry['label']} {entry['fingerprint']}")
+
+
+trust = family(
+    "trust",
+    "Whose signatures count.",
+    {
+        "add": ("rye.cli.trust.trust:add", "Trust a key."),
+        "list": ("rye.cli.trust.trust:list_trusted", "Show trusted keys, and what this project proposes."),
+        "accept": ("rye.cli.trust.trust_accept:accept", "Accept that a namespace was recovered with new keys."),
+        "remove": ("rye.cli.trust.trust:remove", "Forget a key."),
+        "revoke": ("rye.cli.trust.trust:revoke", "Keep a key as revoked."),
+    },
+)

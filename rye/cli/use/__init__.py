@@ -1,0 +1,1 @@
+"""``rye --help``, section Use."""

@@ -1,0 +1,289 @@
+"""Frontmatter changed line by line: what a directive does not name keeps its bytes (DECISIONS Overrides 15, 18).
+
+The YAML reader (1.2, events only: nothing is ever constructed) says where the top-level keys stand and whether a value is
+valid; the text itself is spliced as written. An entry is the lines from its key to the last line of its value; comments and
+blank lines between entries belong to nobody and stay. Quoted keys match their text. A replaced line's comment goes with it.
+
+After all changes the whole block is read again: the other entries must be what they were and the set ones what was asked,
+or the caller refuses the changes. So no value can close the frontmatter, add a key or swallow the next one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from msgspec import Struct, field
+
+from rye.limits import CONTENT
+from rye.text.line_form import is_blank
+from rye.text.markdown_sections import is_rule_line
+
+Tokens = tuple[tuple[object, ...], ...]
+"""A YAML node as its events, without places and styles: two nodes are equal when their tokens are."""
+
+_NO_STRING = re.compile(r"[-+]?[0-9.].*|true|false|null|yes|no|on|off|y|n", re.IGNORECASE)
+"""Keys that some YAML reader takes for something else than a string when they are not quoted."""
+_OTHER_LINE_ENDS = frozenset("\r\x85\u2028\u2029")
+_NULLS = frozenset({"", "~", "null", "Null", "NULL"})
+
+
+class FrontmatterError(ValueError):
+    """The text cannot be read or changed as asked. ``line``: index from 0 within the text that was read, where known."""
+
+    def __init__(self, message: str, line: int | None = None):
+        super().__init__(message)
+        self.line = line
+
+
+class Entry(Struct):
+    """Lines of the block: a top-level key with its value, or (key None) comments and blank lines between two."""
+
+    key: str | None
+    lines: list[str]
+    tokens: Tokens = ()
+    line: int | None = None
+    """Index of the key's line in the block as it was read."""
+
+    @property
+    def scalar(self) -> str | None:
+        """The value's text when it is a scalar that says something, else None."""
+        if len(self.tokens) != 1 or self.tokens[0][0] != "scalar":
+            return None
+        text, plain = str(self.tokens[0][1]), bool(self.tokens[0][2])
+        return None if not text.strip() or (plain and text in _NULLS) else text.strip()
+
+
+class Frontmatter(Struct):
+    """The entries of one block in order, without the ``---`` lines. ``indent``: the column that its keys stand at."""
+
+    entries: list[Entry]
+    indent: int = 0
+
+    def get(self, key: str) -> Entry | None:
+        return next((entry for entry in self.entries if entry.key == key), None)
+
+    def lines(self) -> list[str]:
+        return [line for entry in self.entries for line in entry.lines]
+
+    def set(self, key: str, value: list[str]) -> bool:
+        """Put ``value`` (its lines as written, no blank ones at the ends) in the key's place, or at the end; True: it was there.
+
+        Raises FrontmatterError when the value is not one valid YAML value.
+        """
+        tokens, block_collection = _value_tokens(value)
+        entry = self.get(key)
+        written = key
+        if entry is not None and entry.lines[0].lstrip(" ")[0] in "'\"" and _NO_STRING.fullmatch(key):
+            written = f'"{key}"'  # without its quotes the key would become a number or a boolean
+        lines = self._spliced(written, key, value, tokens, block_collection)
+        if entry is not None:
+            entry.lines, entry.tokens = lines, tokens
+            return True
+        self.entries.append(Entry(key, lines, tokens))
+        return False
+
+    def delete(self, key: str) -> bool:
+        """Take the key's entry out; False when there is none."""
+        entry = self.get(key)
+        if entry is not None:
+            self.entries.remove(entry)
+        return entry is not None
+
+    def check(self) -> None:
+        """Raise FrontmatterError unless the lines, read again, are exactly these entries."""
+        again = read_frontmatter(self.lines())
+        expected = {entry.key: entry.tokens for entry in self.entries if entry.key is not None}
+        if {entry.key: entry.tokens for entry in again.entries if entry.key is not None} != expected:
+            raise FrontmatterError("the changed frontmatter would not read back as its entries")
+
+    def _spliced(self, written: str, key: str, value: list[str], tokens: Tokens, block_collection: bool) -> list[str]:
+        """The entry's lines: as written where that reads back as the same value, else with its lines moved in by two."""
+        margin = " " * self.indent
+        moved = [line if is_blank(line) else f"{margin}  {line}" for line in value]
+        if block_collection:
+            ways = [[f"{margin}{written}:", *value], [f"{margin}{written}:", *moved]]
+        else:
+            ways = [[f"{margin}{written}: {value[0].lstrip()}", *rest] for rest in (value[1:], moved[1:])]
+        for lines in ways:
+            try:
+                read = read_frontmatter(lines)
+            except FrontmatterError:
+                continue
+            if [(e.key, e.tokens) for e in read.entries] == [(key, tokens)] and read.indent == self.indent:
+                return lines
+        raise FrontmatterError("the value is valid alone but not behind a key")
+
+
+def read_frontmatter(lines: list[str]) -> Frontmatter:
+    """The entries of a block (its lines without the ``---`` ones). Raises FrontmatterError: not YAML, not one mapping in
+    block style with plain or quoted scalar keys, a duplicate key, too deep, a tag outside YAML's core."""
+    if any(is_rule_line(line) for line in lines):
+        raise FrontmatterError("a line of three dashes would end the frontmatter")
+    events = list(_events("\n".join([*lines, ""])))
+    if not events:
+        return Frontmatter([Entry(None, list(lines))] if lines else [])
+    first = events[0]
+    if first.kind == "scalar" and first.text in _NULLS:
+        return Frontmatter([Entry(None, list(lines))])
+    if first.kind != "mapping" or first.flow or first.anchor:
+        raise FrontmatterError("the frontmatter is not a mapping of keys at the start of lines", first.line)
+    keys = _top_level(events, lines)
+    entries: list[Entry] = []
+    at = 0
+    for key, line, last, tokens in keys:
+        if line > at:
+            entries.append(Entry(None, lines[at:line]))
+        entries.append(Entry(key, lines[line : last + 1], tokens, line))
+        at = last + 1
+    if at < len(lines):
+        entries.append(Entry(None, lines[at:]))
+    return Frontmatter(entries, first.column)
+
+
+class _Event(Struct, frozen=True):
+    kind: str
+    line: int
+    column: int
+    last: int
+    """Index of the last line that the event's text touches."""
+    text: str = ""
+    plain: bool = False
+    tag: str = ""
+    anchor: str = ""
+    flow: bool = False
+
+    def token(self) -> tuple[object, ...]:
+        return (self.kind, self.text, self.plain, self.tag, self.anchor)
+
+
+def _top_level(events: list[_Event], lines: list[str]) -> list[tuple[str, int, int, Tokens]]:
+    """``(key, first line, last line, value)`` of each entry of the mapping that ``events`` are."""
+    column = events[0].column
+    found: list[tuple[str, int, int, Tokens]] = []
+    index = 1
+    while events[index].kind != "end":
+        key = events[index]
+        if key.kind != "scalar" or key.anchor or key.tag or key.column != column:
+            raise FrontmatterError("a top-level key is not a plain or quoted scalar", key.line)
+        if lines[key.line][:column].strip(" ") or key.last != key.line:
+            raise FrontmatterError("a top-level key does not stand at the start of its line", key.line)
+        start = index = index + 1
+        depth, last = 0, key.line
+        while True:
+            event = events[index]
+            depth += 1 if event.kind in ("mapping", "sequence") else -1 if event.kind == "end" else 0
+            if event.kind != "end" or event.flow:
+                last = max(last, event.last)
+            index += 1
+            if depth == 0:
+                break
+        last = min(last, len(lines) - 1)
+        while last > key.line and is_blank(lines[last]):
+            last -= 1
+        found.append((key.text, key.line, last, tuple(event.token() for event in events[start:index])))
+    return found
+
+
+def _value_tokens(value: list[str]) -> tuple[Tokens, bool]:
+    """A value standing alone: its tokens, and whether it is a sequence or mapping in block style."""
+    if any(is_rule_line(line) for line in value):
+        raise FrontmatterError("a line of three dashes would end the frontmatter")
+    events = list(_events("\n".join([*value, ""])))
+    if not events:
+        raise FrontmatterError("the value holds nothing but a comment")
+    first = events[0]
+    return tuple(event.token() for event in events), first.kind in ("mapping", "sequence") and not first.flow
+
+
+def scalar_text(value: str) -> str:
+    """A quoted scalar on one line, unquoted as YAML does. Raises FrontmatterError when it is anything else."""
+    events = list(_events(value))
+    if len(events) != 1 or events[0].kind != "scalar" or events[0].plain or events[0].tag or events[0].anchor:
+        raise FrontmatterError("the quoted value is not one quoted string")
+    return events[0].text
+
+
+def _events(text: str) -> Iterator[_Event]:
+    """The events of the one document in ``text``; nothing for an empty one. Duplicate keys and unknown aliases are errors."""
+    if not _OTHER_LINE_ENDS.isdisjoint(text):
+        raise FrontmatterError("a line ends in something else than LF, which YAML readers count differently")
+    open_: list[_Collection] = []
+    anchors: set[str] = set()
+    aliases = 0
+    for event in _raw_events(text):
+        name = type(event).__name__
+        line, column, last = event.start_mark.line, event.start_mark.column, event.end_mark.line
+        if (last, event.end_mark.column) == (line, column):
+            last = -1  # an empty value is reported where the next token stands
+        elif event.end_mark.column == 0 and last > line:
+            last -= 1
+        if name in ("StreamStartEvent", "StreamEndEvent"):
+            continue
+        if name in ("DocumentStartEvent", "DocumentEndEvent"):
+            if event.explicit:
+                raise FrontmatterError("a document marker", line)
+            continue
+        if name in ("MappingEndEvent", "SequenceEndEvent"):
+            yield _Event("end", line, column, last, flow=open_.pop().flow)
+            continue
+        anchor = event.anchor or ""
+        text_ = str(event.value) if name == "ScalarEvent" else anchor if name == "AliasEvent" else ""
+        if open_:
+            open_[-1].child(name, text_, line)
+        if name == "AliasEvent":
+            aliases += 1
+            if aliases > CONTENT.yaml_aliases:
+                raise FrontmatterError(f"more than {CONTENT.yaml_aliases} aliases", line)
+            if anchor not in anchors:
+                raise FrontmatterError(f"the alias {anchor!r} has no anchor before it", line)
+            yield _Event("alias", line, column, last, text=anchor)
+            continue
+        tag = str(event.tag or "")
+        if tag and not (tag.startswith("tag:yaml.org,2002:") and tag.rpartition(":")[2] in _CORE_TAGS):
+            raise FrontmatterError(f"the tag {tag!r} is outside YAML's core", line)
+        anchors.add(anchor)
+        if name == "ScalarEvent":
+            plain = event.style in (None, "")
+            yield _Event("scalar", line, column, last, text_, plain, tag, anchor)
+            continue
+        kind = "mapping" if name == "MappingStartEvent" else "sequence"
+        open_.append(_Collection(bool(event.flow_style), kind == "mapping"))
+        if len(open_) > CONTENT.yaml_depth:
+            raise FrontmatterError(f"nested deeper than {CONTENT.yaml_depth} levels", line)
+        yield _Event(kind, line, column, last, tag=tag, anchor=anchor, flow=open_[-1].flow)
+
+
+class _Collection(Struct):
+    """An open mapping or sequence while its events pass by: which of a mapping's children are keys, and which were there."""
+
+    flow: bool
+    mapping: bool
+    children: int = 0
+    keys: set[str] = field(default_factory=set)
+
+    def child(self, name: str, text: str, line: int) -> None:
+        self.children += 1
+        if self.mapping and self.children % 2 and name == "ScalarEvent":
+            if text in self.keys:
+                raise FrontmatterError(f"the key {text!r} is there twice", line)
+            self.keys.add(text)
+
+
+_CORE_TAGS = frozenset({"str", "int", "float", "bool", "null", "seq", "map"})
+
+
+def _raw_events(text: str) -> Iterator[Any]:
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import MarkedYAMLError
+
+    try:
+        yield from YAML(typ="safe", pure=True).parse(text)
+    except MarkedYAMLError as error:
+        problem = " ".join(str(part) for part in (error.context, error.problem) if part)
+        raise FrontmatterError(problem or "not YAML", error.problem_mark.line if error.problem_mark else None) from None
+    except FrontmatterError:
+        raise
+    except Exception as error:  # the reader answers some malformed input with errors that are not its own
+        raise FrontmatterError(f"not YAML ({type(error).__name__})") from None

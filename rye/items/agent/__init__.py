@@ -1,0 +1,1 @@
+"""Agents: YAML frontmatter and a system prompt (DECISIONS Agents)."""

@@ -1,0 +1,50 @@
+"""Rules across the agents of one folder, a closed set (DECISIONS Agents 7, 8, 9, 11)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from rye.items.reading import Reading, ReadOptions
+from rye.text.diagnostics import Diagnostic, in_order
+from rye.text.spelling import near_miss
+
+if TYPE_CHECKING:
+    from rye.items.agent.reader import Agent
+
+
+def check_set(readings: Mapping[str, Reading], options: ReadOptions | None = None) -> dict[str, tuple[Diagnostic, ...]]:
+    """Findings by path, paths in order: unknown transition targets, unknown tools, names that stand twice.
+
+    A file that did not parse is no agent, so transitions to it are unknown; its own findings say why.
+    """
+    from rye.items.agent.reader import KNOWN_TOOLS, TERMINAL, unknown_tool_hint
+
+    agents: dict[str, Agent] = {path: readings[path].value for path in sorted(readings) if readings[path].value}
+    names = {agent.name for agent in agents.values()}
+    known_tools = {*KNOWN_TOOLS, *(options.tools if options else ())}
+    places: dict[str, list[str]] = defaultdict(list)
+    for path, agent in agents.items():
+        places[agent.name.lower()].append(path)
+    found: dict[str, tuple[Diagnostic, ...]] = {}
+    for path, agent in agents.items():
+        here: list[Diagnostic] = []
+        others = [other for other in places[agent.name.lower()] if other != path]
+        if others:
+            message = f"The name {agent.name!r} stands in {path} and in {', '.join(others)}."
+            here.append(Diagnostic("error", "A09", message, agent.lines.get("name")))
+        for key, target in agent.targets.items():
+            if target not in names and target != TERMINAL:
+                meant = near_miss(target, sorted(names | {TERMINAL}))
+                hint = f"Did you mean {meant}?" if meant else f"Add the agent, or use {TERMINAL!r} to end the run."
+                message = f"transitions.{key}: transition target {target!r} not found in this set."
+                here.append(Diagnostic("error", "A07", message, agent.lines.get(key), hint=hint))
+        for tool in dict.fromkeys((agent.tools or {}).get("allowed") or ()):
+            if isinstance(tool, str) and tool not in known_tools:
+                message = f"Unknown tool {tool!r} in allowed list."
+                hint = unknown_tool_hint(tool, known_tools)
+                here.append(Diagnostic("error", "A08", message, agent.lines.get(f"tool:{tool}"), hint=hint))
+        if here:
+            found[path] = in_order(here)
+    return found

@@ -1,0 +1,1 @@
+"""Directives: XML in Markdown (``spec/003``, DECISIONS Directives)."""

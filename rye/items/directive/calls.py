@@ -1,0 +1,127 @@
+"""Calls that a process step writes in backticks: ``rye_execute(item_type="tool", item_id="rye/file-system/write", …)``.
+
+They are prose for a model, not a program, so everything that can be read is: code spans as CommonMark has them (any number of
+backticks, no blank line inside), single or double quotes, nested braces, brackets and parentheses, arguments that are no
+values (``parameters={...}``), a call that is cut off. Only ``item_type`` and ``item_id`` among the call's own arguments count,
+never those inside ``parameters``. Action elements are read by :mod:`rye.items.directive.process`.
+
+One pass from left to right, linear in the length.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+
+from rye.items.directive.model import Call
+
+_TICKS = re.compile(r"`+")
+_BLANK_LINE = re.compile(r"\n[ \t]*\n")
+_CALL = re.compile(r"(?<![A-Za-z0-9_])rye_(execute|search|load|sign)[ \t\r\n]*\(")
+_PIECE = re.compile(
+    r"""(?P<quote>["'])|(?P<open>[(\[{])|(?P<close>[)\]}])|(?P<comma>,)
+      | (?<![A-Za-z0-9_])(?P<call>rye_(?:execute|search|load|sign))[ \t\r\n]*\(""",
+    re.VERBOSE,
+)
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+
+
+def find_calls(text: str, first_line: int = 1) -> tuple[Call, ...]:
+    """The calls in the code spans of ``text``, in order; ``first_line`` is the file's line on which ``text`` begins.
+
+    Lines and columns count from 1; a column is right where ``text`` begins at a line's start. ``item_type`` and ``item_id`` are
+    as written, placeholders included, and None where they are missing or no quoted text. A call's place is that of its name.
+    """
+    starts = [0, *(match.end() for match in re.finditer("\n", text))]
+    found: list[Call] = []
+    for start, end in _code_spans(text):
+        position = start
+        while (opener := _CALL.search(text, position, end)) is not None:
+            arguments, position = _arguments(text, opener.end(), end)
+            line = bisect_right(starts, opener.start())
+            column = opener.start() - starts[line - 1] + 1
+            found.append(
+                Call(
+                    opener.group(1),
+                    arguments.get("item_type"),
+                    arguments.get("item_id"),
+                    first_line + line - 1,
+                    column,
+                )
+            )
+    return tuple(found)
+
+
+def _code_spans(text: str) -> Iterator[tuple[int, int]]:
+    """Start and end of what stands between two equally long runs of backticks in one paragraph."""
+    paragraph = 0
+    for end in [*(match.start() for match in _BLANK_LINE.finditer(text)), len(text)]:
+        runs = [(match.start(), match.end()) for match in _TICKS.finditer(text, paragraph, end)]
+        following: dict[int, list[int]] = {}  # run length: indices of such runs, the last first
+        for index in range(len(runs) - 1, -1, -1):
+            following.setdefault(runs[index][1] - runs[index][0], []).append(index)
+        index = 0
+        while index < len(runs):
+            same = following[runs[index][1] - runs[index][0]]
+            while same and same[-1] <= index:
+                same.pop()
+            if same:
+                yield runs[index][1], runs[same[-1]][0]
+                index = same[-1]
+            index += 1
+        paragraph = end
+
+
+def _arguments(text: str, start: int, end: int) -> tuple[dict[str, str], int]:
+    """The call's own quoted ``item_type`` and ``item_id``, the first of each, and the offset at which the call is over.
+
+    A call ends at its closing parenthesis, before another call outside quotes, or where the code span does.
+    """
+    arguments: dict[str, str] = {}
+    depth, own, position = 1, start, start
+
+    def keep(stop: int) -> None:
+        name, _, written = text[own:stop].partition("=")
+        value = _unquoted(written.strip())
+        if name.strip() in ("item_type", "item_id") and value is not None:
+            arguments.setdefault(name.strip(), value)
+
+    while depth and (piece := _PIECE.search(text, position, end)) is not None:
+        position = piece.end()
+        if piece["quote"]:
+            position = _after_quote(text, position, end, piece["quote"])
+        elif piece["call"]:
+            position = piece.start()
+            break
+        elif piece["open"]:
+            depth += 1
+        elif piece["close"]:
+            depth -= 1
+            if not depth:
+                keep(piece.start())
+                return arguments, position
+        elif depth == 1:
+            keep(piece.start())
+            own = position
+    else:
+        position = end
+    if depth == 1:
+        keep(position)
+    return arguments, position
+
+
+def _after_quote(text: str, position: int, end: int, quote: str) -> int:
+    while position < end:
+        if text[position] == "\\":
+            position += 1
+        elif text[position] == quote:
+            return position + 1
+        position += 1
+    return end
+
+
+def _unquoted(value: str) -> str | None:
+    if len(value) >= 2 and value[0] in "\"'" and value[-1] == value[0]:
+        return _ESCAPED.sub(r"\1", value[1:-1])
+    return None

@@ -1,0 +1,135 @@
+"""``<hooks>``: when each fires and exactly what it would execute (R10; DESIGN §7, §8)."""
+
+from __future__ import annotations
+
+from rye.items.capabilities import ITEM_TYPES
+from rye.items.directive.expressions import Expression, ExpressionError, parse
+from rye.items.directive.metadata import no_children, single
+from rye.items.directive.model import Hook
+from rye.items.directive.rules import Findings
+from rye.items.directive.xml_tree import Element
+from rye.items.identity import is_id
+
+VARIABLES = frozenset(("cost", "loop_count", "error", "deviation", "directive"))
+"""The top-level variables of an event's context."""
+
+
+def read_hooks(element: Element, findings: Findings) -> tuple[Hook, ...]:
+    """The hooks in document order. One that does not say what it executes is left out."""
+    findings.attributes("error", "hooks", element.attributes, element, ())
+    _refuse_text(element, findings)
+    hooks = []
+    for child in element.children:
+        if child.tag != "hook":
+            findings.unknown("error", child.tag, child, "hooks", ("hook",))
+            continue
+        hook = _hook(child, findings)
+        if hook is not None:
+            hooks.append(hook)
+    return tuple(hooks)
+
+
+def _hook(element: Element, findings: Findings) -> Hook | None:
+    findings.attributes("error", "hook", element.attributes, element, ())
+    _refuse_text(element, findings)
+    for child in element.children:
+        if child.tag not in ("when", "execute", "inputs"):
+            findings.unknown("error", child.tag, child, "hook", ("when", "execute", "inputs"))
+    when = single(element, "when", findings)
+    execute = single(element, "execute", findings)
+    inputs = single(element, "inputs", findings)
+    doubled = any(len(element.of(tag)) > 1 for tag in ("when", "execute", "inputs"))
+    if when is None or not when.trimmed:
+        hint = "Add `<when>`, e.g. `<when>cost.current &gt; cost.limit * 0.9</when>`."
+        findings.error("D050", "The hook has no condition.", when or element, hint)
+    action = _execute(element, execute, findings)
+    values = _inputs(inputs, findings) if inputs is not None else ()
+    if when is None or not when.trimmed or action is None or doubled:
+        return None
+    expression = _expression(when, findings)
+    return Hook(
+        when.trimmed, expression, *action, values, element.line, element.column, when.text_line, when.text_column
+    )
+
+
+def _expression(when: Element, findings: Findings) -> Expression | None:
+    findings.attributes("error", "when", when.attributes, when, ())
+    if when.children:
+        findings.error("D050", "`<when>` holds elements.", when, "Write the expression as text, with `&lt;` for `<`.")
+        return None
+    try:
+        expression = parse(when.trimmed)
+    except ExpressionError as error:
+        line, column = _place(when, error.column)
+        hint = "Comparisons, and/or/not, in, arithmetic, literals and dotted names; no calls."
+        findings.add("error", "R10", f"The condition does not parse: {error.message}", line, column, hint)
+        return None
+    for name in expression.unknown(VARIABLES):
+        line, column = _place(when, name.column)
+        message = f"The condition reads {name.dotted!r}, which no event has; it is always null."
+        findings.add("warning", "R10", message, line, column, f"Variables: {', '.join(sorted(VARIABLES))}.")
+    return expression
+
+
+def _place(when: Element, column: int) -> tuple[int, int]:
+    """A column of the expression as a place in the file, counted in the text as written, where `&lt;` is four characters."""
+    position = at = 0
+    source = when.source.lstrip(" \t\r\n")
+    while at < column - 1 and position < len(source):
+        if source[position] == "&":
+            position = source.find(";", position)
+        elif source.startswith("<!--", position):
+            position = source.find("-->", position) + 3
+            continue
+        elif source.startswith("<![CDATA[", position):
+            position += 9
+            continue
+        position += 1
+        at += 1
+    before = source[:position]
+    newlines = before.count("\n")
+    if newlines:
+        return when.text_line + newlines, len(before) - before.rfind("\n")
+    return when.text_line, when.text_column + position
+
+
+def _execute(hook: Element, execute: Element | None, findings: Findings) -> tuple[str, str] | None:
+    shape = 'Write `<execute item_type="directive">category/name</execute>`.'
+    if execute is None:
+        findings.error("D050", "The hook executes nothing.", hook, shape)
+        return None
+    findings.attributes("error", "execute", execute.attributes, execute, ("item_type",))
+    item_type, item_id = execute.attributes.get("item_type", ""), execute.trimmed
+    if item_type not in ITEM_TYPES:
+        message = (
+            f"`item_type` of `<execute>` is {item_type[:40]!r}." if item_type else "`<execute>` has no `item_type`."
+        )
+        findings.error("D050", message, execute, f"Item types are {', '.join(ITEM_TYPES)}. {shape}")
+        return None
+    if execute.children or not is_id(item_id):
+        message = f"`<execute>` names {item_id[:80]!r}, which is no id."
+        findings.error("D050", message, execute, shape)
+        return None
+    return item_type, item_id
+
+
+def _inputs(element: Element, findings: Findings) -> tuple[tuple[str, str], ...]:
+    findings.attributes("error", "inputs", element.attributes, element, ())
+    _refuse_text(element, findings)
+    values: dict[str, str] = {}
+    for child in element.children:
+        findings.attributes("error", child.tag, child.attributes, child, ())
+        if child.children:
+            no_children(child, findings)
+            findings.error("D050", f"The hook's input `{child.tag}` holds elements.", child, "Give its value as text.")
+        elif child.tag in values:
+            findings.error("D050", f"The hook's input `{child.tag}` is given twice.", child, "Give it once.")
+        else:
+            values[child.tag] = child.trimmed
+    return tuple(values.items())
+
+
+def _refuse_text(element: Element, findings: Findings) -> None:
+    if element.trimmed:
+        message = f"Text ({element.trimmed[:40]!r}) stands in `<{element.tag}>`, where only elements belong."
+        findings.error("D014", message, element, "Delete it.")

@@ -1,0 +1,196 @@
+"""A directive as a value, read by :mod:`rye.items.directive.reader`. Lines and columns count from 1 in the file."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from msgspec import Struct
+
+from rye.items.directive.expressions import Expression
+from rye.items.directive.input_values import InputDeclaration
+from rye.items.reading import Dependency
+
+RELATIONS = ("requires", "depends_on", "used_by", "suggests", "conflicts_with", "example_of")
+"""The relationship elements, direct children of ``<context>`` (R09)."""
+OPAQUE = ("template", "example", "raw")
+"""Elements of the fence whose content is text, whatever it looks like (DECISIONS Directives 11)."""
+
+
+class Model(Struct, frozen=True):
+    tier: str
+    id: str | None = None
+    fallback: str | None = None
+    fallback_id: str | None = None
+    text: str = ""
+    """How the model should reason, in a sentence or two."""
+
+
+class Permission(Struct, frozen=True):
+    """One capability, where it is declared."""
+
+    capability: str
+    line: int
+    column: int
+
+
+class CostContext(Struct, frozen=True):
+    estimated_usage: str | None = None
+    """``low``, ``medium`` or ``high``."""
+    turns: int | None = None
+    spawn_threshold: int | None = None
+    max_tokens: int | None = None
+    """The element's text: context tokens at most."""
+
+
+class Spend(Struct, frozen=True):
+    amount: Decimal
+    currency: str | None = None
+
+
+class Cost(Struct, frozen=True):
+    context: CostContext | None = None
+    duration: int | None = None
+    """Seconds at most."""
+    spend: Spend | None = None
+
+
+class Context(Struct, frozen=True):
+    related_files: tuple[str, ...] = ()
+    dependencies: tuple[str, ...] = ()
+    """External ones, as written (``pytest>=7.0``)."""
+    relations: tuple[Dependency, ...] = ()
+    """In document order."""
+
+
+class Hook(Struct, frozen=True):
+    """One ``<hook>``. ``expression`` is None where ``<when>`` does not parse: such a hook never fires."""
+
+    when: str
+    expression: Expression | None
+    item_type: str
+    item_id: str
+    inputs: tuple[tuple[str, str], ...]
+    line: int
+    column: int
+    when_line: int
+    when_column: int
+
+
+class Output(Struct, frozen=True):
+    name: str
+    description: str
+    type: str | None = None
+    line: int | None = None
+
+
+class LegacyOutputs(Struct, frozen=True):
+    """``<success>`` and ``<failure>`` messages; None where the element is not there."""
+
+    success: str | None = None
+    failure: str | None = None
+    line: int | None = None
+
+
+class Section(Struct, frozen=True):
+    """An opaque section of the fence: the text of ``<template>``, ``<example>`` or ``<raw>``."""
+
+    kind: str
+    attributes: tuple[tuple[str, str], ...]
+    text: str
+    """Its text where it holds no elements; else what stands between its tags, as written."""
+    line: int
+    column: int
+
+
+class Action(Struct, frozen=True):
+    """An action element in a process step: ``<execute>``, ``<search>``, ``<load>`` or ``<sign>``."""
+
+    primary: str
+    item_type: str | None
+    item_id: str | None
+    attributes: tuple[tuple[str, str], ...]
+    """All of them, ``item_type`` and ``item_id`` too."""
+    params: tuple[tuple[str, str], ...]
+    """Its ``<param name value/>`` children."""
+    line: int
+    column: int
+
+
+class Step(Struct, frozen=True):
+    name: str
+    text: str
+    """What stands in it, as written, without its common indent and outer blank lines."""
+    description: str | None
+    """The text of its ``<description>`` element."""
+    actions: tuple[Action, ...]
+    line: int
+    column: int
+
+
+class Process(Struct, frozen=True):
+    """The ``<process>`` section after the fence."""
+
+    steps: tuple[Step, ...]
+    text: str
+    """What stands between its tags, as written."""
+    source: str
+    """The whole section with its tags, as written."""
+    line: int
+    column: int
+    end_line: int
+
+
+class Criterion(Struct, frozen=True):
+    text: str
+    line: int
+
+
+class Call(Struct, frozen=True):
+    """One action that the process asks for, whichever way it is written (DECISIONS Directives 7).
+
+    ``item_type`` and ``item_id`` are as written, placeholders included; None where they are not given.
+    """
+
+    primary: str
+    item_type: str | None
+    item_id: str | None
+    line: int
+    column: int
+
+
+class Directive(Struct, frozen=True):
+    """A directive. Where the file broke a rule, the part concerned is missing here; nothing wrong ever grants anything."""
+
+    name: str
+    version: str
+    description: str
+    category: str
+    author: str
+    title: str
+    """The text of the Markdown title above the fence; empty where there is none."""
+    introduction: str
+    """The Markdown between title and fence."""
+    model: Model | None
+    limits: dict[str, int | Decimal | str]
+    """``turns`` and ``tokens`` under their full names ``max_turns`` and ``max_tokens``."""
+    permissions: tuple[Permission, ...]
+    cost: Cost | None
+    context: Context
+    hooks: tuple[Hook, ...]
+    inputs: tuple[InputDeclaration, ...]
+    outputs: tuple[Output, ...] | LegacyOutputs
+    sections: tuple[Section, ...]
+    process: Process | None
+    success_criteria: tuple[Criterion, ...]
+    success_criteria_source: str
+    """The whole ``<success_criteria>`` section with its tags, as written; empty where there is none."""
+    success_criteria_line: int | None
+    calls: tuple[Call, ...]
+    """Every call in the process, in order."""
+    line: int
+    """Of the ``<directive>`` element."""
+
+    @property
+    def capabilities(self) -> tuple[str, ...]:
+        """The capability strings, sorted, without duplicates."""
+        return tuple(sorted({permission.capability for permission in self.permissions}))

@@ -1,0 +1,109 @@
+"""``<permissions>`` as capability strings (R06, R08; DECISIONS Directives 6).
+
+Nothing that breaks a rule grants anything: a malformed path, a child in the wrong place, text beside elements. Where the whole
+is ambiguous (two of it, or ``*`` beside anything) nothing in it counts.
+"""
+
+from __future__ import annotations
+
+from rye.items.capabilities import EVERYTHING, ITEM_TYPES, PRIMARIES, capability, everything_of, is_path_pattern
+from rye.items.directive.model import Permission
+from rye.items.directive.rules import Findings
+from rye.items.directive.xml_tree import Element
+
+_SHAPE = "Write primaries (`<execute>`, `<search>`, `<load>`, `<sign>`) with item types in them, or `*` alone."
+
+
+def read_permissions(element: Element, findings: Findings) -> tuple[Permission, ...]:
+    """The capabilities that ``<permissions>`` declares, in document order."""
+    findings.attributes("error", "permissions", element.attributes, element, ())
+    text = element.trimmed
+    if text and element.children:
+        findings.error("R06", f"Text ({text[:40]!r}) stands beside elements in `<permissions>`.", element, _SHAPE)
+        return ()
+    if text:
+        if text == "*":
+            return (Permission(EVERYTHING, element.line, element.column),)
+        findings.error(
+            "R06", f"`<permissions>` holds the text {text[:40]!r}; the only text allowed is `*`.", element, _SHAPE
+        )
+        return ()
+    granted: list[Permission] = []
+    primaries: dict[str, int] = {}
+    for child in element.children:
+        if child.tag == "acknowledge":
+            continue  # a note to the reader: grants nothing, whatever it says
+        if child.tag not in PRIMARIES:
+            _misplaced(child, findings)
+        elif child.tag in primaries:
+            message = f"A second `<{child.tag}>`; the first is on line {primaries[child.tag]}."
+            findings.error("D013", message, child, f"Put all its item types into one `<{child.tag}>`.")
+        else:
+            primaries[child.tag] = child.line
+            granted += _primary(child, findings)
+    if not primaries:
+        findings.error("R06", "`<permissions>` has no primary element.", element, _SHAPE)
+    return _without_duplicates(granted, findings)
+
+
+def _misplaced(child: Element, findings: Findings) -> None:
+    if child.tag in ITEM_TYPES:
+        path = child.trimmed[:80]
+        message = f"`<{child.tag}>` stands in `<permissions>` without a primary around it."
+        shown = f"`<execute><{child.tag}>{path}</{child.tag}></execute>`"
+        findings.error("R06", message, child, f"Say what may be done with it, e.g. {shown}.")
+        return
+    message = f"`<{child.tag[:80]}>` is no primary."
+    findings.error("R06", message, child, f"Primaries are {', '.join(f'`<{name}>`' for name in PRIMARIES)}.")
+
+
+def _primary(element: Element, findings: Findings) -> list[Permission]:
+    primary = element.tag
+    findings.attributes("error", primary, element.attributes, element, ())
+    text = element.trimmed
+    hint = f"Write `<{primary}>*</{primary}>` for everything, or item types: `<{primary}><tool>…</tool></{primary}>`."
+    if text and element.children:
+        findings.error("R06", f"Text ({text[:40]!r}) stands beside elements in `<{primary}>`.", element, hint)
+        return []
+    if text:
+        if text == "*":
+            return [Permission(everything_of(primary), element.line, element.column)]
+        findings.error(
+            "R06", f"`<{primary}>` holds the text {text[:40]!r}; the only text allowed is `*`.", element, hint
+        )
+        return []
+    if not element.children:
+        findings.warning("D031", f"`<{primary}>` is empty and grants nothing.", element, f"Delete it, or: {hint}")
+    granted = []
+    for child in element.children:
+        permission = _item_type(primary, child, findings)
+        if permission is not None:
+            granted.append(permission)
+    return granted
+
+
+def _item_type(primary: str, element: Element, findings: Findings) -> Permission | None:
+    if element.tag not in ITEM_TYPES:
+        message = f"`<{element.tag[:80]}>` is no item type."
+        findings.error("R06", message, element, f"Item types are {', '.join(f'`<{name}>`' for name in ITEM_TYPES)}.")
+        return None
+    findings.attributes("error", element.tag, element.attributes, element, ())
+    path = element.trimmed
+    if element.children or not is_path_pattern(path):
+        message = f"{path[:80]!r} is no capability path." if path else f"`<{element.tag}>` holds no capability path."
+        hint = (
+            "Segments of A-Z a-z 0-9 _ - joined by `.` or `/`; wildcards `*`, `?` and `[…]`, e.g. `rye.file-system.*`."
+        )
+        findings.error("R08", message, element, hint)
+        return None
+    return Permission(capability(primary, element.tag, path), element.line, element.column)
+
+
+def _without_duplicates(granted: list[Permission], findings: Findings) -> tuple[Permission, ...]:
+    first: dict[str, Permission] = {}
+    for permission in granted:
+        known = first.setdefault(permission.capability, permission)
+        if known is not permission:
+            message = f"{permission.capability!r} is declared twice; the first time on line {known.line}."
+            findings.error("D030", message, permission, "Delete one of the two.")
+    return tuple(first.values())

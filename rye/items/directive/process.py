@@ -1,0 +1,408 @@
+"""The sections after the fence: ``<process>`` with its steps, and ``<success_criteria>`` (DECISIONS Directives 3, 7, 8).
+
+They look like XML and are not: a model reads them as prose, so they hold ``<``, ``&`` and whole programs. Only the
+format's own tags count, and only outside code fences, code spans and HTML comments; everything else is text. Fences here may be
+indented as the steps around them are, which CommonMark would read as indented code; the meaning is the same: what stands in
+code is no markup. A fence that nothing closes is text.
+
+One pass from left to right, linear in the length.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+
+from msgspec import Struct, field
+
+from rye.items.capabilities import ITEM_TYPES, PRIMARIES
+from rye.items.directive.model import Action, Criterion, Process, Step
+from rye.items.directive.rules import Findings
+
+_NAMES = "process|steps|step|success_criteria|criterion|description|execute|search|load|sign|param"
+_TAG = re.compile(rf"<(/?)({_NAMES})((?:\s(?:[^<>\"'/]++|\"[^\"]*+\"|'[^']*+'|/(?!>))*+)?)(/?)>")
+_ATTRIBUTE = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_.:-]*)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
+_ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&apos;", "'"), ("&amp;", "&"))
+_FENCE = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(`{3,}(?=[^`]*$)|~{3,})")
+_FENCE_LINE = re.compile(r"^[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(?:```|~~~)", re.MULTILINE)
+_FENCE_END = re.compile(r"[ \t>]*(`{3,}|~{3,})[ \t]*$")
+_PARAGRAPH_END = re.compile(r"\n[ \t]*(?:\n|(?=</?(?:step|process|success_criteria|criterion)\b))")
+_TICKS = re.compile(r"`+")
+_EVENT = re.compile(rf"`+|<!--|</?(?:{_NAMES})(?=[\s/>])")
+
+
+class Tag(Struct, frozen=True):
+    """One of the format's tags, outside code. Offsets are into the text that was scanned."""
+
+    name: str
+    closing: bool
+    empty: bool
+    """``<name …/>``"""
+    written: str
+    """The attributes as written."""
+    start: int
+    end: int
+    line: int
+    column: int
+
+    def attributes(self) -> tuple[tuple[str, str], ...]:
+        """Names and values in order, with XML's five entities resolved; duplicates are kept."""
+        return tuple((name, _resolved(double or single)) for name, double, single in _ATTRIBUTE.findall(self.written))
+
+    def well_formed(self) -> bool:
+        """Whether the attributes are all ``name="value"``, each name once."""
+        names = [name for name, _ in self.attributes()]
+        return not _ATTRIBUTE.sub("", self.written).strip() and len(names) == len(set(names))
+
+
+def _resolved(value: str) -> str:
+    if "&" in value:
+        for entity, character in _ENTITIES:
+            value = value.replace(entity, character)
+    return value
+
+
+class Sections(Struct, frozen=True):
+    """What the text after the fence holds."""
+
+    process: Process | None
+    criteria: tuple[Criterion, ...]
+    criteria_source: str = ""
+    criteria_line: int | None = None
+
+
+def tags(text: str, first_line: int = 1) -> Iterator[Tag]:
+    """Every tag of the format's own names in ``text`` that stands outside code and comments, in order."""
+    starts = [0, *(match.end() for match in re.finditer("\n", text))]
+    fences = _fences(text, starts)
+    fence_starts = [start for start, _ in fences]
+    spans = _Spans(text)
+    position, comments = 0, True
+    while (event := _EVENT.search(text, position)) is not None:
+        at = event.start()
+        index = bisect_right(fence_starts, at) - 1
+        if index >= 0 and at < fences[index][1]:
+            position = fences[index][1]
+            continue
+        if event.group()[0] == "`":
+            position = spans.end(at, event.end())
+            continue
+        if event.group() == "<!--":
+            end = text.find("-->", event.end()) if comments else -1
+            comments = end >= 0  # when nothing closes this one, nothing closes a later one
+            position = end + 3 if comments else event.end()
+            continue
+        found = _TAG.match(text, at)
+        if found is None:
+            position = event.end()
+            continue
+        position = found.end()
+        line = bisect_right(starts, at)
+        closing, name, written, empty = found.groups()
+        yield Tag(
+            name, bool(closing), bool(empty), written, at, position, first_line + line - 1, at - starts[line - 1] + 1
+        )
+
+
+def _fences(text: str, starts: list[int]) -> list[tuple[int, int]]:
+    """Start and end offsets of the code fences, by lines, whatever their indent; one that is never closed is none."""
+    if _FENCE_LINE.search(text) is None:
+        return []
+    lines = text.split("\n")
+    ends: dict[str, list[tuple[int, int]]] = {"`": [], "~": []}
+    for number, line in enumerate(lines):
+        if found := _FENCE_END.match(line):
+            ends[found[1][0]].append((number, len(found[1])))
+    fences: list[tuple[int, int]] = []
+    hopeless = {"`": 1 << 30, "~": 1 << 30}
+    number = 0
+    while number < len(lines):
+        found = _FENCE.match(lines[number])
+        if found is not None and len(found[1]) < hopeless[found[1][0]]:
+            marker, length = found[1][0], len(found[1])
+            candidates = ends[marker]
+            close = bisect_left(candidates, (number + 1, 0))
+            while close < len(candidates) and candidates[close][1] < length:
+                close += 1
+            if close == len(candidates):
+                hopeless[marker] = length
+            else:
+                last = candidates[close][0]
+                fences.append((starts[number], starts[last] + len(lines[last])))
+                number = last
+        number += 1
+    return fences
+
+
+class _Spans(Struct):
+    """Where code spans end. A span does not reach beyond its paragraph, nor beyond a line that begins with a section's tag."""
+
+    text: str
+    paragraph_end: int = -1
+    runs: dict[int, list[int]] = field(default_factory=dict)
+
+    def end(self, start: int, after: int) -> int:
+        """The offset behind the code span that the backticks at ``start`` open; ``after`` where they open none."""
+        if start >= self.paragraph_end:
+            found = _PARAGRAPH_END.search(self.text, start)
+            self.paragraph_end = found.start() + 1 if found else len(self.text) + 1
+            self.runs = {}
+            for run in _TICKS.finditer(self.text, start, min(self.paragraph_end, len(self.text))):
+                self.runs.setdefault(len(run.group()), []).append(run.start())
+        length = after - start
+        same = self.runs.get(length, [])
+        index = bisect_left(same, after)
+        return same[index] + length if index < len(same) else after
+
+
+def read_sections(text: str, first_line: int, findings: Findings) -> Sections:
+    """The sections of ``text``, which begins at line ``first_line`` of the file, right after the directive's fence."""
+    return _Reader(text, findings).run(tags(text, first_line))
+
+
+class _OpenStep(Struct):
+    tag: Tag
+    actions: list[Action] = field(default_factory=list)
+    description: str | None = None
+
+
+class _Reader(Struct):
+    text: str
+    findings: Findings
+    process: Tag | None = None
+    step: _OpenStep | None = None
+    action: Tag | None = None
+    params: dict[str, str] = field(default_factory=dict)
+    names: set[str] = field(default_factory=set)
+    extra: set[str] = field(default_factory=set)
+    """Sections open a second time: reported when they opened, their content does not count."""
+    description: Tag | None = None
+    criteria_tag: Tag | None = None
+    criterion: Tag | None = None
+    steps: list[Step] = field(default_factory=list)
+    done: Process | None = None
+    criteria: list[Criterion] = field(default_factory=list)
+    criteria_source: str = ""
+    criteria_line: int | None = None
+
+    def run(self, found: Iterator[Tag]) -> Sections:
+        for tag in found:
+            if tag.name == "process":
+                self._process(tag)
+            elif tag.name == "success_criteria":
+                self._criteria(tag)
+            elif tag.name == "criterion":
+                self._criterion(tag)
+            elif self.process is not None:
+                self._inside(tag)
+        self._close_criterion()
+        if self.criteria_tag is not None:
+            self._unclosed("D073", self.criteria_tag)
+        if self.process is not None:
+            self._close_step_early(None)
+            self._unclosed("D070", self.process)
+        return Sections(self.done, tuple(self.criteria), self.criteria_source, self.criteria_line)
+
+    def _unclosed(self, code: str, tag: Tag) -> None:
+        message = f"`<{tag.name}>` is never closed outside code."
+        self.findings.error(code, message, tag, f"Add `</{tag.name}>`; one inside a code fence or backticks is text.")
+
+    def _process(self, tag: Tag) -> None:
+        if tag.closing:
+            if self.process is None and "process" in self.extra:
+                self.extra.discard("process")
+                return
+            if self.process is None:
+                self.findings.error(
+                    "D070", "`</process>` closes nothing.", tag, "Delete it, or open `<process>` before it."
+                )
+                return
+            self._close_step_early(tag)
+            opened, self.process = self.process, None
+            if self.done is None:
+                inner = self.text[opened.end : tag.start]
+                self.done = Process(
+                    tuple(self.steps), inner, self.text[opened.start : tag.end], opened.line, opened.column, tag.line
+                )
+            return
+        if self.process is not None or self.done is not None:
+            line = self.process.line if self.process else self.done.line if self.done else 0
+            message = f"A second `<process>`; the first is on line {line}."
+            if self.process is None:
+                self.extra.add("process")
+            self.findings.error(
+                "D070", message, tag, "A directive has one process: merge them, or put an example into a code fence."
+            )
+            return
+        if tag.empty:
+            self.findings.error("D070", "The process is empty.", tag, "Write `<process>`, its steps and `</process>`.")
+            return
+        self.process = tag
+
+    def _inside(self, tag: Tag) -> None:
+        if tag.name == "step":
+            self._step(tag)
+        elif tag.name in PRIMARIES:
+            self._action(tag)
+        elif tag.name == "param":
+            self._param(tag)
+        elif tag.name == "description" and self.step is not None and self.action is None:
+            if not tag.closing and self.description is None:
+                self.description = tag
+            elif tag.closing and self.description is not None:
+                if self.step.description is None:
+                    self.step.description = self.text[self.description.end : tag.start].strip()
+                self.description = None
+
+    def _step(self, tag: Tag) -> None:
+        if tag.closing:
+            if self.step is None:
+                self.findings.error(
+                    "D071", "`</step>` closes nothing.", tag, 'Delete it, or open `<step name="…">` before it.'
+                )
+                return
+            self._close_action_early()
+            self._finish_step(tag.start)
+            return
+        self._close_step_early(tag)
+        self.step = _OpenStep(tag)
+        if tag.empty:
+            self.findings.error("D071", "The step is empty.", tag, "Say in it what is to be done.")
+            self.step = None
+
+    def _finish_step(self, end: int) -> None:
+        assert self.step is not None
+        opened = self.step.tag
+        given = dict(opened.attributes())
+        name = given.get("name", "").strip()
+        if not opened.well_formed():
+            self.findings.error("D071", "The step's attributes are malformed.", opened, 'Write `<step name="…">`.')
+        self.findings.attributes("warning", "step", given, opened, ("name",))
+        if not name:
+            self.findings.warning("D071", "The step has no name.", opened, 'Write `<step name="…">`.')
+        elif name in self.names:
+            self.findings.warning("D071", f"A second step is named {name!r}.", opened, "Give each step its own name.")
+        self.names.add(name)
+        text = textwrap.dedent(self.text[opened.end : end]).strip("\n").rstrip()
+        self.steps.append(Step(name, text, self.step.description, tuple(self.step.actions), opened.line, opened.column))
+        self.step = self.description = None
+
+    def _close_step_early(self, at: Tag | None) -> None:
+        self._close_action_early()
+        if self.step is None:
+            return
+        self.findings.error(
+            "D071",
+            "`<step>` is never closed outside code.",
+            self.step.tag,
+            "Add `</step>`; one inside a code fence or backticks is text.",
+        )
+        self._finish_step(at.start if at is not None else len(self.text))
+
+    def _action(self, tag: Tag) -> None:
+        if tag.closing:
+            if self.action is not None and self.action.name == tag.name:
+                self._finish_action()
+            return
+        given = dict(tag.attributes())
+        if "item_type" not in given and "item_id" not in given:
+            return  # a word in angle brackets, no action
+        self._close_action_early()
+        self.action = tag
+        if tag.empty:
+            self._finish_action()
+
+    def _finish_action(self) -> None:
+        assert self.action is not None
+        tag = self.action
+        attributes = tag.attributes()
+        given = dict(attributes)
+        item_type, item_id = given.get("item_type"), given.get("item_id")
+        if not tag.well_formed():
+            self.findings.error(
+                "D072", f"The attributes of `<{tag.name}>` are malformed or doubled.", tag, "Quote each, once."
+            )
+        if item_type not in ITEM_TYPES:
+            shown = f"the item type {item_type!r}" if item_type else "no item type"
+            message = f"`<{tag.name}>` has {shown}."
+            self.findings.warning("D072", message, tag, f"Give `item_type`: one of {', '.join(ITEM_TYPES)}.")
+        if not item_id and tag.name != "search":
+            self.findings.warning("D072", f"`<{tag.name}>` names no item.", tag, "Give `item_id`.")
+        action = Action(tag.name, item_type, item_id, attributes, tuple(self.params.items()), tag.line, tag.column)
+        if self.step is not None:
+            self.step.actions.append(action)
+        self.action = None
+        self.params = {}
+
+    def _close_action_early(self) -> None:
+        if self.action is not None:
+            name = self.action.name
+            self.findings.error(
+                "D072", f"`<{name}>` is never closed.", self.action, f"Add `</{name}>`, or end it with `/>`."
+            )
+            self._finish_action()
+
+    def _param(self, tag: Tag) -> None:
+        if tag.closing or self.action is None:
+            return
+        given = dict(tag.attributes())
+        name = given.get("name", "")
+        if not name or not tag.well_formed():
+            self.findings.error("D072", "A `<param>` is malformed.", tag, 'Write `<param name="…" value="…" />`.')
+        elif name in self.params:
+            self.findings.error("D072", f"The parameter {name!r} is given twice.", tag, "Give it once.")
+        else:
+            self.params[name] = given.get("value", "")
+
+    def _criteria(self, tag: Tag) -> None:
+        if tag.closing:
+            self._close_criterion()
+            if self.criteria_tag is None and "success_criteria" in self.extra:
+                self.extra.discard("success_criteria")
+                return
+            if self.criteria_tag is None:
+                message = "`</success_criteria>` closes nothing."
+                self.findings.error("D073", message, tag, "Delete it, or open `<success_criteria>` before it.")
+                return
+            opened, self.criteria_tag = self.criteria_tag, None
+            if not self.criteria_source:
+                self.criteria_source = self.text[opened.start : tag.end]
+                self.criteria_line = opened.line
+            return
+        if self.criteria_tag is not None or self.criteria_source:
+            self.findings.error("D073", "A second `<success_criteria>`.", tag, "Merge the two.")
+            if self.criteria_tag is None:
+                self.extra.add("success_criteria")
+            return
+        if self.process is not None:
+            message = "`<success_criteria>` stands inside `<process>`."
+            self.findings.warning("D073", message, tag, "Move it behind `</process>`.")
+        if not tag.empty:
+            self.criteria_tag = tag
+
+    def _criterion(self, tag: Tag) -> None:
+        if tag.closing:
+            if self.criterion is not None:
+                self._finish_criterion(tag.start)
+            return
+        if self.criteria_tag is None:
+            return
+        self._close_criterion()
+        if not tag.empty:
+            self.criterion = tag
+
+    def _finish_criterion(self, end: int) -> None:
+        assert self.criterion is not None
+        opened, self.criterion = self.criterion, None
+        text = " ".join(self.text[opened.end : end].split())
+        if text:
+            self.criteria.append(Criterion(text, opened.line))
+        else:
+            self.findings.warning("D073", "An empty criterion.", opened, "Say what can be checked, or delete it.")
+
+    def _close_criterion(self) -> None:
+        if self.criterion is not None:
+            self.findings.error("D073", "`<criterion>` is never closed.", self.criterion, "Add `</criterion>`.")
+            self.criterion = None

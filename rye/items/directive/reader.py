@@ -1,0 +1,434 @@
+"""Directives: two-zone XML in Markdown. ``read`` gives the value and every finding, ``as_json`` what ``rye show`` prints.
+
+How a file is read:
+
+1. The fences as CommonMark has them (:mod:`rye.text.markdown_fences`). The first ``xml`` one is the directive's; a second one
+   with a ``<directive>`` root is an error, and so is anything that would let two readers see two directives.
+2. Its XML, hardened (:mod:`rye.items.directive.xml_tree`).
+3. The metadata, each part by its own module: ``directive_metadata``, ``directive_permissions``, ``directive_hooks``,
+   ``directive_inputs``.
+4. The sections after the fence (:mod:`rye.items.directive.process`).
+
+What ``rye show`` prints of it is in :mod:`rye.items.directive.json_form`.
+
+The value is None when 1 or 2 fail: then nothing may be rendered, granted or fired. Otherwise it is there, without
+the parts that broke a rule. Rules and codes: :mod:`rye.items.directive.rules`.
+"""
+
+from __future__ import annotations
+
+import re
+
+from rye.items.directive.calls import find_calls
+from rye.items.directive.hooks import read_hooks
+from rye.items.directive.inputs import read_inputs, read_outputs
+from rye.items.directive.json_form import as_json
+from rye.items.directive.metadata import no_children, no_text, read_context, read_cost, read_limits, read_model, single
+from rye.items.directive.model import (
+    OPAQUE,
+    RELATIONS,
+    Call,
+    Context,
+    Directive,
+    LegacyOutputs,
+    Output,
+    Process,
+    Section,
+)
+from rye.items.directive.permissions import read_permissions
+from rye.items.directive.placeholders import find as find_placeholders
+from rye.items.directive.process import Sections, read_sections, tags
+from rye.items.directive.rules import Findings
+from rye.items.directive.xml_tree import Element, XmlError, parse, sniff_root
+from rye.items.identity import is_id
+from rye.items.reading import HookAction, Metadata, Reading, ReadOptions, Source
+from rye.limits import CONTENT
+from rye.text.diagnostics import in_order
+from rye.text.markdown_fences import Fence, Scan, scan
+
+METADATA = ("description", "category", "author", "model", "limits", "permissions", "cost", "context", "hooks")
+"""The children of ``<metadata>``."""
+_PARTS = ("metadata", "inputs", "outputs")
+_NAME = re.compile(r"[a-z][a-z0-9_]*")
+_VERSION = re.compile(r"(?:0|[1-9][0-9]{0,8})\.(?:0|[1-9][0-9]{0,8})\.(?:0|[1-9][0-9]{0,8})")
+_TITLE = re.compile(r" {0,3}#(?=[ \t])")
+_PROCESS_PLACE = (
+    "Move it behind the fence: the fence holds metadata, inputs and outputs only. `rye validate --fix` does it."
+)
+
+
+def read(source: Source, options: ReadOptions) -> Reading:
+    """Read a directive. Never raises for bad content; a value of None means that it does not parse."""
+    del options  # a directive's rules are the same everywhere
+    findings = Findings()
+    directive = _read(source, findings)
+    metadata = _metadata(directive) if directive is not None else None
+    return Reading(directive, metadata, in_order(findings.all()))
+
+
+def _read(source: Source, findings: Findings) -> Directive | None:
+    text = source.text
+    if len(text) > CONTENT.item_bytes:
+        message = f"The text has {len(text):,} characters; an item has at most {CONTENT.item_bytes:,} bytes."
+        findings.add("error", "D006", message, None, None, "Split the directive.")
+        return None
+    scanned = scan(text)
+    if scanned.too_deep is not None:
+        message = "Quotes and lists are nested too deeply to read."
+        findings.add("error", "D006", message, scanned.too_deep, 1, "Flatten them.")
+        return None
+    fence = _the_fence(scanned, findings)
+    if fence is None:
+        return None
+    lines = text.split("\n")
+    _process_before(scanned, fence, lines, findings)
+    try:
+        root = parse(fence)
+    except XmlError as error:
+        findings.add("error", error.code, error.message, error.line, error.column, error.hint or "Mend the XML.")
+        _process_in_text(fence, findings)
+        return None
+    if root.tag != "directive":
+        message = f"The first XML fence holds `<{root.tag}>`, not `<directive>`."
+        hint = "Put the directive's fence first; give examples before it another info word, such as `text`."
+        findings.add("error", "D002", message, root.line, root.column, hint)
+        return None
+    if any(found.code in ("D008", "D009") for found in findings.found):
+        return None
+    sections = read_sections("\n".join(lines[fence.end_line :]), fence.end_line + 1, findings)
+    title, introduction, first = _introduction(scanned, fence, lines, findings)
+    directive = _directive(root, source, sections, title, introduction, findings)
+    _placeholders(directive, ("\n".join(lines[first - 1 : fence.line - 1]), first), findings)
+    return directive
+
+
+# Step 1: which fence.
+
+
+def _the_fence(scanned: Scan, findings: Findings) -> Fence | None:
+    fences = [fence for fence in scanned.fences if fence.word == "xml"]
+    if not fences:
+        unlabelled = next((fence for fence in scanned.fences if sniff_root(fence.text) == "directive"), None)
+        if unlabelled is not None:
+            message = (
+                f"There is no `xml` fence; the fence on line {unlabelled.line} holds a `<directive>` without that word."
+            )
+            findings.add("error", "D001", message, unlabelled.line, unlabelled.column, "Write ```xml to open it.")
+        else:
+            hint = "Put the `<directive>` element into a fenced code block that opens with ```xml."
+            findings.add("error", "D001", "There is no `xml` fence, so no directive.", None, None, hint)
+        return None
+    first, *later = fences
+    root = sniff_root(first.text)
+    if root != "directive":
+        shown = f"holds `<{root[:80]}>`" if root else "holds no element"
+        hint = "Put the directive's fence first; give examples before it another info word, such as `text`."
+        findings.add(
+            "error", "D002", f"The first `xml` fence {shown}, not `<directive>`.", first.line, first.column, hint
+        )
+        return None
+    if not first.closed:
+        message = "The directive's fence is never closed, so the rest of the file belongs to it."
+        findings.add("error", "D009", message, first.line, first.column, "Close it with a line of the same marker.")
+    for fence in later:
+        if sniff_root(fence.text) == "directive":
+            message = f"A second `xml` fence holds a `<directive>`; the directive's own is on line {first.line}."
+            hint = "Delete it, or show the example in a fence with another info word, or inside a longer fence."
+            findings.add("error", "D008", message, fence.line, fence.column, hint)
+    return first
+
+
+# R12 and the text above the fence.
+
+
+def _process_before(scanned: Scan, fence: Fence, lines: list[str], findings: Findings) -> None:
+    above = lines[: fence.line - 1]
+    if not any("<process" in line for line in above):
+        return
+    for first, last in (*scanned.code, *scanned.comments):
+        for number in range(first, min(last, len(above)) + 1):
+            above[number - 1] = ""
+    for tag in tags("\n".join(above)):
+        if tag.name == "process" and not tag.closing:
+            findings.error("R12", "`<process>` stands before the fence.", tag, _PROCESS_PLACE)
+
+
+def _process_in_text(fence: Fence, findings: Findings) -> None:
+    """R12 for a process that keeps the fence's XML from being read at all."""
+    if "<process" not in fence.text:
+        return
+    for tag in tags(fence.text):
+        if tag.name == "process" and not tag.closing:
+            line, column = fence.place(tag.line, tag.column)
+            findings.add("error", "R12", "`<process>` stands inside the fence.", line, column, _PROCESS_PLACE)
+            return
+
+
+def _introduction(scanned: Scan, fence: Fence, lines: list[str], findings: Findings) -> tuple[str, str, int]:
+    """The title, the Markdown between it and the fence, and the line that both begin on."""
+    skipped = [False] * fence.line
+    for first, last in (*scanned.code, *scanned.comments):
+        for number in range(first, min(last, fence.line - 1) + 1):
+            skipped[number - 1] = True
+    for number in range(1, fence.line):
+        if skipped[number - 1]:
+            continue
+        line = lines[number - 1]
+        found = _TITLE.match(line)
+        if found:
+            return _heading(line[found.end() :]), "\n".join(lines[number : fence.line - 1]).strip(), number
+    findings.add("notice", "D090", "There is no Markdown title above the fence.", 1, 1, "Add a line `# Title`.")
+    shown = (line for line, skip in zip(lines[: fence.line - 1], skipped, strict=False) if not skip)
+    return "", "\n".join(shown).strip(), 1
+
+
+def _heading(text: str) -> str:
+    """An ATX heading's text without its closing hashes."""
+    text = text.strip()
+    kept = text.rstrip("#")
+    return kept.rstrip() if not kept or kept[-1] in " \t" else text
+
+
+# Step 3: the element as a value.
+
+
+def _directive(
+    root: Element, source: Source, sections: Sections, title: str, introduction: str, findings: Findings
+) -> Directive:
+    findings.attributes("error", "directive", root.attributes, root, ("name", "version"))
+    no_text(root, findings)
+    opaque, hidden = _sections(root)
+    _structure(root, hidden, findings)
+    name = _name(root, source, findings)
+    version = _version(root, findings)
+    metadata = single(root, "metadata", findings)
+    inputs = single(root, "inputs", findings)
+    outputs = single(root, "outputs", findings)
+    ambiguous = len(root.of("metadata")) > 1
+    declared = read_inputs(inputs, findings) if inputs is not None else ()
+    returned: tuple[Output, ...] | LegacyOutputs = read_outputs(outputs, findings) if outputs is not None else ()
+    at = metadata or root
+    if metadata is not None:
+        findings.attributes("warning", "metadata", metadata.attributes, metadata, ())
+        no_text(metadata, findings)
+        for child in metadata.children:
+            if child.tag not in METADATA and child.tag not in RELATIONS and child.tag != "process":
+                findings.unknown("warning", child.tag, child, "metadata", METADATA)
+    parts = {tag: single(metadata, tag, findings) if metadata is not None else None for tag in METADATA}
+    doubled = {tag for tag in METADATA if ambiguous or (metadata is not None and len(metadata.of(tag)) > 1)}
+    _required(parts, at, metadata is None, findings)
+    limits = read_limits(parts["limits"], findings) if parts["limits"] else {}
+    permissions = read_permissions(parts["permissions"], findings) if parts["permissions"] else ()
+    hooks = read_hooks(parts["hooks"], findings) if parts["hooks"] else ()
+    category = parts["category"].trimmed if parts["category"] else ""
+    if parts["category"] and category:
+        _category(parts["category"], source, findings)
+    directive = Directive(
+        name=name,
+        version=version,
+        description=parts["description"].trimmed if parts["description"] else "",
+        category=category,
+        author=parts["author"].trimmed if parts["author"] else "",
+        title=title,
+        introduction=introduction,
+        model=read_model(parts["model"], findings) if parts["model"] else None,
+        limits=limits,
+        permissions=() if "permissions" in doubled else permissions,
+        cost=read_cost(parts["cost"], findings) if parts["cost"] else None,
+        context=read_context(parts["context"], findings) if parts["context"] else Context(),
+        hooks=() if "hooks" in doubled else hooks,
+        inputs=declared,
+        outputs=returned,
+        sections=opaque,
+        process=sections.process,
+        success_criteria=sections.criteria,
+        success_criteria_source=sections.criteria_source,
+        success_criteria_line=sections.criteria_line,
+        calls=_calls(sections.process),
+        line=root.line,
+    )
+    _missing_process(directive, findings)
+    return directive
+
+
+def _sections(root: Element) -> tuple[tuple[Section, ...], frozenset[int]]:
+    """The opaque sections, and the identities of all elements below them, which no rule looks at."""
+    sections: list[Section] = []
+    hidden: set[int] = set()
+    for element in root.walk():
+        if element.tag in OPAQUE and id(element) not in hidden and not element.prefixed:
+            text = element.source if element.children else element.text
+            kept = tuple(element.attributes.items())
+            sections.append(Section(element.tag, kept, text, element.line, element.column))
+            hidden.update(id(below) for below in element.walk())
+    return tuple(sections), frozenset(hidden)
+
+
+def _structure(root: Element, hidden: frozenset[int], findings: Findings) -> None:
+    """What may stand where: the root's children, R09, R12 and namespaces, everywhere but in opaque sections."""
+    for child in root.children:
+        if child.tag in METADATA:
+            message = f"`<{child.tag}>` stands in `<directive>`, where it does not count."
+            findings.error("D011", message, child, "Move it into `<metadata>`.")
+        elif child.tag == "success_criteria":
+            message = "`<success_criteria>` stands inside the fence, where nobody reads it."
+            findings.error("D073", message, child, "Move it behind the fence, after the process.")
+        elif child.tag not in (*_PARTS, "process", *RELATIONS):
+            findings.unknown("warning", child.tag, child, "directive", _PARTS)
+    stack: list[tuple[Element, tuple[str, ...]]] = [(root, ())]
+    while stack:
+        element, path = stack.pop()
+        if id(element) in hidden:
+            continue
+        if element.prefixed:
+            findings.error(
+                "D015", f"`<{element.tag[:80]}>` uses a namespace.", element, "Write it without prefix and `xmlns`."
+            )
+        if path[-3:] == ("hooks", "hook", "inputs"):
+            continue  # names of a hook's inputs are the author's own
+        if path == ("directive", "outputs"):
+            continue  # so are the names of outputs
+        if element.tag == "process":
+            findings.error("R12", "`<process>` stands inside the fence.", element, _PROCESS_PLACE)
+            continue
+        if element.tag in RELATIONS and path != ("directive", "metadata", "context"):
+            message = f"`<{element.tag}>` stands in `<{path[-1] if path else ''}>`."
+            findings.error("R09", message, element, "Make it a direct child of `<context>` in `<metadata>`.")
+        stack.extend((child, (*path, element.tag)) for child in element.children)
+
+
+def _name(root: Element, source: Source, findings: Findings) -> str:
+    """R01, and DECISIONS Directives 5."""
+    name = root.attributes.get("name", "")
+    if not name.strip():
+        findings.error("R01", "`<directive>` has no `name`.", root, f'Add `name="{source.name or "deploy_staging"}"`.')
+    elif _NAME.fullmatch(name) is None or len(name) > 64:
+        message = f"The name {name[:80]!r} is not snake_case."
+        findings.error("D010", message, root, "Use lower-case letters, digits and `_`, a letter first, at most 64.")
+    elif source.name is not None and name != source.name:
+        message = f"The name is {name!r}, the file's is {source.name!r}."
+        findings.error("D010", message, root, f'Rename the file to `{name}.md`, or write `name="{source.name}"`.')
+    return name
+
+
+def _version(root: Element, findings: Findings) -> str:
+    """R01, R03."""
+    version = root.attributes.get("version", "")
+    if not version.strip():
+        findings.error("R01", "`<directive>` has no `version`.", root, 'Add `version="1.0.0"`.')
+    elif _VERSION.fullmatch(version) is None:
+        message = f"The version {version[:40]!r} is not exactly X.Y.Z."
+        findings.error("R03", message, root, 'Write three numbers without leading zeros, e.g. `version="1.0.0"`.')
+    return version
+
+
+_EXAMPLES = {
+    "description": "<description>Deploy the service to staging</description>",
+    "category": "<category>workflows</category>",
+    "author": "<author>your-team</author>",
+    "model": '<model tier="general" />',
+    "permissions": "<permissions><search><directive>*</directive></search></permissions>",
+    "cost": '<cost><context estimated_usage="medium" turns="10">8000</context></cost>',
+}
+
+
+def _required(parts: dict[str, Element | None], at: Element, no_metadata: bool, findings: Findings) -> None:
+    """R02, with its mercy for a missing cost beside limits."""
+    if no_metadata:
+        findings.error("R02", "`<directive>` has no `<metadata>`.", at, "Add it, with every required field.")
+    for tag, example in _EXAMPLES.items():
+        element = parts[tag]
+        if element is None:
+            if tag == "cost" and parts["limits"] is not None:
+                hint = f"Add `{example}`; `rye migrate directive` makes it from the limits."
+                findings.warning("R02", "`<metadata>` has no `<cost>`, only `<limits>`.", at, hint)
+            else:
+                findings.error("R02", f"`<metadata>` has no `<{tag}>`.", at, f"Add `{example}`.")
+        elif tag in ("description", "category", "author"):
+            findings.attributes("warning", tag, element.attributes, element, ())
+            no_children(element, findings)
+            if not element.trimmed:
+                findings.error("R02", f"`<{tag}>` is empty.", element, f"Fill it, e.g. `{example}`.")
+
+
+def _category(element: Element, source: Source, findings: Findings) -> None:
+    """R05."""
+    category = element.trimmed
+    if not is_id(category):
+        hint = "Write folders as lower-case segments of a-z, 0-9, - and _ joined by `/`."
+        findings.error("R05", f"The category {category[:80]!r} is no folder path.", element, hint)
+    elif source.category is not None and category != source.category:
+        where = f"`directives/{source.category}/`" if source.category else "`directives/` itself"
+        message = f"The category is {category!r}, but the file stands in {where}."
+        hint = f"Move the file to `directives/{category}/`"
+        hint += f", or write `<category>{source.category}</category>`." if source.category else "."
+        findings.error("R05", message, element, hint)
+
+
+# The prose: calls and placeholders.
+
+
+def _calls(process: Process | None) -> tuple[Call, ...]:
+    """Every call in the process: in backticks anywhere in it, and action elements in its steps."""
+    if process is None:
+        return ()
+    found = list(find_calls(" " * (process.column - 1) + process.source, process.line))
+    for step in process.steps:
+        for action in step.actions:
+            found.append(Call(action.primary, action.item_type, action.item_id, action.line, action.column))
+    return tuple(sorted(found, key=lambda call: (call.line, call.column)))
+
+
+def _missing_process(directive: Directive, findings: Findings) -> None:
+    """D070, where nothing else says what became of the process."""
+    if directive.process is None and not {found.code for found in findings.found} & {"R12", "D070"}:
+        hint = "Write `<process>` with its steps behind the fence; one inside a code fence is text."
+        findings.add("warning", "D070", "There is no `<process>`.", directive.line, None, hint)
+
+
+def _placeholders(directive: Directive, above: tuple[str, int], findings: Findings) -> None:
+    """D080 for placeholders in what is rendered that no input is declared for (DECISIONS Directives 8).
+
+    ``above`` is title and introduction as written, and the line that they begin on.
+    """
+    declared = {declaration.name for declaration in directive.inputs}
+    parts = [above]
+    if not directive.introduction:
+        parts.append((directive.description, directive.line))
+    if directive.process is not None:
+        parts.append((directive.process.source, directive.process.line))
+    if directive.success_criteria_line is not None:
+        parts.append((directive.success_criteria_source, directive.success_criteria_line))
+    if isinstance(directive.outputs, LegacyOutputs) and directive.outputs.line is not None:
+        parts += [
+            (text, directive.outputs.line) for text in (directive.outputs.success, directive.outputs.failure) if text
+        ]
+    for text, first_line in parts:
+        line = position = 0
+        for placeholder in find_placeholders(text):
+            if placeholder.name in declared:
+                continue
+            line += text.count("\n", position, placeholder.start)
+            position = placeholder.start
+            column = position - (text.rfind("\n", 0, position) + 1) + 1
+            message = f"`{text[placeholder.start : placeholder.end][:80]}` names an input that is not declared."
+            hint = f'Declare `<input name="{placeholder.name}" type="string">…</input>`, or correct the name.'
+            findings.add("warning", "D080", message, first_line + line, column, hint)
+
+
+# What others take from it.
+
+
+def _metadata(directive: Directive) -> Metadata:
+    return Metadata(
+        name=directive.name,
+        version=directive.version if _VERSION.fullmatch(directive.version) else None,
+        description=directive.description,
+        category=directive.category or None,
+        dependencies=directive.context.relations,
+        capabilities=directive.capabilities,
+        hooks=tuple(HookAction(hook.when, hook.item_type, hook.item_id, hook.inputs) for hook in directive.hooks),
+    )
+
+
+__all__ = ["METADATA", "as_json", "read"]

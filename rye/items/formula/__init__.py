@@ -1,0 +1,1 @@
+"""Formulas: TOML steps with needs (DECISIONS Role directives and formula overlays)."""

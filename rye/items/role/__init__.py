@@ -1,0 +1,1 @@
+"""Roles: canonical Markdown sections (DECISIONS Roles)."""

@@ -1,0 +1,99 @@
+"""Rules across the roles of a folder, a closed set: hand-offs known and mutual, inputs from someone (DECISIONS Roles 2, 3, 5)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from rye.items.reading import Reading, ReadOptions
+from rye.items.role.sections import EVERYONE, NEXUS, Mention
+from rye.text.diagnostics import Diagnostic, in_order
+from rye.text.spelling import near_miss
+
+if TYPE_CHECKING:
+    from rye.items.role.reader import Role
+
+_WORD = re.compile(r"[A-Z][\w'-]*")
+_DOCUMENTS_WORDS = (
+    "adr adrs artifact artifacts baseline brief briefs codebase contract contracts definition document documents "
+    "gate history instruction instructions list lists log logs manifest manifests note notes output outputs "
+    "overview plan plans prototype record records register report reports request requests requirements review "
+    "reviews spec specs specification summary summaries test tests trail"
+)
+_DOCUMENTS = frozenset(_DOCUMENTS_WORDS.split())
+"""Last words of phrases that name what is handed over rather than who hands it over."""
+
+
+def check_set(readings: Mapping[str, Reading], options: ReadOptions | None = None) -> dict[str, tuple[Diagnostic, ...]]:
+    """Findings by path, paths in order. A file that did not parse is no role of the set."""
+    roles: dict[str, Role] = {path: readings[path].value for path in sorted(readings) if readings[path].value}
+    by_name: dict[str, Role] = {}
+    found: dict[str, list[Diagnostic]] = {path: [] for path in roles}
+    paths: dict[str, str] = {}
+    for path, role in roles.items():
+        key = role.name.casefold()
+        if key in by_name:
+            message = f"The role {role.name!r} stands in {paths[key]} and in {path}."
+            for place in (paths[key], path):
+                found[place].append(Diagnostic("error", "N02", message, 1))
+        else:
+            by_name[key], paths[key] = role, path
+    for path, role in roles.items():
+        for mention in role.hands_off_to:
+            found[path] += _hand_off(role, mention, by_name)
+        for mention in role.receives_from:
+            found[path] += _receipt(role, mention, by_name)
+        for mention in role.inputs:
+            if _is_a_role(mention.name) and not _mentions_known(mention.name, by_name):
+                message = f"An input from nobody: no role of this set is called {mention.name!r}."
+                found[path].append(Diagnostic("warning", "N03", message, mention.line))
+    return {path: in_order(findings) for path, findings in found.items() if findings}
+
+
+def _always_known(name: str) -> bool:
+    return name.casefold() in EVERYONE or name.casefold() == NEXUS.casefold()
+
+
+def _hand_off(role: Role, mention: Mention, by_name: Mapping[str, Role]) -> Iterable[Diagnostic]:
+    if _always_known(mention.name):
+        return
+    other = by_name.get(mention.name.casefold())
+    if other is None:
+        meant = near_miss(mention.name, [known.name for known in by_name.values()])
+        message = f"A hand-off to an unknown role: {mention.name!r}."
+        hint = f"Did you mean {meant}?" if meant else "Add the role to this folder, or name one that is there."
+        yield Diagnostic("error", "N02", message, mention.line, hint=hint)
+    elif not _named(other.receives_from, role.name):
+        message = f"{role.name} hands off to {other.name}, whose hand-off protocol does not mention {role.name}."
+        yield Diagnostic("warning", "N03", message, mention.line)
+
+
+def _receipt(role: Role, mention: Mention, by_name: Mapping[str, Role]) -> Iterable[Diagnostic]:
+    if _always_known(mention.name):
+        return
+    other = by_name.get(mention.name.casefold())
+    if other is None:
+        yield Diagnostic(
+            "warning", "N03", f"An input from nobody: {mention.name!r} is no role of this set.", mention.line
+        )
+    elif not _named(other.hands_off_to, role.name):
+        message = f"{role.name} receives from {other.name}, whose hand-off protocol does not mention {role.name}."
+        yield Diagnostic("warning", "N03", message, mention.line)
+
+
+def _named(mentions: Iterable[Mention], name: str) -> bool:
+    return any(m.name.casefold() == name.casefold() or m.name.casefold() in EVERYONE for m in mentions)
+
+
+def _is_a_role(phrase: str) -> bool:
+    """Whether a source in the input contract reads like a role's name: capitalized words, the last one no kind of document."""
+    words = phrase.split()
+    return all(_WORD.fullmatch(word) for word in words) and words[-1].casefold() not in _DOCUMENTS
+
+
+def _mentions_known(phrase: str, by_name: Mapping[str, Role]) -> bool:
+    folded = phrase.casefold()
+    if _always_known(phrase) or NEXUS.casefold() in folded.split():
+        return True
+    return any(re.search(rf"(?<!\w){re.escape(name)}s?(?!\w)", folded) for name in by_name)

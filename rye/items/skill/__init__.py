@@ -1,0 +1,1 @@
+"""Skills: a folder around SKILL.md (DECISIONS Skills)."""

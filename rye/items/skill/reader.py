@@ -1,0 +1,266 @@
+"""Skills: ``SKILL.md`` with YAML frontmatter, other files of its folder attached (Agent Skills; DECISIONS Skills).
+
+====  =========================================================================================================
+Code  Rule
+====  =========================================================================================================
+S01   Frontmatter as for agents, a mapping. Scalars are texts as written (``version: 1.10`` is "1.10"). Constructs that the
+      reference validator refuses are errors: flow collections, anchors, aliases, repeated keys, tags.
+S02   ``name``: 1 to 64 lower-case letters, digits and single inner hyphens, the folder's name.
+S03   ``description``: 1 to 1024 characters, not blank.
+S04   ``compatibility`` 1 to 500 characters; ``license`` and ``allowed-tools`` texts; ``metadata`` a map of texts.
+S05   Unknown keys are warnings.
+S06   ``metadata.version``: SemVer; ``1.0`` reads as 1.0.0; ``metadata.dependencies`` a list of references.
+S07   A relative link to a file that is not attached: a warning, an error to publish.
+S08   More than 500 lines: information.
+====  =========================================================================================================
+
+Like the reference, names may have letters of any script that has no case or is lower case; such a skill is valid, and cannot be
+published, because registry names are ASCII. ``allowed-tools`` are shown as tools of the agent, never translated into rights.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from pathlib import PurePosixPath
+from typing import Any
+
+from msgspec import Struct, field
+
+from rye.items.declared import dependencies_of, version_of
+from rye.items.identity import is_segment
+from rye.items.reading import Metadata, Reading, ReadOptions, Source
+from rye.text.diagnostics import Diagnostic, Severity, in_order
+from rye.text.frontmatter import FrontmatterError, split
+from rye.text.markdown_headings import outline
+from rye.text.markdown_links import Link, links
+from rye.text.spelling import near_miss
+from rye.text.yaml_findings import YamlFindings
+from rye.text.yaml_reading import YamlError, read_yaml
+
+_KEYS = ("name", "description", "license", "compatibility", "metadata", "allowed-tools")
+_NAME_CHARACTERS, _DESCRIPTION_CHARACTERS, _COMPATIBILITY_CHARACTERS = 64, 1024, 500
+_ADVISED_LINES = 500
+_TOOL = re.compile(r"(?:[^\s(),]|\([^()\n]*\))+")
+
+
+class Skill(Struct, frozen=True):
+    """One skill's ``SKILL.md``."""
+
+    name: str
+    description: str
+    body: str
+    license: str | None = None
+    compatibility: str | None = None
+    allowed_tools: tuple[str, ...] = ()
+    version: str | None = None
+    metadata: dict[str, Any] = field(default_factory=dict)
+    links: tuple[str, ...] = ()
+    """Files that relative links in the body lead to, as paths from the skill's folder."""
+
+
+class _Checks(YamlFindings):
+    def text(self, data: dict[str, Any], key: str, code: str) -> str | None:
+        value = data.get(key)
+        if key not in data or isinstance(value, str):
+            return value
+        self.report("error", code, f"{key} must be a text.", key)
+        return None
+
+
+def read(source: Source, options: ReadOptions) -> Reading:
+    """Read a ``SKILL.md``. ``value`` is a :class:`Skill`, or None where frontmatter, name or description is not usable."""
+    try:
+        parts = split(source.text)
+        document = read_yaml(parts.yaml, first_line=parts.yaml_line, schema="strings")
+    except FrontmatterError as error:
+        return Reading(None, None, (Diagnostic("error", "S01", error.message, error.line),))
+    except YamlError as error:
+        message = f"The frontmatter is not YAML: {error.message}."
+        return Reading(None, None, (Diagnostic("error", "S01", message, error.line, error.column),))
+    data = document.value
+    if not isinstance(data, dict):
+        return Reading(None, None, (Diagnostic("error", "S01", "The frontmatter must be a mapping.", parts.yaml_line),))
+    checks = _Checks(document)
+    for feature, line in dict.fromkeys(document.features):
+        message = f"A YAML {feature}: other readers of skills refuse it."
+        hint = "Write lists and maps as indented lines." if feature == "flow collection" else "Write the value out."
+        checks.found.append(Diagnostic("error", "S01", message, line, hint=hint))
+    for key in data:
+        if key not in _KEYS:
+            meant = near_miss(key, _KEYS)
+            hint = f"Did you mean {meant}?" if meant else "Put it under metadata."
+            checks.report("warning", "S05", f"{key} is not a key of a skill.", key, hint=hint)
+    name = _name(data, source, options, checks)
+    description = _description(data, checks)
+    compatibility = checks.text(data, "compatibility", "S04")
+    if compatibility is not None and not 1 <= len(compatibility) <= _COMPATIBILITY_CHARACTERS:
+        message = f"compatibility has {len(compatibility)} characters; it has 1 to {_COMPATIBILITY_CHARACTERS}."
+        checks.report("error", "S04", message, "compatibility")
+    licence = checks.text(data, "license", "S04")
+    allowed = _allowed_tools(data, checks)
+    metadata = _metadata(data, checks)
+    at = ("metadata", "version")
+    version = version_of(metadata.get("version"), "S06", ".".join(at), document.line(*at), checks.found)
+    listed = metadata.get("dependencies")
+    if isinstance(listed, str):
+        listed = listed.split()
+    line_of = document.line
+    dependencies = dependencies_of(listed, "S06", line_of, checks.found, "metadata", "dependencies")
+    wanted = _check_links(parts.body, parts.body_line, source, options, checks.found)
+    count = source.text.removesuffix("\n").count("\n") + 1
+    if count > _ADVISED_LINES:
+        message = (
+            f"{count} lines; agents load them all. Over {_ADVISED_LINES}, move reference material into other files."
+        )
+        checks.found.append(Diagnostic("info", "S08", message))
+    if name is None or description is None:
+        return Reading(None, None, in_order(checks.found))
+    skill = Skill(
+        name, description, parts.body.strip(), licence, compatibility, allowed, version, metadata, tuple(wanted)
+    )  # fmt: skip
+    described = Metadata(
+        name, version, " ".join(description.split()), dependencies=dependencies, agent_tools=allowed
+    )  # fmt: skip
+    return Reading(skill, described, in_order(checks.found))
+
+
+def _name(data: dict[str, Any], source: Source, options: ReadOptions, checks: _Checks) -> str | None:
+    value = data.get("name")
+    if not isinstance(value, str) or not value.strip():
+        what = "is missing" if "name" not in data else "must be a text that is not blank"
+        checks.report("error", "S02", f"name {what}.", "name", hint="Use the folder's name.")
+        return None
+    name = unicodedata.normalize("NFKC", value.strip())
+    if len(name) > _NAME_CHARACTERS:
+        checks.report("error", "S02", f"name has {len(name)} characters; {_NAME_CHARACTERS} at most.", "name")
+    if name != name.lower():
+        checks.report("error", "S02", f"name {name!r} must be lower case.", "name")
+    if name.startswith("-") or name.endswith("-"):
+        checks.report("error", "S02", "name must not start or end with a hyphen.", "name")
+    if "--" in name:
+        checks.report("error", "S02", "name must not have two hyphens in a row.", "name")
+    if not all(character.isalnum() or character == "-" for character in name):
+        checks.report("error", "S02", f"name {name!r} may have letters, digits and hyphens only.", "name")
+    elif not is_segment(name) and name == name.lower() and len(name) <= _NAME_CHARACTERS and name[0] != "-":
+        severity: Severity = "error" if options.publishing else "warning"
+        hint = "Registry names have a-z, 0-9 and hyphens, and are no device names of Windows."
+        checks.report(severity, "S02", f"name {name!r} cannot be published.", "name", hint=hint)
+    if source.name is not None and unicodedata.normalize("NFKC", source.name) != name:
+        message = f"name {name!r} is not the folder's name {source.name!r}."
+        checks.report("error", "S02", message, "name", hint=f"Rename the folder to {name}.")
+    return name
+
+
+def _description(data: dict[str, Any], checks: _Checks) -> str | None:
+    value = data.get("description")
+    if not isinstance(value, str) or not value.strip():
+        what = "is missing" if "description" not in data else "must be a text that is not blank"
+        hint = "Say what the skill does and when to use it."
+        checks.report("error", "S03", f"description {what}.", "description", hint=hint)
+        return None
+    if len(value) > _DESCRIPTION_CHARACTERS:
+        message = f"description has {len(value)} characters; {_DESCRIPTION_CHARACTERS} at most."
+        checks.report("error", "S03", message, "description")
+    return value.strip()
+
+
+def _allowed_tools(data: dict[str, Any], checks: _Checks) -> tuple[str, ...]:
+    value = data.get("allowed-tools")
+    if "allowed-tools" not in data:
+        return ()
+    if isinstance(value, list) and all(isinstance(entry, str) for entry in value):
+        hint = "Write one line: allowed-tools: Read Bash(git:*)."
+        checks.report("warning", "S04", "allowed-tools should be one text, not a list.", "allowed-tools", hint=hint)
+        return tuple(dict.fromkeys(entry.strip() for entry in value if entry.strip()))
+    if not isinstance(value, str):
+        checks.report("error", "S04", "allowed-tools must be a text.", "allowed-tools")
+        return ()
+    return tuple(dict.fromkeys(_TOOL.findall(value)))
+
+
+def _metadata(data: dict[str, Any], checks: _Checks) -> dict[str, Any]:
+    value = data.get("metadata")
+    if value in (None, ""):
+        return {}
+    if not isinstance(value, dict):
+        checks.report("error", "S04", "metadata must be a map of texts.", "metadata")
+        return {}
+    for key, part in value.items():
+        if not isinstance(part, str) and key != "dependencies":
+            message = f"metadata.{key} should be a text: metadata is a map of texts."
+            checks.report("warning", "S04", message, "metadata", key)
+    return dict(value)
+
+
+def _check_links(
+    body: str, first_line: int, source: Source, options: ReadOptions, found: list[Diagnostic]
+) -> list[str]:
+    """S07. Gives the paths that relative links lead to; those that leave the folder are findings always."""
+    severity: Severity = "error" if options.publishing else "warning"
+    wanted: dict[str, None] = {}
+    for link in links(outline(body)):
+        if not link.relative:
+            continue
+        path = inside(link)
+        if path is None:
+            message = f"The link {link.destination!r} leaves the skill's folder."
+            found.append(Diagnostic(severity, "S07", message, link.line + first_line, link.column))
+        elif path:
+            wanted[path] = None
+            if source.attached is not None and not is_attached(path, source.attached):
+                message = f"The link {link.destination!r} leads to no attached file."
+                hint = "Add the file, or change the link; hidden and ignored files are not attached."
+                found.append(Diagnostic(severity, "S07", message, link.line + first_line, link.column, hint))
+    return list(wanted)
+
+
+def inside(link: Link) -> str | None:
+    """The path from the skill's folder that a relative link means; None where it leads out of the folder."""
+    parts: list[str] = []
+    for part in PurePosixPath(link.path.replace("\\", "/")).parts:
+        if part == "..":
+            if not parts:
+                return None
+            parts.pop()
+        elif part == "/":
+            return None
+        else:
+            parts.append(part)
+    return "/".join(parts)
+
+
+def is_attached(path: str, attached: tuple[str, ...]) -> bool:
+    """Whether the path is an attached file, ``SKILL.md`` itself, or a folder that holds one."""
+    return path == "SKILL.md" or path in attached or any(name.startswith(path + "/") for name in attached)
+
+
+def as_json(skill: Skill) -> dict[str, object]:
+    """The fields of ``rye show``."""
+    return {
+        "name": skill.name,
+        "description": skill.description,
+        "license": skill.license,
+        "compatibility": skill.compatibility,
+        "allowed_tools": list(skill.allowed_tools),
+        "version": skill.version,
+        "metadata": skill.metadata,
+        "links": list(skill.links),
+        "body": skill.body,
+    }
+
+
+def template(name: str) -> str:
+    """The file that ``rye new skill NAME`` writes as ``SKILL.md`` in a folder of that name."""
+    title = name.replace("-", " ").title()
+    return f"""---
+name: {name}
+description: What the skill does, and when an agent should use it.
+metadata:
+  version: "0.1.0"
+---
+
+# {title}
+
+1. Say what to do first.
+"""

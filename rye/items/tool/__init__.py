@@ -1,0 +1,1 @@
+"""Tools: code with metadata."""

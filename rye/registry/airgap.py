@@ -1,0 +1,415 @@
+"""A bundle file: everything that installing a lock needs, in one file, for machines without a network (docs/mirrors.md).
+
+::
+
+    rye.bundle-file/v1
+    <path> <size>                 for each file, sorted by path: this line, then its bytes, then LF
+    …
+    end <sha256 of everything above, in hex>
+
+``registries.json`` lists the registries: ``[{"address": …, "origin": …}]``. ``rye.lock`` is the lock that the bundle was made
+for, to say what is missing; nothing is installed because it stands there. ``<n>/…`` are the files of registry *n* (from 0) under
+the paths that docs/protocol.md gives them: head, roots, all tiles of the log's hashes, and the shards, index files and blobs that
+the lock needs.
+
+Rules:
+
+1. A bundle is one more end of :class:`rye.registry.transport.seam.Transport`: the same client verifies it by the same rules, so a
+   bundle needs no signature of its own and no trust. The last line only tells damage from forgery.
+2. The reader takes nothing but the paths above, each once, in order, within the limits, and a file that ends where it should.
+3. All tiles are there, so that a client which saw an older head can prove that the bundle's contains it.
+4. A bundle's head grows old. Older than 7 days it is refused as any head is, unless the person states the day as of which they
+   take it (``as_of``): then the age is judged as of that day, and nothing else changes. A root that has expired by the real clock
+   stays expired.
+5. The same content makes the same bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, date, datetime, time, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec import Struct
+
+from rye.errors import RyeError
+from rye.items.identity import Identity
+from rye.limits import MIRROR, MirrorLimits
+from rye.registry.client import AcceptRoot, RegistryClient
+from rye.registry.protocol import lines, tiles, wire
+from rye.registry.protocol.lines import write_time
+from rye.registry.store.cache import Cache
+from rye.registry.store.state import StateStore
+from rye.registry.transport.seam import Fetched, FetchError, Request, Transport, not_found, too_large
+from rye.registry.trust.trust_error import TrustError
+
+if TYPE_CHECKING:
+    from rye.registry.trust.records import ReleaseRecord
+
+TITLE = "rye.bundle-file/v1"
+_REGISTRIES = "registries.json"
+_LOCK = "rye.lock"
+_MAX_REGISTRIES = 16
+_MAX_LINE = 256
+_FILE = re.compile(
+    r"(?P<registry>0|[1-9][0-9]?)/(?P<path>config\.json|head|root/[1-9][0-9]{0,5}|shards/[0-9a-f]{64}|index/[0-9a-f]{64}|"
+    r"blobs/sha256/(?P<two>[0-9a-f]{2})/(?P=two)[0-9a-f]{62}|tile/[0-9]{1,2}/[0-9x/]{3,40}(?:\.p/[0-9]{1,3})?)"
+)
+_SIZE = re.compile(r"0|[1-9][0-9]{0,11}")
+
+
+class BundleError(RyeError):
+    """A bundle file that cannot be used.
+
+    Codes: ``bundle-malformed``, ``bundle-damaged``, ``bundle-too-large``, ``bundle-other-registry``, ``bundle-other-lock``,
+    ``bundle-outdated``, ``bundle-old``.
+    """
+
+
+class _Listed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    address: str
+    origin: str
+
+
+class Bundle(Struct, frozen=True):
+    """A bundle file as read: well formed, and nothing in it verified."""
+
+    registries: tuple[tuple[str, str], ...]
+    """Address and origin of each registry."""
+    lock: bytes
+    """The lock that it was made for."""
+    files: Mapping[str, bytes]
+
+    def transport(self, origin: str) -> BundleTransport:
+        """The files of one registry. Raises BundleError ``bundle-other-registry``."""
+        for number, (_, found) in enumerate(self.registries):
+            if found == origin:
+                return BundleTransport(self.files, f"{number}/")
+        listed = ", ".join(found for _, found in self.registries)
+        raise BundleError(
+            "bundle-other-registry",
+            f"The bundle has nothing of the registry {origin}; it holds {listed}.",
+            "Make one for this lock on a machine with a network: `rye mirror --bundle FILE`.",
+        )
+
+    def origin_at(self, address: str) -> str | None:
+        """Which registry the bundle has for an address; the only one, where it has one."""
+        found = dict(self.registries).get(address)
+        return self.registries[0][1] if found is None and len(self.registries) == 1 else found
+
+
+class BundleTransport(Struct, frozen=True):
+    """One registry of a bundle (:class:`rye.registry.transport.seam.Transport`)."""
+
+    files: Mapping[str, bytes]
+    prefix: str
+
+    def fetch_many(self, requests: Sequence[Request]) -> list[Fetched]:
+        return [self._fetch(request) for request in requests]
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def _fetch(self, request: Request) -> Fetched:
+        data = self.files.get(self.prefix + request.path)
+        if data is None:
+            return not_found(request.path)
+        return data if len(data) <= request.max_bytes else too_large(request)
+
+
+# -- reading ----------------------------------------------------------------------------------------------------
+
+
+def open_bundle(path: Path, limits: MirrorLimits = MIRROR) -> Bundle:
+    """Read a bundle file. Raises BundleError and RyeError ``no-such-file``."""
+    from rye.project.item_file import read_bytes
+
+    data = read_bytes(path, limits.bundle_bytes)
+    if len(data) > limits.bundle_bytes:
+        raise BundleError("bundle-too-large", f"{path} has more than {limits.bundle_bytes:,} bytes.")
+    return decode_bundle(data, str(path), limits)
+
+
+def decode_bundle(data: bytes, shown: str = "The bundle", limits: MirrorLimits = MIRROR) -> Bundle:
+    """Read a bundle's bytes. Raises BundleError."""
+    files: dict[str, bytes] = {}
+    line, at = _line(data, 0, shown)
+    if line != TITLE:
+        raise _malformed(shown, f"its first line is not {TITLE!r}")
+    before = ""
+    while True:
+        start = at
+        line, at = _line(data, at, shown)
+        name, _, rest = line.partition(" ")
+        if name == "end":
+            if rest != hashlib.sha256(data[:start]).hexdigest():
+                message = f"{shown} was damaged on its way: its last line does not fit."
+                raise BundleError("bundle-damaged", message, "Copy it again.")
+            if at != len(data):
+                raise _malformed(shown, "something follows its end")
+            break
+        if name not in (_REGISTRIES, _LOCK) and _FILE.fullmatch(name) is None:
+            raise _malformed(shown, f"{name[:80]!r} is not a file of a bundle")
+        if name <= before or len(files) >= limits.bundle_files:
+            raise _malformed(shown, f"its files are not sorted, or there are too many, at {name[:80]!r}")
+        if _SIZE.fullmatch(rest) is None or at + int(rest) + 1 > len(data) or data[at + int(rest)] != 0x0A:
+            raise _malformed(shown, f"the file {name[:80]!r} does not have the size that is stated")
+        files[name] = data[at : at + int(rest)]
+        before, at = name, at + int(rest) + 1
+    return _understood(files, shown)
+
+
+def _line(data: bytes, at: int, shown: str) -> tuple[str, int]:
+    end = data.find(b"\n", at, at + _MAX_LINE)
+    if end < 0:
+        raise _malformed(shown, "it ends in the middle, or has a line that is too long")
+    try:
+        return data[at:end].decode("ascii"), end + 1
+    except UnicodeDecodeError:
+        raise _malformed(shown, "it has a line that is not ASCII") from None
+
+
+def _understood(files: dict[str, bytes], shown: str) -> Bundle:
+    lock, listing = files.pop(_LOCK, None), files.pop(_REGISTRIES, b"")
+    try:
+        listed = msgspec.json.decode(listing, type=list[_Listed])
+        registries = tuple((entry.address, lines.read_origin(entry.origin)) for entry in listed)
+    except (msgspec.MsgspecError, RyeError, UnicodeError) as error:
+        raise _malformed(shown, f"its list of registries cannot be read ({str(error)[:100]})") from error
+    origins = {origin for _, origin in registries}
+    if lock is None or not 1 <= len(registries) <= _MAX_REGISTRIES or len(origins) != len(registries):
+        raise _malformed(shown, "it has no lock, no registry, or one twice")
+    if any(int(name.split("/", 1)[0]) >= len(registries) for name in files):
+        raise _malformed(shown, "it has files of a registry that it does not list")
+    return Bundle(registries, lock, files)
+
+
+def _malformed(shown: str, reason: str) -> BundleError:
+    return BundleError(
+        "bundle-malformed",
+        f"{shown} is not a bundle file: {reason}.",
+        "Make it again on a machine with a network: `rye mirror --bundle FILE`.",
+    )
+
+
+# -- using ----------------------------------------------------------------------------------------------------
+
+
+def open_client(
+    bundle: Bundle,
+    address: str,
+    store: StateStore,
+    cache: Cache,
+    *,
+    accept_root: AcceptRoot = None,
+    as_of: date | None = None,
+    now: Callable[[], datetime] = lambda: datetime.now(UTC),
+) -> RegistryClient:
+    """A client of the registry at ``address`` that reads the bundle instead, with a verified head.
+
+    Raises BundleError (``bundle-outdated`` when this machine saw a larger head, ``bundle-old`` when the head's age needs
+    ``as_of``), TrustError and RyeError ``registry-unpinned``.
+    """
+    origin = store.origin_at(address.rstrip("/")) or bundle.origin_at(address.rstrip("/"))
+    if origin is None:
+        raise BundleError(
+            "bundle-other-registry",
+            f"The bundle has nothing of the registry at {address}; it holds {', '.join(a for a, _ in bundle.registries)}.",
+            "Make one for this lock on a machine with a network: `rye mirror --bundle FILE`.",
+        )
+    client = RegistryClient(address, bundle.transport(origin), store, cache, now=_clock(as_of, now))
+    try:
+        client.refresh(accept_root, origin)
+        _check_root(client, now())
+    except TrustError as error:
+        client.close()
+        raise _explained(error, bundle, origin, as_of) from error
+    except BaseException:
+        client.close()
+        raise
+    return client
+
+
+def _clock(as_of: date | None, now: Callable[[], datetime]) -> Callable[[], datetime]:
+    """The time as of which a head's age is judged: the end of the stated day, never later than now."""
+    if as_of is None:
+        return now
+    end = datetime.combine(as_of, time(), UTC) + timedelta(days=1)
+    return lambda: min(end, now())
+
+
+def _check_root(client: RegistryClient, now: datetime) -> None:
+    root = client.state.root
+    if now >= root.expires:
+        raise TrustError("root-expired", f"Root {root.number} of {root.origin} expired at {write_time(root.expires)}.")
+
+
+def _explained(error: TrustError, bundle: Bundle, origin: str, as_of: date | None) -> RyeError:
+    """The same refusal in the words of someone who holds a file, where the rule is about age."""
+    if error.code == "head-rollback":
+        return BundleError(
+            "bundle-outdated",
+            "This machine has seen a newer state of the registry than the one in the bundle.",
+            "Make a new bundle: `rye mirror --bundle FILE`.",
+        )
+    if error.code in ("head-stale", "head-frozen"):
+        day = _snapshot_day(bundle, origin)
+        return BundleError(
+            "bundle-old",
+            f"The bundle shows the registry as of {day}, more than 7 days ago: what was revoked or yanked since is unknown.",
+            f"Make a new bundle; or take this one knowingly, with --bundle-as-of {day}.",
+        )
+    if error.code == "snapshot-future" and as_of is not None:
+        return BundleError(
+            "bundle-old",
+            f"The bundle shows the registry as of {_snapshot_day(bundle, origin)}, which is after {as_of}.",
+            f"Give --bundle-as-of {_snapshot_day(bundle, origin)}.",
+        )
+    return error
+
+
+def _snapshot_day(bundle: Bundle, origin: str) -> str:
+    from rye.registry.protocol import notes
+    from rye.registry.protocol.statements import Snapshot
+
+    fetched = bundle.transport(origin).fetch_many([Request("head", wire.MAX_HEAD_BYTES)])[0]
+    assert isinstance(fetched, bytes)
+    return f"{Snapshot.parse(notes.parse(wire.decode_head(fetched).snapshot).text).time:%Y-%m-%d}"
+
+
+# -- writing ----------------------------------------------------------------------------------------------------
+
+
+class Wanted(Struct, frozen=True):
+    """One registry's part of a bundle: what of it the lock names."""
+
+    address: str
+    origin: str
+    releases: tuple[tuple[Identity, str], ...]
+    """Identities and versions."""
+
+
+def write_bundle(
+    path: Path,
+    lock: bytes,
+    wanted: Sequence[Wanted],
+    open_transport: Callable[[str], Transport],
+    store: StateStore,
+    advance: Callable[[int], None] = lambda amount: None,
+) -> int:
+    """Make a bundle: run a client over each registry with an empty cache, and keep what it asked for. Returns its size.
+
+    What goes in was verified by that client. The registries must be pinned in ``store``, which is only read. Raises RyeError
+    ``no-such-version`` for a release that its registry does not have.
+    """
+    files = {_LOCK: lock}
+    listed = []
+    for number, part in enumerate(sorted(wanted, key=lambda one: one.origin)):
+        listed.append(_Listed(part.address, part.origin))
+        recorder = _Recorder(open_transport(part.address))
+        try:
+            _collect(part, recorder, store)
+        finally:
+            recorder.close()
+        files.update({f"{number}/{name}": data for name, data in recorder.files.items()})
+        advance(1)
+    files[_REGISTRIES] = msgspec.json.encode(listed)
+    data = encode_bundle(files)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    from rye.storage.atomic import replace_file
+
+    replace_file(path, data)
+    return len(data)
+
+
+def encode_bundle(files: Mapping[str, bytes]) -> bytes:
+    """The one spelling of a bundle with these files."""
+    parts = [f"{TITLE}\n".encode()]
+    for name in sorted(files):
+        parts += [f"{name} {len(files[name])}\n".encode("ascii"), files[name], b"\n"]
+    body = b"".join(parts)
+    return body + f"end {hashlib.sha256(body).hexdigest()}\n".encode("ascii")
+
+
+class _Recorder:
+    """A transport that keeps what it delivered."""
+
+    def __init__(self, inner: Transport):
+        self._inner = inner
+        self.files: dict[str, bytes] = {}
+
+    def fetch_many(self, requests: Sequence[Request]) -> list[Fetched]:
+        fetched = self._inner.fetch_many(requests)
+        for request, data in zip(requests, fetched, strict=True):
+            if not isinstance(data, FetchError):
+                self.files[request.path] = data
+        return fetched
+
+    def close(self) -> None:
+        self._inner.close()
+
+
+def _collect(part: Wanted, recorder: _Recorder, store: StateStore) -> None:
+    state = store.load(part.origin)
+    if state is None:
+        raise RyeError(
+            "registry-unpinned",
+            f"The registry {part.origin} is not pinned.",
+            f"`rye registry add {part.address}` pins it.",
+        )
+    with tempfile.TemporaryDirectory(prefix="rye-bundle-") as folder:
+        # A state of its own, pinned as the user's is, and no cache: so the client asks for everything that a new machine would.
+        own = StateStore(Path(folder, "state"))
+        client = RegistryClient(part.address, recorder, own, Cache(Path(folder, "cache")))
+        client.refresh(state.fingerprint, part.origin)
+        for recovery in sorted(state.accepted_recoveries):
+            client.accept_recovery(recovery)
+        identities = [identity for identity, _ in part.releases]
+        client.kinds_of(identity.id for identity in identities)
+        found = {
+            (identity, record.version): record
+            for identity, records in client.releases(identities).items()
+            for record in records
+        }
+        records: list[ReleaseRecord] = []
+        for identity, version in part.releases:
+            record = found.get((identity, version))
+            if record is None:
+                raise RyeError(
+                    "no-such-version",
+                    f"{part.origin} has no {identity} {version}, which rye.lock names.",
+                    "Resolve anew with `rye lock`.",
+                )
+            records.append(record)
+        client.fetch_items(records)
+        client.prove(records)
+        _complete(client, recorder)
+
+
+def _complete(client: RegistryClient, recorder: _Recorder) -> None:
+    """What another machine may need beside: every root, and every tile, so that any older head can be proved against."""
+    size, root_hash = client.head.checkpoint.size, client.head.checkpoint.root_hash
+    for number, note in enumerate(client.state.roots, 1):
+        recorder.files[f"root/{number}"] = note.encode()
+    wanted = tiles.all_tiles(size)
+    fetched = recorder.fetch_many([Request(tile.path, tile.bytes) for tile in wanted])
+    found = {}
+    for tile, data in zip(wanted, fetched, strict=True):
+        if isinstance(data, FetchError) and data.code == "fetch-not-found" and tile != tile.full:
+            full = recorder.fetch_many([Request(tile.full.path, tile.full.bytes)])[0]
+            recorder.files.pop(tile.full.path, None)
+            data = tiles.clip(tile, full) if isinstance(full, bytes) else full
+        if isinstance(data, FetchError):
+            raise data
+        found[tile] = data
+    tiles.VerifiedTiles(found, size, root_hash)
+    recorder.files.update({tile.path: data for tile, data in found.items()})
+    # A tile that was fetched for a head which has grown since would be one too many.
+    exact = {tile.path for tile in wanted}
+    for name in [name for name in recorder.files if name.startswith("tile/") and name not in exact]:
+        del recorder.files[name]

@@ -1,0 +1,89 @@
+"""The statements that a registry is made of (docs/protocol.md, Statements): one frozen value for each, with its one text.
+
+Rules:
+
+* ``Value.parse(text)`` accepts exactly the texts that ``value.text()`` writes, and ``text()`` refuses a value that breaks the
+  grammar.
+  Repeated fields are kept in the order of their lines, however they were given.
+* The first line names the type, so a signature under one statement can never stand for another.
+* A statement says what someone claims. Who had to sign it, and what it must follow, is decided in
+  :mod:`rye.registry.trust.keysets` and :mod:`rye.registry.trust.trusted`.
+"""
+
+from __future__ import annotations
+
+from rye.registry.protocol.lines import StatementError
+from rye.registry.protocol.statements.grammar import Statement
+from rye.registry.protocol.statements.ownership import (
+    MAX_KEYS,
+    MAX_LOG_KEYS,
+    MAX_OWNERS,
+    RECOVERY_DELAY,
+    Keyset,
+    Revocation,
+    Root,
+    namespace_key_name,
+    root_key_name,
+)
+from rye.registry.protocol.statements.release import (
+    ITEM_TYPES,
+    MAX_DESCRIPTION_CHARACTERS,
+    MAX_PATH_CHARACTERS,
+    AttachedFile,
+    FileEntry,
+    Hook,
+    Relation,
+    Release,
+    is_attached_path,
+)
+from rye.registry.protocol.statements.status import MAX_REASON_CHARACTERS, SEVERITIES, Advisory, Deprecation, Yank
+from rye.registry.protocol.statements.tree import Checkpoint, Snapshot
+
+__all__ = [
+    "ITEM_TYPES",
+    "MAX_DESCRIPTION_CHARACTERS",
+    "MAX_KEYS",
+    "MAX_LOG_KEYS",
+    "MAX_OWNERS",
+    "MAX_PATH_CHARACTERS",
+    "MAX_REASON_CHARACTERS",
+    "RECOVERY_DELAY",
+    "SEVERITIES",
+    "TYPES",
+    "Advisory",
+    "AttachedFile",
+    "Checkpoint",
+    "Deprecation",
+    "FileEntry",
+    "Hook",
+    "ItemStatement",
+    "Keyset",
+    "Logged",
+    "Relation",
+    "Release",
+    "Revocation",
+    "Root",
+    "Snapshot",
+    "Statement",
+    "Yank",
+    "is_attached_path",
+    "namespace_key_name",
+    "parse",
+    "root_key_name",
+]
+
+Logged = Root | Keyset | Release | Yank | Deprecation | Advisory | Snapshot
+"""Every statement that can be a leaf of the log."""
+ItemStatement = Release | Yank | Deprecation | Advisory
+"""The statements in the index file of an identity."""
+TYPES: tuple[type[Logged], ...] = (Root, Keyset, Release, Yank, Deprecation, Advisory, Snapshot)
+_BY_TITLE: dict[str, type[Logged]] = {kind.TITLE: kind for kind in TYPES}
+
+
+def parse(text: str) -> Logged:
+    """Read a statement of any type by its first line. Raises StatementError (``statement-kind`` for an unknown type)."""
+    title = text.split("\n", 1)[0]
+    kind = _BY_TITLE.get(title)
+    if kind is None:
+        raise StatementError("statement-kind", f"{title[:80]!r} is not a type of statement that this version knows.")
+    return kind.parse(text)

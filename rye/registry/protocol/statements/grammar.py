@@ -1,0 +1,80 @@
+"""What all statements have: a title, lines in one order, and a text that is theirs alone."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from typing import ClassVar, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import force_setattr
+
+from rye.registry.protocol import lines
+from rye.registry.protocol.lines import Lines, malformed
+
+_T = TypeVar("_T")
+_S = TypeVar("_S", bound="Statement")
+
+
+class Statement(Struct, frozen=True):
+    """What all statements have."""
+
+    TITLE: ClassVar[str] = ""
+    origin: str
+
+    def lines(self) -> list[str]:
+        """The lines after the title, without LF."""
+        raise TypeError(f"{type(self).__name__} is no statement of its own")
+
+    @classmethod
+    def read(cls: type[_S], source: Lines) -> _S:
+        """Take this statement's lines; the caller checks that none is left."""
+        raise TypeError(f"{cls.__name__} is no statement of its own")
+
+    def text(self) -> str:
+        """The text that is signed. Raises StatementError when the value breaks a rule of its grammar."""
+        text = "\n".join([self.TITLE, *self.lines()]) + "\n"
+        if self.parse(text) != self:
+            raise malformed("the value is not one that its text can carry")
+        return text
+
+    @classmethod
+    def parse(cls: type[_S], text: str) -> _S:
+        """Read the text of this type. Raises StatementError for everything that :meth:`text` would not write."""
+        source = Lines(text, cls.TITLE)
+        value = cls.read(source)
+        source.end()
+        return value
+
+    def sha256(self) -> str:
+        """The hash by which a successor names this statement: of its text, without signatures."""
+        return hashlib.sha256(self.text().encode()).hexdigest()
+
+
+def one_of(*allowed: str) -> Callable[[str], str]:
+    def read(text: str) -> str:
+        if text not in allowed:
+            raise malformed(f"{text[:80]!r} is none of {', '.join(allowed)}")
+        return text
+
+    return read
+
+
+def value_or_none(source: Lines, key: str, read: Callable[[str], _T], absent: str = "-") -> _T | None:
+    """A line that must be there and whose value may stand for none."""
+    found: list[_T] = source.one(key, lambda text: [] if text == absent else [read(text)])
+    return found[0] if found else None
+
+
+def fields(text: str, count: int) -> list[str]:
+    parts = text.split(" ", count - 1)
+    if len(parts) != count:
+        raise malformed(f"{text[:80]!r} does not have {count} fields")
+    return parts
+
+
+def keep_sorted(value: Struct, name: str, write: Callable[[_T], str]) -> None:
+    """Frozen values keep repeated fields in the order of their lines."""
+    values = getattr(value, name)
+    if type(values) is not tuple or len(values) > 1:
+        force_setattr(value, name, lines.in_line_order(values, write))

@@ -1,0 +1,168 @@
+"""Who owns a registry (root) and a namespace (keyset)."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import ClassVar
+
+from msgspec import Struct
+
+from rye.registry.protocol import lines
+from rye.registry.protocol.lines import Lines, malformed
+from rye.registry.protocol.statements.grammar import Statement, fields, keep_sorted, value_or_none
+
+MAX_OWNERS = 16
+MAX_LOG_KEYS = 4
+MAX_KEYS = 16
+RECOVERY_DELAY = timedelta(hours=72)
+"""The least time for which a recovery stands in public before it takes effect."""
+
+
+class Root(Statement, frozen=True):
+    """``rye.root/v1``: who owns the registry and which keys sign its log."""
+
+    TITLE: ClassVar[str] = "rye.root/v1"
+    number: int
+    previous: str | None
+    """SHA-256 of the text of root ``number - 1``."""
+    time: datetime
+    expires: datetime
+    threshold: int
+    owners: tuple[bytes, ...]
+    logs: tuple[bytes, ...]
+
+    def __post_init__(self) -> None:
+        keep_sorted(self, "owners", lines.write_key)
+        keep_sorted(self, "logs", lines.write_key)
+
+    def lines(self) -> list[str]:
+        return [
+            f"origin {self.origin}",
+            f"number {self.number}",
+            f"previous {self.previous or '-'}",
+            f"time {lines.write_time(self.time)}",
+            f"expires {lines.write_time(self.expires)}",
+            f"threshold {self.threshold}",
+            *(f"owner {lines.write_key(key)}" for key in self.owners),
+            *(f"log {lines.write_key(key)}" for key in self.logs),
+        ]
+
+    @classmethod
+    def read(cls, source: Lines) -> Root:
+        root = cls(
+            origin=source.one("origin", lines.read_origin),
+            number=source.one("number", lines.read_positive),
+            previous=_previous(source),
+            time=source.one("time", lines.read_time),
+            expires=source.one("expires", lines.read_time),
+            threshold=source.one("threshold", lines.read_positive),
+            owners=source.many("owner", lines.read_key),
+            logs=source.many("log", lines.read_key),
+        )
+        _check_previous(root.number, root.previous)
+        _check_threshold(root.threshold, len(root.owners), MAX_OWNERS, "owner")
+        if not 1 <= len(root.logs) <= MAX_LOG_KEYS:
+            raise malformed(f"it has {len(root.logs)} log keys instead of 1 to {MAX_LOG_KEYS}")
+        if root.expires <= root.time:
+            raise malformed("it expires before it begins")
+        return root
+
+
+class Revocation(Struct, frozen=True):
+    """A key that counts no more, for what stands at ``position`` of the log or later."""
+
+    key: bytes
+    position: int
+
+    def write(self) -> str:
+        return f"{lines.write_key(self.key)} {self.position}"
+
+    @classmethod
+    def read(cls, text: str) -> Revocation:
+        key, position = fields(text, 2)
+        return cls(lines.read_key(key), lines.read_number(position))
+
+
+class Keyset(Statement, frozen=True):
+    """``rye.keyset/v1``: which keys own a namespace."""
+
+    TITLE: ClassVar[str] = "rye.keyset/v1"
+    namespace: str
+    number: int
+    previous: str | None
+    time: datetime
+    threshold: int
+    keys: tuple[bytes, ...]
+    revoked: tuple[Revocation, ...] = ()
+    recovery: datetime | None = None
+    """When the root's owners' word replaces the old keys'; None: the old keys signed."""
+
+    def __post_init__(self) -> None:
+        keep_sorted(self, "keys", lines.write_key)
+        keep_sorted(self, "revoked", Revocation.write)
+
+    def lines(self) -> list[str]:
+        return [
+            f"origin {self.origin}",
+            f"namespace {self.namespace}",
+            f"number {self.number}",
+            f"previous {self.previous or '-'}",
+            f"time {lines.write_time(self.time)}",
+            f"threshold {self.threshold}",
+            *(f"key {lines.write_key(key)}" for key in self.keys),
+            *(f"revoke {revocation.write()}" for revocation in self.revoked),
+            *([f"recovery {lines.write_time(self.recovery)}"] if self.recovery else []),
+        ]
+
+    @classmethod
+    def read(cls, source: Lines) -> Keyset:
+        keyset = cls(
+            origin=source.one("origin", lines.read_origin),
+            namespace=source.one("namespace", lines.read_namespace),
+            number=source.one("number", lines.read_positive),
+            previous=_previous(source),
+            time=source.one("time", lines.read_time),
+            threshold=source.one("threshold", lines.read_positive),
+            keys=source.many("key", lines.read_key),
+            revoked=source.many("revoke", Revocation.read),
+            recovery=source.maybe("recovery", lines.read_time),
+        )
+        _check_previous(keyset.number, keyset.previous)
+        _check_threshold(keyset.threshold, len(keyset.keys), MAX_KEYS, "key")
+        revoked = [revocation.key for revocation in keyset.revoked]
+        if len(set(revoked)) != len(revoked):
+            raise malformed("it revokes one key twice")
+        if set(revoked) & set(keyset.keys):
+            raise malformed("one of its keys is revoked")
+        if keyset.recovery is not None:
+            if keyset.number == 1:
+                raise malformed("the first keyset of a namespace recovers nothing")
+            if keyset.recovery - keyset.time < RECOVERY_DELAY:
+                raise malformed("a recovery takes effect at least 72 hours after its time")
+        return keyset
+
+
+def root_key_name(origin: str) -> str:
+    """The key name of owners of the root."""
+    return f"{origin}/root"
+
+
+def namespace_key_name(origin: str, namespace: str) -> str:
+    """The key name of a namespace's keys."""
+    return f"{origin}/{namespace}"
+
+
+def _previous(source: Lines) -> str | None:
+    return value_or_none(source, "previous", lines.read_hash)
+
+
+def _check_previous(number: int, previous: str | None) -> None:
+    if (number == 1) != (previous is None):
+        raise malformed("number 1, and only number 1, has no previous statement")
+
+
+def _check_threshold(threshold: int, count: int, most: int, key: str) -> None:
+    if not 1 <= count <= most:
+        raise malformed(f"it has {count} {key!r} lines instead of 1 to {most}")
+    if threshold > count:
+        raise malformed(f"its threshold {threshold} is more than its {count} keys")

@@ -1,0 +1,60 @@
+"""The state of the log: the snapshot that ends each tree, and the checkpoint over it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import ClassVar
+
+from msgspec import Struct
+
+from rye.registry.protocol import lines
+from rye.registry.protocol.lines import Lines, malformed
+from rye.registry.protocol.notes import encode_base64
+from rye.registry.protocol.statements.grammar import Statement
+
+
+class Snapshot(Statement, frozen=True):
+    """``rye.snapshot/v1``: the last leaf of every checkpointed tree; fixes the whole index."""
+
+    TITLE: ClassVar[str] = "rye.snapshot/v1"
+    time: datetime
+    root: int
+    """Number of the root in force."""
+    shards: bytes
+    """Merkle root over the shards (:func:`rye.registry.protocol.wire.shards_root`)."""
+
+    def lines(self) -> list[str]:
+        return [
+            f"origin {self.origin}",
+            f"time {lines.write_time(self.time)}",
+            f"root {self.root}",
+            f"shards {encode_base64(self.shards)}",
+        ]
+
+    @classmethod
+    def read(cls, source: Lines) -> Snapshot:
+        return cls(
+            origin=source.one("origin", lines.read_origin),
+            time=source.one("time", lines.read_time),
+            root=source.one("root", lines.read_positive),
+            shards=source.one("shards", lines.read_base64_hash),
+        )
+
+
+class Checkpoint(Struct, frozen=True):
+    """A tree head (C2SP tlog-checkpoint): exactly three lines, since extension lines could not be audited."""
+
+    origin: str
+    size: int
+    root_hash: bytes
+
+    def text(self) -> str:
+        return f"{self.origin}\n{self.size}\n{encode_base64(self.root_hash)}\n"
+
+    @classmethod
+    def parse(cls, text: str) -> Checkpoint:
+        """Raises StatementError for anything but origin, size and root hash."""
+        parts = text.split("\n")
+        if len(parts) != 4 or parts[3]:
+            raise malformed("a checkpoint is exactly three lines: origin, size and root hash")
+        return cls(lines.read_origin(parts[0]), lines.read_number(parts[1]), lines.read_base64_hash(parts[2]))

@@ -1,0 +1,333 @@
+"""Every file and message between client, server and mirrors, as one definition that both ends use (docs/protocol.md).
+
+Rules:
+
+* JSON documents are msgspec structs that refuse unknown fields; a repeated field is refused too.
+* Heads, index files and shards have one spelling: their decoders accept what the encoders write and nothing else.
+* Decoding says that a document is well formed, never that it is true.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, TypeVar
+from urllib.parse import urlsplit
+
+import msgspec
+from msgspec import Meta, Struct
+
+from rye.errors import RyeError
+from rye.items.identity import Identity
+from rye.registry.protocol import lines, merkle
+from rye.registry.protocol.lines import MAX_NUMBER, StatementError
+from rye.registry.protocol.notes import MAX_NOTE_BYTES
+
+PROTOCOL_VERSION = 1
+MAX_CONFIG_BYTES = 4 * 1024
+MAX_HEAD_BYTES = 64 * 1024
+NAMESPACE = "namespace"
+"""Stands before the colon of a shard's line where an item has its kind."""
+
+Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]{64}\\Z")]
+ShardName = Annotated[str, Meta(pattern="^[0-9a-f]{2}\\Z")]
+Base64Hash = Annotated[str, Meta(min_length=44, max_length=44)]
+Note = Annotated[str, Meta(max_length=MAX_NOTE_BYTES)]
+Position = Annotated[int, Meta(ge=0, le=MAX_NUMBER)]
+
+_LINE = re.compile(r'\{"log":(0|[1-9][0-9]{0,15}),"note":"((?:[^"\\\x00-\x1f]|\\["\\n])*)"\}')
+_ESCAPED = re.compile(r"\\(.)")
+_UNESCAPE = {"n": "\n", '"': '"', "\\": "\\"}
+
+_T = TypeVar("_T")
+
+
+class WireError(RyeError):
+    """A document that is not of its form.
+
+    Codes: ``config-malformed``, ``protocol-unknown``, ``head-malformed``, ``head-too-large``, ``index-malformed``,
+    ``shard-malformed``, ``answer-malformed``.
+    """
+
+
+class Config(Struct, frozen=True, forbid_unknown_fields=True):
+    """``/config.json``: a hint, never trusted."""
+
+    protocol: int
+    origin: str
+    api: str | None
+    """An absolute address on the same host, an absolute path, or None for a registry that is only read."""
+
+
+class Head(Struct, frozen=True, forbid_unknown_fields=True):
+    """``/head``: everything that fixes the state of the registry."""
+
+    checkpoint: Note
+    snapshot: Note
+    proof: Annotated[list[Base64Hash], Meta(max_length=64)]
+    """Inclusion proof of the snapshot at position size − 1."""
+    shards: dict[ShardName, Sha256]
+
+    def proof_hashes(self) -> list[bytes]:
+        """Raises WireError (``head-malformed``)."""
+        try:
+            return [lines.read_base64_hash(text) for text in self.proof]
+        except StatementError as error:
+            raise _head_malformed(error.message) from error
+
+
+class StatementsRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """``POST <api>/statements``: all of these notes, or none."""
+
+    notes: Annotated[list[Note], Meta(min_length=1, max_length=10_000)]
+
+
+class StatementResult(Struct, frozen=True, forbid_unknown_fields=True):
+    """Where a note stands in the log, and whether it stood there before."""
+
+    log: Position
+    duplicate: bool
+
+
+class StatementsAnswer(Struct, frozen=True, forbid_unknown_fields=True):
+    """One result per note, in order, and the size of a checkpointed tree that contains them."""
+
+    results: list[StatementResult]
+    size: Position
+
+
+class SearchResult(Struct, frozen=True, forbid_unknown_fields=True):
+    """One item that a search found. Shown to people; nothing is decided by it."""
+
+    id: str
+    kind: str
+    version: str
+    description: str
+    score: float
+
+
+class SearchAnswer(Struct, frozen=True, forbid_unknown_fields=True):
+    """A page of results and how many there are in all."""
+
+    results: Annotated[list[SearchResult], Meta(max_length=1_000)]
+    total: Position
+
+
+class WhoamiAnswer(Struct, frozen=True, forbid_unknown_fields=True):
+    """Whose token it is, what the token is called, and which namespaces the account may write to."""
+
+    name: str
+    token: str
+    namespaces: Annotated[list[str], Meta(max_length=10_000)]
+
+
+class ErrorBody(Struct, frozen=True, forbid_unknown_fields=True):
+    code: Annotated[str, Meta(pattern="^[a-z0-9-]{1,64}\\Z")]
+    message: Annotated[str, Meta(max_length=4_096)]
+    hint: Annotated[str, Meta(max_length=4_096)] | None = None
+
+
+class ErrorAnswer(Struct, frozen=True, forbid_unknown_fields=True):
+    """What every failed request of the API answers."""
+
+    error: ErrorBody
+
+
+def encode_json(document: Struct) -> bytes:
+    """Compact JSON of any of the structs above."""
+    return msgspec.json.encode(document)
+
+
+def decode_json(data: bytes, kind: type[_T], code: str = "answer-malformed") -> _T:
+    """Read one of the structs above; no unknown, missing or repeated field. Raises WireError with ``code``."""
+    try:
+        document = msgspec.json.decode(data, type=kind)
+        json.loads(data, object_pairs_hook=_without_repeats)  # the form is known by now, so nothing here is deep
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise WireError(code, f"The registry's answer is not of its form: {str(error)[:200]}.") from error
+    return document
+
+
+def encode_config(config: Config) -> bytes:
+    return encode_json(config) + b"\n"
+
+
+def decode_config(data: bytes) -> Config:
+    """Raises WireError: ``config-malformed``, or ``protocol-unknown`` for another protocol version."""
+    if len(data) > MAX_CONFIG_BYTES:
+        raise WireError("config-malformed", f"/config.json has more than {MAX_CONFIG_BYTES} bytes.")
+    config = decode_json(data, Config, "config-malformed")
+    if config.protocol != PROTOCOL_VERSION:
+        raise WireError(
+            "protocol-unknown",
+            f"The registry speaks version {config.protocol} of the protocol; this program knows {PROTOCOL_VERSION}.",
+            "Install a newer version of rye.",
+        )
+    try:
+        lines.read_origin(config.origin)
+    except StatementError as error:
+        raise WireError("config-malformed", error.message) from error
+    return config
+
+
+def api_address(config: Config, registry: str) -> str | None:
+    """Where the API of a registry is, without a final ``/``; None for one that is only read.
+
+    Raises WireError (``config-malformed``) for an API on another scheme, host or port than the registry: no token goes there.
+    """
+    if config.api is None:
+        return None
+    base = urlsplit(registry)
+    if base.scheme == "file":
+        return None  # the folder of a registry, read without its server
+    if config.api.startswith("/") and not config.api.startswith("//"):
+        return f"{base.scheme}://{base.netloc}{config.api}".rstrip("/")
+    api = urlsplit(config.api)
+    if (api.scheme, api.netloc) != (base.scheme, base.netloc) or "\\" in config.api:
+        raise WireError("config-malformed", f"The API address {config.api[:200]!r} is not on the registry's own host.")
+    return config.api.rstrip("/")
+
+
+def encode_head(head: Head) -> bytes:
+    """The one spelling of a head: compact JSON, shards in order, LF."""
+    ordered = Head(head.checkpoint, head.snapshot, head.proof, dict(sorted(head.shards.items())))
+    return encode_json(ordered) + b"\n"
+
+
+def decode_head(data: bytes) -> Head:
+    """Raises WireError: ``head-too-large``, ``head-malformed``."""
+    if len(data) > MAX_HEAD_BYTES:
+        raise WireError("head-too-large", f"/head has more than {MAX_HEAD_BYTES} bytes.")
+    head = decode_json(data, Head, "head-malformed")
+    if encode_head(head) != data:
+        raise _head_malformed("it is not written in its one spelling")
+    return head
+
+
+class IndexLine(Struct, frozen=True):
+    """One statement about a name: its position in the log and the whole signed note."""
+
+    log: int
+    note: str
+
+
+def encode_index(entries: Iterable[IndexLine]) -> bytes:
+    """An index file. Notes hold no control characters but LF, so three escapes make them JSON."""
+    return "".join(f'{{"log":{entry.log},"note":"{_escape(entry.note)}"}}\n' for entry in entries).encode()
+
+
+def decode_index(data: bytes) -> tuple[IndexLine, ...]:
+    """Raises WireError (``index-malformed``); positions must ascend."""
+    found: list[IndexLine] = []
+    for number, line in enumerate(_text_lines(data, "index-malformed"), 1):
+        match = _LINE.fullmatch(line)
+        if match is None or int(match[1]) > MAX_NUMBER:
+            raise WireError("index-malformed", f"Line {number} of the index file is not of its form.")
+        log = int(match[1])
+        if found and log <= found[-1].log:
+            raise WireError("index-malformed", f"Line {number} of the index file does not ascend in the log.")
+        found.append(IndexLine(log, _ESCAPED.sub(lambda escape: _UNESCAPE[escape[1]], match[2])))
+    return tuple(found)
+
+
+class ShardEntry(Struct, frozen=True):
+    """Where the index file of a name is."""
+
+    name: str
+    """``<kind>:<id>`` or ``namespace:<segment>``."""
+    sha256: str
+    size: int
+
+
+def shard_of(name: str) -> str:
+    """The shard of an id or a namespace: the first two hex digits of its SHA-256. Takes ``[<kind>:]<id>``."""
+    return hashlib.sha256(name.rpartition(":")[2].encode()).hexdigest()[:2]
+
+
+def namespace_name(namespace: str) -> str:
+    """How a shard names a namespace."""
+    return f"{NAMESPACE}:{namespace}"
+
+
+def encode_shard(entries: Iterable[ShardEntry]) -> bytes:
+    """A shard: one line for each name, sorted by bytes."""
+    return "".join(sorted(f"{entry.name} {entry.sha256} {entry.size}\n" for entry in entries)).encode("ascii")
+
+
+def decode_shard(data: bytes, shard: str) -> dict[str, ShardEntry]:
+    """The entries by name. Raises WireError (``shard-malformed``) for another form, order or a name of another shard."""
+    entries: dict[str, ShardEntry] = {}
+    before = ""
+    for line in _text_lines(data, "shard-malformed"):
+        parts = line.split(" ")
+        try:
+            name, sha256, size = parts
+            kind, _, identifier = name.partition(":")
+            if kind == NAMESPACE:
+                lines.read_namespace(identifier)
+            else:
+                lines.read_identity(name)
+            entry = ShardEntry(name, lines.read_hash(sha256), lines.read_number(size, 1))
+        except (ValueError, StatementError) as error:
+            raise WireError(
+                "shard-malformed", f"The shard has the line {line[:80]!r}, which is not of its form."
+            ) from error
+        if line <= before or name in entries:
+            raise WireError("shard-malformed", f"The shard is not sorted, or repeats a name, at {line[:80]!r}.")
+        if shard_of(identifier) != shard:
+            raise WireError("shard-malformed", f"{name!r} does not belong to the shard {shard}.")
+        before = line
+        entries[name] = entry
+    if not entries:
+        raise WireError("shard-malformed", "A shard without names is not listed, so it is not served either.")
+    return entries
+
+
+def shards_root(shards: Mapping[str, str]) -> bytes:
+    """The Merkle root over the shards that are not empty: leaves ``aa <sha256>`` in order (protocol.md, Index, shards, head)."""
+    return merkle.tree_root(merkle.leaf_hash(f"{shard} {sha256}".encode()) for shard, sha256 in sorted(shards.items()))
+
+
+def blob_path(sha256: str) -> str:
+    """Where an item's bytes are, relative to the registry's address."""
+    return f"blobs/sha256/{sha256[:2]}/{sha256}"
+
+
+def index_name(subject: Identity | str) -> str:
+    """How a shard names an identity or (given as text) a namespace."""
+    return str(subject) if isinstance(subject, Identity) else namespace_name(subject)
+
+
+def encode_hash(data: bytes) -> str:
+    """A hash as a head's proof has it."""
+    return base64.b64encode(data).decode("ascii")
+
+
+def _escape(note: str) -> str:
+    return note.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+def _text_lines(data: bytes, code: str) -> list[str]:
+    if not data:
+        return []
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise WireError(code, "A file of the index is not UTF-8.") from error
+    if not text.endswith("\n"):
+        raise WireError(code, "A file of the index does not end with LF.")
+    return text[:-1].split("\n")
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a field stands twice")
+    return found
+
+
+def _head_malformed(reason: str) -> WireError:
+    return WireError("head-malformed", f"The registry's head is not of its form: {reason}.")

@@ -1,0 +1,195 @@
+"""The cache that all projects of a user share: what was fetched and verified once is not fetched again.
+
+Rules:
+
+* ``objects/<aa>/<sha256>`` holds content by its hash (blobs, shards, index files), ``packs/`` many of them in one file
+  (:mod:`rye.registry.store.packs`), ``tiles/<origin's hash>/<path>`` tiles.
+* Only verified content is put in, and content is verified again when it is taken out: a damaged object is deleted and missed.
+* A file appears whole or not at all (written beside its place, then renamed), so any number of programs may use it.
+* Nothing in it is needed: whatever is missing is fetched. It can be deleted at any time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import re
+import secrets
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from msgspec import Struct
+
+from rye.registry.protocol.tiles import Tile
+from rye.registry.store.packs import Packs
+
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_STALE_SECONDS = 24 * 3600
+"""A temporary file this old belongs to a program that died."""
+
+
+class CacheInfo(Struct, frozen=True):
+    """How much is in a cache."""
+
+    folder: Path
+    objects: int
+    tiles: int
+    bytes: int
+
+
+class Cache(Struct, frozen=True):
+    """A cache in a folder, which is made when the first file is put in."""
+
+    folder: Path
+
+    def get(self, sha256: str) -> bytes | None:
+        """The content with this hash, checked; None when it is not here."""
+        data = self._get_loose(sha256)
+        if data is not None:
+            return data
+        packs = Packs(self.folder / "packs")
+        try:
+            return packs.get(sha256)
+        finally:
+            packs.close()
+
+    def put(self, data: bytes) -> str:
+        """Keep content; its hash."""
+        sha256 = hashlib.sha256(data).hexdigest()
+        path = self._object(sha256)
+        if not path.exists():
+            self._write(path, data)
+        return sha256
+
+    def get_tile(self, origin: str, tile: Tile) -> bytes | None:
+        """A tile of a registry's log, or None. The caller checks it against the log's root."""
+        return _read(self._tile(origin, tile))
+
+    def put_tile(self, origin: str, tile: Tile, data: bytes) -> None:
+        """Keep a verified tile. Partial ones are kept too, so that the last head can be proved against without a network."""
+        self._write(self._tile(origin, tile), data)
+
+    def drop_tiles(self, origin: str) -> None:
+        """Forget all tiles of a registry: they did not verify."""
+        shutil.rmtree(self._tiles(origin), ignore_errors=True)
+
+    def info(self) -> CacheInfo:
+        """Counts and bytes of everything kept."""
+        counts = {"objects": 0, "tiles": 0}
+        size = 0
+        for kind in counts:
+            for _, status in _files(self.folder / kind):
+                counts[kind] += 1
+                size += status.st_size
+        packs = Packs(self.folder / "packs")
+        for path, status in _files(packs.folder):
+            counts["objects"] += packs.objects(str(path))
+            size += status.st_size
+        packs.close()
+        return CacheInfo(self.folder, counts["objects"], counts["tiles"], size)
+
+    def clean(self) -> CacheInfo:
+        """Delete everything; what there was."""
+        found = self.info()
+        for kind in ("objects", "packs", "tiles", "temporary"):
+            shutil.rmtree(self.folder / kind, ignore_errors=True)
+        return found
+
+    def prune(self, older_than_seconds: float) -> CacheInfo:
+        """Delete what was not used for that long, and what dead programs left; what was deleted."""
+        limit = time.time() - older_than_seconds
+        counts = {"objects": 0, "tiles": 0}
+        size = 0
+        for kind in counts:
+            for path, status in _files(self.folder / kind):
+                if max(status.st_mtime, status.st_atime) < limit and _remove(path):
+                    counts[kind] += 1
+                    size += status.st_size
+        packs = Packs(self.folder / "packs")
+        for path, status in _files(packs.folder):
+            number = packs.objects(str(path))
+            if max(status.st_mtime, status.st_atime) < limit and _remove(path):
+                counts["objects"] += number
+                size += status.st_size
+        packs.close()
+        for path, status in _files(self.folder / "temporary"):
+            if status.st_mtime < time.time() - _STALE_SECONDS:
+                _remove(path)
+        return CacheInfo(self.folder, counts["objects"], counts["tiles"], size)
+
+    def _get_loose(self, sha256: str) -> bytes | None:
+        """The content of an object that has a file of its own."""
+        path = self._object(sha256)
+        data = _read(path)
+        if data is not None and hashlib.sha256(data).hexdigest() != sha256:
+            _remove(path)
+            return None
+        return data
+
+    def _object(self, sha256: str) -> Path:
+        if _SHA256.fullmatch(sha256) is None:
+            raise ValueError(f"{sha256!r} is not a hash")
+        return self.folder / "objects" / sha256[:2] / sha256
+
+    def _tiles(self, origin: str) -> Path:
+        return self.folder / "tiles" / hashlib.sha256(origin.encode()).hexdigest()[:32]
+
+    def _tile(self, origin: str, tile: Tile) -> Path:
+        return self._tiles(origin) / tile.path
+
+    def _write(self, path: Path, data: bytes) -> None:
+        temporary = f"{self.folder}/temporary/{os.getpid()}-{secrets.token_hex(8)}"
+        with contextlib.suppress(OSError):  # a full or read-only disk costs speed, never an install
+            try:
+                _write_new(temporary, data)
+                _move(temporary, str(path))
+            except BaseException:
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(temporary)
+                raise
+
+
+def _write_new(path: str, data: bytes) -> None:
+    """Folders are made when one is missing, not looked for each time: there are thousands of files."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    try:
+        descriptor = os.open(path, flags, 0o666)
+    except FileNotFoundError:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        descriptor = os.open(path, flags, 0o666)
+    with os.fdopen(descriptor, "wb") as stream:
+        stream.write(data)
+
+
+def _move(source: str, target: str) -> None:
+    try:
+        os.replace(source, target)
+    except FileNotFoundError:
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        os.replace(source, target)
+
+
+def _read(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return None
+
+
+def _remove(path: Path) -> bool:
+    try:
+        path.unlink()
+    except OSError:
+        return False
+    return True
+
+
+def _files(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
+    for place, _, names in os.walk(folder):
+        for name in names:
+            path = Path(place, name)
+            with contextlib.suppress(OSError):
+                yield path, path.stat()

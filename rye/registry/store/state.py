@@ -1,0 +1,251 @@
+"""Where the trusted state of each registry is kept between runs: ``<hash of the origin>/state.json`` in a folder of the user's.
+
+Rules:
+
+* One file per origin, private to the user, replaced whole under a lock; two programs never lose each other's knowledge.
+* A state that is saved is merged with what another program saved meanwhile (:func:`merge`): the longer chain of roots, the larger
+  checkpoint, the later keysets, all accepted recoveries. Of two checkpoints both were proved against one that both programs
+  shared; the caller proves the smaller against the larger before it saves (:meth:`StateStore.save` gives it the chance).
+* A file that does not parse is an error, never an empty state: forgetting would mean trusting anew.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import secrets
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from rye.errors import RyeError
+from rye.registry.protocol.lines import StatementError
+from rye.registry.protocol.notes import NoteError
+from rye.registry.protocol.wire import WireError
+from rye.registry.store.pins import addresses_path, read_addresses
+from rye.registry.trust.trusted import KeysetHead, TrustedState
+
+_VERSION = 1
+_LOCK_SECONDS = 60.0
+
+
+class StateError(RyeError):
+    """The trusted state cannot be read or kept.
+
+    Codes: ``state-damaged``, ``state-locked``, ``state-conflict``, ``state-unwritable``.
+    """
+
+
+class _Keyset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    number: int
+    sha256: str
+    position: int
+
+
+class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    version: int
+    origin: str
+    roots: list[str]
+    head: str | None
+    keysets: dict[str, _Keyset]
+    accepted_recoveries: list[str]
+
+
+class StateStore(Struct, frozen=True):
+    """The states in a folder (``rye.storage.folders.data_dir() / "registries"``)."""
+
+    folder: Path
+
+    def load(self, origin: str) -> TrustedState | None:
+        """What is trusted of a registry; None when it was never pinned. Raises StateError (``state-damaged``)."""
+        path = self.path(origin)
+        try:
+            data = path.read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise _damaged(path, str(error)) from error
+        state = decode(data, path)
+        if state.origin != origin:
+            raise _damaged(path, f"it is about {state.origin}")
+        return state
+
+    def save(
+        self, state: TrustedState, reconcile: Callable[[TrustedState, TrustedState], None] | None = None
+    ) -> TrustedState:
+        """Keep a state, merged with what is there; the result.
+
+        ``reconcile(smaller, larger)`` is called under the lock when another program accepted another head meanwhile; it must
+        raise unless the larger is proved to contain the smaller.
+        """
+        path = self.path(state.origin)
+        with self._lock(path):
+            present = self.load(state.origin)
+            merged = state if present is None else merge(present, state, reconcile)
+            if merged != present:
+                _write(path, encode(merged))
+        return merged
+
+    def forget(self, origin: str) -> bool:
+        """Unpin a registry: the next contact is a first one. Whether there was anything."""
+        path = self.path(origin)
+        with self._lock(path):
+            existed = path.exists()
+            path.unlink(missing_ok=True)
+        return existed
+
+    def origin_at(self, address: str) -> str | None:
+        """Which registry the user pinned at an address."""
+        return self.addresses().get(address)
+
+    def remember_address(self, address: str, origin: str) -> None:
+        """The user pinned this registry at this address: another one there is refused from now on."""
+        if self.origin_at(address) == origin:
+            return
+        path = addresses_path(self.folder)
+        with self._lock(path):
+            addresses = {**self.addresses(), address: origin}
+            _write(path, msgspec.json.format(msgspec.json.encode(addresses, order="sorted"), indent=1) + b"\n")
+
+    def forget_address(self, address: str) -> bool:
+        """The user no longer expects a certain registry at this address. Whether they did."""
+        path = addresses_path(self.folder)
+        with self._lock(path):
+            addresses = self.addresses()
+            existed = addresses.pop(address, None) is not None
+            if existed:
+                _write(path, msgspec.json.format(msgspec.json.encode(addresses, order="sorted"), indent=1) + b"\n")
+        return existed
+
+    def addresses(self) -> dict[str, str]:
+        try:
+            return read_addresses(self.folder)
+        except (OSError, msgspec.MsgspecError) as error:
+            raise _damaged(addresses_path(self.folder), str(error)) from error
+
+    def origins(self) -> list[str]:
+        """The registries that are pinned, sorted."""
+        found = []
+        for path in sorted(self.folder.glob("*/state.json")):
+            found.append(decode(path.read_bytes(), path).origin)
+        return sorted(found)
+
+    def path(self, origin: str) -> Path:
+        """The file of a registry."""
+        return self.folder / hashlib.sha256(origin.encode()).hexdigest()[:32] / "state.json"
+
+    @contextlib.contextmanager
+    def _lock(self, path: Path) -> Iterator[None]:
+        from filelock import FileLock, Timeout
+
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with FileLock(path.parent / "lock", timeout=_LOCK_SECONDS):
+                yield
+        except Timeout as error:
+            message = f"Another program holds {path.parent / 'lock'} for more than {_LOCK_SECONDS:g} seconds."
+            raise StateError("state-locked", message, "Wait for it, or end it.") from error
+        except OSError as error:
+            message = f"The trusted state cannot be kept in {path.parent}: {error}."
+            raise StateError("state-unwritable", message, "Make the folder writable, or set RYE_DATA_DIR.") from error
+
+
+def merge(
+    one: TrustedState, other: TrustedState, reconcile: Callable[[TrustedState, TrustedState], None] | None = None
+) -> TrustedState:
+    """What two programs know together. Raises StateError (``state-conflict``) when they contradict each other."""
+    roots = max(one.roots, other.roots, key=len)
+    shorter = min(one.roots, other.roots, key=len)
+    if [_text(note) for note in roots[: len(shorter)]] != [_text(note) for note in shorter]:
+        raise _conflict(one.origin, "root chains")
+    keysets = dict(one.keysets)
+    for namespace, head in other.keysets.items():
+        before = keysets.get(namespace)
+        if before is not None and before.number == head.number and before.sha256 != head.sha256:
+            # Only an objection replaces a keyset of the same number; the one that stands later in the log is the newer.
+            head = max(before, head, key=lambda keyset: keyset.position)
+        if before is None or head.number >= before.number:
+            keysets[namespace] = head
+    return replace(
+        one,
+        roots=roots,
+        head=_larger_head(one, other, reconcile),
+        keysets=keysets,
+        accepted_recoveries=one.accepted_recoveries | other.accepted_recoveries,
+    )
+
+
+def encode(state: TrustedState) -> bytes:
+    """A state as its file holds it."""
+    keysets = {name: _Keyset(head.number, head.sha256, head.position) for name, head in sorted(state.keysets.items())}
+    file = _File(_VERSION, state.origin, list(state.roots), state.head, keysets, sorted(state.accepted_recoveries))
+    return msgspec.json.format(msgspec.json.encode(file), indent=1) + b"\n"
+
+
+def decode(data: bytes, path: Path | None = None) -> TrustedState:
+    """Read a state's file. Raises StateError (``state-damaged``)."""
+    try:
+        file = msgspec.json.decode(data, type=_File)
+        if file.version != _VERSION:
+            raise _damaged(path, f"it has the version {file.version}")
+        keysets = {
+            name: KeysetHead(keyset.number, keyset.sha256, keyset.position) for name, keyset in file.keysets.items()
+        }
+        state = TrustedState(file.origin, tuple(file.roots), file.head, keysets, frozenset(file.accepted_recoveries))
+        if not state.roots or any(root.origin != state.origin for root in state.all_roots):
+            raise _damaged(path, "its roots are of another registry")
+        state.checkpoint  # noqa: B018  parses the head, so that a damaged one is found here
+    except (msgspec.MsgspecError, NoteError, StatementError, WireError, UnicodeError) as error:
+        raise _damaged(path, str(error)) from error
+    return state
+
+
+def _larger_head(
+    one: TrustedState, other: TrustedState, reconcile: Callable[[TrustedState, TrustedState], None] | None
+) -> str | None:
+    first, second = one.checkpoint, other.checkpoint
+    if first is None or second is None or first == second:
+        return other.head if first is None else one.head
+    if first.size == second.size:
+        raise _conflict(one.origin, "histories of the same size")
+    smaller, larger = (one, other) if first.size < second.size else (other, one)
+    if reconcile is not None:
+        reconcile(smaller, larger)
+    return larger.head
+
+
+def _text(note: str) -> str:
+    return note[: note.rfind("\n\n")]
+
+
+def _conflict(origin: str, what: str) -> StateError:
+    return StateError(
+        "state-conflict",
+        f"Two programs on this machine were shown different {what} by {origin} at the same time: the registry forked.",
+        "Do not install from it; `rye log verify` collects the evidence.",
+    )
+
+
+def _damaged(path: Path | None, reason: str) -> StateError:
+    return StateError(
+        "state-damaged",
+        f"The trusted state {path or ''} cannot be read: {reason:.300}.",
+        "Restore the file from a backup. Deleting it means trusting the registry anew: compare its fingerprint first.",
+    )
+
+
+def _write(path: Path, data: bytes) -> None:
+    temporary = path.with_name(f"state-{os.getpid()}-{secrets.token_hex(8)}.part")
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)

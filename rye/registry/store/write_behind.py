@@ -1,0 +1,69 @@
+"""The cache, written when the work is done: what one run fetched becomes one pack instead of thousands of files.
+
+What is put in is readable at once, from memory, and on disk after :meth:`WriteBehindCache.flush`. A program that dies before that
+loses cached files and nothing else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from msgspec import Struct, field
+
+from rye.registry.store.cache import Cache
+from rye.registry.store.packs import Packs
+
+_FEWEST = 32
+"""Fewer new objects than this become files of their own, so that packs stay few."""
+_MOST_BYTES = 64 * 1024 * 1024
+"""Bytes in memory at which a pack is written early."""
+
+
+class _Memory(Struct):
+    """What a run knows of its cache. ``kept``: objects that are on disk already."""
+
+    packs: Packs
+    waiting: dict[str, bytes] = field(default_factory=dict)
+    kept: set[str] = field(default_factory=set)
+    bytes: int = 0
+
+
+class WriteBehindCache(Cache, frozen=True):
+    """A cache that keeps new objects in memory until it is flushed. Make it with :meth:`at`."""
+
+    memory: _Memory
+
+    @classmethod
+    def at(cls, folder: Path) -> WriteBehindCache:
+        return cls(folder, _Memory(Packs(folder / "packs")))
+
+    def get(self, sha256: str) -> bytes | None:
+        data = self.memory.waiting.get(sha256)
+        if data is None:
+            data = self.memory.packs.get(sha256) or self._get_loose(sha256)
+            if data is not None:
+                self.memory.kept.add(sha256)
+        return data
+
+    def put(self, data: bytes) -> str:
+        sha256 = hashlib.sha256(data).hexdigest()
+        memory = self.memory
+        if sha256 not in memory.waiting and sha256 not in memory.kept:
+            memory.waiting[sha256] = data
+            memory.bytes += len(data)
+            if memory.bytes > _MOST_BYTES:
+                self.flush()
+        return sha256
+
+    def flush(self) -> None:
+        """Write what waits. The cache can be used again afterwards."""
+        memory = self.memory
+        if len(memory.waiting) < _FEWEST:
+            for data in memory.waiting.values():
+                Cache.put(self, data)
+        else:
+            memory.packs.put(memory.waiting)
+        memory.waiting.clear()
+        memory.bytes = 0
+        memory.packs.close()

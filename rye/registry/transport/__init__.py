@@ -1,0 +1,1 @@
+"""How bytes arrive: the transport protocol, files, HTTP, the API."""

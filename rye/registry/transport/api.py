@@ -1,0 +1,167 @@
+"""The writing and searching half of a registry: a small API, reached with a token (docs/protocol.md, Writing).
+
+A token goes to the host that the person logged in to and to no other: no redirect is followed, and a plain ``http`` address
+is refused unless it is this machine's own. What the API answers is shown or retried, never trusted: what counts is read back
+through :mod:`rye.registry.client` and verified.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, TypeVar
+from urllib.parse import quote, urlsplit
+
+from rye.errors import RyeError
+from rye.limits import REGISTRY
+from rye.registry.protocol import wire
+
+if TYPE_CHECKING:
+    import httpx
+
+_A = TypeVar("_A")
+_ANSWER_BYTES = 8 * 1024 * 1024
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+_BUSY = frozenset({429, 503})
+"""Not now: the same request again, later, is harmless, because whatever was stored or logged is a duplicate then."""
+
+
+class ApiError(RyeError):
+    """The registry's API refused or failed; ``status`` is the HTTP status, 0 when there was no answer."""
+
+    def __init__(self, code: str, message: str, hint: str | None = None, status: int = 0):
+        super().__init__(code, message, hint)
+        self.status = status
+
+
+class RegistryApi:
+    """Calls the API at ``api`` (:attr:`rye.registry.client.RegistryClient.api`) of the registry at ``registry``."""
+
+    def __init__(self, registry: str, api: str | None, token: str | None = None) -> None:
+        parts = urlsplit(api or "")
+        if api is None or parts.scheme not in ("https", "http"):
+            raise ApiError(
+                "read-only-registry",
+                f"{registry} can only be read: it has no API.",
+                "Write to the registry that it is a copy of.",
+            )
+        if parts.scheme != "https" and parts.hostname not in _LOOPBACK:
+            raise ApiError("insecure-registry", f"{api} is not https: a token would be readable on the way.")
+        if token is not None and not (token.isascii() and token.isprintable() and " " not in token and token):
+            raise ApiError(
+                "bad-token", "The token holds blanks or other characters that no token has.", "Copy it again, whole."
+            )
+        self._base = api.rstrip("/") + "/"
+        self._token = token
+        self._client: httpx.Client | None = None
+        self._making = threading.Lock()
+
+    def put_blob(self, sha256: str, data: bytes) -> None:
+        """Upload one blob; repeating is harmless."""
+        self._send("POST", f"blobs/{sha256}", content=data, content_type="application/octet-stream")
+
+    def post_statements(self, notes: list[str]) -> wire.StatementsAnswer:
+        """Append signed notes, all or none; answers when they are in a durable checkpoint."""
+        body = wire.encode_json(wire.StatementsRequest(notes))
+        answer = wire.decode_json(
+            self._send("POST", "statements", content=body, content_type="application/json"), wire.StatementsAnswer
+        )
+        if len(answer.results) != len(notes):
+            raise ApiError(
+                "answer-malformed",
+                f"The registry answered with {len(answer.results)} results for {len(notes)} statements.",
+                "Ask its operator; `rye log verify` shows what is in its log.",
+            )
+        return answer
+
+    def search(
+        self, query: str, *, kind: str | None = None, namespace: str | None = None, limit: int = 20, offset: int = 0
+    ) -> wire.SearchAnswer:
+        """Search; ``kind`` and ``namespace`` narrow it."""
+        words = {"q": query, "kind": kind, "namespace": namespace, "limit": str(limit), "offset": str(offset)}
+        answer = self._send("GET", "search", params={name: value for name, value in words.items() if value is not None})
+        return wire.decode_json(answer, wire.SearchAnswer)
+
+    def whoami(self) -> wire.WhoamiAnswer:
+        """Whose token it is."""
+        return wire.decode_json(self._send("GET", "whoami"), wire.WhoamiAnswer)
+
+    def close(self) -> None:
+        if self._client is not None:
+            self._client.close()
+
+    def _send(
+        self,
+        method: str,
+        path: str,
+        *,
+        content: bytes | None = None,
+        content_type: str | None = None,
+        params: Mapping[str, str] | None = None,
+    ) -> bytes:
+        import httpx
+
+        with self._making:
+            if self._client is None:
+                timeout = httpx.Timeout(REGISTRY.file_seconds, connect=REGISTRY.connect_seconds)
+                self._client = httpx.Client(timeout=timeout, follow_redirects=False)
+        headers = {"Accept": "application/json"}
+        if self._token is not None:
+            headers["Authorization"] = f"Bearer {self._token}"
+        if content_type is not None:
+            headers["Content-Type"] = content_type
+        url = self._base + "/".join(quote(part, safe="") for part in path.split("/"))
+        deadline = time.monotonic() + REGISTRY.file_seconds
+        pause = REGISTRY.retry_seconds
+        for attempt in range(REGISTRY.retries + 1):
+            try:
+                with self._client.stream(method, url, headers=headers, content=content, params=params) as response:
+                    body = self._read(response, deadline)
+            except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+                raise self._unreachable(error, "") from None
+            except httpx.HTTPError as error:
+                said = " Whether it was done is unknown; doing it again is harmless." if method == "POST" else ""
+                raise self._unreachable(error, said) from None
+            if response.status_code not in _BUSY or attempt == REGISTRY.retries:
+                break
+            time.sleep(pause)
+            pause *= 2
+        if response.is_success:
+            return body
+        raise self._refusal(response.status_code, body)
+
+    def _read(self, response: httpx.Response, deadline: float) -> bytes:
+        body = bytearray()
+        for chunk in response.iter_bytes():
+            body += chunk
+            if len(body) > _ANSWER_BYTES:
+                raise ApiError("answer-too-large", f"{self._base} answers more than it may.", "Ask its operator.")
+            if time.monotonic() > deadline:
+                raise ApiError(
+                    "answer-slow",
+                    f"{self._base} did not finish its answer in {REGISTRY.file_seconds:g} seconds.",
+                    "Try again later; doing it again is harmless.",
+                )
+        return bytes(body)
+
+    def _unreachable(self, error: Exception, said: str) -> ApiError:
+        return ApiError(
+            "registry-unreachable",
+            f"Cannot reach the registry at {self._base}: {str(error) or type(error).__name__}.{said}",
+            "Check the address and that the registry runs (`rye registry serve` starts one here).",
+        )
+
+    def _refusal(self, status: int, body: bytes) -> ApiError:
+        if 300 <= status < 400:
+            message = f"The API at {self._base} redirects elsewhere; a token goes to no other place."
+            return ApiError("api-redirect", message, "Log in at the address that it leads to, if you trust it.", status)
+        try:
+            error = wire.decode_json(body, wire.ErrorAnswer).error
+        except RyeError:
+            advice = "Log in with `rye login`." if status == 401 else "Ask its operator, or try again later."
+            return ApiError("registry-failed", f"The registry answered with status {status}.", advice, status)
+        hint = error.hint
+        if status == 401:
+            hint = hint or "Log in with `rye login`."
+        return ApiError(error.code, error.message, hint, status)

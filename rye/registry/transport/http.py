@@ -1,0 +1,259 @@
+"""The network end of :class:`rye.registry.transport.seam.Transport`: how often, how long and how much.
+
+A wave is worked off by daemon threads, each with its own kept-alive connection. The caller's thread watches the clock: a file
+that passes its deadline is given up together with its thread, wherever that hangs (name look-up, headers that drip, a body that
+never ends), so no server can hold the client longer than the limits say.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import random
+import ssl
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from urllib.parse import urljoin, urlsplit
+
+from rye.errors import RyeError
+from rye.limits import RegistryLimits
+from rye.registry.transport.http_connection import (
+    Answer,
+    AnswerTimeout,
+    BrokenAnswer,
+    Connection,
+    DirectConnection,
+    trusted_authorities,
+)
+from rye.registry.transport.seam import Fetched, FetchError, Request, endless, is_safe_path, not_found, too_large
+
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_REPEATED = frozenset({408, 425, 429, 500, 502, 503, 504})
+_TICK_SECONDS = 0.25
+
+
+class HttpTransport:
+    """Files below an ``https`` (or permitted ``http``) address. Raises RyeError (``bad-token``) for what can be no token."""
+
+    def __init__(self, address: str, limits: RegistryLimits, *, token: str | None = None):
+        self._address = address.rstrip("/") + "/"
+        self._limits = limits
+        self._headers = {"Accept-Encoding": "identity", "User-Agent": "rye", "Accept": "*/*"}
+        self._redirects = (
+            limits.redirects if token is None else 0
+        )  # a token is sent where the user meant it and nowhere else
+        if token is not None:
+            if not (token.isascii() and token.isprintable() and " " not in token and token):  # it could end its header
+                raise RyeError(
+                    "bad-token",
+                    "The token holds blanks or other characters that no token has.",
+                    "Copy it again, whole.",
+                )
+            self._headers["Authorization"] = f"Bearer {token}"
+        self._tls: ssl.SSLContext | None = None
+        self._connections: deque[Connection] = deque()
+        self._left = limits.total_seconds
+
+    def fetch_many(self, requests: Sequence[Request]) -> list[Fetched]:
+        """All of these files, in order (:class:`~rye.registry.transport.seam.Transport`)."""
+        if not requests:
+            return []
+        if self._tls is None and self._address.startswith("https:"):
+            try:
+                self._tls = trusted_authorities()  # loading them is slow: once for all connections
+            except OSError as error:
+                return [_no_authorities(request, error) for request in requests]
+        wave = _Wave(requests)
+        for _ in range(min(self._limits.concurrency, len(requests))):
+            self._start(wave)
+        begun = time.monotonic()
+        try:
+            return self._watch(wave, begun + self._left)
+        finally:
+            self._left -= time.monotonic() - begun  # waves alone count: a person may take their time between two
+
+    def close(self) -> None:
+        """Close the connections that are idle."""
+        while self._connections:
+            self._connections.pop().close()
+
+    def _start(self, wave: _Wave) -> None:
+        threading.Thread(target=self._work, args=(wave,), daemon=True, name="rye-fetch").start()
+
+    def _watch(self, wave: _Wave, deadline: float) -> list[Fetched]:
+        results: dict[int, Fetched] = {}
+        while len(results) < len(wave.requests):
+            try:
+                index, fetched = wave.done.get(timeout=_TICK_SECONDS)
+                results.setdefault(index, fetched)
+                continue
+            except queue.Empty:
+                now = time.monotonic()
+            if now >= deadline:
+                wave.waiting.clear()
+                for index, request in enumerate(wave.requests):
+                    results.setdefault(index, _deadline(request, self._limits.total_seconds, "all files together"))
+                break
+            for index, started in list(wave.started.items()):
+                if index not in results and now - started > self._limits.file_seconds:
+                    results[index] = _deadline(wave.requests[index], self._limits.file_seconds, "one file")
+                    self._start(wave)  # in place of the thread that hangs
+        return [results[index] for index in range(len(wave.requests))]
+
+    def _work(self, wave: _Wave) -> None:
+        try:
+            connection = self._connections.pop() if self._connections else self._new_connection()
+        except Exception as error:  # every request that nobody else takes would wait for its deadline
+            while wave.waiting:
+                with contextlib.suppress(IndexError):
+                    index = wave.waiting.popleft()
+                    failed = FetchError("fetch-unreachable", f"{wave.requests[index].path}: {error!r:.200}.")
+                    wave.done.put((index, failed))
+            return
+        while True:
+            try:
+                index = wave.waiting.popleft()
+            except IndexError:
+                self._connections.append(connection)
+                return
+            wave.started[index] = time.monotonic()
+            request = wave.requests[index]
+            try:
+                fetched = self._fetch(connection, request, wave.started[index])
+            except Exception as error:  # a thread that died silently would look like a slow server
+                fetched = FetchError("fetch-unreachable", f"{request.path} could not be fetched: {error!r:.200}.")
+            wave.done.put((index, fetched))
+
+    def _new_connection(self) -> Connection:
+        if not _is_proxied():
+            return DirectConnection(self._address, self._headers, self._limits, self._tls)
+        from rye.registry.transport.lean_httpx import ProxiedConnection
+
+        return ProxiedConnection(self._headers, self._limits, self._tls)
+
+    def _fetch(self, connection: Connection, request: Request, started: float) -> Fetched:
+        if not is_safe_path(request.path):
+            return FetchError("fetch-unsafe", f"{request.path!r} is not a path below the registry.")
+        pause = self._limits.retry_seconds
+        for attempt in range(self._limits.retries + 1):
+            fetched, wait = self._attempt(connection, request)
+            if wait is None or attempt == self._limits.retries:
+                return fetched
+            wait = max(wait, pause * (1 + random.random() / 2))
+            if time.monotonic() - started + wait > self._limits.file_seconds or wait > self._limits.retry_after_seconds:
+                return fetched
+            time.sleep(wait)
+            pause *= 2
+        return fetched
+
+    def _attempt(self, connection: Connection, request: Request) -> tuple[Fetched, float | None]:
+        """One try: what came of it, and the least wait before a repeat (None: a repeat would not help)."""
+        address = self._address + request.path
+        try:
+            for _ in range(self._redirects + 1):
+                with connection.get(address) as answer:
+                    if answer.status not in _REDIRECTS:
+                        return self._read(answer, request)
+                    target = urljoin(address, answer.headers.get("location", ""))
+                if not _same_place(address, target):
+                    message = f"{request.path} is redirected to {urlsplit(target).netloc[:100]!r}; other hosts are not followed."
+                    return FetchError(
+                        "fetch-redirect", message, "Use the address that it leads to, if you trust it."
+                    ), None
+                address = target
+            return FetchError("fetch-redirect", f"{request.path} is redirected again and again."), None
+        except AnswerTimeout as error:
+            return _unreachable(request, self._address, f"no answer in time ({error})"), 0.0
+        except BrokenAnswer as error:
+            message = f"The answer with {request.path} broke off or is not HTTP: {error!s:.200}."
+            return FetchError("fetch-truncated", message), 0.0
+        except OSError as error:
+            return _unreachable(request, self._address, str(error)[:200]), 0.0
+        except ValueError as error:
+            return FetchError("fetch-redirect", f"{request.path} is redirected to no address: {error!s:.200}."), None
+
+    def _read(self, answer: Answer, request: Request) -> tuple[Fetched, float | None]:
+        if answer.status in (404, 410):
+            return not_found(request.path), None
+        if answer.status != 200:
+            error = FetchError("fetch-status", f"The registry answered {answer.status} for {request.path}.")
+            return error, _retry_after(answer) if answer.status in _REPEATED else None
+        if answer.headers.get("content-encoding", "identity").lower() != "identity":
+            return FetchError("fetch-status", f"The registry compressed {request.path}, which was not asked for."), None
+        if answer.length is not None and answer.length > request.max_bytes:
+            return too_large(request), None
+        limits, begun, data = self._limits, time.monotonic(), bytearray()
+        for piece in answer.body:
+            data += piece
+            if len(data) > request.max_bytes:
+                return endless(request), None  # a stated length that is too large was refused above
+            elapsed = time.monotonic() - begun
+            if elapsed > limits.speed_grace_seconds and len(data) < elapsed * limits.minimum_speed:
+                message = f"{request.path} arrives at less than {limits.minimum_speed:,} bytes per second."
+                return FetchError("fetch-slow", message, "Try again later, or use a mirror."), None
+        return bytes(data), None
+
+
+class _Wave:
+    """What the threads of one wave share."""
+
+    def __init__(self, requests: Sequence[Request]):
+        self.requests = requests
+        self.waiting = deque(range(len(requests)))
+        self.started: dict[int, float] = {}
+        self.done: queue.SimpleQueue[tuple[int, Fetched]] = queue.SimpleQueue()
+
+
+def _is_proxied() -> bool:
+    """Whether a proxy is set: in the environment, or where macOS and Windows keep their settings."""
+    if sys.platform not in ("darwin", "win32") and not any(name.lower().endswith("_proxy") for name in os.environ):
+        return False  # without importing urllib.request, which takes longer than a file
+    from urllib.request import getproxies
+
+    return not {"http", "https", "all"}.isdisjoint(getproxies())
+
+
+def _same_place(one: str, other: str) -> bool:
+    a, b = urlsplit(one), urlsplit(other)
+    return (a.scheme, a.hostname, a.port) == (b.scheme, b.hostname, b.port) and not b.username
+
+
+def _retry_after(answer: Answer) -> float:
+    """Seconds to wait as the server asks; 0 where it does not say."""
+    value = answer.headers.get("retry-after", "").strip()
+    if value.isascii() and value.isdigit():
+        return float(value[:9])
+    try:
+        when = parsedate_to_datetime(value)
+    except (TypeError, ValueError):
+        return 0.0
+    return max(0.0, (when.astimezone(UTC) - datetime.now(UTC)).total_seconds())
+
+
+def _deadline(request: Request, seconds: float, what: str) -> FetchError:
+    return FetchError(
+        "fetch-deadline", f"{request.path} was not there after {seconds:g} seconds, the limit for {what}."
+    )
+
+
+def _unreachable(request: Request, address: str, reason: str) -> FetchError:
+    host = urlsplit(address).netloc
+    return FetchError(
+        "fetch-unreachable",
+        f"{request.path} could not be fetched from {host}: {reason}.",
+        "Check the network, or use --offline to work from what is cached.",
+    )
+
+
+def _no_authorities(request: Request, error: OSError) -> FetchError:
+    return FetchError(
+        "fetch-unreachable",
+        f"{request.path} could not be fetched: the authorities to trust cannot be read: {error!s:.200}.",
+        "Correct or unset SSL_CERT_FILE and SSL_CERT_DIR.",
+    )

@@ -1,0 +1,59 @@
+"""GET through a proxy, which httpx knows how to use; imported only where a proxy is set, because importing httpx is slow.
+
+httpx comes without its own command line, which would import rich and click: half of the time that importing it takes.
+"""
+
+from __future__ import annotations
+
+import ssl
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from rye.limits import RegistryLimits
+from rye.registry.transport.http_connection import Answer, AnswerTimeout, BrokenAnswer
+
+_CLI = "httpx._main"
+_absent = sys.modules.setdefault(_CLI, None) is None  # type: ignore[arg-type]  # None: importing it fails, and httpx goes on
+
+import httpx  # noqa: E402
+
+if _absent:
+    del sys.modules[_CLI]
+
+__all__ = ["ProxiedConnection", "httpx"]
+
+
+class ProxiedConnection:
+    """A :class:`~rye.registry.transport.http_connection.Connection` through the proxy that the environment names."""
+
+    def __init__(self, headers: Mapping[str, str], limits: RegistryLimits, tls: ssl.SSLContext | None):
+        self._client = httpx.Client(
+            verify=tls or False,  # none only for http, where redirects to another scheme are refused
+            timeout=httpx.Timeout(limits.stall_seconds, connect=limits.connect_seconds),
+            headers=dict(headers),
+            http2=False,
+            follow_redirects=False,
+            limits=httpx.Limits(max_connections=1, max_keepalive_connections=1),
+        )
+
+    @contextmanager
+    def get(self, address: str) -> Iterator[Answer]:
+        """As :meth:`Connection.get <rye.registry.transport.http_connection.Connection.get>`."""
+        try:
+            with self._client.stream("GET", address) as response:
+                stated = response.headers.get("content-length")
+                length = None if stated is None else int(stated)  # h11 lets only digits through, and not many
+                yield Answer(response.status_code, response.headers, length, response.iter_raw())
+        except httpx.TimeoutException as error:
+            raise AnswerTimeout(type(error).__name__) from None
+        except httpx.RemoteProtocolError as error:
+            raise BrokenAnswer(str(error)) from None
+        except httpx.TransportError as error:
+            raise OSError(str(error)) from None
+        except httpx.InvalidURL as error:
+            raise ValueError(str(error)) from None
+
+    def close(self) -> None:
+        """As :meth:`Connection.close <rye.registry.transport.http_connection.Connection.close>`."""
+        self._client.close()

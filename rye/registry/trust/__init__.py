@@ -1,0 +1,1 @@
+"""Deciding what to believe: the trusted state, keysets, records, auditing."""

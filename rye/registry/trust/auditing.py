@@ -1,0 +1,346 @@
+"""A whole log read again by someone who trusts nobody: pure, entry by entry, in time linear in the log.
+
+docs/protocol.md: head, shards and index files are functions of the log alone. An auditor feeds every entry in order and gets the
+tree's root hash, what every snapshot should have said, and the state of the index; whatever an entry should not have said is a
+finding with the entry's position. It goes on after a finding, so that one bad entry does not hide the next.
+
+Rules, and the codes of their findings (codes of :mod:`~rye.registry.trust.trusted` and
+:mod:`~rye.registry.trust.keysets` keep their meaning):
+
+A1  Entry 0 is root 1 (``log-start``) with the pinned fingerprint; roots form a chain (``root-…``).
+A2  Every entry is a signed note with a known statement of this origin (``entry-malformed``, ``entry-foreign``).
+A3  A snapshot is signed by a log key of the root in force (``snapshot-signature``), names that root (``snapshot-root``), is not
+    older than the one before (``snapshot-time``), and fixes exactly the index that the entries before it make
+    (``snapshot-shards``). The last entry is one (``log-end``).
+A4  Keysets form a chain per namespace (``keyset-…``, ``recovery-…``).
+A5  Statements about items are signed under the keyset in force (``statement-…``), advisories of the registry by owners
+    (``advisory-signer``); along a name the keyset's number never goes down.
+A6  A version is released once (``release-repeated``); yanks, deprecations and advisories are about what exists
+    (``release-unknown``, ``item-unknown``); no name looks like an earlier one of its kind (``name-look-alike``).
+A7  No statement is dated later than the snapshot that closes its batch, but for the grace of a clock (``entry-time``).
+
+Cost: hashes of index files are carried on line by line, never computed again; a snapshot costs the shards that changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from bisect import insort
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+
+from rye.errors import RyeError
+from rye.items.identity import fold
+from rye.limits import REGISTRY
+from rye.registry.protocol import merkle, notes, wire
+from rye.registry.protocol.lines import StatementError
+from rye.registry.protocol.notes import NoteError, SignedNote
+from rye.registry.protocol.statements import (
+    Advisory,
+    AttachedFile,
+    Deprecation,
+    FileEntry,
+    Keyset,
+    Logged,
+    Release,
+    Root,
+    Snapshot,
+    Yank,
+    parse,
+)
+from rye.registry.protocol.wire import IndexLine, ShardEntry
+from rye.registry.trust.keysets import KeysetChain, extend, log_keys, signed_by_owners
+from rye.registry.trust.trust_error import TrustError
+from rye.registry.trust.trusted import TrustedState, fingerprint_of
+
+if TYPE_CHECKING:
+    from hashlib import _Hash
+
+_FINDINGS = 100
+"""Findings that are kept one by one; the rest are counted."""
+
+
+class Finding(Struct, frozen=True):
+    """What is wrong with one entry."""
+
+    position: int
+    code: str
+    message: str
+
+    def as_json(self) -> dict[str, object]:
+        return {"position": self.position, "code": self.code, "message": self.message}
+
+
+class Audit(Struct, frozen=True):
+    """What the entries of a log make, and what is wrong with them."""
+
+    size: int
+    root_hash: bytes
+    origin: str | None
+    roots: tuple[str, ...]
+    """The signed notes of all roots."""
+    snapshots: int
+    releases: int
+    index: dict[str, ShardEntry]
+    """Every index file by the name that it is about, as the last snapshot must fix them."""
+    shards: dict[str, str]
+    """SHA-256 of every shard that is not empty."""
+    blobs: dict[str, int]
+    """Size of every file that a release names, by SHA-256."""
+    findings: tuple[Finding, ...]
+    count: int
+    """Findings in all, those that are not kept included."""
+
+    @property
+    def ok(self) -> bool:
+        return self.count == 0
+
+
+def audit(entries: Iterable[bytes], fingerprint: str | None = None) -> Audit:
+    """Audit a whole log. ``fingerprint``: what the user pinned of root 1; None takes the log's own word for it."""
+    auditor = Auditor(fingerprint)
+    for entry in entries:
+        auditor.add(entry)
+    return auditor.finish()
+
+
+def shard_files(index: dict[str, ShardEntry]) -> dict[str, bytes]:
+    """The bytes of every shard over these index files."""
+    by_shard: dict[str, list[ShardEntry]] = {}
+    for entry in index.values():
+        by_shard.setdefault(wire.shard_of(entry.name), []).append(entry)
+    return {shard: wire.encode_shard(entries) for shard, entries in by_shard.items()}
+
+
+class _Name(Struct):
+    """The index file of one name as far as it has come."""
+
+    hash: _Hash
+    size: int = 0
+    line: str = ""
+    """Its line in the shard as of the last snapshot."""
+    versions: dict[str, int] = field(default_factory=dict)
+    """Position by released version."""
+    keyset: int = 0
+
+
+class Auditor:
+    """Takes a log's entries in order. The only mutable thing here; :func:`audit` is the function around it."""
+
+    def __init__(self, fingerprint: str | None = None):
+        self._fingerprint = fingerprint
+        self._range = merkle.CompactRange()
+        self._state: TrustedState | None = None
+        self._chains: dict[str, KeysetChain] = {}
+        self._names: dict[str, _Name] = {}
+        self._folded: dict[str, str] = {}
+        self._shards: dict[str, list[str]] = {}
+        self._shard_hashes: dict[str, str] = {}
+        self._changed: set[str] = set()
+        self._blobs: dict[str, int] = {}
+        self._findings: list[Finding] = []
+        self._count = 0
+        self._snapshots = 0
+        self._releases = 0
+        self._last_time: datetime | None = None
+        self._latest: tuple[datetime, int] | None = None
+        self._ends_in_snapshot = False
+        self._index: dict[str, ShardEntry] = {}
+
+    @property
+    def size(self) -> int:
+        """How many entries were added."""
+        return self._range.size
+
+    @property
+    def root_hash(self) -> bytes:
+        """Of the tree over the entries so far."""
+        return self._range.root()
+
+    def add(self, entry: bytes) -> None:
+        """The next entry, whatever it is: what is wrong with it becomes a finding."""
+        position = self.size
+        self._range, _ = self._range.append(merkle.leaf_hash(entry))
+        self._ends_in_snapshot = False
+        try:
+            note = notes.parse(entry)
+            statement = parse(note.text)
+        except (NoteError, StatementError) as error:
+            self._found(position, "entry-malformed", error.message)
+            return
+        try:
+            self._take(position, note, statement)
+        except (TrustError, NoteError, StatementError) as error:
+            self._found(position, error.code, error.message)
+        # A statement is part of the index whether or not it should have been logged: the snapshot is over what is there.
+        if isinstance(statement, Keyset | Release | Yank | Deprecation | Advisory):
+            self._index_line(position, note, statement)
+
+    def finish(self) -> Audit:
+        """The result, after the last entry."""
+        if not self._ends_in_snapshot:
+            self._found(max(self.size - 1, 0), "log-end", "The log does not end in a snapshot.")
+        self._close_batch()
+        return Audit(
+            size=self.size,
+            root_hash=self.root_hash,
+            origin=self._state.origin if self._state else None,
+            roots=self._state.roots if self._state else (),
+            snapshots=self._snapshots,
+            releases=self._releases,
+            index=dict(sorted(self._index.items())),
+            shards=dict(sorted(self._shard_hashes.items())),
+            blobs=dict(self._blobs),
+            findings=tuple(self._findings),
+            count=self._count,
+        )
+
+    def _found(self, position: int, code: str, message: str) -> None:
+        self._count += 1
+        if len(self._findings) < _FINDINGS:
+            self._findings.append(Finding(position, code, message))
+
+    def _take(self, position: int, note: SignedNote, statement: Logged) -> None:
+        if isinstance(statement, Root):
+            self._root(position, note)
+            return
+        if self._state is None:
+            self._found(position, "log-start", "The log does not begin with root 1.")
+            return
+        if statement.origin != self._state.origin:
+            message = f"The entry is about {statement.origin}, in the log of {self._state.origin}."
+            self._found(position, "entry-foreign", message)
+        if isinstance(statement, Snapshot):
+            self._snapshot(position, note, statement, self._state)
+            return
+        if self._latest is None or statement.time > self._latest[0]:
+            self._latest = (statement.time, position)
+        if isinstance(statement, Keyset):
+            chain = self._chains.get(statement.namespace, KeysetChain(self._state.origin, statement.namespace))
+            self._look_alike(position, wire.namespace_name(statement.namespace))
+            self._chains[statement.namespace] = extend(chain, position, note, statement, self._state.all_roots)
+        else:
+            self._item(position, note, statement, self._state)
+
+    def _root(self, position: int, note: SignedNote) -> None:
+        data = note.encode().encode()
+        if self._state is not None:
+            self._state = self._state.accept_root(data)
+            return
+        if position != 0:
+            self._found(position, "log-start", "The log does not begin with root 1.")
+        self._state = TrustedState.pin(data, self._fingerprint or fingerprint_of(note.text))
+
+    def _snapshot(self, position: int, note: SignedNote, snapshot: Snapshot, state: TrustedState) -> None:
+        self._snapshots += 1
+        self._ends_in_snapshot = True
+        root = state.root
+        try:
+            notes.verify(note, log_keys(root))
+        except NoteError as error:
+            self._found(position, "snapshot-signature", f"The snapshot is not signed by the log: {error.message}")
+        if snapshot.root != root.number:
+            message = f"The snapshot names root {snapshot.root}; {root.number} was in force."
+            self._found(position, "snapshot-root", message)
+        if self._last_time is not None and snapshot.time < self._last_time:
+            self._found(position, "snapshot-time", "The snapshot is older than the one before it.")
+        self._last_time = snapshot.time
+        grace = timedelta(seconds=REGISTRY.clock_skew_seconds)
+        if self._latest is not None and self._latest[0] > snapshot.time + grace:
+            self._found(
+                self._latest[1], "entry-time", "The statement is dated after the snapshot that closes its batch."
+            )
+        self._latest = None
+        self._close_batch()
+        if snapshot.shards != wire.shards_root(self._shard_hashes):
+            message = "The snapshot does not fix the index that the entries before it make."
+            self._found(position, "snapshot-shards", message)
+
+    def _item(
+        self, position: int, note: SignedNote, statement: Release | Yank | Deprecation | Advisory, state: TrustedState
+    ) -> None:
+        identity = statement.identity
+        name = str(identity)
+        known = self._names.get(name)
+        if isinstance(statement, Release):
+            self._releases += 1
+            self._look_alike(position, name)
+            files: list[FileEntry | AttachedFile] = [statement.file, *statement.attached]
+            for file in files:
+                if self._blobs.setdefault(file.sha256, file.size) != file.size:
+                    message = f"Two statements give the file {file.sha256} different sizes."
+                    self._found(position, "blob-size", message)
+            if known is not None and statement.version in known.versions:
+                message = f"{identity} {statement.version} was released at {known.versions[statement.version]} already."
+                self._found(position, "release-repeated", message)
+        elif known is None:
+            self._found(position, "item-unknown", f"The statement is about {identity}, which was not released.")
+        elif isinstance(statement, Yank) and statement.version not in known.versions:
+            message = f"The yank is about {identity} {statement.version}, which was not released."
+            self._found(position, "release-unknown", message)
+        if isinstance(statement, Advisory) and statement.keyset is None:
+            if not signed_by_owners(note, state.all_roots):
+                self._found(position, "advisory-signer", "The advisory is not signed by the registry's owners.")
+            return
+        chain = self._chains.get(identity.namespace, KeysetChain(state.origin, identity.namespace))
+        chain.check(position, statement, note, statement.time)
+        if known is not None and statement.keyset is not None and statement.keyset < known.keyset:
+            message = f"The statement goes back from keyset {known.keyset} to {statement.keyset}."
+            self._found(position, "statement-keyset", message)
+
+    def _look_alike(self, position: int, name: str) -> None:
+        """The first of two names that fold to the same letters keeps the name (DESIGN §5 Names)."""
+        kind, _, identifier = name.partition(":")
+        taken = self._folded.setdefault(f"{kind}:{fold(identifier)}", name)
+        if taken != name:
+            self._found(position, "name-look-alike", f"{name} looks like {taken}, which is older.")
+
+    def _index_line(
+        self, position: int, note: SignedNote, statement: Keyset | Release | Yank | Deprecation | Advisory
+    ) -> None:
+        subject = statement.namespace if isinstance(statement, Keyset) else statement.identity
+        name = wire.index_name(subject)
+        known = self._names.setdefault(name, _Name(hashlib.sha256()))
+        line = wire.encode_index([IndexLine(position, note.encode())])
+        known.hash.update(line)
+        known.size += len(line)
+        if isinstance(statement, Release):
+            known.versions.setdefault(statement.version, position)
+        if not isinstance(statement, Keyset) and statement.keyset is not None:
+            known.keyset = max(known.keyset, statement.keyset)
+        self._changed.add(name)
+
+    def _close_batch(self) -> None:
+        """Bring the shards up to date with the names that changed since the last snapshot."""
+        dirty = set()
+        for name in self._changed:
+            known = self._names[name]
+            shard = wire.shard_of(name)
+            listed = self._shards.setdefault(shard, [])
+            if known.line:
+                listed.remove(known.line)
+            entry = ShardEntry(name, known.hash.copy().hexdigest(), known.size)
+            known.line = wire.encode_shard([entry]).decode("ascii")
+            insort(listed, known.line)
+            self._index[name] = entry
+            dirty.add(shard)
+        for shard in dirty:
+            self._shard_hashes[shard] = hashlib.sha256("".join(self._shards[shard]).encode("ascii")).hexdigest()
+        self._changed.clear()
+
+
+def raise_first(result: Audit) -> None:
+    """Nothing where an audit is clean; else RyeError ``audit-failed`` with the first findings in its details."""
+    if result.ok:
+        return
+    first = result.findings[0]
+    raise RyeError(
+        "audit-failed",
+        f"The log breaks its rules at entry {first.position}: {first.message}"
+        + (f" There are {result.count - 1} more findings." if result.count > 1 else ""),
+        "Do not copy it or install from it. `rye log verify` lists everything; show it to the operator.",
+        details={"findings": [finding.as_json() for finding in result.findings]},
+    )

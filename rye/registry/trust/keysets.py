@@ -1,0 +1,233 @@
+"""Who owns a namespace, over time: the chain of its keysets (docs/protocol.md, rye.keyset/v1). Values in, values out.
+
+Rules, in the order in which :func:`extend` checks them:
+
+1. The statement is about this namespace of this registry (``index-foreign``).
+2. Number 1 begins the chain; number n+1 names the hash of number n (``keyset-number``, ``keyset-chain``).
+3. A threshold of its own keys signed it (``keyset-signatures``).
+4. A threshold of the keys before it signed it too (``keyset-takeover``) or, with a ``recovery`` line, the owners of one of the
+   registry's roots (``recovery-signatures``).
+5. What was revoked stays revoked, unchanged (``keyset-revocations``).
+6. A recovery has no effect before its time. Until then the keys before it stay in force, and may object with another
+   keyset of the same number, which takes the recovery's place; nothing else may follow it so early (``recovery-pending``).
+   A keyset that is dated ahead to follow it all the same has no effect before the recovery has.
+
+A statement about an item counts when a key of the keyset in force at its position signed it (:meth:`KeysetChain.check`), and
+that keyset is in effect by the snapshot's time: whoever dates a statement ahead does not shorten the wait.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+from msgspec import Struct
+
+from rye.registry.protocol import notes
+from rye.registry.protocol.lines import write_time
+from rye.registry.protocol.notes import NoteError, SignedNote, VerifierKey
+from rye.registry.protocol.statements import (
+    Advisory,
+    Deprecation,
+    Keyset,
+    Release,
+    Root,
+    Yank,
+    namespace_key_name,
+    root_key_name,
+)
+from rye.registry.trust.trust_error import TrustError
+
+
+class Link(Struct, frozen=True):
+    """One keyset of a chain and where it stands in the log."""
+
+    position: int
+    keyset: Keyset
+    sha256: str
+    """Of its text."""
+
+    def in_effect(self, time: datetime) -> bool:
+        """Whether it counts at a time: at once, or from its recovery time on."""
+        return self.keyset.recovery is None or time >= self.keyset.recovery
+
+    @property
+    def keys(self) -> tuple[VerifierKey, ...]:
+        """Its keys, as signature lines name them."""
+        return namespace_keys(self.keyset)
+
+
+class Signers(Struct, frozen=True):
+    """Who signed a statement, under which keyset, and which of the keys still count."""
+
+    link: Link
+    keys: tuple[bytes, ...]
+    """All keys of the keyset that signed, in the keyset's order."""
+    revoked: bool
+    """Every one of them is revoked for this position."""
+
+
+class KeysetChain(Struct, frozen=True):
+    """The keysets of one namespace, oldest first. Behind a recovery that waits stands only what was dated ahead."""
+
+    origin: str
+    namespace: str
+    links: tuple[Link, ...] = ()
+
+    def effective(self, time: datetime) -> tuple[Link, ...]:
+        """All links before the first recovery that has no effect at this time: what follows that one has none either."""
+        waiting = next((index for index, link in enumerate(self.links) if not link.in_effect(time)), None)
+        return self.links[:waiting]
+
+    def in_force(self, position: int, time: datetime) -> Link | None:
+        """The keyset that decides about a leaf: the last before its position that is in effect at the statement's time."""
+        return next((link for link in reversed(self.effective(time)) if link.position < position), None)
+
+    def current(self, time: datetime) -> Link | None:
+        """The keyset in force for whatever is logged next."""
+        return next(reversed(self.effective(time)), None)
+
+    def pending(self, time: datetime) -> Link | None:
+        """The recovery that stands in public and has not taken effect at this time."""
+        return next(iter(self.links[len(self.effective(time)) :]), None)
+
+    def unaccepted(self, accepted: frozenset[str], time: datetime) -> Link | None:
+        """The first recovery in effect whose statement (by the SHA-256 of its text) the user has not accepted."""
+        for link in self.effective(time):
+            if link.keyset.recovery is not None and link.sha256 not in accepted:
+                return link
+        return None
+
+    def check(
+        self, position: int, statement: Release | Yank | Deprecation | Advisory, note: SignedNote, time: datetime
+    ) -> Signers:
+        """Who signed a statement about an item of this namespace; ``time`` is the snapshot's, for recoveries and revocations.
+
+        Raises TrustError: ``statement-unclaimed``, ``statement-keyset``, ``statement-signer``.
+        """
+        link = self.in_force(position, statement.time)
+        subject = f"The statement at position {position} about {statement.identity}"
+        if link is None:
+            raise TrustError("statement-unclaimed", f"{subject} stands before any keyset of {self.namespace!r}.")
+        if statement.keyset != link.keyset.number:
+            message = f"{subject} names keyset {statement.keyset}, but {link.keyset.number} was in force."
+            raise TrustError("statement-keyset", message)
+        if link not in self.effective(time):
+            message = f"{subject} is dated ahead: keyset {link.keyset.number} has no effect before its recovery has."
+            raise TrustError("statement-keyset", message)
+        try:
+            signed = {key.key for key in notes.verify(note, link.keys)}
+        except NoteError as error:
+            expected = ", ".join(key.vkey for key in link.keys)
+            found = ", ".join(f"{line.name}+{line.key_id.hex()}" for line in note.signatures[:3])
+            message = (
+                f"{subject} is not signed by a key of keyset {link.keyset.number} of {self.namespace!r}: "
+                f"its keys are {expected}; it is signed by {found}."
+            )
+            keys = {
+                "expected_keys": [key.vkey for key in link.keys],
+                "found_keys": [f"{line.name}+{line.key_id.hex()}" for line in note.signatures],
+            }
+            raise TrustError("statement-signer", message, cause=error.code, **keys) from error
+        latest = self.current(time) or link
+        since = {revocation.key: revocation.position for revocation in latest.keyset.revoked}
+        revoked = all(key in since and position >= since[key] for key in signed)
+        return Signers(link, tuple(key for key in link.keyset.keys if key in signed), revoked)
+
+
+def extend(chain: KeysetChain, position: int, note: SignedNote, keyset: Keyset, roots: Sequence[Root]) -> KeysetChain:
+    """The chain with one keyset more, which ``note`` carries. ``roots``: all that are trusted. Raises TrustError."""
+    subject = f"Keyset {keyset.number} of {chain.namespace!r} (position {position})"
+    if (keyset.origin, keyset.namespace) != (chain.origin, chain.namespace):
+        raise TrustError(
+            "index-foreign", f"The keyset at position {position} is about {keyset.namespace!r} of {keyset.origin}."
+        )
+    if chain.links and position <= chain.links[-1].position:
+        raise TrustError("index-position", f"{subject} does not stand after the one before it.")
+    before, kept = _predecessor(chain, keyset, subject)
+    if keyset.previous != (before.sha256 if before else None):
+        raise TrustError("keyset-chain", f"{subject} does not name the keyset before it.")
+    own = namespace_keys(keyset)
+    _demand(
+        note,
+        own,
+        keyset.threshold,
+        "keyset-signatures",
+        f"{subject} is not signed by {keyset.threshold} of its own keys.",
+    )
+    if keyset.recovery is not None:
+        _check_recovery(note, roots, subject)
+    elif before is not None:
+        message = (
+            f"{subject} is not signed by {before.keyset.threshold} of the keys of keyset {before.keyset.number}: "
+            "someone else may be taking the namespace over."
+        )
+        old = before.keys
+        vkeys = {"old_keys": [key.vkey for key in old], "new_keys": [key.vkey for key in own]}
+        _demand(note, old, before.keyset.threshold, "keyset-takeover", message, **vkeys)
+    if before is not None and not set(before.keyset.revoked) <= set(keyset.revoked):
+        raise TrustError("keyset-revocations", f"{subject} leaves out or changes a key that was revoked.")
+    sha256 = hashlib.sha256(note.text.encode()).hexdigest()
+    return KeysetChain(chain.origin, chain.namespace, (*kept, Link(position, keyset, sha256)))
+
+
+def namespace_keys(keyset: Keyset) -> tuple[VerifierKey, ...]:
+    """A keyset's keys under the name that its signatures have."""
+    name = namespace_key_name(keyset.origin, keyset.namespace)
+    return tuple(VerifierKey(name, key) for key in keyset.keys)
+
+
+def owner_keys(root: Root) -> tuple[VerifierKey, ...]:
+    """A root's owners under the name that their signatures have."""
+    return tuple(VerifierKey(root_key_name(root.origin), key) for key in root.owners)
+
+
+def log_keys(root: Root) -> tuple[VerifierKey, ...]:
+    """A root's log keys under the name that their signatures have."""
+    return tuple(VerifierKey(root.origin, key) for key in root.logs)
+
+
+def signed_by_owners(note: SignedNote, roots: Iterable[Root]) -> bool:
+    """Whether a threshold of the owners of one of these roots signed."""
+    for root in roots:
+        try:
+            notes.verify(note, owner_keys(root), root.threshold)
+        except NoteError:
+            continue
+        return True
+    return False
+
+
+def _predecessor(chain: KeysetChain, keyset: Keyset, subject: str) -> tuple[Link | None, tuple[Link, ...]]:
+    """The link that the keyset follows, and the links that stay."""
+    links = chain.links
+    if not links:
+        if keyset.number != 1:
+            raise TrustError("keyset-number", f"{subject} begins a chain that must begin with number 1.")
+        return None, links
+    last = links[-1]
+    waits = last.keyset.recovery
+    if waits is not None and keyset.time < waits:
+        if keyset.number != last.keyset.number:
+            raise TrustError(
+                "recovery-pending", f"{subject} follows a recovery that has no effect before {write_time(waits)}."
+            )
+        return links[-2], links[:-1]
+    if keyset.number != last.keyset.number + 1:
+        raise TrustError("keyset-number", f"{subject} follows number {last.keyset.number}.")
+    return last, links
+
+
+def _check_recovery(note: SignedNote, roots: Sequence[Root], subject: str) -> None:
+    if not signed_by_owners(note, roots):
+        raise TrustError("recovery-signatures", f"{subject} is a recovery that the registry's owners did not sign.")
+
+
+def _demand(
+    note: SignedNote, keys: Sequence[VerifierKey], threshold: int, code: str, message: str, **details: object
+) -> None:
+    try:
+        notes.verify(note, keys, threshold)
+    except NoteError as error:
+        raise TrustError(code, message, cause=error.code, **details) from error

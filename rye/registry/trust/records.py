@@ -1,0 +1,240 @@
+"""What an identity's index says, judged: its releases with everything that was stated about them later.
+
+Rules (docs/protocol.md, Statements); the log's order decides, never a statement's own time:
+
+1. Every statement is signed under the keyset in force (:meth:`rye.registry.trust.keysets.KeysetChain.check`); along the index the
+   keyset's number never goes down (``statement-keyset``). An advisory of ``keyset root`` is signed by the root's owners
+   (``advisory-signer``).
+2. A version is released once (``release-repeated``) and before anything else is said of it (``release-unknown``).
+3. What was signed with nothing but revoked keys does not count: a release is marked ``revoked``, other statements are dropped.
+4. The last yank of a version, the last deprecation, and the last advisory of each number hold. A text that stood before in the
+   index says nothing again, whatever signatures were put under it: a replay has no effect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from functools import cache
+
+import msgspec
+from msgspec import Struct
+
+from rye.errors import RyeError
+from rye.items.identity import Identity
+from rye.items.reading import Metadata
+from rye.limits import CONTENT, REGISTRY, ContentLimits, RegistryLimits
+from rye.registry.protocol.derivation import contradiction
+from rye.registry.protocol.statements import Advisory, Deprecation, Release, Root, Yank
+from rye.registry.protocol.wire import IndexLine
+from rye.registry.trust.keysets import KeysetChain, Link, signed_by_owners
+from rye.registry.trust.trust_error import TrustError
+from rye.registry.trust.trusted import LoggedStatement
+
+
+class ReleaseRecord(Struct, frozen=True):
+    """One release, verified but for its inclusion in the log (:meth:`rye.registry.client.RegistryClient.prove`)."""
+
+    release: Release
+    line: IndexLine
+    """Its position in the log and the whole signed note."""
+    link: Link
+    """The keyset under which it was signed."""
+    signers: tuple[bytes, ...]
+    """The raw public keys that signed it."""
+    revoked: bool = False
+    """Every signer was revoked for this position: never to be installed (``signer-revoked``)."""
+    yank: Yank | None = None
+    """The yank in force, with its reason."""
+    deprecation: Deprecation | None = None
+    """The item's deprecation in force."""
+    advisories: tuple[Advisory, ...] = ()
+    """The advisories whose range holds this version, by number."""
+
+    @property
+    def identity(self) -> Identity:
+        return self.release.identity
+
+    @property
+    def version(self) -> str:
+        return self.release.version
+
+    @property
+    def origin(self) -> str:
+        return self.release.origin
+
+
+class ItemHistory(Struct, frozen=True):
+    """Everything that stands about one identity, in the order of the log."""
+
+    identity: Identity
+    records: tuple[ReleaseRecord, ...]
+    deprecation: Deprecation | None = None
+    advisories: tuple[Advisory, ...] = ()
+    """All in force, whatever versions they are about."""
+
+
+class Judged(Struct, frozen=True):
+    """A history that was judged, and for which heads the judgement holds."""
+
+    history: ItemHistory
+    last: int
+    """The last position that the index names: the log must be larger."""
+    since: datetime
+    """When the last recovery of the namespace's keys took effect: the snapshot must not be older."""
+
+
+def judge(
+    identity: Identity,
+    entries: Sequence[LoggedStatement],
+    chain: KeysetChain,
+    roots: Sequence[Root],
+    time: datetime,
+) -> ItemHistory:
+    """The history of an identity from its index (checked by ``open_index``). ``time`` is the snapshot's. Raises TrustError."""
+    if not chain.links:
+        raise TrustError(
+            "namespace-unclaimed", f"{identity} is in the index, but nobody owns the namespace {chain.namespace!r}."
+        )
+    releases: dict[str, ReleaseRecord] = {}
+    yanks: dict[str, Yank] = {}
+    deprecation: Deprecation | None = None
+    advisories: dict[str, Advisory] = {}
+    number = 0
+    said: set[str] = set()
+    for entry in entries:
+        statement, position = entry.statement, entry.line.log
+        if entry.note.text in said and not isinstance(statement, Release):
+            continue
+        said.add(entry.note.text)
+        if isinstance(statement, Advisory) and statement.keyset is None:
+            if not signed_by_owners(entry.note, roots):
+                message = f"The advisory {statement.number} about {identity} is not signed by the registry's owners."
+                raise TrustError("advisory-signer", message)
+            advisories[statement.number] = statement
+            continue
+        if not isinstance(statement, Release | Yank | Deprecation | Advisory):
+            raise TrustError(
+                "index-foreign", f"The index of {identity} holds a {statement.TITLE} at position {position}."
+            )
+        signers = chain.check(position, statement, entry.note, time)
+        if signers.link.keyset.number < number:
+            message = f"The statement at position {position} about {identity} goes back to keyset {signers.link.keyset.number}."
+            raise TrustError("statement-keyset", message)
+        number = signers.link.keyset.number
+        if isinstance(statement, Release):
+            if statement.version in releases:
+                raise TrustError("release-repeated", f"{identity} {statement.version} was released twice.")
+            record = ReleaseRecord(statement, entry.line, signers.link, signers.keys, signers.revoked)
+            releases[statement.version] = record
+        elif isinstance(statement, Yank):
+            if statement.version not in releases:
+                message = (
+                    f"A yank at position {position} is about {identity} {statement.version}, which was not released."
+                )
+                raise TrustError("release-unknown", message)
+            if not signers.revoked:
+                yanks[statement.version] = statement
+        elif signers.revoked:
+            continue
+        elif isinstance(statement, Deprecation):
+            deprecation = statement if statement.deprecated else None
+        else:
+            advisories[statement.number] = statement
+    in_force = tuple(advisories[number] for number in sorted(advisories))
+    records = tuple(_fold(record, yanks, deprecation, in_force) for record in releases.values())
+    return ItemHistory(identity, records, deprecation, in_force)
+
+
+def encode_judged(judged: Judged) -> bytes:
+    return msgspec.msgpack.encode(judged)
+
+
+def decode_judged(data: bytes) -> Judged | None:
+    """None for what is not of today's form."""
+    try:
+        return _judged_decoder().decode(data)
+    except (msgspec.MsgspecError, RyeError):  # statements check themselves
+        return None
+
+
+@cache
+def _judged_decoder() -> msgspec.msgpack.Decoder[Judged]:
+    return msgspec.msgpack.Decoder(Judged)
+
+
+def concerns(advisory: Advisory, version: str) -> bool:
+    """Whether a version is in an advisory's range, pre-releases included; one that cannot be compared is."""
+    from rye.resolution.ranges import Range
+    from rye.resolution.versions import Version
+
+    try:
+        return Version.parse(version) in Range.parse(advisory.range).versions
+    except RyeError:
+        return True
+
+
+def find_locked(history: ItemHistory | None, identity: Identity, version: str, sha256: str) -> ReleaseRecord:
+    """The release that a lock names, in the registry's present index; ``history`` None: the identity is not there.
+
+    Raises TrustError: ``release-vanished``, ``release-changed`` (another file under a version once used).
+    """
+    for record in history.records if history is not None else ():
+        if record.version == version:
+            found = record.release.file.sha256
+            if found != sha256:
+                message = f"{identity} {version} was locked with the hash {sha256}; the registry now has {found}."
+                raise TrustError("release-changed", message, locked=sha256, found=found)
+            return record
+    raise TrustError("release-vanished", f"{identity} {version} is locked, and the registry no longer has it.")
+
+
+def check_manifest(record: ReleaseRecord, metadata: Metadata) -> None:
+    """Truth is the item: what its release says must follow from its bytes. Raises TrustError (``manifest-mismatch``)."""
+    found = contradiction(record.release, metadata)
+    if found is not None:
+        raise TrustError(
+            "manifest-mismatch", f"The release of {record.identity} {record.version} contradicts the item: {found}."
+        )
+
+
+def check_installable(
+    record: ReleaseRecord, content: ContentLimits = CONTENT, limits: RegistryLimits = REGISTRY
+) -> None:
+    """What must hold of a release, beside its bytes, before anything of it is fetched. A yank does not forbid it.
+
+    Raises TrustError: ``signer-revoked``, ``release-oversized``.
+    """
+    release = record.release
+    subject = f"{release.identity} {release.version}"
+    if record.revoked:
+        raise TrustError(
+            "signer-revoked", f"{subject} is signed with a key that was revoked.", position=record.line.log
+        )
+    attached = sum(entry.size for entry in release.attached)
+    if (
+        release.file.size > limits.item_bytes
+        or len(release.attached) > content.attached_files
+        or attached > content.attached_bytes
+    ):
+        message = (
+            f"{subject} has {release.file.size:,} bytes and {len(release.attached)} attached files of {attached:,} bytes; "
+            f"at most {limits.item_bytes:,}, {content.attached_files} and {content.attached_bytes:,} are accepted."
+        )
+        raise TrustError("release-oversized", message)
+
+
+def _fold(
+    record: ReleaseRecord, yanks: dict[str, Yank], deprecation: Deprecation | None, advisories: tuple[Advisory, ...]
+) -> ReleaseRecord:
+    yank = yanks.get(record.version)
+    return ReleaseRecord(
+        release=record.release,
+        line=record.line,
+        link=record.link,
+        signers=record.signers,
+        revoked=record.revoked,
+        yank=yank if yank is not None and yank.yanked else None,
+        deprecation=deprecation,
+        advisories=tuple(advisory for advisory in advisories if concerns(advisory, record.version)),
+    )

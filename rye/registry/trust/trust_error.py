@@ -1,0 +1,96 @@
+"""Every rule of acceptance that can be broken, by the code that names it.
+
+A :class:`TrustError` is raised with one of these codes and nothing else; documents and tests refer to rules by them. Forms that
+do not parse have the codes of :mod:`rye.registry.protocol.notes`, :mod:`~rye.registry.protocol.lines` and
+:mod:`~rye.registry.protocol.wire`, and tiles those of :mod:`rye.registry.protocol.tiles`.
+"""
+
+from __future__ import annotations
+
+from rye.errors import RyeError
+
+_MIRROR = "Do not install from it. Try the registry's own address, or ask its operator; `rye log verify` shows details."
+_ALARM = "Do not install from it. Keep the two signed heads in this error: they prove what happened. Tell the operator."
+_PUBLISHER = (
+    "Do not install it. Ask the publisher whether the change is theirs; the registry must not show such a statement."
+)
+
+RULES: dict[str, str] = {
+    # roots
+    "root-fingerprint": "Compare the fingerprint with the one that the operator publishes; pin it only when they agree.",
+    "root-origin": "Another registry than the pinned one is there. Check the address; `rye registry remove ADDRESS` unpins it.",
+    "root-number": _MIRROR,
+    "root-chain": _MIRROR,
+    "root-time": _MIRROR,
+    "root-signatures": _MIRROR,
+    "root-takeover": "The owners of the root that you trust did not agree to the next one. Ask them before you go on.",
+    "root-expired": "The registry's owners must sign a new root (`rye-registry root renew`); until then nothing can be trusted.",
+    # head
+    "checkpoint-origin": _MIRROR,
+    "checkpoint-signature": _MIRROR,
+    "snapshot-kind": _MIRROR,
+    "snapshot-origin": _MIRROR,
+    "snapshot-signature": _MIRROR,
+    "snapshot-proof": _MIRROR,
+    "snapshot-root": _MIRROR,
+    "snapshot-shards": _MIRROR,
+    "snapshot-time": _ALARM,
+    "snapshot-future": "Check this machine's clock, then the registry's.",
+    "head-empty": _MIRROR,
+    "head-stale": "Check this machine's clock. A mirror may be out of date: try the registry's own address.",
+    "head-frozen": "The registry has shown the same head for too long. Check this machine's clock, then ask the operator.",
+    "head-rollback": _ALARM,
+    "head-fork": _ALARM,
+    "head-inconsistent": _ALARM,
+    # index
+    "shard-hash": _MIRROR,
+    "shard-missing": _MIRROR,
+    "index-hash": _MIRROR,
+    "index-size": _MIRROR,
+    "index-missing": _MIRROR,
+    "index-statement": _MIRROR,
+    "index-foreign": _MIRROR,
+    "index-position": _MIRROR,
+    "leaf-mismatch": _ALARM,
+    "tile-missing": _MIRROR,
+    # keysets
+    "namespace-unclaimed": _PUBLISHER,
+    "namespace-vanished": _ALARM,
+    "keyset-number": _PUBLISHER,
+    "keyset-chain": _PUBLISHER,
+    "keyset-signatures": _PUBLISHER,
+    "keyset-takeover": _PUBLISHER,
+    "keyset-revocations": _PUBLISHER,
+    "keyset-fork": _ALARM,
+    "recovery-signatures": _PUBLISHER,
+    "recovery-pending": _PUBLISHER,
+    "recovery-unaccepted": "Ask the owners whether they lost their keys. If so: `rye trust accept NAMESPACE`.",
+    # statements about items
+    "statement-unclaimed": _PUBLISHER,
+    "statement-keyset": _PUBLISHER,
+    "statement-signer": _PUBLISHER,
+    "advisory-signer": _PUBLISHER,
+    "signer-revoked": "The key that signed this release was revoked. Take a release that another key signed.",
+    "release-repeated": _ALARM,
+    "release-unknown": _PUBLISHER,
+    "release-vanished": _ALARM,
+    "release-changed": _ALARM,
+    "release-oversized": "The item is larger than this client accepts.",
+    # bytes
+    "blob-missing": "Try the registry's own address; a mirror may be incomplete.",
+    "blob-size": _MIRROR,
+    "blob-hash": _MIRROR,
+    "manifest-mismatch": _PUBLISHER,
+    # items (:mod:`rye.installation.verified`)
+    "item-misplaced": _PUBLISHER,
+    "item-invalid": _PUBLISHER,
+    "item-unsigned": _PUBLISHER,
+}
+"""Code → what the person can do."""
+
+
+class TrustError(RyeError):
+    """A rule of acceptance was broken; nothing that depends on it may be used. ``details`` hold evidence where there is any."""
+
+    def __init__(self, code: str, message: str, **details: object):
+        super().__init__(code, message, RULES[code], details=details)

@@ -1,0 +1,475 @@
+"""What a client trusts of a registry, and every rule by which it comes to trust more. No I/O, no clock: bytes and times come
+in, a new state or a :class:`~rye.registry.trust.trust_error.TrustError` comes out, and a refused input changes nothing.
+
+Rules of acceptance (docs/protocol.md, What a client does; the code of each is what its breach is called):
+
+Roots (:meth:`TrustedState.pin`, :meth:`TrustedState.accept_root`)
+  R1  Root 1 has the fingerprint that the user pinned (``root-fingerprint``) and a threshold of its owners (``root-signatures``).
+  R2  Root n+1 is of the same origin (``root-origin``), has that number (``root-number``), names root n (``root-chain``), is not
+      older (``root-time``), and is signed by a threshold of its own owners (``root-signatures``) and of root n's
+      (``root-takeover``).
+
+Head (:meth:`TrustedState.open_head`, then :meth:`TrustedState.accept_head`)
+  H1  The last root has not expired (``root-expired``).
+  H2  The checkpoint is of this origin (``checkpoint-origin``), signed by a log key of the last root (``checkpoint-signature``).
+  H3  The tree ends in a snapshot (``head-empty``, ``snapshot-kind``) of this origin (``snapshot-origin``), signed by a log key
+      (``snapshot-signature``), whose place as the last leaf is proved (``snapshot-proof``).
+  H4  The snapshot names the last root (``snapshot-root``) and the Merkle root of the listed shards (``snapshot-shards``).
+  H5  Its time is not in the future (``snapshot-future``), not before the last accepted one's (``snapshot-time``), and not older
+      than 7 days (``head-frozen`` for the head that was seen before, ``head-stale`` for another); older than 72 h is a warning.
+  H6  Against the largest checkpoint seen: not smaller (``head-rollback``); of the same size, the same root hash (``head-fork``);
+      larger, proved to contain it (``head-inconsistent``). Both signed heads are kept in the error as evidence.
+
+Index (:class:`TrustedHead`)
+  I1  A shard has the hash that the head lists (``shard-hash``); a name that is not in it does not exist.
+  I2  An index file has the hash and size that its shard lists (``index-hash``, ``index-size``).
+  I3  Each line is a statement (``index-statement``) about that name of this origin (``index-foreign``) at a position inside the
+      tree (``index-position``).
+  I4  A line that is relied on is the leaf at its position: its hash is in the tree (``leaf-mismatch``).
+
+Namespaces (:meth:`TrustedState.accept_namespace`)
+  N1  Its keysets form a chain (rules and codes in :mod:`rye.registry.trust.keysets`).
+  N2  The chain contains the keyset that was seen before, unchanged (``keyset-fork``), and does not vanish
+      (``namespace-vanished``).
+  N3  The user accepted every recovery that has taken effect (``recovery-unaccepted``).
+
+What stands in a name's index is judged in :mod:`rye.registry.trust.records`, bytes in :func:`check_blob`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from functools import lru_cache
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from rye.limits import REGISTRY, RegistryLimits
+from rye.registry.protocol import merkle, notes, tiles, wire
+from rye.registry.protocol.lines import StatementError, write_time
+from rye.registry.protocol.notes import NoteError, SignedNote, VerifierKey
+from rye.registry.protocol.statements import Checkpoint, Keyset, Logged, Root, Snapshot, parse
+from rye.registry.protocol.tiles import Tile, VerifiedTiles
+from rye.registry.protocol.wire import Head, IndexLine, ShardEntry
+from rye.registry.trust.keysets import KeysetChain, Link, extend, log_keys, owner_keys
+from rye.registry.trust.trust_error import TrustError
+
+
+class KeysetHead(Struct, frozen=True):
+    """The last keyset of a namespace that was seen: what a later chain must contain."""
+
+    number: int
+    sha256: str
+    position: int
+
+
+class LoggedStatement(Struct, frozen=True):
+    """One line of an index file, read: who signed it is still to be checked."""
+
+    line: IndexLine
+    note: SignedNote
+    statement: Logged
+
+
+class TrustedState(Struct, frozen=True):
+    """Everything that is remembered about one registry. A value: accepting something gives another."""
+
+    origin: str
+    roots: tuple[str, ...]
+    """The signed notes of root 1 (pinned) to the last."""
+    head: str | None = None
+    """The last accepted ``/head``, whole: the largest checkpoint, its snapshot and the shards."""
+    keysets: Mapping[str, KeysetHead] = field(default_factory=dict)
+    """By namespace."""
+    accepted_recoveries: frozenset[str] = frozenset()
+    """SHA-256 of the texts of recoveries that the user accepted."""
+
+    @property
+    def root(self) -> Root:
+        """The root in force."""
+        return _root(self.roots[-1])
+
+    @property
+    def all_roots(self) -> tuple[Root, ...]:
+        return tuple(_root(note) for note in self.roots)
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of the text of root 1."""
+        return fingerprint_of(self.roots[0])
+
+    @property
+    def checkpoint(self) -> Checkpoint | None:
+        """The largest checkpoint seen."""
+        return (
+            None if self.head is None else Checkpoint.parse(_note_text(wire.decode_head(self.head.encode()).checkpoint))
+        )
+
+    @classmethod
+    def pin(cls, data: bytes, fingerprint: str, origin: str | None = None) -> TrustedState:
+        """R1. ``fingerprint`` is the user's word; ``origin``, where given, must be the root's too."""
+        note, root = _read_root(data)
+        found = fingerprint_of(note.text)
+        if found != fingerprint:
+            message = f"Root 1 of {root.origin} has the fingerprint {found}, not the pinned {fingerprint}."
+            raise TrustError("root-fingerprint", message, pinned=fingerprint, found=found)
+        if origin not in (None, root.origin):
+            raise TrustError("root-origin", f"The registry is {root.origin}, not {origin}.")
+        if root.number != 1:
+            raise TrustError("root-number", f"The first root has number {root.number}.")
+        _demand(
+            note, owner_keys(root), root.threshold, "root-signatures", "Root 1 is not signed by enough of its owners."
+        )
+        return cls(root.origin, (note.encode(),))
+
+    def accept_root(self, data: bytes) -> TrustedState:
+        """R2: the state with one root more."""
+        note, root = _read_root(data)
+        last = self.root
+        if root.origin != self.origin:
+            raise TrustError("root-origin", f"A root of {root.origin} cannot follow one of {self.origin}.")
+        if root.number != last.number + 1:
+            raise TrustError("root-number", f"Root {root.number} cannot follow root {last.number}.")
+        if root.previous != last.sha256():
+            raise TrustError("root-chain", f"Root {root.number} does not name root {last.number} that you trust.")
+        if root.time < last.time:
+            raise TrustError("root-time", f"Root {root.number} is older than root {last.number}.")
+        subject = f"Root {root.number} is not signed by"
+        own, old = owner_keys(root), owner_keys(last)
+        _demand(note, own, root.threshold, "root-signatures", f"{subject} {root.threshold} of its own owners.")
+        _demand(
+            note,
+            old,
+            last.threshold,
+            "root-takeover",
+            f"{subject} {last.threshold} of the owners of root {last.number}.",
+        )
+        return replace(self, roots=(*self.roots, note.encode()))
+
+    def root_hint(self, data: bytes) -> int:
+        """Which root a head claims to be under, to know whether newer ones must be fetched first. Proves nothing."""
+        return _read_snapshot(wire.decode_head(data))[1].root
+
+    def open_head(self, data: bytes, now: datetime, limits: RegistryLimits = REGISTRY) -> OpenedHead:
+        """H1 to H5, and of H6 what needs no proof. The result becomes trusted through :meth:`accept_head`."""
+        root = self.root
+        if now >= root.expires:
+            raise TrustError(
+                "root-expired", f"Root {root.number} of {self.origin} expired at {write_time(root.expires)}."
+            )
+        head = wire.decode_head(data)
+        checkpoint_note = notes.parse(head.checkpoint)
+        checkpoint = Checkpoint.parse(checkpoint_note.text)
+        if checkpoint.origin != self.origin:
+            raise TrustError("checkpoint-origin", f"The checkpoint is of {checkpoint.origin}, not of {self.origin}.")
+        _demand(
+            checkpoint_note,
+            log_keys(root),
+            1,
+            "checkpoint-signature",
+            "The checkpoint is not signed by the registry's log.",
+        )
+        snapshot = self._check_snapshot(head, checkpoint)
+        known = self.checkpoint
+        same = known == checkpoint
+        if known is not None:
+            evidence = {"trusted": wire.decode_head((self.head or "").encode()).checkpoint, "offered": head.checkpoint}
+            if checkpoint.size < known.size:
+                message = (
+                    f"The registry shows {checkpoint.size} entries after it showed {known.size}: it takes some back."
+                )
+                raise TrustError("head-rollback", message, evidence=evidence)
+            if checkpoint.size == known.size and not same:
+                message = f"The registry shows another history of the same {known.size} entries than before."
+                raise TrustError("head-fork", message, evidence=evidence)
+            before = _read_snapshot(wire.decode_head((self.head or "").encode()))[1].time
+            if snapshot.time < before:
+                message = (
+                    f"The snapshot is of {write_time(snapshot.time)}, before the last one of {write_time(before)}."
+                )
+                raise TrustError("snapshot-time", message, evidence=evidence)
+        warning = _check_freshness(snapshot.time, now, same, limits)
+        return OpenedHead(data.decode(), head, checkpoint, snapshot, known, (warning,) if warning else ())
+
+    def accept_head(self, opened: OpenedHead, fetched: Mapping[Tile, bytes]) -> tuple[TrustedState, TrustedHead]:
+        """H6 with the tiles that ``opened.tiles_needed()`` names: the new state, and the head to read the index with."""
+        known, checkpoint = self.checkpoint, opened.checkpoint
+        if opened.known != known:
+            raise ValueError("the head was opened against another state")
+        if known is not None and checkpoint.size > known.size:
+            old = wire.decode_head((self.head or "").encode())
+            evidence = {"trusted": old.checkpoint, "offered": opened.head.checkpoint}
+            try:
+                read = VerifiedTiles(fetched, checkpoint.size, checkpoint.root_hash)
+                proof = merkle.consistency_proof(known.size, checkpoint.size, read)
+                merkle.verify_consistency(known.size, checkpoint.size, known.root_hash, checkpoint.root_hash, proof)
+            except merkle.ProofError as error:
+                message = (
+                    f"The registry's {checkpoint.size} entries do not contain the {known.size} that it showed before."
+                )
+                raise TrustError("head-inconsistent", message, evidence=evidence, cause=error.code) from error
+        head = TrustedHead(self.origin, checkpoint, opened.snapshot, opened.head.shards, opened.warnings)
+        return replace(self, head=opened.data), head
+
+    def accept_namespace(
+        self, head: TrustedHead, namespace: str, entries: Sequence[LoggedStatement] | None
+    ) -> tuple[TrustedState, KeysetChain]:
+        """N1 to N3. ``entries`` are the namespace's, checked by :meth:`TrustedHead.open_index`; None: its shard has it not."""
+        known = self.keysets.get(namespace)
+        chain = KeysetChain(self.origin, namespace)
+        if entries is None:
+            if known is not None:
+                message = f"The namespace {namespace!r} had keyset {known.number} before, and is gone now."
+                raise TrustError("namespace-vanished", message)
+            return self, chain
+        roots = self.all_roots
+        for entry in entries:
+            if not isinstance(entry.statement, Keyset):
+                raise TrustError("index-foreign", f"The index of the namespace {namespace!r} holds more than keysets.")
+            chain = extend(chain, entry.line.log, entry.note, entry.statement, roots)
+        time = head.snapshot.time
+        if known is not None and KeysetHead(known.number, known.sha256, known.position) not in map(
+            _keyset_head, chain.links
+        ):
+            message = f"Keyset {known.number} of {namespace!r} is not the one that was seen before."
+            raise TrustError("keyset-fork", message, seen=known.sha256, found=[link.sha256 for link in chain.links])
+        recovery = chain.unaccepted(self.accepted_recoveries, time)
+        if recovery is not None:
+            before = chain.links[chain.links.index(recovery) - 1]
+            raise TrustError(
+                "recovery-unaccepted",
+                f"The registry's owners gave the namespace {namespace!r} to new keys (keyset {recovery.keyset.number}).",
+                namespace=namespace,
+                statement=recovery.sha256,
+                old_keys=[key.vkey for key in before.keys],
+                new_keys=[key.vkey for key in recovery.keys],
+            )
+        last = chain.current(time)
+        if last is None:
+            return self, chain
+        return replace(self, keysets={**self.keysets, namespace: _keyset_head(last)}), chain
+
+    def accept_recovery(self, sha256: str) -> TrustedState:
+        """The user accepted a recovery: the hash that ``recovery-unaccepted`` names as ``statement``."""
+        return replace(self, accepted_recoveries=self.accepted_recoveries | {sha256})
+
+    def _check_snapshot(self, head: Head, checkpoint: Checkpoint) -> Snapshot:
+        """H3 and H4."""
+        root = self.root
+        if checkpoint.size == 0:
+            raise TrustError("head-empty", "The registry's log is empty; it must begin with its root.")
+        note, snapshot = _read_snapshot(head)
+        if snapshot.origin != self.origin:
+            raise TrustError("snapshot-origin", f"The snapshot is of {snapshot.origin}, not of {self.origin}.")
+        _demand(note, log_keys(root), 1, "snapshot-signature", "The snapshot is not signed by the registry's log.")
+        leaf = merkle.leaf_hash(head.snapshot.encode())
+        try:
+            merkle.verify_inclusion(
+                leaf, checkpoint.size - 1, checkpoint.size, head.proof_hashes(), checkpoint.root_hash
+            )
+        except merkle.ProofError as error:
+            message = f"The snapshot is not the last of the {checkpoint.size} entries."
+            raise TrustError("snapshot-proof", message, cause=error.code) from error
+        if snapshot.root != root.number:
+            message = (
+                f"The snapshot is under root {snapshot.root}; the last root that could be verified is {root.number}."
+            )
+            raise TrustError("snapshot-root", message)
+        if snapshot.shards != wire.shards_root(head.shards):
+            raise TrustError("snapshot-shards", "The list of shards is not the one that the snapshot fixes.")
+        return snapshot
+
+
+class OpenedHead(Struct, frozen=True):
+    """A head that fulfils H1 to H5, before its consistency with the largest one seen is proved."""
+
+    data: str
+    head: Head
+    checkpoint: Checkpoint
+    snapshot: Snapshot
+    known: Checkpoint | None
+    warnings: tuple[str, ...]
+
+    def tiles_needed(self) -> list[Tile]:
+        """What :meth:`TrustedState.accept_head` needs; nothing on first contact and for the size that is known."""
+        if self.known is None or self.known.size == self.checkpoint.size:
+            return []
+        return tiles.consistency_tiles(self.known.size, self.checkpoint.size)
+
+
+class TrustedHead(Struct, frozen=True):
+    """A head that was accepted: it fixes the content of every other file. All methods are pure and check what they return."""
+
+    origin: str
+    checkpoint: Checkpoint
+    snapshot: Snapshot
+    shards: Mapping[str, str]
+    warnings: tuple[str, ...] = ()
+
+    def shard_path(self, name: str) -> str | None:
+        """Where the shard of a name (``kind:id``, ``namespace:segment`` or a bare id) is; None: no name is in that shard."""
+        sha256 = self.shards.get(wire.shard_of(name))
+        return None if sha256 is None else f"shards/{sha256}"
+
+    def open_shard(self, shard: str, data: bytes) -> dict[str, ShardEntry]:
+        """I1."""
+        expected = self.shards.get(shard)
+        if hashlib.sha256(data).hexdigest() != expected:
+            raise TrustError("shard-hash", f"The shard {shard} is not the one that the head lists.", expected=expected)
+        return wire.decode_shard(data, shard)
+
+    def open_index(self, entry: ShardEntry, data: bytes) -> tuple[LoggedStatement, ...]:
+        """I2 and I3; signatures are not checked yet."""
+        if len(data) != entry.size:
+            message = f"The index file of {entry.name} has {len(data)} bytes instead of {entry.size}."
+            raise TrustError("index-size", message)
+        if hashlib.sha256(data).hexdigest() != entry.sha256:
+            raise TrustError("index-hash", f"The index file of {entry.name} is not the one that its shard lists.")
+        entries = []
+        for line in wire.decode_index(data):
+            if line.log >= self.checkpoint.size:
+                message = (
+                    f"The index of {entry.name} has a statement at {line.log}, beyond the log's {self.checkpoint.size}."
+                )
+                raise TrustError("index-position", message)
+            logged = _parse_line(line, entry.name)
+            subject = _subject(logged.statement)
+            if subject != (self.origin, entry.name):
+                message = f"The index of {entry.name} has a statement about {subject[1]} of {subject[0]} at {line.log}."
+                raise TrustError("index-foreign", message)
+            entries.append(logged)
+        return tuple(entries)
+
+    def tiles_needed(self, positions: Iterable[int]) -> list[Tile]:
+        """What :meth:`prove` needs for leaves at these positions."""
+        return tiles.inclusion_tiles(positions, self.checkpoint.size)
+
+    def check_logged(self, entries: Iterable[IndexLine], fetched: Mapping[Tile, bytes]) -> None:
+        """I4 for all these statements at once: each is the leaf at its position of tiles that lead to the root.
+
+        As strong as :meth:`prove`, which also says how. Raises TrustError or TileError.
+        """
+        size = self.checkpoint.size
+        read = VerifiedTiles(fetched, size, self.checkpoint.root_hash)
+        for entry in entries:
+            if entry.log >= size:
+                raise TrustError("index-position", f"There is no position {entry.log} in a log of {size}.")
+            if read(0, entry.log) != merkle.leaf_hash(entry.note.encode()):
+                raise _leaf_mismatch(entry, "proof-root")
+
+    def prove(self, entries: Iterable[IndexLine], fetched: Mapping[Tile, bytes]) -> dict[int, list[bytes]]:
+        """I4: the inclusion proofs of all these statements, by position, each verified. Raises TrustError or TileError."""
+        size, root_hash = self.checkpoint.size, self.checkpoint.root_hash
+        read = VerifiedTiles(fetched, size, root_hash)
+        proofs: dict[int, list[bytes]] = {}
+        for entry in entries:
+            try:
+                proof = merkle.inclusion_proof(entry.log, size, read)
+            except merkle.ProofError as error:
+                raise TrustError("index-position", f"There is no position {entry.log} in a log of {size}.") from error
+            check_inclusion(entry, proof, self.checkpoint)
+            proofs[entry.log] = proof
+        return proofs
+
+
+def check_inclusion(entry: IndexLine, proof: Sequence[bytes], checkpoint: Checkpoint) -> None:
+    """I4 for one statement with a proof that came with it (a lock's bundle, ``rye log prove``)."""
+    leaf = merkle.leaf_hash(entry.note.encode())
+    try:
+        merkle.verify_inclusion(leaf, entry.log, checkpoint.size, proof, checkpoint.root_hash)
+    except merkle.ProofError as error:
+        raise _leaf_mismatch(entry, error.code) from error
+
+
+def _leaf_mismatch(entry: IndexLine, cause: str) -> TrustError:
+    message = f"The statement that the index puts at position {entry.log} is not what the log has there."
+    return TrustError("leaf-mismatch", message, cause=cause)
+
+
+def check_blob(sha256: str, size: int, data: bytes) -> bytes:
+    """An item's bytes, when they are the ones that its release names."""
+    if len(data) != size:
+        raise TrustError("blob-size", f"The file {sha256} has {len(data)} bytes instead of {size}.", sha256=sha256)
+    found = hashlib.sha256(data).hexdigest()
+    if found != sha256:
+        raise TrustError(
+            "blob-hash", f"The file {sha256} has the hash {found}: it was swapped or damaged.", sha256=sha256
+        )
+    return data
+
+
+def fingerprint_of(note: str) -> str:
+    """SHA-256 of the text of a root, with or without signatures behind it: what a client pins of root 1."""
+    return hashlib.sha256(_note_text(note).encode()).hexdigest()
+
+
+def _check_freshness(time: datetime, now: datetime, same: bool, limits: RegistryLimits) -> str | None:
+    """H5; a warning where one is due."""
+    age = now - time
+    if age < -timedelta(seconds=limits.clock_skew_seconds):
+        raise TrustError(
+            "snapshot-future", f"The registry's snapshot is of {write_time(time)}, which is in the future."
+        )
+    said = f"The registry's state is {age.days} days old (of {write_time(time)})"
+    if age > timedelta(seconds=limits.head_stop_seconds):
+        raise TrustError(
+            "head-frozen" if same else "head-stale",
+            f"{said}; more than {limits.head_stop_seconds // 86400} are refused.",
+        )
+    return f"{said}." if age > timedelta(seconds=limits.head_warn_seconds) else None
+
+
+def _subject(statement: Logged) -> tuple[str, str]:
+    if isinstance(statement, Keyset):
+        return statement.origin, wire.namespace_name(statement.namespace)
+    if isinstance(statement, Root | Snapshot):
+        return statement.origin, statement.TITLE
+    return statement.origin, str(statement.identity)
+
+
+def _parse_line(line: IndexLine, name: str) -> LoggedStatement:
+    try:
+        note = notes.parse(line.note)
+        return LoggedStatement(line, note, parse(note.text))
+    except (NoteError, StatementError) as error:
+        message = f"The statement at position {line.log} in the index of {name} is malformed: {error.message}"
+        raise TrustError("index-statement", message, cause=error.code) from error
+
+
+def _read_root(data: bytes) -> tuple[SignedNote, Root]:
+    note = notes.parse(data)
+    return note, Root.parse(note.text)
+
+
+@lru_cache(maxsize=64)
+def _root(note: str) -> Root:
+    return Root.parse(_note_text(note))
+
+
+def _read_snapshot(head: Head) -> tuple[SignedNote, Snapshot]:
+    note = notes.parse(head.snapshot)
+    try:
+        return note, Snapshot.parse(note.text)
+    except StatementError as error:
+        if error.code == "statement-kind":
+            title = note.text.split("\n", 1)[0][:80]
+            raise TrustError("snapshot-kind", f"The last entry of the log is {title!r} and not a snapshot.") from error
+        raise
+
+
+def _note_text(note: str) -> str:
+    """The text of a note, or the text itself when no signatures follow."""
+    return note[: note.rfind("\n\n") + 1] or note
+
+
+def _keyset_head(link: Link) -> KeysetHead:
+    return KeysetHead(link.keyset.number, link.sha256, link.position)
+
+
+def _demand(note: SignedNote, keys: Sequence[VerifierKey], threshold: int, code: str, message: str) -> None:
+    try:
+        notes.verify(note, keys, threshold)
+    except NoteError as error:
+        raise TrustError(code, message, cause=error.code) from error

@@ -1,0 +1,23 @@
+"""Characters that readers do not see and agents read: refused in everything that becomes part of a prompt (DESIGN §5 Content).
+
+Customizations are no items and are never published, so other rules of content (normal form, line endings) do not hold for them.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from rye.limits import OVERRIDES, ContentLimits
+from rye.text import content
+from rye.text.diagnostics import Diagnostic
+
+_CODES = frozenset({"C03", "C04", "C05", "C06", "C07", "C13"})
+_LIMITS = replace(ContentLimits(), item_bytes=OVERRIDES.merged_bytes)
+
+
+def hidden_text(text: str) -> tuple[Diagnostic, ...]:
+    """An error for each such character in ``text``, at its line and column; the first ones where there are many."""
+    if text.isascii() and text.isprintable():
+        return ()
+    found = content.decode(text.encode("utf-8"), _LIMITS).diagnostics
+    return tuple(finding for finding in found if finding.severity == "error" and finding.code in _CODES)

@@ -1,0 +1,78 @@
+"""Links to files in a Markdown text: inline links and images, link definitions, ``href`` and ``src`` of HTML, outside code.
+
+A destination is *relative* when it has no scheme, does not start with ``/`` or ``//`` and is no bare ``#anchor``.
+"""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import unquote
+
+from msgspec import Struct
+
+from rye.text.markdown_headings import Outline, without_code_spans
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_DEFINITION = re.compile(r" {0,3}\[[^\]\n]{1,200}\]:[ \t]*(?:<([^>\n]*)>|([^ \t<][^ \t]*))")
+_ATTRIBUTE = re.compile(r"<(?:a|img)\s[^<>]{0,500}?(?:href|src)\s{0,5}=\s{0,5}([\"'])([^\"'<>]*)\1", re.IGNORECASE)
+
+
+class Link(Struct, frozen=True):
+    """A destination as written; ``line`` counts from 0 in the text, ``column`` from 1."""
+
+    destination: str
+    line: int
+    column: int
+
+    @property
+    def relative(self) -> bool:
+        text = self.destination
+        return bool(text) and not text.startswith(("#", "/", "\\")) and _SCHEME.match(text) is None
+
+    @property
+    def path(self) -> str:
+        """The file that is meant: without query and anchor, percent-decoded, a leading ``./`` dropped."""
+        text = unquote(re.split(r"[?#]", self.destination, maxsplit=1)[0])
+        while text.startswith("./"):
+            text = text[2:]
+        return text
+
+
+def links(outline: Outline) -> list[Link]:
+    """Every link destination, in order."""
+    found: list[Link] = []
+    opaque = outline.opaque  # made anew each time: asking for it line by line would take quadratic time
+    for number, raw in enumerate(outline.lines):
+        if number in opaque:
+            continue
+        line = without_code_spans(raw)
+        if definition := _DEFINITION.match(line):
+            group = 1 if definition[1] is not None else 2
+            found.append(Link(definition[group], number, definition.start(group) + 1))
+        at = line.find("](")
+        while at != -1:
+            destination, end = _destination(line, at + 2)
+            found.append(Link(destination, number, at + 3))
+            at = line.find("](", end)  # not from inside the destination: that would take quadratic time
+        if "<" in line:
+            found += [Link(match[2].strip(), number, match.start(2) + 1) for match in _ATTRIBUTE.finditer(line)]
+    return found
+
+
+def _destination(line: str, start: int) -> tuple[str, int]:
+    """The destination that starts at ``start``, and where it ends."""
+    while start < len(line) and line[start] in " \t":
+        start += 1
+    if line.startswith("<", start):
+        end = line.find(">", start)
+        return (line[start + 1 : end], end) if end != -1 else ("", len(line))
+    depth, end = 0, start
+    while end < len(line) and line[end] not in " \t":
+        if line[end] == "(":
+            depth += 1
+        elif line[end] == ")":
+            if depth == 0:
+                break
+            depth -= 1
+        end += 1
+    return line[start:end], end

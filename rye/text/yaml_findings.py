@@ -1,0 +1,18 @@
+"""Findings about one YAML document, for the kinds whose items begin with one."""
+
+from __future__ import annotations
+
+from rye.text.diagnostics import Diagnostic, Severity
+from rye.text.yaml_reading import YamlDocument
+
+
+class YamlFindings:
+    """Collects findings; each stands at the line and column of the key that it is about."""
+
+    def __init__(self, document: YamlDocument):
+        self.document = document
+        self.found: list[Diagnostic] = []
+
+    def report(self, severity: Severity, code: str, message: str, *path: str | int, hint: str | None = None) -> None:
+        line, column = self.document.position(*path)
+        self.found.append(Diagnostic(severity, code, message, line, column, hint))

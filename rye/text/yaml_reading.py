@@ -1,0 +1,293 @@
+"""YAML as the kinds' parsers read it: YAML 1.2 core, from the event stream, every limit checked before a value exists.
+
+* One document, plain text keys, no tags, no directives. Keys are the text as written (``1:`` is the key "1"), ``<<`` is an
+  ordinary key, a repeated key is an error (DECISIONS Agents 1 and 12).
+* Depth, aliases and the size after aliases are capped (:data:`rye.limits.CONTENT`); an alias of a collection that is still open
+  is refused. Values are built on an explicit stack, so nesting costs no recursion.
+* An escape in double quotes cannot write what the file itself may not hold: controls, hidden characters, lone surrogates.
+* ``schema="strings"`` takes every scalar as its text, as the reference validator of Agent Skills does: ``version: 1.10``
+  stays "1.10".
+
+``yes``, ``on`` and ``2026-02-18T00:00:00Z`` are strings, ``012`` is 12, ``0o17`` is 15, ``1_000`` is a string (YAML 1.2.2 §10.3).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Literal
+
+from msgspec import Struct, field
+
+from rye.limits import CONTENT, ContentLimits
+from rye.text import content
+
+Path = tuple[str | int, ...]
+Schema = Literal["core", "strings"]
+
+_NULL = frozenset(["", "~", "null", "Null", "NULL"])
+_BOOLEAN = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
+_DECIMAL = re.compile(r"[-+]?[0-9]+")
+_OCTAL = re.compile(r"0o[0-7]+")
+_HEX = re.compile(r"0x[0-9a-fA-F]+")
+_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_INFINITY = re.compile(r"([-+]?)\.(?:inf|Inf|INF)")
+_NAN = frozenset([".nan", ".NaN", ".NAN"])
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_NUMBER_CHARACTERS = 100
+"""Longer numbers are refused: converting them takes time that grows with the square of their length."""
+
+
+class YamlError(ValueError):
+    """The text is not YAML that we read; says why and where (line and column in the file, counted from 1)."""
+
+    def __init__(self, message: str, line: int, column: int | None = None):
+        super().__init__(message)
+        self.message = message
+        self.line = line
+        self.column = column
+
+
+class YamlDocument(Struct, frozen=True):
+    """A value and where its parts stand. An empty document's value is None."""
+
+    value: Any
+    marks: dict[Path, tuple[int, int]]
+    """Line and column of each key (mappings) or item (sequences), by path; nothing below an alias."""
+    first_line: int
+    features: tuple[tuple[str, int], ...] = ()
+    """Constructs that stricter readers refuse, with their lines: "flow collection", "anchor", "alias"."""
+
+    def line(self, *path: str | int) -> int:
+        """The line of what stands at ``path``, or of the nearest part above it that has one."""
+        return self.position(*path)[0]
+
+    def position(self, *path: str | int) -> tuple[int, int]:
+        while path and path not in self.marks:
+            path = path[:-1]
+        return self.marks.get(path, (self.first_line, 1))
+
+
+class _Open(Struct):
+    """A collection that is being built."""
+
+    value: dict[str, Any] | list[Any]
+    path: Path
+    anchor: str | None
+    nodes: int = 1
+    key: str | None = None
+    has_key: bool = False
+
+
+class _Builder(Struct):
+    schema: Schema
+    limits: ContentLimits
+    first_line: int
+    stack: list[_Open] = field(default_factory=list)
+    anchors: dict[str, tuple[Any, int]] = field(default_factory=dict)
+    """Closed anchored nodes: value and number of nodes with aliases followed."""
+    marks: dict[Path, tuple[int, int]] = field(default_factory=dict)
+    features: list[tuple[str, int]] = field(default_factory=list)
+    aliases: int = 0
+    nodes: int = 0
+    root: Any = None
+    documents: int = 0
+
+    def fail(self, message: str, event: Any) -> YamlError:
+        return YamlError(message, *self.place(event))
+
+    def place(self, event: Any) -> tuple[int, int]:
+        return event.start_mark.line + self.first_line, event.start_mark.column + 1
+
+    def take(self, event: Any) -> None:
+        kind = type(event).__name__
+        if kind == "DocumentStartEvent":
+            self.documents += 1
+            if self.documents > 1:
+                raise self.fail("a second YAML document starts here; only one is read", event)
+            if event.version or event.tags:
+                raise self.fail("YAML directives (%YAML, %TAG) are not allowed", event)
+        elif kind == "ScalarEvent":
+            self.scalar(event)
+        elif kind in ("MappingStartEvent", "SequenceStartEvent"):
+            self.open(event, {} if kind == "MappingStartEvent" else [])
+        elif kind in ("MappingEndEvent", "SequenceEndEvent"):
+            self.close(event)
+        elif kind == "AliasEvent":
+            self.alias(event)
+
+    def scalar(self, event: Any) -> None:
+        self.refuse_tag(event)
+        if event.style == '"' and (hidden := hidden_by_escape(event.value)):
+            raise self.fail(f"an escape writes {hidden}, which the file itself may not hold", event)
+        top = self.stack[-1] if self.stack else None
+        if top is not None and isinstance(top.value, dict) and not top.has_key:
+            if event.anchor:
+                self.features.append(("anchor", self.place(event)[0]))
+                self.anchors[event.anchor] = (event.value, 1)
+            if event.value in top.value:
+                first = self.marks[(*top.path, event.value)][0]
+                raise self.fail(f"the key {event.value!r} is already there, in line {first}", event)
+            top.key, top.has_key = event.value, True
+            self.marks[(*top.path, event.value)] = self.place(event)
+            self.count(1, event)
+            return
+        plain = event.style is None or event.style == ""
+        value = event.value
+        if plain and self.schema == "core":
+            try:
+                value = core_value(event.value)
+            except ValueError as error:
+                raise self.fail(str(error), event) from None
+        self.add(value, 1, event)
+        if event.anchor:
+            self.features.append(("anchor", self.place(event)[0]))
+            self.anchors[event.anchor] = (value, 1)
+
+    def open(self, event: Any, value: dict[str, Any] | list[Any]) -> None:
+        self.refuse_tag(event)
+        if len(self.stack) >= self.limits.yaml_depth:
+            raise self.fail(f"collections are nested more than {self.limits.yaml_depth} deep", event)
+        if event.flow_style:
+            self.features.append(("flow collection", self.place(event)[0]))
+        if event.anchor:
+            self.features.append(("anchor", self.place(event)[0]))
+            self.anchors.pop(event.anchor, None)
+        path = self.slot(event)
+        self.stack.append(_Open(value, path, event.anchor))
+
+    def close(self, event: Any) -> None:
+        done = self.stack.pop()
+        if done.anchor:
+            self.anchors[done.anchor] = (done.value, done.nodes)
+        self.add(done.value, done.nodes, event, counted=True)
+
+    def alias(self, event: Any) -> None:
+        self.aliases += 1
+        self.features.append(("alias", self.place(event)[0]))
+        if self.aliases > self.limits.yaml_aliases:
+            raise self.fail(f"more than {self.limits.yaml_aliases} aliases", event)
+        if event.anchor not in self.anchors:
+            raise self.fail(f"the alias *{event.anchor} names no finished anchor", event)
+        top = self.stack[-1] if self.stack else None
+        if top is not None and isinstance(top.value, dict) and not top.has_key:
+            raise self.fail("an alias cannot be a key", event)
+        value, nodes = self.anchors[event.anchor]
+        self.add(value, nodes, event)
+
+    def slot(self, event: Any) -> Path:
+        """The path at which the next value goes; notes where sequence items stand. A collection as a key is refused."""
+        if not self.stack:
+            return ()
+        top = self.stack[-1]
+        if isinstance(top.value, dict):
+            if not top.has_key:
+                raise self.fail("a key must be plain text, not a collection", event)
+            return (*top.path, top.key or "")
+        path = (*top.path, len(top.value))
+        self.marks.setdefault(path, self.place(event))
+        return path
+
+    def add(self, value: Any, nodes: int, event: Any, *, counted: bool = False) -> None:
+        if not counted:
+            self.count(nodes, event)
+        if not self.stack:
+            self.root = value
+            return
+        top = self.stack[-1]
+        top.nodes += nodes
+        if isinstance(top.value, dict):
+            top.value[top.key or ""] = value
+            top.key, top.has_key = None, False
+        else:
+            self.marks.setdefault((*top.path, len(top.value)), self.place(event))
+            top.value.append(value)
+
+    def count(self, nodes: int, event: Any) -> None:
+        self.nodes += nodes
+        if self.nodes > self.limits.yaml_nodes:
+            raise self.fail(f"more than {self.limits.yaml_nodes} values, aliases followed", event)
+
+    def refuse_tag(self, event: Any) -> None:
+        if event.tag is not None:
+            raise self.fail("tags (!…) are not allowed", event)
+
+
+def read_yaml(
+    text: str, *, first_line: int = 1, schema: Schema = "core", limits: ContentLimits = CONTENT
+) -> YamlDocument:
+    """Read one YAML document. ``first_line``: the file's line that ``text`` starts at. Raises YamlError."""
+    builder = _Builder(schema, limits, first_line)
+    for event in _events(text, first_line):
+        builder.take(event)
+    return YamlDocument(builder.root, builder.marks, first_line, tuple(builder.features))
+
+
+def _events(text: str, first_line: int) -> Iterator[Any]:
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import MarkedYAMLError
+    from ruamel.yaml.error import YAMLError as LibraryError
+    from ruamel.yaml.reader import ReaderError
+
+    try:
+        yield from YAML(typ="safe", pure=True).parse(text)
+    except YamlError:
+        raise
+    except MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        message = " ".join(part for part in (error.context, error.problem) if part)
+        line = (mark.line if mark else 0) + first_line
+        raise YamlError(" ".join(message.split()), line, mark.column + 1 if mark else None) from None
+    except ReaderError as error:
+        line = text.count("\n", 0, error.position) + first_line
+        raise YamlError("a character that YAML does not allow", line) from None
+    except LibraryError as error:
+        raise YamlError(" ".join(str(error).split()), first_line) from None
+    except (ValueError, IndexError, KeyError, AttributeError, TypeError, OverflowError, AssertionError, RecursionError):
+        # The library's scanner trips over its own feet on some malformed input (impossible escapes among others).
+        raise YamlError("malformed YAML", first_line) from None
+
+
+def core_value(text: str) -> Any:
+    """A plain scalar under the core schema (YAML 1.2.2 §10.3.2). Raises ValueError for an absurdly long number."""
+    if text in _NULL:
+        return None
+    if text in _BOOLEAN:
+        return _BOOLEAN[text]
+    if text[0] not in "+-.0123456789":
+        return text
+    if _FLOAT.fullmatch(text) or _OCTAL.fullmatch(text) or _HEX.fullmatch(text):
+        if len(text) > _NUMBER_CHARACTERS:
+            raise ValueError(f"a number of {len(text)} characters")
+        if _DECIMAL.fullmatch(text):
+            return int(text, 10)
+        if text.startswith(("0o", "0x")):
+            return int(text[2:], 8 if text[1] == "o" else 16)
+        return float(text)
+    if infinity := _INFINITY.fullmatch(text):
+        return float(infinity[1] + "inf")
+    if text in _NAN:
+        return float("nan")
+    return text
+
+
+def hidden_by_escape(text: str) -> str | None:
+    """What no item may hold (DESIGN §5 Content) in text that escapes may have written, as words; else None."""
+    if surrogate := _SURROGATE.search(text):
+        return f"the lone surrogate U+{ord(surrogate[0]):04X}"
+    return next((d.message.split(" at column")[0] for d in content.check_text(text) if d.severity == "error"), None)
+
+
+def json_safe(value: Any) -> Any:
+    """The same value with numbers that JSON lacks (``.inf``, ``.nan``) as text and dates as ISO 8601; for ``as_json``."""
+    import datetime
+
+    if isinstance(value, dict):
+        return {str(key): json_safe(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [json_safe(part) for part in value]
+    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+        return {"inf": ".inf", "-inf": "-.inf"}.get(str(value), ".nan")
+    if isinstance(value, datetime.date | datetime.time):
+        return value.isoformat()
+    return value
