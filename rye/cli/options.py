@@ -7,14 +7,20 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from rye.cli.console import Console
 from rye.errors import RyeError, UsageError
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+    from datetime import datetime
+
+    from rye.cli.console import Advance
 
 
 class Session:
@@ -28,7 +34,7 @@ class Session:
         self.quiet = False
         self.verbose = 0
         self.color = "auto"
-        self.progress = True
+        self.show_progress = True
         self.directory: Path | None = None
         self.registry: str | None = None
         self.yes = False
@@ -41,7 +47,7 @@ class Session:
         """Where to print; made at first use, when all options are known."""
         if self._console is None:
             self._console = Console(
-                json=self.json, quiet=self.quiet, verbose=self.verbose, color=self.color, progress=self.progress
+                json=self.json, quiet=self.quiet, verbose=self.verbose, color=self.color, progress=self.show_progress
             )
         return self._console
 
@@ -58,6 +64,40 @@ class Session:
     def path(self, given: str | Path) -> Path:
         """A path as the person means it: below ``-C`` when that is given."""
         return self.directory / given if self.directory is not None else Path(given)
+
+    # -- rye.workspace.context.Context ---------------------------------------------------------------------------------
+
+    @property
+    def assume_yes(self) -> bool:
+        """``--yes``."""
+        return self.yes
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """The environment variables."""
+        return os.environ
+
+    def now(self) -> datetime:
+        """The machine's clock, UTC."""
+        from datetime import UTC, datetime
+
+        return datetime.now(UTC)
+
+    def ask(self, question: str) -> bool:
+        """A person's yes or no."""
+        return self.console.confirm(question)
+
+    def tell(self, text: str, style: str | None = None) -> None:
+        """On stderr; silent with ``--quiet`` and ``--json``."""
+        self.console.say(text, style)
+
+    def warn(self, text: str, hint: str | None = None) -> None:
+        """On stderr, also with ``--quiet``."""
+        self.console.warn(text, hint)
+
+    def progress(self, title: str, total: int | None = None) -> AbstractContextManager[Advance]:
+        """A bar on a terminal, after a second."""
+        return self.console.progress(title, total)
 
 
 def _enter(_ctx: click.Context, _param: click.Parameter, value: str | None) -> Path | None:
@@ -107,7 +147,7 @@ def take_global_options(ctx: click.Context) -> None:
         if value is None or (name == "verbose" and not value):
             continue
         if name == "no_progress":
-            session.progress = session.progress and not value
+            session.show_progress = session.show_progress and not value
         else:
             setattr(session, name, value)
 
@@ -119,7 +159,7 @@ def _take_user_settings(session: Session) -> None:
     if config_path().exists():
         settings = read_settings()
         session.color = settings.get("color", session.color)
-        session.progress = settings.get("progress", session.progress)
+        session.show_progress = settings.get("progress", session.show_progress)
         session.offline = settings.get("offline", session.offline)
 
 
