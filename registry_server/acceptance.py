@@ -5,13 +5,14 @@ In this order, each of them an error with its own code:
 1. The note parses strictly, is of a type that clients may send, and is of this registry (``note-…``, ``statement-…``,
    ``wrong-origin``).
 2. Its time does not lie ahead (``time-ahead``).
-3. A release's blobs are there with the size and hash that the note gives (``blob-missing``, ``blob-mismatch``).
-4. Sizes are within the limits (``file-too-large``, ``too-many-files``).
+3. A release's files have places of their own (``item-misplaced``); sizes are within the limits (``file-too-large``,
+   ``too-many-files``).
+4. Its blobs are there with the size and hash that the note gives (``blob-missing``, ``blob-mismatch``).
 5. No file holds a secret or is one by its name (``secret-found``).
-6. The item's text follows the content rules, LF and no BOM; attached text hides nothing from readers (``content-refused``).
-7. The in-file signature is ``valid``, by a key of the namespace (``item-signature``).
-8. The kind's parser finds no error, with the rules for publishing (``item-invalid``).
-9. The note says what the item's bytes say (``note-contradicts-item``).
+6. Attached text hides nothing from readers (``content-refused``).
+7. The item's file may be this release's, with the rules for publishing: :mod:`rye.registry.trust.file_acceptance`, the same
+   function that clients ask before they install it (``content-refused``, ``item-signature``, ``item-invalid``,
+   ``note-contradicts-item``).
 
 Signatures of notes are checked with the lock held, in :mod:`registry_server.admission`: only there the keyset in force is known.
 """
@@ -26,17 +27,15 @@ from datetime import datetime, timedelta
 from msgspec.structs import replace
 
 from rye.errors import RyeError
-from rye.items.kinds import KINDS
-from rye.items.reading import Metadata, Reading, ReadOptions, Source
+from rye.items.reading import Metadata, ReadOptions
 from rye.limits import CONTENT, ContentLimits
 from rye.registry.protocol import notes, statements
-from rye.registry.protocol.derivation import contradiction
 from rye.registry.protocol.notes import SignedNote
 from rye.registry.protocol.statements import Logged, Release, Root, Snapshot
+from rye.registry.trust.file_acceptance import Refusal, judge_release_file, misplacement
 from rye.signing.keys import PublicKey
-from rye.signing.verification import Verification, verify
-from rye.text.content import check_text, decode
-from rye.text.diagnostics import Diagnostic, has_errors
+from rye.text.content import check_text
+from rye.text.diagnostics import Diagnostic
 from rye.text.secrets import find_secrets, is_secret_file
 
 #: Findings about characters that readers do not see or see elsewhere (:mod:`rye.text.content`).
@@ -99,55 +98,19 @@ def read_note(text: str, origin: str, now: datetime, skew_seconds: int) -> Candi
 def examine(
     candidate: Candidate, read_blob: ReadBlob, keys: Sequence[PublicKey], limits: ContentLimits = CONTENT
 ) -> Candidate:
-    """Rules 3 to 9 for a release; other statements have no blobs and pass. Raises RyeError."""
+    """Rules 3 to 7 for a release; other statements have no blobs and pass. Raises RyeError."""
     release = candidate.statement
     if not isinstance(release, Release):
         return candidate
-    kind = KINDS[release.identity.kind]
-    if release.file.suffix not in ((kind.main_file,) if kind.main_file else kind.suffixes):
-        raise RyeError("item-invalid", f"No {kind.name} has a file that ends with {release.file.suffix}.", None)
-    if release.file.size > limits.item_bytes:
-        raise RyeError(
-            "file-too-large",
-            f"{release.identity} has {release.file.size:,} bytes; an item has at most {limits.item_bytes:,}.",
-            "Split the item, or attach the bulk as a skill's files.",
-        )
-    attached_bytes = sum(entry.size for entry in release.attached)
-    if len(release.attached) > limits.attached_files or attached_bytes > limits.attached_bytes:
-        raise RyeError(
-            "too-many-files",
-            f"{release.identity} has {len(release.attached):,} attached files of {attached_bytes:,} bytes; at most "
-            f"{limits.attached_files:,} of {limits.attached_bytes:,} are allowed.",
-            "Leave files out with .ryeignore.",
-        )
+    _check_place(release)
+    _check_sizes(release, limits)
     data = _blob(release.file.sha256, release.file.size, f"the file of {release.identity}", read_blob)
-    for entry in release.attached:
-        if is_secret_file(entry.path):
-            raise _secret(entry.path, None, "a file that holds secrets by its name")
-        content = _blob(entry.sha256, entry.size, f"attached file {entry.path}", read_blob)
-        _refuse_secrets(entry.path, content)
-        _refuse_hidden(release, entry.path, content)
+    _check_attached(release, read_blob)
     _refuse_secrets(str(release.identity), data)
-    decoded = decode(data, limits)
-    if decoded.text is None or not decoded.ok or decoded.had_bom or decoded.had_crlf:
-        worst = next((d for d in decoded.diagnostics if d.severity == "error"), decoded.diagnostics[0])
-        raise _finding("content-refused", release, worst)
-    signature = _judge_signature(data, release, keys)
-    reading = _read(release, decoded.text)
-    metadata = reading.metadata
-    if metadata is None or has_errors(reading.diagnostics):
-        errors = [d for d in reading.diagnostics if d.severity == "error"]
-        unread = Diagnostic("error", "unreadable", "It cannot be read as an item of its kind.")
-        raise _finding("item-invalid", release, errors[0] if errors else unread)
-    said = contradiction(release, metadata)
-    if said is not None:
-        raise RyeError(
-            "note-contradicts-item",
-            f"The release note of {release.identity} {release.version} does not say what the item says: {said}.",
-            "Publish with the rye command, which takes the note's lines from the item.",
-        )
-    assert signature.key is not None  # a valid signature has its key
-    return Candidate(candidate.note, release, signature.key.raw, _keywords(metadata))
+    found = judge_release_file(release, data, keys, ReadOptions(publishing=True))
+    if isinstance(found, Refusal):
+        raise _refused(release, found)
+    return Candidate(candidate.note, release, found.signer.raw, _keywords(found.metadata))
 
 
 def blobs_of(statement: Logged) -> list[str]:
@@ -168,6 +131,39 @@ def _blob(sha256: str, size: int, what: str, read_blob: ReadBlob) -> bytes:
     if len(data) != size or hashlib.sha256(data).hexdigest() != sha256:
         raise RyeError("blob-mismatch", f"The bytes of {what} are not those of the release note.", "Publish it again.")
     return data
+
+
+def _check_place(release: Release) -> None:
+    """Before anything is read: what no client could install is not worth looking at."""
+    misplaced = misplacement(release)
+    if misplaced is not None:
+        raise _refused(release, Refusal("place", misplaced))
+
+
+def _check_sizes(release: Release, limits: ContentLimits) -> None:
+    if release.file.size > limits.item_bytes:
+        raise RyeError(
+            "file-too-large",
+            f"{release.identity} has {release.file.size:,} bytes; an item has at most {limits.item_bytes:,}.",
+            "Split the item, or attach the bulk as a skill's files.",
+        )
+    attached_bytes = sum(entry.size for entry in release.attached)
+    if len(release.attached) > limits.attached_files or attached_bytes > limits.attached_bytes:
+        raise RyeError(
+            "too-many-files",
+            f"{release.identity} has {len(release.attached):,} attached files of {attached_bytes:,} bytes; at most "
+            f"{limits.attached_files:,} of {limits.attached_bytes:,} are allowed.",
+            "Leave files out with .ryeignore.",
+        )
+
+
+def _check_attached(release: Release, read_blob: ReadBlob) -> None:
+    for entry in release.attached:
+        if is_secret_file(entry.path):
+            raise _secret(entry.path, None, "a file that holds secrets by its name")
+        content = _blob(entry.sha256, entry.size, f"attached file {entry.path}", read_blob)
+        _refuse_secrets(entry.path, content)
+        _refuse_hidden(release, entry.path, content)
 
 
 def _refuse_secrets(name: str, data: bytes) -> None:
@@ -196,28 +192,39 @@ def _secret(name: str, line: int | None, what: str) -> RyeError:
     )
 
 
-def _judge_signature(data: bytes, release: Release, keys: Sequence[PublicKey]) -> Verification:
-    verification = verify(data, release.identity.kind, f"item{release.file.suffix}", keys)
-    if verification.ok:
-        return verification
-    hints = {
-        "unsigned": "Sign it first: rye sign FILE",
-        "untrusted": "Sign it with a key of the namespace: rye namespace show lists them.",
-    }
-    raise RyeError(
-        "item-signature",
-        f"The file of {release.identity} has no valid signature ({verification.verdict}): {verification.detail}",
-        hints.get(verification.verdict, "Sign it again: rye sign FILE"),
-    )
+def _refused(release: Release, refusal: Refusal) -> RyeError:
+    subject = f"{release.identity} {release.version}"
+    match refusal.rule:
+        case "place":
+            return RyeError(
+                "item-misplaced",
+                f"{subject} is refused: {refusal.reason}. No client could install it.",
+                "Publish with the rye command, which takes the item's name from its place.",
+            )
+        case "signature":
+            hints = {
+                "unsigned": "Sign it first: rye sign FILE",
+                "untrusted": "Sign it with a key of the namespace: rye namespace show lists them.",
+            }
+            return RyeError(
+                "item-signature",
+                f"The file of {release.identity} has no valid signature ({refusal.verdict}): {refusal.reason}",
+                hints.get(refusal.verdict or "", "Sign it again: rye sign FILE"),
+            )
+        case "note":
+            return RyeError(
+                "note-contradicts-item",
+                f"The release note of {subject} does not say what the item says: {refusal.reason}.",
+                "Publish with the rye command, which takes the note's lines from the item.",
+            )
+        case "text":
+            return _finding("content-refused", release, refusal.finding or _unread(refusal))
+        case "format":
+            return _finding("item-invalid", release, refusal.finding or _unread(refusal))
 
 
-def _read(release: Release, text: str) -> Reading:
-    kind = KINDS[release.identity.kind]
-    category, _, name = release.identity.local_id.rpartition("/")
-    path = kind.main_file or f"{name}{release.file.suffix}"
-    attached = tuple(entry.path for entry in release.attached) if kind.main_file else None
-    reading: Reading = kind.load().read(Source(text, path, name, category, attached), ReadOptions(publishing=True))
-    return reading
+def _unread(refusal: Refusal) -> Diagnostic:
+    return Diagnostic("error", "unreadable", refusal.reason)
 
 
 def _keywords(metadata: Metadata) -> str:

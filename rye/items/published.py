@@ -11,22 +11,39 @@ from rye.items.identity import Identity
 from rye.items.kinds import KINDS
 from rye.items.reading import Reading, ReadOptions, Source
 from rye.text import content
-from rye.text.diagnostics import has_errors
+from rye.text.content import Decoded
+
+_AS_PUBLISHED = ReadOptions()
 
 
-def read_published(identity: Identity, suffix: str, data: bytes, attached: Iterable[str]) -> Reading:
-    """What the kind's reader finds in an item's own file; ``attached``: paths of the files beside it.
-
-    The bytes count as they are: a byte order mark or CR LF, which reading a project's file forgives, is an error here.
-    """
-    kind = KINDS[identity.kind]
+def decode_published(data: bytes) -> Decoded:
+    """The text of an item's own file. The bytes count as they are: a byte order mark or CR LF, which reading a project's
+    file forgives, is an error here."""
     decoded = content.decode(data)
+    if not decoded.diagnostics:
+        return decoded
     findings = tuple(
         replace(finding, severity="error") if finding.code in ("C09", "C10") else finding
         for finding in decoded.diagnostics
     )
-    if decoded.text is None or has_errors(findings):
-        return Reading(None, None, findings)
+    return replace(decoded, diagnostics=findings)
+
+
+def read_published(
+    identity: Identity,
+    suffix: str,
+    data: bytes | Decoded,
+    attached: Iterable[str],
+    options: ReadOptions = _AS_PUBLISHED,
+) -> Reading:
+    """What the kind's reader finds in an item's own file, given as bytes or as what :func:`decode_published` made of them.
+
+    ``attached``: relative paths of the files that belong to it.
+    """
+    kind = KINDS[identity.kind]
+    decoded = decode_published(data) if isinstance(data, bytes) else data
+    if decoded.text is None or not decoded.ok:
+        return Reading(None, None, decoded.diagnostics)
     place = PurePosixPath(identity.local_id)
     category = "" if place.parent == PurePosixPath(".") else str(place.parent)
     source = Source(
@@ -36,5 +53,5 @@ def read_published(identity: Identity, suffix: str, data: bytes, attached: Itera
         category if kind.nested else "",
         tuple(sorted(attached)) if kind.main_file is not None else None,
     )
-    reading: Reading = kind.load().read(source, ReadOptions())
-    return replace(reading, diagnostics=(*findings, *reading.diagnostics))
+    reading: Reading = kind.load().read(source, options)
+    return replace(reading, diagnostics=(*decoded.diagnostics, *reading.diagnostics))

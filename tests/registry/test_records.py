@@ -9,11 +9,10 @@ import pytest
 
 from rye.errors import RyeError
 from rye.items.identity import Identity
-from rye.items.reading import Metadata
 from rye.registry.protocol import notes
 from rye.registry.protocol.statements import Keyset, Revocation, Root, parse
 from rye.registry.trust.keysets import KeysetChain, extend
-from rye.registry.trust.records import ItemHistory, check_installable, check_manifest, find_locked, judge
+from rye.registry.trust.records import ItemHistory, check_installable, find_locked, judge
 from rye.registry.trust.trusted import LoggedStatement
 from tests.registry.simulated_registry import SimulatedRegistry, key, signer
 
@@ -308,17 +307,6 @@ def test_a_locked_release_must_still_be_there_with_the_same_bytes(registry: Simu
     assert refusal(find_locked, history, TOOL, "1.0.1", sha256).code == "release-vanished"
     assert refusal(find_locked, None, TOOL, "1.0.0", sha256).code == "release-vanished"
     assert refusal(find_locked, history, TOOL, "1.0.0", "0" * 64).code == "release-changed"
-
-
-def test_a_release_that_hides_what_its_item_asks_for_is_refused(registry: SimulatedRegistry) -> None:
-    record = history_of(registry).records[0]
-    check_manifest(record, Metadata("count", "1.0.0", "Counts"))
-    for metadata in (
-        Metadata("count", "1.0.0", "Counts", capabilities=("rye.execute.*",)),
-        Metadata("count", "1.0.1", "Counts"),
-        Metadata("measure", "1.0.0", "Counts"),
-    ):
-        assert refusal(check_manifest, record, metadata).code == "manifest-mismatch"
 
 
 def test_a_replayed_statement_has_no_effect_whatever_is_signed_under_it(registry: SimulatedRegistry) -> None:

@@ -209,6 +209,19 @@ class TestRefusals:
         assert error_code(answer) == "item-signature"
         assert "modified" in answer.json()["error"]["message"]
 
+    def test_what_no_client_could_install_and_its_version_stays_free(self, server: Server) -> None:
+        text = 'formula = "bot"\ntype = "workflow"\nversion = 1\ndescription = "Work"\n\n[[steps]]\nid = "a"\ntitle = "Do"\n'
+        data = sign(text, "formula", "bot.formula.toml", server.acme.key, now()).encode()
+        entry = FileEntry(".formula.toml", len(data), hashlib.sha256(data).hexdigest())
+        size = wire.decode_head(server.client.get("/head").content).checkpoint
+        nested = Identity("formula", "acme/team/bot")
+        answer = self._release(server, data, identity=nested, file=entry, capabilities=())
+        assert error_code(answer) == "item-misplaced"
+        assert "directly below its namespace" in answer.json()["error"]["message"]
+        assert wire.decode_head(server.client.get("/head").content).checkpoint == size
+        flat = self._release(server, data, identity=Identity("formula", "acme/bot"), file=entry, capabilities=())
+        assert flat.status_code == 200, flat.text
+
     def test_a_directive_that_breaks_a_rule(self, server: Server) -> None:
         answer = self._release(server, server.acme.file("bad/other_name"))
         assert error_code(answer) == "item-invalid"

@@ -22,9 +22,7 @@ from msgspec import Struct
 
 from rye.errors import RyeError
 from rye.items.identity import Identity
-from rye.items.reading import Metadata
 from rye.limits import CONTENT, REGISTRY, ContentLimits, RegistryLimits
-from rye.registry.protocol.derivation import contradiction
 from rye.registry.protocol.statements import Advisory, Deprecation, Release, Root, Yank
 from rye.registry.protocol.wire import IndexLine
 from rye.registry.trust.keysets import KeysetChain, Link, signed_by_owners
@@ -187,15 +185,6 @@ def find_locked(history: ItemHistory | None, identity: Identity, version: str, s
                 raise TrustError("release-changed", message, locked=sha256, found=found)
             return record
     raise TrustError("release-vanished", f"{identity} {version} is locked, and the registry no longer has it.")
-
-
-def check_manifest(record: ReleaseRecord, metadata: Metadata) -> None:
-    """Truth is the item: what its release says must follow from its bytes. Raises TrustError (``manifest-mismatch``)."""
-    found = contradiction(record.release, metadata)
-    if found is not None:
-        raise TrustError(
-            "manifest-mismatch", f"The release of {record.identity} {record.version} contradicts the item: {found}."
-        )
 
 
 def check_installable(

@@ -1,0 +1,109 @@
+"""May these bytes be the file of this release? One answer for the server, which logs it, and for every client, which installs it.
+
+Pure. The questions, in order; the first "no" ends it and is the :class:`Refusal`'s ``rule``:
+
+========== ======================================================================================================
+place      The release's files have places of their own: no other item's and no other file's of the same release.
+text       The file is text that the content rules allow: UTF-8, LF, no byte order mark, nothing hidden (DESIGN 5).
+signature  Its in-file signature is ``valid`` by one of the keys given.
+format     Its kind's parser reads it without an error.
+note       Relations, capabilities, hooks, name and version are what the release note says (DESIGN 5: truth is the blob).
+========== ======================================================================================================
+
+A version is used up once it is logged, so the server must refuse whatever a client would refuse. It asks with the rules for
+publishing on top (:class:`rye.items.reading.ReadOptions`), which only add errors. Sizes and hashes of the bytes, the note's own
+signature and its place in the log are checked before, elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from msgspec import Struct
+
+from rye.items.kinds import KINDS
+from rye.items.published import decode_published, read_published
+from rye.items.reading import Metadata, ReadOptions
+from rye.registry.protocol.derivation import contradiction
+from rye.registry.protocol.statements import Release
+from rye.signing.keys import PublicKey
+from rye.signing.verification import Verdict, verify
+from rye.text.diagnostics import Diagnostic
+
+Rule = Literal["place", "text", "signature", "format", "note"]
+
+_INSTALLING = ReadOptions()
+
+
+class Accepted(Struct, frozen=True):
+    """The file may be the release's."""
+
+    metadata: Metadata
+    signer: PublicKey
+    """Whose in-file signature is valid."""
+
+
+class Refusal(Struct, frozen=True):
+    """The file may not be the release's."""
+
+    rule: Rule
+    reason: str
+    """Why, as a clause or a sentence."""
+    finding: Diagnostic | None = None
+    """For ``text`` and ``format``: the first error in the file, where there is one."""
+    verdict: Verdict | None = None
+    """For ``signature``: the verdict."""
+
+
+def judge_release_file(
+    release: Release, data: bytes, keys: Sequence[PublicKey], options: ReadOptions = _INSTALLING
+) -> Accepted | Refusal:
+    """``data``: the bytes of the release's own file; ``keys``: those of the keyset that the release must be signed under."""
+    misplaced = misplacement(release)
+    if misplaced is not None:
+        return Refusal("place", misplaced)
+    decoded = decode_published(data)
+    if decoded.text is None or not decoded.ok:
+        return _finding("text", decoded.diagnostics)
+    verification = verify(data, release.identity.kind, f"x{release.file.suffix}", keys)
+    if not verification.ok or verification.key is None:
+        return Refusal("signature", verification.detail, verdict=verification.verdict)
+    attached = [entry.path for entry in release.attached]
+    reading = read_published(release.identity, release.file.suffix, decoded, attached, options)
+    if reading.metadata is None or not reading.ok:
+        return _finding("format", reading.diagnostics)
+    said = contradiction(release, reading.metadata)
+    if said is not None:
+        return Refusal("note", said)
+    return Accepted(reading.metadata, verification.key)
+
+
+def misplacement(release: Release) -> str | None:
+    """Why the release's files have no places of their own, as a clause; None when they have.
+
+    Two items' files never share a path, on no system: an item of a flat kind stands directly below its namespace, because
+    folders there could be another item's.
+    """
+    kind = KINDS[release.identity.kind]
+    if not kind.nested and "/" in release.identity.local_id:
+        return f"a {kind.name} stands directly below its namespace"
+    if kind.main_file is None and release.attached:
+        return f"a {kind.name} has no attached files"
+    if release.file.suffix not in ((kind.main_file,) if kind.main_file else kind.suffixes):
+        return f"no {kind.name} has a file that ends with {release.file.suffix}"
+    seen = {(kind.main_file or "").lower()}
+    folders: set[str] = set()
+    for entry in release.attached:
+        path = entry.path.lower()
+        above = {path[:cut] for cut, letter in enumerate(path) if letter == "/"}
+        if path in seen or path in folders or above & seen:
+            return f"{entry.path!r} and another of its files have the same place"
+        seen.add(path)
+        folders |= above
+    return None
+
+
+def _finding(rule: Rule, findings: Sequence[Diagnostic]) -> Refusal:
+    first = next((finding for finding in findings if finding.severity == "error"), None)
+    return Refusal(rule, first.message if first is not None else "It cannot be read as an item of its kind.", first)
