@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import math
 import sys
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
+from rye.cli.options import Session
 from rye.errors import UsageError
-
-if TYPE_CHECKING:
-    from rye.cli.options import Session
+from rye.project.item_file import read_bytes
 
 _MOST_BYTES = 16 * 1024 * 1024
 
@@ -20,10 +20,6 @@ def read_object(session: Session, file: str, code: str, example: str) -> dict[st
     Raises UsageError ``code`` for what is no JSON object or no JSON at all (NaN, numbers beyond a double and a key given
     twice are none), with ``example`` as hint, and RyeError when the file cannot be read.
     """
-    import json
-
-    from rye.project.item_file import read_bytes
-
     data = sys.stdin.buffer.read(_MOST_BYTES + 1) if file == "-" else read_bytes(session.path(file), _MOST_BYTES)
     if len(data) > _MOST_BYTES:
         raise UsageError(code, f"{file!r} has more than {_MOST_BYTES:,} bytes.", example)

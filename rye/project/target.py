@@ -16,13 +16,11 @@ from rye.project.spaces import Entry, find, looks_like_path
 
 
 class Target(Struct, frozen=True):
-    """The item meant. ``entry`` is None where a file was named that stands in no space."""
+    """The item meant. ``entry`` is None where a file was named by its path."""
 
     item: ItemFile
     entry: Entry | None
     project: Project | None
-    overrides: tuple[str, ...] = ()
-    """The overrides files whose changes the item has, as shown to people, in the order they were applied."""
 
     @property
     def id(self) -> str:
@@ -31,7 +29,10 @@ class Target(Struct, frozen=True):
 
 
 def find_target(argument: str, cwd: Path, kind: str | None = None) -> Target:
-    """Read the item that the argument means. Raises RyeError when there is none, or more than one."""
+    """Read the item that the argument means, **unchecked**: only :mod:`rye.workspace.effective_item` calls this.
+
+    Raises RyeError when there is none, or more than one.
+    """
     project = find_project(cwd)
     manifest = load_manifest(project) if project is not None else None
     options = ReadOptions(tools=manifest.tools if manifest else frozenset())

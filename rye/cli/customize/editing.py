@@ -2,8 +2,8 @@
 
 * ``$VISUAL``, else ``$EDITOR``, split as a shell would split it and started without one.
 * The editor gets a copy. Only when it ends well and the text is valid is the file replaced, whole.
-* On a terminal an invalid text is given back to be mended. Otherwise, and when the person gives up, the file keeps its content
-  and the edited text is kept beside it as ``<file>.rejected``.
+* On a terminal an invalid text is given back to be fixed. Otherwise, and when the person gives up, the file keeps its content
+  and the edited text is kept next to it as ``<file>.rejected``.
 * A file that is not there begins as a template that changes nothing.
 """
 
@@ -15,15 +15,15 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from rye.cli.options import Session
 from rye.errors import RyeError
+from rye.limits import OVERRIDES
+from rye.project.item_file import read_bytes
+from rye.storage.atomic import replace_file
 from rye.text.diagnostics import Diagnostic, has_errors
-
-if TYPE_CHECKING:
-    from rye.cli.options import Session
 
 Check = Callable[[bytes], Sequence[Diagnostic]]
 
@@ -55,7 +55,7 @@ def editor_command() -> list[str]:
         try:
             words = shlex.split(value)
         except ValueError as error:
-            raise RyeError("no-editor", f"${variable} is {value!r}: {error}.", "Mend its quotes.") from None
+            raise RyeError("no-editor", f"${variable} is {value!r}: {error}.", "Fix its quotes.") from None
         if words:
             return words
     raise RyeError("no-editor", "Neither $VISUAL nor $EDITOR is set.", "Set one, e.g. `export EDITOR=vi`.")
@@ -105,9 +105,6 @@ def _terminal() -> int | None:
 
 
 def _edited_text(copy: Path) -> bytes:
-    from rye.limits import OVERRIDES
-    from rye.project.item_file import read_bytes
-
     data = read_bytes(copy, OVERRIDES.file_bytes)
     if len(data) > OVERRIDES.file_bytes:
         raise RyeError("too-large", f"The text has more than {OVERRIDES.file_bytes:,} bytes; nothing was changed.")
@@ -115,8 +112,6 @@ def _edited_text(copy: Path) -> bytes:
 
 
 def _rejected(path: Path, shown: str, edited: bytes, findings: Sequence[Diagnostic]) -> RyeError:
-    from rye.storage.atomic import replace_file
-
     first = next(finding for finding in findings if finding.severity == "error")
     place = f" (line {first.line})" if first.line is not None else ""
     kept = path.with_name(f"{path.name}.rejected")
@@ -131,8 +126,6 @@ def _rejected(path: Path, shown: str, edited: bytes, findings: Sequence[Diagnost
 
 
 def _replace(path: Path, shown: str, current: bytes | None, edited: bytes) -> None:
-    from rye.storage.atomic import replace_file
-
     now = path.read_bytes() if path.exists() else None
     if now != current:
         kept = path.with_name(f"{path.name}.rejected")

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from rye.cli.options import Session
+from rye.customization.places import Places, gastown_places, rye_places
 from rye.errors import UsageError
-
-if TYPE_CHECKING:
-    from rye.cli.options import Session
-    from rye.customization.places import Places
+from rye.project.layout import find_project
 
 
 def layout_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -33,9 +32,6 @@ def layout_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def places(session: Session, layout: str, town: str | None, rig: str | None) -> Places:
     """The folders that the options mean. Raises UsageError where they contradict each other."""
-    from rye.customization.places import gastown_places, rye_places
-    from rye.project.layout import find_project
-
     if layout == "rye":
         if town is not None or rig is not None:
             raise UsageError("usage", "--town and --rig are for --layout gastown.", "Add --layout gastown.")

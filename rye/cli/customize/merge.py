@@ -9,30 +9,18 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 from datetime import date
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
+from rye.cli.console import printable
+from rye.cli.customize.dates import parse_date
 from rye.cli.options import Session, command
+from rye.customization.merge import Step
 from rye.errors import RyeError, UsageError
-
-if TYPE_CHECKING:
-    from rye.customization.merge import MergeResult, Step
-    from rye.text.diagnostics import Diagnostic
-
-
-def parse_date(_ctx: click.Context, _param: click.Parameter, value: str | None) -> date | None:
-    """The value of a ``--today`` option."""
-    if value is None:
-        return None
-    try:
-        found = date.fromisoformat(value)
-    except ValueError:
-        found = None
-    if found is None or found.isoformat() != value:
-        raise UsageError("bad-date", f"{value!r} is no date.", "Write it as YYYY-MM-DD.")
-    return found
+from rye.text.diagnostics import Diagnostic
+from rye.workspace.merging import Merged, MergeRequest, migrate
+from rye.workspace.merging import merge as merge_files
+from rye.workspace.named_file import NamedFile
 
 
 @command("merge")
@@ -71,143 +59,80 @@ def _exactly(files: tuple[str, ...], count: int, names: str) -> tuple[str, ...]:
 def _merge(
     session: Session, files: tuple[str, ...], output: str | None, today: date | None, explain: bool, check: str | None
 ) -> int:
-    from rye.customization.merge import drift
-    from rye.customization.merge import merge as merge_texts
-
-    base_path, overrides_path = (session.path(file) for file in files)
-    _refuse_overwriting(session, output, files)
-    base = _read(base_path, files[0])
-    overrides = _read(overrides_path, files[1], rejects=True)
-    result = merge_texts(
+    base, overrides = (NamedFile(session.path(file), file) for file in files)
+    request = MergeRequest(
         base,
         overrides,
-        base_name=_name_of(base_path),
-        overrides_name=overrides_path.name,
-        base_file=base_path.name,
+        output=NamedFile(session.path(output), output) if output is not None else None,
+        check=NamedFile(session.path(check), check) if check is not None else None,
         today=today,
     )
+    done = merge_files(request)
+    result = done.result
     if result.output is None:
         if session.json:
             result.text()  # raises: the error document has every finding
-        report(session, result.diagnostics, overrides_path.name)
+        report(session, result.diagnostics, overrides.path.name)
         return 2
-    difference = None
-    if check is not None:
-        actual = _read(session.path(check), check)
-        difference = drift(result.output, actual, merged_name="merged", actual_name=check)
-    if output is not None:
-        _write(session.path(output), result.output)
     if session.json:
-        session.console.document(_document(result, output, check, difference))
+        session.console.document(_document(done, request))
     else:
-        report(session, result.diagnostics, overrides_path.name)
+        report(session, result.diagnostics, overrides.path.name)
         if explain:
-            explain_steps(session, result.steps, base_path.name)
+            explain_steps(session, result.steps, base.path.name)
         if check is not None:
-            _print(session, difference or "")
+            _print(session, done.drift or "")
         elif output is None:
             _print(session, result.output)
-    return 1 if difference is not None else result.exit_code
+    return 1 if done.drift is not None else result.exit_code
 
 
-def _document(result: MergeResult, output: str | None, check: str | None, difference: str | None) -> dict[str, object]:
+def _document(done: Merged, request: MergeRequest) -> dict[str, object]:
     document: dict[str, object] = {
-        "output": result.output,
-        "diagnostics": [finding.as_json() for finding in result.diagnostics],
-        "steps": [step.as_json() for step in result.steps],
+        "output": done.result.output,
+        "diagnostics": [finding.as_json() for finding in done.result.diagnostics],
+        "steps": [step.as_json() for step in done.result.steps],
     }
-    if output is not None:
-        document["written"] = output
-    if check is not None:
-        document["drift"] = difference
+    if request.output is not None:
+        document["written"] = request.output.shown
+    if request.check is not None:
+        document["drift"] = done.drift
     return document
 
 
 def _migrate(session: Session, files: tuple[str, ...], output: str | None, today: date | None) -> int:
-    from rye.customization.legacy import migrate_legacy
-
-    path = session.path(files[0])
-    _refuse_overwriting(session, output, files)
-    text = _read(path, files[0], rejects=True)
-    migration = migrate_legacy(text, agent=path.resolve().parent.name or None, today=today)
+    named = tuple(NamedFile(session.path(file), file) for file in files)
+    target = NamedFile(session.path(output), output) if output is not None else None
+    migration = migrate(named, target, today)
+    name = named[-1].path.name
     if migration.output is None:
-        errors = [finding for finding in migration.diagnostics if finding.severity == "error"]
         if session.json:
-            error = RyeError(
-                errors[0].code,
-                errors[0].message,
-                errors[0].hint,
-                details={"diagnostics": [finding.as_json() for finding in migration.diagnostics]},
+            errors = [finding for finding in migration.diagnostics if finding.severity == "error"]
+            findings = [finding.as_json() for finding in migration.diagnostics]
+            session.console.error(
+                RyeError(errors[0].code, errors[0].message, errors[0].hint, details={"diagnostics": findings})
             )
-            session.console.error(error)
-        report(session, migration.diagnostics, path.name)
+        report(session, migration.diagnostics, name)
         return 2
-    if output is not None:
-        _write(session.path(output), migration.output)
     if session.json:
-        findings = [finding.as_json() for finding in migration.diagnostics]
-        document: dict[str, Any] = {"output": migration.output, "diagnostics": findings}
+        document: dict[str, object] = {
+            "output": migration.output,
+            "diagnostics": [finding.as_json() for finding in migration.diagnostics],
+        }
         session.console.document(document | ({"written": output} if output is not None else {}))
     else:
-        report(session, migration.diagnostics, path.name)
+        report(session, migration.diagnostics, name)
         if output is None:
             _print(session, migration.output)
     return 0
 
 
-def _refuse_overwriting(session: Session, output: str | None, files: Iterable[str]) -> None:
-    if output is None:
-        return
-    target = session.path(output)
-    for file in files:
-        if target.exists() and session.path(file).exists() and target.samefile(session.path(file)):
-            raise UsageError("overwrites-input", f"-o {output} would overwrite what is read.", "Name another file.")
-
-
-def _name_of(path: Path) -> str | None:
-    """What names a target without a ``name``: its place below ``.ai``, else its folder (DECISIONS Overrides 19)."""
-    from rye.items.location import locate
-
-    absolute = path.resolve()
-    location = locate(absolute) if ".ai" in absolute.parts else None
-    return location.name if location is not None else absolute.parent.name or None
-
-
-def _read(path: Path, shown: str, *, rejects: bool = False) -> str:
-    """A file's text, its line endings and BOM intact. ``rejects``: text that cannot be decoded is a rejected overrides file."""
-    from rye.customization.places import decode
-    from rye.limits import OVERRIDES
-    from rye.project.item_file import read_bytes
-
-    data = read_bytes(path, OVERRIDES.merged_bytes)
-    if len(data) > OVERRIDES.merged_bytes:
-        raise RyeError("too-large", f"{shown!r} has more than {OVERRIDES.merged_bytes:,} bytes.", "Split it.")
-    try:
-        return decode(data, repr(shown))
-    except RyeError as error:
-        raise UsageError(error.code, error.message, error.hint) if rejects else error from None
-
-
-def _write(path: Path, text: str) -> None:
-    from rye.storage.atomic import replace_file
-
-    if not path.parent.is_dir():
-        raise RyeError("no-such-folder", f"There is no folder {str(path.parent)!r}.", "Make it first.")
-    if path.exists() and not path.is_file():
-        raise RyeError("not-a-file", f"{str(path)!r} is not a regular file.", "Name a file.")
-    replace_file(path.resolve(), text.encode("utf-8"))
-
-
 def _print(session: Session, text: str) -> None:
-    from rye.cli.console import printable
-
     session.console.data(printable(text) if sys.stdout.isatty() else text, newline=False)
 
 
 def report(session: Session, diagnostics: Iterable[Diagnostic], name: str) -> None:
     """Findings about an overrides file on stderr, as ``SEVERITY: …`` with the line where there is one."""
-    from rye.cli.console import printable
-
     if session.json:
         return
     for finding in diagnostics:
@@ -221,8 +146,6 @@ def report(session: Session, diagnostics: Iterable[Diagnostic], name: str) -> No
 
 def explain_steps(session: Session, steps: Iterable[Step], base_name: str) -> None:
     """What each directive did and where, on stderr: it was asked for, so not even ``--quiet`` leaves it out."""
-    from rye.cli.console import printable
-
     for step in steps:
         where = f" ({base_name}, line {step.base_line})" if step.base_line is not None else ""
         line = f"line {step.line}: {step.operation} {step.target}: {step.outcome}: {step.detail}{where}"

@@ -2,46 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
+from rye.cli.console import printable
+from rye.cli.customize.editing import edit_file, report_edit
 from rye.cli.customize.layouts import layout_options, places
 from rye.cli.main import family
 from rye.cli.options import Session, command
+from rye.customization.places import check_name
+from rye.customization.role_files import all_files, directives_of
 from rye.errors import RyeError
-
-if TYPE_CHECKING:
-    from rye.customization.places import Places
-    from rye.text.diagnostics import Diagnostic
-
-
-def known_roles(session: Session) -> dict[str, str]:
-    """The names of the roles in the spaces, sorted, each with the space that it is found in first."""
-    from rye.cli.customize.customization_checks import names_of
-
-    return names_of(session, "role")
-
-
-def require_role(session: Session, where: Places, role: str) -> None:
-    """A role that neither is an item here nor has directives is an error with the names that were probably meant."""
-    from rye.customization.places import check_name
-    from rye.customization.role_files import all_files
-
-    check_name(role, "role")
-    names = [*known_roles(session), *(file.role for file in all_files(where))]
-    if role not in names:
-        raise unknown_role(role, names)
-
-
-def unknown_role(role: str, names: list[str]) -> RyeError:
-    """The error for a role that is not here."""
-    from difflib import get_close_matches
-
-    near = get_close_matches(role, sorted(set(names)), 3, 0.5)
-    listed = ", ".join(sorted(set(names))) or "none"
-    hint = f"Did you mean {' or '.join(near)}?" if near else f"Roles: {listed}."
-    return RyeError("unknown-role", f"There is no role {role!r}.", hint)
+from rye.workspace.roles import check_role_directive, known_roles, require_role
 
 
 @command("show")
@@ -50,9 +21,6 @@ def unknown_role(role: str, names: list[str]) -> RyeError:
 @click.pass_obj
 def show(session: Session, role: str, layout: str, town: str | None, rig: str | None) -> None:
     """Print what operators tell a role: the header and the joined role directives, with their sources."""
-    from rye.cli.console import printable
-    from rye.customization.role_files import directives_of
-
     where = places(session, layout, town, rig)
     require_role(session, where, role)
     told = directives_of(where, role)
@@ -83,8 +51,6 @@ def show(session: Session, role: str, layout: str, town: str | None, rig: str | 
 @click.pass_obj
 def list_roles(session: Session, layout: str, town: str | None, rig: str | None) -> None:
     """List the roles that are here and all role directive files."""
-    from rye.customization.role_files import all_files
-
     where = places(session, layout, town, rig)
     roles = known_roles(session)
     files = all_files(where)
@@ -115,8 +81,6 @@ def list_roles(session: Session, layout: str, town: str | None, rig: str | None)
 @click.pass_obj
 def list_directives(session: Session, layout: str, town: str | None, rig: str | None) -> None:
     """List all role directive files."""
-    from rye.customization.role_files import all_files
-
     files = all_files(places(session, layout, town, rig))
     if session.json:
         session.console.document({"directives": [{"role": f.role, "level": f.level, "path": f.path} for f in files]})
@@ -133,32 +97,17 @@ def list_directives(session: Session, layout: str, town: str | None, rig: str | 
 @click.pass_obj
 def edit(session: Session, role: str, user: bool, layout: str, town: str | None, rig: str | None) -> None:
     """Open a role's directive in your editor. A new one is empty, and an empty one says nothing."""
-    from rye.cli.customize.editing import edit_file, report_edit
-
     where = places(session, layout, town, rig)
     if where.layout == "rye":
         require_role(session, where, role)
     else:
-        from rye.customization.places import check_name
-
         check_name(role, "role")
     folder = where.of(where.role_directives, "user" if user else "project")
     if folder is None:
         what = "rig" if layout == "gastown" else "project"
         raise RyeError("no-project", f"There is no {what} here.", "--user edits the directive of your own space.")
     path = folder.file(role, ".md")
-    report_edit(session, edit_file(session, path, folder.shown(path), folder.read(path), "", _check))
-
-
-def _check(data: bytes) -> list[Diagnostic]:
-    """Plain Markdown: anything goes that a reader sees, too."""
-    from rye.text.diagnostics import Diagnostic
-    from rye.text.hidden_text import hidden_text
-
-    try:
-        return list(hidden_text(data.decode("utf-8")))
-    except UnicodeDecodeError as error:
-        return [Diagnostic("error", "not-utf8", f"The text is not UTF-8 (byte {error.start}).")]
+    report_edit(session, edit_file(session, path, folder.shown(path), folder.read(path), "", check_role_directive))
 
 
 directive = family(

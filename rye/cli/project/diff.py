@@ -197,14 +197,12 @@ def _signed_bytes(run: Run, found: Sequence[Drift]) -> dict[str, bytes]:
 
 def _effective(session: Session, item: str) -> None:
     """What the overrides in force change, on the item as it is here: its text, and what it may do."""
-    from datetime import UTC, datetime
-
-    from rye.cli.effective import effective_item, effective_target
     from rye.customization.effective_diff import effective_diff
     from rye.permissions.containment import diff as compare_rights
+    from rye.workspace.effective_item import effective_item, overridden
 
-    target = effective_target(session, item, base=True, inspect=True)
-    result = effective_item(target, datetime.now(UTC).date())
+    target = effective_item(session, item, base=True)
+    result = overridden(target, session.now().date())
     before = target.item.reading.metadata
     after = result.reading.metadata if result is not None else before
     rights = compare_rights(before.capabilities if before else (), after.capabilities if after else ())

@@ -8,21 +8,23 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rye.cli.console import printable
-from rye.cli.effective import effective_target
 from rye.cli.main import family
 from rye.cli.options import Session, command
+from rye.cli.use.findings import show_findings
 from rye.errors import UsageError
-from rye.project.target import Target, require_parsed
+from rye.project.target import require_parsed
 from rye.text.diagnostics import to_mend
+from rye.workspace.effective_item import EffectiveItem, effective_item
 
 if TYPE_CHECKING:
     from rye.items.directive.model import Directive
 
 
-def _read(session: Session, argument: str) -> tuple[Target, Directive]:
+def _read(session: Session, argument: str) -> tuple[EffectiveItem, Directive]:
     from rye.items.directive.model import Directive
 
-    target = effective_target(session, argument)
+    target = effective_item(session, argument)
+    show_findings(session, target.findings)
     value = require_parsed(target.item)
     if not isinstance(value, Directive):
         raise UsageError("no-hooks", f"A {target.item.kind.name} has no hooks.", "Only directives have hooks.")
@@ -30,7 +32,7 @@ def _read(session: Session, argument: str) -> tuple[Target, Directive]:
     return target, value
 
 
-def _findings(target: Target) -> list[dict[str, object]]:
+def _findings(target: EffectiveItem) -> list[dict[str, object]]:
     return [finding.as_json() for finding in to_mend(target.item.reading.diagnostics)]
 
 
@@ -74,7 +76,7 @@ def list_hooks(session: Session, target: str) -> None:
             session.console.data(printable(f"    {name} = {text}"))
 
 
-def _approved(found: Target) -> set[tuple[object, ...]] | None:
+def _approved(found: EffectiveItem) -> set[tuple[object, ...]] | None:
     """The approved hooks of an installed item; None for others, which nobody has to approve."""
     if found.entry is None or found.entry.space != "installed" or found.project is None:
         return None

@@ -5,30 +5,20 @@ from __future__ import annotations
 import click
 
 from rye.cli.console import printable
-from rye.cli.effective import effective_target
 from rye.cli.main import family
 from rye.cli.options import Session, command
-from rye.project.target import Target, require_parsed
-from rye.text.diagnostics import to_mend
+from rye.cli.use.findings import show_findings
+from rye.permissions.containment import diff as compare
+from rye.workspace.rights import Rights, decide_action, rights_of
 
 _STYLE = {"safe": "ok", "write": "info", "elevated": "warning", "unrestricted": "removed"}
 
 
-def _read(session: Session, argument: str) -> Target:
-    """The item with its overrides; one that does not parse is refused, other findings are warnings (DECISIONS Directives 13)."""
-    target = effective_target(session, argument)
-    require_parsed(target.item)
-    session.console.diagnostics(target.item.shown, to_mend(target.item.reading.diagnostics))
-    return target
-
-
-def _findings(*targets: Target) -> list[dict[str, object]]:
-    return [finding.as_json() for target in targets for finding in to_mend(target.item.reading.diagnostics)]
-
-
-def capabilities_of(target: Target) -> tuple[str, ...]:
-    metadata = target.item.reading.metadata
-    return metadata.capabilities if metadata else ()
+def _said(session: Session, *items: Rights) -> list[dict[str, object]]:
+    """Show the findings about these items; those about themselves for ``--json``."""
+    for item in items:
+        show_findings(session, item.findings)
+    return [finding.as_json() for item in items for finding in item.findings[-1].findings]
 
 
 @command("show")
@@ -36,27 +26,24 @@ def capabilities_of(target: Target) -> tuple[str, ...]:
 @click.pass_obj
 def show(session: Session, target: str) -> None:
     """List an item's capabilities by risk tier, the worst first."""
-    from rye.permissions.risk import tier
-
-    found = _read(session, target)
-    rows = sorted(((tier(c), c) for c in capabilities_of(found)), key=lambda row: (-row[0], row[1]))
-    metadata = found.item.reading.metadata
+    rights = rights_of(session, target)
+    findings = _said(session, rights)
     if session.json:
         session.console.document(
             {
-                "id": found.id,
-                "capabilities": [{"capability": c, "tier": str(t)} for t, c in rows],
-                "highest": str(rows[0][0]) if rows else None,
-                "agent_tools": list(metadata.agent_tools) if metadata else [],
-                "diagnostics": _findings(found),
+                "id": rights.id,
+                "capabilities": [{"capability": c, "tier": str(t)} for t, c in rights.rows],
+                "highest": str(rights.rows[0][0]) if rights.rows else None,
+                "agent_tools": list(rights.agent_tools),
+                "diagnostics": findings,
             }
         )
         return
-    if not rows:
+    if not rights.rows:
         session.console.say("It declares no capabilities: every action is denied.")
-    for level, capability in rows:
+    for level, capability in rights.rows:
         session.console.data(f"{session.console.style(str(level), _STYLE[str(level)])}\t{printable(capability)}")
-    for tool in metadata.agent_tools if metadata else ():
+    for tool in rights.agent_tools:
         session.console.data(printable(f"agent tool\t{tool}"))
 
 
@@ -74,12 +61,10 @@ def check(
 
     PRIMARY is execute, search, load or sign; TYPE is tool, directive or knowledge. Every level of the chain must allow it.
     """
-    from rye.permissions.matching import check as decide
-
-    chain = [_read(session, name) for name in (*parents, target)]
-    decision = decide([capabilities_of(caller) for caller in chain], primary, item_type, item_id)
+    decision, chain = decide_action(session, (*parents, target), primary, item_type, item_id)
+    findings = _said(session, *chain)
     if session.json:
-        session.console.document({**decision.as_json(), "diagnostics": _findings(*chain)})
+        session.console.document({**decision.as_json(), "diagnostics": findings})
     elif decision.allowed:
         session.console.data(f"{session.console.style('allowed', 'ok')} {decision.required} by {decision.by}")
     else:
@@ -95,10 +80,9 @@ def check(
 @click.pass_obj
 def diff(session: Session, old: str, new: str) -> int:
     """Compare what two versions of an item may do; exit 1 when NEW may do anything that OLD may not."""
-    from rye.permissions.containment import diff as compare
-
-    before, after = _read(session, old), _read(session, new)
-    found = compare(capabilities_of(before), capabilities_of(after))
+    before, after = rights_of(session, old), rights_of(session, new)
+    findings = _said(session, before, after)
+    found = compare(before.capabilities, after.capabilities)
     if session.json:
         session.console.document(
             {
@@ -106,7 +90,7 @@ def diff(session: Session, old: str, new: str) -> int:
                 "narrowed": [change.pattern for change in found.narrowed],
                 "equal": found.equal,
                 "witnesses": {change.pattern: change.witness for change in (*found.widened, *found.narrowed)},
-                "diagnostics": _findings(before, after),
+                "diagnostics": findings,
             }
         )
     else:

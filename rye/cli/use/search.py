@@ -44,10 +44,10 @@ def search(
     Each registry that the project names is asked for the namespaces that are mapped to it, and for no others.
     """
     from rye.cli.console import printable
-    from rye.project.local_search import search_local
+    from rye.workspace.local_search import search_local
 
     words = " ".join(query)
-    results = search_local(session.cwd, words, kind=kind, namespace=namespace)
+    results = search_local(session, words, kind=kind, namespace=namespace)
     for row in results:
         row["deprecated"] = None
     total = len(results)
@@ -232,7 +232,7 @@ def _static(
     client: RegistryClient, words: str, kind: str | None, answers_for: Callable[[Identity], bool], limit: int
 ) -> tuple[list[dict[str, Any]], int]:
     """Search a registry that is only files: names that match first; of the others as many descriptions as may be read."""
-    from rye.project.local_search import score
+    from rye.workspace.local_search import score
 
     names = [name for name in client.names() if (kind is None or name.kind == kind) and answers_for(name)]
     by_score = sorted(names, key=lambda identity: -score(words, identity.id, ""))  # stable: else in the names' order

@@ -7,8 +7,13 @@ from typing import Any
 
 import click
 
+from rye.cli.console import printable
 from rye.cli.kind_choice import kind_option
 from rye.cli.options import Session, command
+from rye.cli.use.findings import show_findings
+from rye.errors import UsageError
+from rye.project.target import require_parsed
+from rye.workspace.effective_item import effective_item
 
 
 @command("show")
@@ -22,12 +27,8 @@ def show(session: Session, target: str, kind: str | None, base: bool, mermaid: b
 
     Overrides of the project and the user are applied, unless --base is given.
     """
-    from rye.cli.console import printable
-    from rye.cli.effective import effective_target
-    from rye.errors import UsageError
-    from rye.project.target import require_parsed
-
-    found = effective_target(session, target, kind, base=base, inspect=True)
+    found = effective_item(session, target, kind, base=base, inspect=True)
+    show_findings(session, found.findings)
     value = require_parsed(found.item)
     module = found.item.kind.load()
     if mermaid:
@@ -63,8 +64,6 @@ def show(session: Session, target: str, kind: str | None, base: bool, mermaid: b
 
 def _lines(value: Any, indent: int = 0) -> Iterator[str]:
     """A value as indented text; what is empty is left out."""
-    from rye.cli.console import printable
-
     pad = "  " * indent
     for key, entry in value.items():
         if entry in (None, "", [], {}, ()):

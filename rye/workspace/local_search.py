@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rye.errors import RyeError
 from rye.project.context import load_manifest
 from rye.project.item_file import load_item
 from rye.project.layout import find_project
 from rye.project.spaces import entries
+from rye.workspace.context import Context
+from rye.workspace.effective_item import installed_problem
+
+if TYPE_CHECKING:
+    from rye.project.lock import Lock
 
 _WORD = re.compile(r"\w+")
 
@@ -36,10 +41,14 @@ def score(query: str, identifier: str, description: str) -> float:
 
 
 def search_local(
-    start: Path, query: str, *, kind: str | None = None, namespace: str | None = None
+    context: Context, query: str, *, kind: str | None = None, namespace: str | None = None
 ) -> list[dict[str, Any]]:
-    """Matches in the project, installed, user and system spaces, the best first; an id hidden by an earlier space is left out."""
-    project = find_project(start)
+    """Matches in the project, installed, user and system spaces, the best first; an id hidden by an earlier space is left out.
+
+    An installed item that is not what was installed is left out, too: its words are not its author's.
+    """
+    project = find_project(context.cwd)
+    locks: dict[Path, Lock] = {}
     own = load_manifest(project).namespace if project is not None else None
     rows: dict[tuple[str, str], dict[str, Any]] = {}
     for space, present in entries(project, own):
@@ -49,6 +58,8 @@ def search_local(
             try:
                 item = load_item(entry.path, kind=entry.location.kind)
             except RyeError:  # one unreadable file must not hide all others; `rye validate` names it
+                continue
+            if space == "installed" and installed_problem(context, item, locks) is not None:
                 continue
             metadata = item.reading.metadata
             description = metadata.description if metadata else ""

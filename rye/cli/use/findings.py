@@ -1,0 +1,14 @@
+"""Findings of use cases as a person sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rye.cli.options import Session
+from rye.workspace.findings import FileFindings
+
+
+def show_findings(session: Session, found: Iterable[FileFindings]) -> None:
+    """Each on stderr, as ``path:line:column: severity[code]: message``."""
+    for file in found:
+        session.console.diagnostics(file.shown, file.findings)

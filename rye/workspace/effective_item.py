@@ -1,0 +1,266 @@
+"""The item that somebody uses: found, checked against rye.lock, and with the overrides that apply to it.
+
+This is the one way to an installed item's content (DESIGN 6.1). Faces call :func:`effective_item`; they cannot reach
+:func:`rye.project.target.find_target` or :func:`rye.project.item_file.load_item`, and a test holds that. Use cases that read
+another item file, such as a formula's parent, hand it to :func:`refuse_changed`.
+
+:func:`installed_problem` is the check itself, and the only place of it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import MutableMapping
+from datetime import date
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from rye.customization.item_overrides import OVERRIDABLE, OverrideSource, entry_sources
+from rye.customization.places import rye_places
+from rye.errors import RyeError
+from rye.installation.policy_files import override_widening_allowed
+from rye.items.identity import Identity
+from rye.items.location import Location, locate
+from rye.items.reading import ReadOptions
+from rye.project.context import load_manifest
+from rye.project.item_file import ItemFile
+from rye.project.layout import Project
+from rye.project.manifest import Manifest
+from rye.project.spaces import Entry, user_space
+from rye.project.target import find_target
+from rye.workspace.context import Context
+from rye.workspace.findings import FileFindings
+
+if TYPE_CHECKING:
+    from rye.customization.effective_text import Applied, Effective
+    from rye.project.lock import Lock, LockedItem
+
+
+class EffectiveItem(Struct, frozen=True):
+    """An item as it is used."""
+
+    item: ItemFile
+    """Its file, with the text and the reading that its overrides gave it."""
+    entry: Entry | None
+    """Where it was looked up; None where a file was named."""
+    project: Project | None
+    overrides: tuple[str, ...] = ()
+    """The overrides files that changed it, as people see them, in the order they were applied."""
+    findings: tuple[FileFindings, ...] = ()
+    """What was found in overrides files."""
+    result: Effective | None = None
+    """What each overrides file did; None where there is none, or they were left out."""
+
+    @property
+    def id(self) -> str:
+        """The qualified id where a namespace is known, else the local id."""
+        return self.entry.id if self.entry is not None else self.item.location.local_id
+
+
+def effective_item(
+    context: Context,
+    argument: str,
+    kind: str | None = None,
+    *,
+    base: bool = False,
+    inspect: bool = False,
+    today: date | None = None,
+) -> EffectiveItem:
+    """The item that ``FILE|ID`` means.
+
+    ``base``: as published, without overrides. ``inspect``: an overrides file in error is left out with a warning; otherwise it
+    is an error. ``today``: for the age of an override's review; None: no check.
+
+    Raises RyeError where there is no such item or more than one, and where an installed item is not what was installed.
+    """
+    target = find_target(argument, context.cwd, kind)
+    refuse_changed(context, target.item)
+    found = EffectiveItem(target.item, target.entry, target.project)
+    return found if base else _customized(context, found, inspect, today)
+
+
+# -- the check ---------------------------------------------------------------------------------------------------------
+
+
+def refuse_changed(context: Context, item: ItemFile) -> None:
+    """Raise what :func:`installed_problem` finds."""
+    problem = installed_problem(context, item)
+    if problem is not None:
+        raise problem
+
+
+def installed_problem(
+    context: Context, item: ItemFile, locks: MutableMapping[Path, Lock] | None = None
+) -> RyeError | None:
+    """Why an item that was read may not be used; None for one that may, and for one that nobody installed.
+
+    Every file below a project's ``.ai/packages`` must be in its rye.lock, and its bytes those of the lock: a skill's attached
+    files, too. How the file was named makes no difference. ``locks`` keeps the locks read for a caller that asks often.
+    """
+    place = _installed_place(item.path)
+    if place is None:
+        return None
+    project, path = place
+    if locks is None:
+        locks = {}
+    if project.root not in locks:
+        from rye.project.lock_file import read_lock
+
+        locks[project.root] = read_lock(project)
+    locked = _locked(locks[project.root], project, path)
+    if locked is None:
+        return RyeError(
+            "not-locked",
+            f"{item.shown} is in .ai/packages but not in rye.lock, so it was not installed.",
+            "Remove it, or install it with `rye add`.",
+        )
+    if sha256(item.data).hexdigest() != locked.sha256:
+        return _changed(item, locked)
+    if locked.kind == "skill":
+        from rye.installation.attached_check import attached_problem
+
+        if (problem := attached_problem(path)) is not None:
+            return _changed(item, locked, problem)
+    return None
+
+
+def _changed(item: ItemFile, locked: LockedItem, detail: str = "") -> RyeError:
+    return RyeError(
+        "modified-item",
+        f"{item.shown} was changed since {locked.id}@{locked.version} was installed.{' ' if detail else ''}{detail}",
+        "`rye diff --edited` shows the change, `rye install --discard-local-edits` puts the signed bytes back. Keep a change of "
+        f"your own with `rye override new {locked.id}`.",
+    )
+
+
+def _installed_place(path: Path) -> tuple[Project, Path] | None:
+    """The project whose ``.ai/packages`` the file is in, as named or behind links, and the file there."""
+    for each in (Path(os.path.abspath(path)), path.resolve()):
+        parts = each.parts
+        for index in range(len(parts) - 2):
+            if parts[index : index + 2] == (".ai", "packages"):
+                return Project(Path(*parts[:index])), each
+    return None
+
+
+def _locked(lock: Lock, project: Project, path: Path) -> LockedItem | None:
+    """The row of the file; None where the lock does not have this very file."""
+    from rye.installation.placement import item_path
+
+    location = locate(path)
+    if location is None or location.namespace is None:
+        return None
+    locked = lock.find(Identity(location.kind, f"{location.namespace}/{location.local_id}"))
+    if locked is None or project.root / item_path(locked) != path:
+        return None
+    return locked
+
+
+# -- overrides ---------------------------------------------------------------------------------------------------------
+
+
+def _customized(context: Context, found: EffectiveItem, inspect: bool, today: date | None) -> EffectiveItem:
+    if found.item.kind.name not in OVERRIDABLE or found.item.text is None:
+        return found
+    result = overridden(found, today)
+    if result is None:
+        return found
+    findings: list[FileFindings] = []
+    for file in result.files:
+        if file.refused:
+            problem = _refused(found, file)
+            if not inspect:
+                raise problem
+            context.warn(f"{file.source.shown} is in error and is left out.", problem.hint)
+        said = tuple(finding for finding in file.diagnostics if finding.severity in ("error", "warning"))
+        if said:
+            findings.append(FileFindings(file.source.shown, said))
+    found = replace(found, findings=tuple(findings), result=result)
+    if result.text == result.base:
+        return found
+    item = replace(found.item, data=result.text.encode("utf-8"), text=result.text, reading=result.reading)
+    return replace(found, item=item, overrides=tuple(file.source.shown for file in result.files if not file.refused))
+
+
+def _refused(found: EffectiveItem, file: Applied) -> RyeError:
+    errors = [finding for finding in file.diagnostics if finding.severity == "error"]
+    first = errors[0]
+    place = f":{first.line}" if first.line is not None else ""
+    more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+    hint = first.hint or f"`rye override check {found.id}` shows all findings."
+    return RyeError(
+        first.code if first.code.startswith("override-") else "override-in-error",
+        f"{file.source.shown}{place}: {first.message}{more}",
+        f"{hint} --base leaves overrides out." if first.hint is None else f"{hint}\n--base leaves overrides out.",
+        details={"overrides": file.source.shown, "diagnostics": [finding.as_json() for finding in file.diagnostics]},
+    )
+
+
+def overridden(found: EffectiveItem, today: date | None = None) -> Effective | None:
+    """The published item's text with the overrides in force; None where there are none.
+
+    Raises RyeError for an overrides file that cannot be read.
+    """
+    manifest = load_manifest(found.project) if found.project is not None else None
+    namespace = manifest.namespace if manifest is not None else None
+    entry = found.entry or entry_of_file(found.item.path, found.project, namespace)
+    if entry is None:
+        return None
+    files = entry_sources(rye_places(found.project), entry, found.project, namespace)
+    return apply_overrides(replace(found, entry=entry), files, manifest, today) if files else None
+
+
+def apply_overrides(
+    found: EffectiveItem, files: tuple[OverrideSource, ...], manifest: Manifest | None, today: date | None = None
+) -> Effective:
+    """The published item's unsigned text with these overrides files."""
+    from rye.customization.effective_text import effective, reader, unsigned
+
+    item = found.item
+    options = ReadOptions(tools=manifest.tools if manifest is not None else frozenset())
+    return effective(
+        unsigned(item.text or "", item.location, item.path.name),
+        files,
+        reader(item.location, item.shown, options),
+        name=item.location.name,
+        version=version_of(found),
+        file_name=item.shown,
+        today=today,
+        widening_allowed=override_widening_allowed(manifest or Manifest()),
+    )
+
+
+def version_of(found: EffectiveItem) -> str | None:
+    """The item's version: its own, else the one that it was installed as."""
+    metadata = found.item.reading.metadata
+    if metadata is not None and metadata.version is not None:
+        return metadata.version
+    if found.entry is None or found.entry.space != "installed" or found.project is None:
+        return None
+    from rye.project.lock_file import read_lock
+
+    locked = read_lock(found.project).find(Identity(found.item.kind.name, found.id))
+    return locked.version if locked is not None else None
+
+
+def entry_of_file(path: Path, project: Project | None, namespace: str | None) -> Entry | None:
+    """The entry of a file that was named by its path; None where it is in no space."""
+    absolute = path.resolve()
+    location = locate(absolute)
+    if location is None:
+        return None
+    return _entry(absolute, location, project, namespace)
+
+
+def _entry(path: Path, location: Location, project: Project | None, namespace: str | None) -> Entry | None:
+    if project is not None and path.is_relative_to(project.packages.resolve()):
+        return Entry("installed", path, location, location.namespace)
+    if project is not None and path.is_relative_to(project.ai.resolve()):
+        return Entry("project", path, location, namespace)
+    if path.is_relative_to(user_space().resolve()):
+        return Entry("user", path, location, None)
+    return None

@@ -1,0 +1,39 @@
+"""The names of the items in the spaces. Nothing is read: a name gives no content away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rye.errors import RyeError
+from rye.items.identity import parse_reference
+from rye.project.context import load_manifest
+from rye.project.layout import find_project
+from rye.project.spaces import Entry, entries, find
+from rye.workspace.context import Context
+
+
+def entries_of(context: Context, kind: str) -> Iterator[Entry]:
+    """The items of one kind in all spaces, in the order in which they are found."""
+    project = find_project(context.cwd)
+    manifest = load_manifest(project) if project is not None else None
+    for _, present in entries(project, manifest.namespace if manifest is not None else None):
+        yield from (entry for entry in present if entry.location.kind == kind)
+
+
+def names_of(context: Context, kind: str) -> dict[str, str]:
+    """The names of the items of one kind, sorted, each with the space that it is found in first."""
+    found: dict[str, str] = {}
+    for entry in entries_of(context, kind):
+        found.setdefault(entry.location.name, entry.space)
+    return dict(sorted(found.items()))
+
+
+def exists(context: Context, reference: str) -> bool:
+    """Whether the reference names an item here, or several."""
+    project = find_project(context.cwd)
+    manifest = load_manifest(project) if project is not None else None
+    try:
+        find(parse_reference(reference), project, manifest.namespace if manifest else None)
+    except RyeError as error:
+        return error.code == "ambiguous"
+    return True

@@ -1,0 +1,58 @@
+"""What items may do: declared rights by tier, one action decided along a chain of callers, two versions compared (DESIGN 7).
+
+An item counts with its overrides. One that does not parse is refused; its other findings are handed back
+(DECISIONS Directives 13).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from rye.permissions.matching import Decision
+from rye.permissions.matching import check as decide
+from rye.permissions.risk import Tier, tier
+from rye.project.target import require_parsed
+from rye.text.diagnostics import to_mend
+from rye.workspace.context import Context
+from rye.workspace.effective_item import EffectiveItem, effective_item
+from rye.workspace.findings import FileFindings
+
+
+class Rights(Struct, frozen=True):
+    """What one item declares. ``rows``: each capability with its tier, the worst first."""
+
+    id: str
+    rows: tuple[tuple[Tier, str], ...]
+    agent_tools: tuple[str, ...]
+    findings: tuple[FileFindings, ...]
+    """The last are about the item itself, the ones before about its overrides."""
+
+    @property
+    def capabilities(self) -> tuple[str, ...]:
+        """The capability strings."""
+        return tuple(capability for _, capability in self.rows)
+
+
+def rights_of(context: Context, argument: str) -> Rights:
+    """The rights of the item ``FILE|ID``."""
+    found = effective_item(context, argument)
+    require_parsed(found.item)
+    metadata = found.item.reading.metadata
+    capabilities = metadata.capabilities if metadata else ()
+    rows = sorted(((tier(each), each) for each in capabilities), key=lambda row: (-row[0], row[1]))
+    return Rights(found.id, tuple(rows), metadata.agent_tools if metadata else (), findings_of(found))
+
+
+def findings_of(found: EffectiveItem) -> tuple[FileFindings, ...]:
+    """Findings about an item's overrides, then errors and warnings of its own."""
+    return (*found.findings, FileFindings(found.item.shown, to_mend(found.item.reading.diagnostics)))
+
+
+def decide_action(
+    context: Context, chain: Sequence[str], primary: str, item_type: str, item_id: str | None
+) -> tuple[Decision, tuple[Rights, ...]]:
+    """Whether the last item of ``chain`` may do the action when the others called it, the root first."""
+    callers = tuple(rights_of(context, argument) for argument in chain)
+    return decide([caller.capabilities for caller in callers], primary, item_type, item_id), callers

@@ -1,0 +1,187 @@
+"""An installed item is used as it was installed, or not at all, whichever way it is reached (DESIGN 6.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from rye.errors import RyeError
+from rye.items.directive.template import new_directive
+from rye.workspace.context import LibraryContext
+from rye.workspace.effective_item import effective_item
+from rye.workspace.formulas import find_formula, resolved_formula
+from rye.workspace.local_search import search_local
+from rye.workspace.rendering import RenderRequest, render
+from rye.workspace.rights import rights_of
+from tests.cli.running import Program
+from tests.workspace.installed import put
+
+PLACE = "acme/directives/ops/deploy.md"
+VALUES = {"subject": "x"}
+
+
+@pytest.fixture
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
+    made = Program(tmp_path)
+    for name in ("RYE_USER_SPACE", "RYE_SYSTEM_SPACE", "RYE_CONFIG_DIR", "RYE_DATA_DIR", "HOME"):
+        monkeypatch.setenv(name, made.environment[name])
+    made.write("rye.toml", '[project]\nname = "mine"\n')
+    put(made.folder, "directive", "acme/ops/deploy", PLACE, new_directive("deploy", "ops").encode())
+    return made
+
+
+@pytest.fixture
+def context(program: Program) -> LibraryContext:
+    return LibraryContext(program.folder, offline=True)
+
+
+def forge(program: Program) -> Path:
+    path = program.path(f".ai/packages/{PLACE}")
+    text = path.read_text()
+    assert "rye.search.knowledge" not in text
+    path.write_text(text.replace("Find what is known", "Delete what is known"))
+    assert path.read_text() != text
+    return path
+
+
+def refusal(action: Callable[[], object]) -> str:
+    with pytest.raises(RyeError) as caught:
+        action()
+    return caught.value.code
+
+
+def test_the_library_refuses_changed_bytes_exactly_as_the_program_does(
+    program: Program, context: LibraryContext
+) -> None:
+    forge(program)
+    with pytest.raises(RyeError) as caught:
+        render(context, RenderRequest("acme/ops/deploy", texts=VALUES))
+    result = program.run("render", "acme/ops/deploy", "--input", "subject=x", "--json")
+    assert result.code == 1
+    assert result.json == caught.value.as_json()
+    assert caught.value.code == "modified-item"
+    assert context.warnings == [], "a refusal, not a warning"
+
+
+@pytest.mark.parametrize("named", ["id", "path", "absolute", "dots", "link", "link-in-packages"])
+def test_how_the_file_is_named_makes_no_difference(program: Program, context: LibraryContext, named: str) -> None:
+    path = forge(program)
+    argument = {
+        "id": "acme/ops/deploy",
+        "path": f".ai/packages/{PLACE}",
+        "absolute": str(path),
+        "dots": f".ai/packages/acme/../{PLACE}",
+        "link": "here.md",
+        "link-in-packages": ".ai/packages/acme/directives/ops/other.md",
+    }[named]
+    if named == "link":
+        program.path("here.md").symlink_to(path)
+    if named == "link-in-packages":
+        program.write("elsewhere.md", path.read_bytes())
+        program.path(argument).symlink_to(program.path("elsewhere.md"))
+    assert refusal(lambda: effective_item(context, argument)) in ("modified-item", "not-locked")
+
+
+def test_a_planted_manifest_below_the_packages_makes_no_project_of_them(program: Program) -> None:
+    """A repository with ``.ai/packages/acme/rye.toml`` would have its packages count as a project's own items."""
+    program.write(".ai/packages/acme/rye.toml", "[project]\n")
+    program.write(".ai/packages/acme/.ai/directives/ops/own.md", new_directive("own", "ops"))
+    inside = LibraryContext(program.path(".ai/packages/acme"), offline=True)
+    assert refusal(lambda: effective_item(inside, "ops/own")) == "not-locked"
+    forge(program)
+    assert refusal(lambda: effective_item(inside, "directives/ops/deploy.md")) == "modified-item"
+
+
+def test_another_project_s_packages_are_checked_against_its_own_lock(program: Program, tmp_path: Path) -> None:
+    path = forge(program)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    assert refusal(lambda: effective_item(LibraryContext(elsewhere), str(path))) == "modified-item"
+
+
+def test_a_file_that_nobody_installed_is_refused(program: Program, context: LibraryContext) -> None:
+    program.write(".ai/packages/acme/directives/ops/planted.md", new_directive("planted", "ops"))
+    assert refusal(lambda: effective_item(context, "acme/ops/planted")) == "not-locked"
+    program.write(".ai/packages/loose.md", new_directive("loose", "ops"))
+    assert refusal(lambda: effective_item(context, ".ai/packages/loose.md")) == "not-locked"
+
+
+def test_every_reader_refuses(program: Program, context: LibraryContext) -> None:
+    forge(program)
+    assert refusal(lambda: rights_of(context, "acme/ops/deploy")) == "modified-item"
+    assert search_local(context, "deploy") == []
+    for words in (
+        ("show", "acme/ops/deploy"),
+        ("show", "acme/ops/deploy", "--base"),
+        ("permissions", "show", "acme/ops/deploy"),
+        ("permissions", "check", "acme/ops/deploy", "search", "knowledge"),
+        ("permissions", "check", ".ai/directives/mine/own.md", "search", "knowledge", "--parent", "acme/ops/deploy"),
+        ("hooks", "list", "acme/ops/deploy"),
+        ("override", "show", "acme/ops/deploy"),
+        ("override", "new", "acme/ops/deploy"),
+        ("diff", "acme/ops/deploy", "--effective"),
+    ):
+        program.write(".ai/directives/mine/own.md", new_directive("own", "mine"))
+        result = program.run(*words, "--json")
+        assert (result.code, result.error["code"]) == (1, "modified-item"), words
+
+
+def test_a_parent_formula_is_half_of_a_workflow_and_checked_like_it(program: Program, context: LibraryContext) -> None:
+    """Render read an installed parent from the same folder, and from the spaces, without a look at the lock."""
+    steps = '\n[[steps]]\nid = "a"\ntitle = "A"\ndescription = "Build."\n'
+    parent = b'formula = "base"\nversion = "1.0.0"\ndescription = "d"\ntype = "workflow"\n' + steps.encode()
+    put(program.folder, "formula", "acme/base", "acme/formulas/base.formula.toml", parent, suffix=".formula.toml")
+    child = 'formula = "{}"\nversion = "1.0.0"\ndescription = "d"\nextends = ["base"]\n'
+    put(
+        program.folder,
+        "formula",
+        "acme/flow",
+        "acme/formulas/flow.formula.toml",
+        child.format("flow").encode(),
+        suffix=".formula.toml",
+    )
+    program.write(".ai/formulas/own.formula.toml", child.format("own"))
+    path = program.path(".ai/packages/acme/formulas/base.formula.toml")
+    for name in ("acme/flow", "own"):
+        assert "Build." in render(context, RenderRequest(f"formula:{name}")).prompt
+    path.write_bytes(parent.replace(b"Build.", b"Leak."))
+    for name in ("acme/flow", "own"):
+        found = find_formula(context, f"formula:{name}")
+        assert refusal(lambda: resolved_formula(context, found.item)) == "modified-item"  # noqa: B023
+        assert program.run("render", f"formula:{name}").code == 1
+
+
+def test_a_skill_s_attached_files_count(program: Program, context: LibraryContext) -> None:
+    text = b"---\nname: pdf\ndescription: Reads.\n---\n\nRead `scripts/read.py`.\n"
+    path = put(
+        program.folder,
+        "skill",
+        "acme/pdf",
+        "acme/skills/pdf/SKILL.md",
+        text,
+        suffix="SKILL.md",
+        attached={"scripts/read.py": b"print(1)\n"},
+    )
+    assert effective_item(context, "acme/pdf").item.kind.name == "skill"
+    script = path.parent / "scripts/read.py"
+    script.write_bytes(b"import os\n")
+    assert refusal(lambda: effective_item(context, "acme/pdf")) == "modified-item"
+    script.write_bytes(b"print(1)\n")
+    (path.parent / "extra.py").write_bytes(b"")
+    assert refusal(lambda: effective_item(context, str(path))) == "modified-item"
+
+
+def test_a_row_of_another_file_name_is_no_row_of_this_file(program: Program, context: LibraryContext) -> None:
+    """The lock says ``.py``; a ``.sh`` of the same name and bytes was put there by somebody else."""
+    data = b'__version__ = "1.0.0"\n__category__ = "work"\n__tool_description__ = "d"\n'
+    put(program.folder, "tool", "acme/work/run", "acme/tools/work/run.py", data, suffix=".py")
+    program.write(".ai/packages/acme/tools/work/run.sh", data)
+    assert refusal(lambda: effective_item(context, ".ai/packages/acme/tools/work/run.sh")) == "not-locked"
+
+
+def test_unchanged_bytes_are_used(context: LibraryContext) -> None:
+    rendered = render(context, RenderRequest("acme/ops/deploy", texts=VALUES))
+    assert (rendered.id, rendered.inputs) == ("acme/ops/deploy", VALUES)
+    assert [row["id"] for row in search_local(context, "deploy")] == ["acme/ops/deploy"]
