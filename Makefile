@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-.PHONY: demo test lint bench fuzz requirements clean
+.PHONY: demo test test-fast lint bench fuzz requirements clean
 
 # A stamp for each set of pinned requirements: installing is skipped until the pins or the project's metadata change.
 $(VENV)/.runtime: requirements/runtime.txt pyproject.toml
@@ -22,6 +22,10 @@ demo: $(VENV)/.runtime
 
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest
+
+# For while you work: under a minute, no processes.
+test-fast: $(VENV)/.dev
+	RYE_TEST_FAST=1 $(BIN)/python -m pytest -m "not processes and not slow"
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.processes
+
 REPOSITORY = Path(__file__).resolve().parents[1]
 
 

@@ -21,6 +21,8 @@ import pytest
 from tests.cli.running import Program
 from tests.installation.real_registry import Author, RealRegistry
 
+pytestmark = pytest.mark.processes
+
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "customizing.md"
 DIRECTIVE = """# Deploy a service
 

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from rye.items.reading import ReadOptions
 from rye.project.checking import check_files
 from rye.project.discovery import Found, own_items
 from rye.project.signatures import verify_file
 from rye.signing.trust_store import read_key_file
 from rye.text.diagnostics import strict
+
+pytestmark = pytest.mark.processes
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 PATHS = own_items(REPOSITORY / ".ai")

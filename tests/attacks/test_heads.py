@@ -15,6 +15,8 @@ from tests.attacks.signed_items import directive, release
 from tests.attacks.simulation import DEPLOY, IMPATIENT, Attack, Scene, Stage
 from tests.registry.simulated_registry import SimulatedRegistry, key, signer
 
+pytestmark = pytest.mark.slow
+
 
 def other_present(scene: Scene) -> SimulatedRegistry:
     """Another history of the same length as the present: another release in its place."""

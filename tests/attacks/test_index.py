@@ -18,6 +18,8 @@ from tests.attacks.signed_items import directive, release
 from tests.attacks.simulation import DEPLOY, INSTALL, LINT, UPDATE, Attack, Scene, Stage, progress, raw
 from tests.registry.simulated_registry import SimulatedRegistry
 
+pytestmark = pytest.mark.slow
+
 Lines = list[IndexLine]
 
 

@@ -19,6 +19,8 @@ from tests.attacks.test_index import append_unread
 from tests.directive_text import SHELL
 from tests.registry.simulated_registry import SimulatedRegistry, key
 
+pytestmark = pytest.mark.slow
+
 ACME, THIEF = key("acme 1"), key("thief")
 ADD_SKILL = ("add", f"{SKILL}", "--yes")
 NEWEST = directive(DEPLOY, "1.2.0")

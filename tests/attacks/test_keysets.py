@@ -17,6 +17,8 @@ from tests.attacks.test_index import append_unread, cheat_index
 from tests.attacks.test_roots import SMALL_ORDER
 from tests.registry.simulated_registry import SimulatedRegistry, key
 
+pytestmark = pytest.mark.slow
+
 ACME, NEW, THIEF = key("acme 1"), key("acme 2"), key("thief")
 Build = Callable[[SimulatedRegistry], object]
 

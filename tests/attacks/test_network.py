@@ -27,6 +27,8 @@ from tests.attacks.hostile_server import (
 from tests.attacks.simulation import IMPATIENT, Attack, Scene, Stage, progress
 from tests.cli.running import Program
 
+pytestmark = pytest.mark.slow
+
 DEAF = replace(IMPATIENT, stall_seconds=0.3)
 LOGIN = ("login", "{url}", "--token", "sesame")
 WHOAMI = json.dumps({"name": "mira", "token": "laptop", "namespaces": ["acme"]}).encode()

@@ -10,6 +10,8 @@ from rye.registry.trust.trust_error import RULES
 from tests.attacks import test_heads, test_index, test_items, test_keysets, test_network, test_project, test_roots
 from tests.attacks.simulation import Attack, Stage
 
+pytestmark = pytest.mark.processes
+
 ALL: tuple[Attack, ...] = tuple(
     attack
     for module in (test_heads, test_index, test_items, test_keysets, test_network, test_project, test_roots)

@@ -18,6 +18,8 @@ from tests.attacks.simulation import ADD, DEPLOY, INSTALL, UPDATE, Attack, Scene
 from tests.attacks.test_keysets import NEW, THIEF, built
 from tests.registry.simulated_registry import SimulatedRegistry, key
 
+pytestmark = pytest.mark.slow
+
 
 def link(place: str, *, to: Callable[[Scene], str]) -> Callable[[Scene], None]:
     """Somebody committed a symbolic link into the project."""

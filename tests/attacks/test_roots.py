@@ -13,6 +13,8 @@ from rye.registry.protocol.statements import Root
 from tests.attacks.simulation import Attack, Scene, Stage, progress, raw
 from tests.registry.simulated_registry import SimulatedRegistry, key
 
+pytestmark = pytest.mark.slow
+
 PIN = ("registry", "add", "{url}", "--fingerprint", "{pin}")
 SMALL_ORDER = base64.b64encode(bytes(32)).decode()
 """The point (0, −1) has order 4 in this encoding: anything at all verifies under such a key."""

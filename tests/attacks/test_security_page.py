@@ -11,6 +11,8 @@ import pytest
 from tests.attacks.simulation import Attack
 from tests.attacks.test_program import ALL
 
+pytestmark = pytest.mark.slow
+
 PAGE = Path(__file__).parents[2] / "docs" / "security.md"
 ROWS = re.findall(
     r"^\|[^|]+\|[^|]+\|[^|]+\| `(test_\w+)\.py::([^`]+)` \|$",

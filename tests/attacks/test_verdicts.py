@@ -46,6 +46,8 @@ from tests.attacks.simulation import ADD, CHECK, DEPLOY, INSTALL, LINT, SKILL, A
 from tests.cli.running import Program
 from tests.registry.simulated_registry import START, SimulatedRegistry, key
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = 500 if os.environ.get("RYE_FUZZ") else 25
 ITEMS = (DEPLOY, CHECK, SKILL, LINT, Identity("tool", "acme/not/there"))
 OLD, NEW = key("acme 1"), key("acme 2")

@@ -10,6 +10,8 @@ from tests.cli.running import Program
 from tests.directive_text import SEARCH, SHELL
 from tests.installation.real_registry import Author, RealRegistry, serving
 
+pytestmark = pytest.mark.processes
+
 HOOK = ("cost.current > 3", "notify", "${cost.current}")
 
 

@@ -13,6 +13,8 @@ import pytest
 from tests.cli.running import Program
 from tests.cli.test_overlay import FORMULA, entry
 
+pytestmark = pytest.mark.processes
+
 EDITOR = """#!/bin/sh
 if [ -e "$HOME/seen" ]; then
   grep -q broken "$1" && cat "$HOME/good" > "$1"

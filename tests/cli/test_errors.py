@@ -108,6 +108,7 @@ def test_messages_do_not_steer_the_terminal(rye: Program) -> None:
         assert "\x1b" not in result.stderr
 
 
+@pytest.mark.processes
 def test_names_that_are_no_text_are_no_crash(rye: Program) -> None:
     for arguments in (("validate", "\udcff.md"), ("show", "\udcff.md"), ("verify", "\udcff.md")):
         result = rye.spawn(*arguments, "--json")
@@ -122,12 +123,14 @@ def test_a_broken_manifest_is_an_error_of_its_own(rye: Program) -> None:
         assert result.error["message"]
 
 
+@pytest.mark.processes
 def test_the_real_program_answers_alike(rye: Program) -> None:
     for arguments in (("valdate", "--json"), ("validate", "nowhere", "--json"), ("--version",)):
         here, there = rye.run(*arguments), rye.spawn(*arguments)
         assert (here.code, here.stdout, here.stderr) == (there.code, there.stdout, there.stderr)
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("words", ["--version", "install -q", "list --json", "nowhere --json"])
 @pytest.mark.parametrize("stdout", [">/dev/full", ">&-", "| true"])
 def test_a_stdout_that_takes_nothing_is_no_crash(rye: Program, stdout: str, words: str) -> None:

@@ -8,6 +8,8 @@ import pytest
 
 from tests.cli.running import Program
 
+pytestmark = pytest.mark.processes
+
 DIRECTIVE = ".ai/directives/workflows/deploy.md"
 
 

@@ -26,6 +26,8 @@ from tests.cli.running import Program
 from tests.directive_text import SHELL
 from tests.installation.real_registry import Author, RealRegistry, serving
 
+pytestmark = pytest.mark.processes
+
 BASE = ".ai/packages/acme/directives/work/base.md"
 TOP = ".ai/packages/acme/directives/work/top.md"
 

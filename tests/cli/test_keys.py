@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.cli.running import Program
 
 
@@ -52,6 +54,7 @@ def test_export_and_import(tmp_path: Path) -> None:
     assert imported["fingerprint"] == made["fingerprint"]
 
 
+@pytest.mark.slow
 def test_a_sealed_key_needs_its_passphrase(tmp_path: Path) -> None:
     rye = Program(tmp_path)
     secret = {"RYE_PASSPHRASE": "correct horse"}

@@ -10,6 +10,8 @@ import pytest
 from tests.cli.running import Program
 from tests.shared_data import shared
 
+pytestmark = pytest.mark.processes
+
 BASE = (
     '---\nname: sage\nx-plan-version: "1.0"\n---\n\n# Identity\n\nYou are Sage.\n\n'
     "## Rules\n\nOld rules.\n\n## Output\n\nOld.\n"

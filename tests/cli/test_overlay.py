@@ -11,6 +11,8 @@ import pytest
 from tests.cli.running import Program
 from tests.shared_data import shared
 
+pytestmark = pytest.mark.processes
+
 FORMULA = """formula = "flow"
 description = "Does it"
 type = "workflow"

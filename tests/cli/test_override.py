@@ -10,6 +10,8 @@ import pytest
 
 from tests.cli.running import Program
 
+pytestmark = pytest.mark.processes
+
 HEAD = '---\nagent: {name}\nbase-version: "{version}"\nlast-reviewed: "2026-01-01"\n---\n\n'
 
 

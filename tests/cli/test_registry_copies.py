@@ -18,6 +18,8 @@ from tests.cli.registry_fixture import Registry, User, operator, registry
 from tests.registry.simulated_registry import SimulatedRegistry, key
 from tests.registry_process import init
 
+pytestmark = pytest.mark.processes
+
 __all__ = ["registry"]
 
 ITEM = Identity("directive", "acme/work/one")

@@ -16,6 +16,8 @@ import pytest
 from tests.cli.registry_fixture import Registry, User, registry
 from tests.registry_process import run, token
 
+pytestmark = pytest.mark.processes
+
 __all__ = ["registry"]
 
 

@@ -13,6 +13,8 @@ from rye.registry.protocol.statements import Keyset
 from tests.cli.registry_fixture import Registry, User, operator, registry
 from tests.registry.simulated_registry import SimulatedRegistry, key
 
+pytestmark = pytest.mark.processes
+
 __all__ = ["registry"]
 
 

@@ -13,6 +13,8 @@ from rye.registry.transport.seam import FetchError
 from rye.registry.trust.trust_error import TrustError
 from tests.cli.registry_fixture import Registry, User, registry
 
+pytestmark = pytest.mark.processes
+
 __all__ = ["registry"]
 
 SECRET = "ghp_" + "a1B2c3D4e5" * 4

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.cli.registry_fixture import Registry, User, registry
+
+pytestmark = pytest.mark.processes
 
 __all__ = ["registry"]  # pytest finds the fixture by its name here
 

@@ -9,6 +9,8 @@ import pytest
 
 from tests.cli.running import Program
 
+pytestmark = pytest.mark.processes
+
 KEYS = {"prompt", "inputs", "capabilities", "hooks", "model", "limits"}
 
 

@@ -9,6 +9,8 @@ import pytest
 from tests.cli.running import Program
 from tests.shared_data import shared
 
+pytestmark = pytest.mark.processes
+
 AUTHORITY = "(operator policy — overrides formula where they conflict)"
 
 

@@ -11,6 +11,8 @@ import pytest
 
 from tests.cli.running import Program
 
+pytestmark = pytest.mark.processes
+
 HEAVY = (
     "httpx",
     "lxml",

@@ -16,6 +16,8 @@ import pytest
 from rye.cli import unchanged
 from tests.cli.running import Program
 
+pytestmark = pytest.mark.processes
+
 INSTALL = ["install", "-q"]
 SAID = "everything is installed\n"
 

@@ -11,6 +11,8 @@ from rye.items.kinds import KINDS
 from tests.cli.running import Program
 from tests.shared_data import shared
 
+pytestmark = pytest.mark.processes
+
 DIRECTIVE = ".ai/directives/workflows/deploy.md"
 FOLDERS = {kind.name: kind.folder for kind in KINDS.values()}
 

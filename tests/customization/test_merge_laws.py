@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +15,8 @@ from rye.customization.merge import merge
 from rye.customization.override_file import OPERATIONS, read_overrides
 from rye.text.markdown_sections import heading_of, scan
 from tests.customization.override_text import HEAD, directive, overrides
+
+pytestmark = pytest.mark.slow
 
 EXAMPLES = 5000 if os.environ.get("RYE_FUZZ") == "1" else 80
 LAW = settings(max_examples=EXAMPLES, deadline=None)

@@ -48,6 +48,7 @@ def test_what_the_lock_lacks_is_marked() -> None:
     assert [node.mark for node in tree(Lock({}, (item("a", "gone"),)), asked("a"))] == ["", "missing"]
 
 
+@pytest.mark.slow
 def test_layers_with_exponentially_many_chains_end_soon() -> None:
     layers, width = 30, 6
     items = [

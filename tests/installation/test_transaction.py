@@ -13,6 +13,8 @@ import pytest
 from rye.installation.transaction import Change, TransactionError, exclusive, needs_recovery
 from rye.project.layout import Project
 
+pytestmark = pytest.mark.processes
+
 CHANGES = [
     Change(".ai/packages/acme/directives/a/kept.md", b"new text"),
     Change(".ai/packages/acme/directives/a/gone.md", None),

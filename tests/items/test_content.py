@@ -17,6 +17,8 @@ from rye.limits import CONTENT, ContentLimits
 from rye.text import content
 from rye.text.content import DEFAULT_IGNORABLE, MAX_LISTED, check_text, decode, describe, fixed
 
+pytestmark = pytest.mark.processes
+
 EXAMPLES = 20_000 if os.environ.get("RYE_FUZZ") else 300
 IGNORABLE = [point for first, last in DEFAULT_IGNORABLE for point in range(first, last + 1)]
 

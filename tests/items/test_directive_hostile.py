@@ -15,6 +15,8 @@ from rye.items.directive.reader import as_json
 from rye.limits import CONTENT
 from tests.items.test_directive_sample import FENCE, changed, findings, only, reading, text
 
+pytestmark = pytest.mark.processes
+
 ROOT = '<directive name="a" version="1.0.0">'
 FULL = CONTENT.item_bytes
 

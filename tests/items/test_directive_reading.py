@@ -18,6 +18,8 @@ from rye.text.diagnostics import strict
 from tests.items.test_directive_sample import AFTER, FENCE, changed, findings, line_of, reading, text, value
 from tests.shared_data import shared
 
+pytestmark = pytest.mark.processes
+
 OUTPUTS = FENCE[FENCE.index("  <outputs>") : FENCE.index("</outputs>") + len("</outputs>")]
 
 

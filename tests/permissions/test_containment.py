@@ -18,6 +18,8 @@ from rye.permissions.actions import is_action
 from rye.permissions.containment import Budget, TooComplex, contained, diff, find, find_readable, overlap
 from tests.permissions.vectors import vectors
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = 20_000 if os.environ.get("RYE_FUZZ") else 300
 
 SHORT = ["".join(letters) for length in range(5) for letters in itertools.product("abcd", repeat=length)]

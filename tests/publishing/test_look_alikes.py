@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from rye.items.identity import Identity
 from rye.publishing.look_alikes import NameIndex, is_close
 
+pytestmark = pytest.mark.slow
+
 names = st.text("abl1-_io0", min_size=1, max_size=8)
 
 

@@ -10,6 +10,8 @@ import pytest
 from rye.errors import RyeError
 from rye.publishing.working_tree import uncommitted
 
+pytestmark = pytest.mark.processes
+
 
 def git(folder: Path, *arguments: str) -> None:
     identity = ["-c", "user.name=t", "-c", "user.email=t@example.org"]

@@ -13,6 +13,8 @@ import pytest
 from rye.registry.protocol.tiles import Tile
 from rye.registry.store.cache import Cache
 
+pytestmark = pytest.mark.processes
+
 
 def test_content_is_found_by_its_hash(tmp_path: Path) -> None:
     cache = Cache(tmp_path / "cache")

@@ -20,6 +20,8 @@ from rye.registry.store.state import StateStore
 from rye.registry.transport.seam import MemoryTransport
 from tests.registry.simulated_registry import SimulatedRegistry, key
 
+pytestmark = pytest.mark.processes
+
 TOOL, SKILL = Identity("tool", "acme/text/count"), Identity("skill", "acme/pdf")
 ADDRESS = "https://registry.example"
 

@@ -362,6 +362,7 @@ def test_a_proxy_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     assert failure(fetch(HttpTransport("http://registry.example", ONCE))).code == "fetch-unreachable"
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     "environment",
     [{}, {"NO_PROXY": "localhost"}, {"ftp_proxy": "http://127.0.0.1:1"}, {"http_proxy": ""}],

@@ -91,6 +91,7 @@ class TestCopy:
         assert not any(wire.blob_path(hashlib.sha256(b"text\n").hexdigest()) in path for path in asked)
         assert wire.blob_path(hashlib.sha256(b"new\n").hexdigest()) in asked
 
+    @pytest.mark.slow
     def test_logs_with_full_tiles_on_several_levels(self, tmp_path: Path) -> None:
         registry = filled()
         while registry.size < 600:

@@ -14,6 +14,8 @@ from rye.registry.trust.trusted import KeysetHead, TrustedState
 from tests.registry.simulated_client import seen
 from tests.registry.simulated_registry import SimulatedRegistry
 
+pytestmark = pytest.mark.processes
+
 HASH = "0" * 64
 
 

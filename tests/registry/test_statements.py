@@ -248,6 +248,7 @@ STATEMENT: st.SearchStrategy[Logged] = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(STATEMENT)
 def test_every_value_has_one_text_which_gives_it_back_hypothesis(value: Logged) -> None:
@@ -256,6 +257,7 @@ def test_every_value_has_one_text_which_gives_it_back_hypothesis(value: Logged) 
     assert all(len(line.encode()) <= 2048 for line in text.split("\n"))
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(STATEMENT, st.data())
 def test_an_altered_byte_is_refused_or_means_something_else_hypothesis(value: Logged, data: st.DataObject) -> None:

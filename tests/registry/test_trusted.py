@@ -119,6 +119,7 @@ def test_a_head_is_accepted_and_remembered(registry: SimulatedRegistry) -> None:
     assert again == state
 
 
+@pytest.mark.slow
 def test_heads_are_followed_through_every_size_up_to_300() -> None:
     registry = SimulatedRegistry()
     state = seen(registry)

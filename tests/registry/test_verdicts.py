@@ -442,6 +442,7 @@ assert len(recall(path, entries(500))) < 500
 
 
 class TestOtherPrograms:
+    @pytest.mark.processes
     def test_a_program_that_holds_the_file_costs_one_wait(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "_WAIT_SECONDS", 0.2)
         remember(path, entries(5))
@@ -458,6 +459,7 @@ class TestOtherPrograms:
             assert time.monotonic() - started < 2
         assert recall(path, entries(5)) == entries(5)
 
+    @pytest.mark.processes
     @pytest.mark.parametrize("habit", ["keeps", "forgets"])
     def test_programs_at_once_lose_nothing_but_what_is_forgotten(self, path: Path, habit: str) -> None:
         with (
@@ -475,6 +477,7 @@ class TestOtherPrograms:
         remember(path, entries(600))
         assert recall(path, entries(600)) == entries(600)
 
+    @pytest.mark.processes
     @pytest.mark.parametrize("after", [0.0, 0.01, 0.03])
     def test_a_program_that_dies_while_it_writes_spoils_nothing(self, path: Path, after: float) -> None:
         code = "print('begins', flush=True)\nwhile True: remember(path, entries(300))"
@@ -488,6 +491,7 @@ class TestOtherPrograms:
         remember(path, entries(300))
         assert recall(path, entries(300)) == entries(300)
 
+    @pytest.mark.processes
     def test_a_full_disk_costs_only_what_is_new(self, path: Path) -> None:
         with process(path, FULL) as running:
             _, errors = running.communicate(timeout=60)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import pytest
+
 from rye.limits import RESOLUTION
 from rye.resolution import Exclusion, Explanation
 from tests.resolution.memory_registry import Graph, MemoryRegistry, Release, project, refusal, releases
@@ -192,6 +194,7 @@ class TestForm:
         assert "20 of 40" in text
         assert max(map(len, text.splitlines())) < 300
 
+    @pytest.mark.slow
     def test_a_long_proof_says_what_it_leaves_out(self) -> None:
         graph = {
             "a": {f"1.{n}.0": Release({f"b{n}": "*", "c": f"^{n + 2}"}) for n in range(400)},

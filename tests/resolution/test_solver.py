@@ -226,6 +226,7 @@ class TestHostileAuthors:
         assert raised.value.code == "resolution-too-hard"
         assert raised.value.hint
 
+    @pytest.mark.slow
     def test_a_chain_of_five_thousand_is_no_recursion(self) -> None:
         length = 5000
         graph = {f"p{n:04}": {"1.0.0": Release({f"p{n + 1:04}": "^1"})} for n in range(length)}
@@ -233,6 +234,7 @@ class TestHostileAuthors:
         error = refusal(project({"p0000": "*"}), MemoryRegistry({**graph, f"p{length}": releases("2.0.0")}))
         assert len(error.explanation.lines) <= RESOLUTION.proof_lines + 1
 
+    @pytest.mark.slow
     def test_a_package_with_many_releases(self) -> None:
         graph = {
             "a": {f"1.{n}.0": Release({"b": f"^{n + 2}"}) for n in range(2000)} | {"0.1.0": Release({"b": "^1"})},
@@ -246,6 +248,7 @@ class TestSpeed:
 
     make = staticmethod(runpy.run_path(str(Path(__file__).parents[2] / "benchmarks" / "solver.py"))["make"])
 
+    @pytest.mark.slow
     def test_solvable(self) -> None:
         root, registry = self.make(10_000, 10, 2_000, solvable=True)
         start = time.process_time()
@@ -256,6 +259,7 @@ class TestSpeed:
         for name, version in outcome.versions.items():
             assert all(outcome.versions[need.package] in need.range for need in registry.graph[name][version])
 
+    @pytest.mark.slow
     def test_unsolvable(self) -> None:
         root, registry = self.make(10_000, 10, 2_000, solvable=False)
         start = time.process_time()

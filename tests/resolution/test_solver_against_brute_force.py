@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import TypeVar
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -231,6 +232,7 @@ def check_fact(node: Incompatibility, fact: External, names: Sequence[str], root
 
 
 class TestAgainstBruteForce:
+    @pytest.mark.slow
     def test_thousands_of_seeded_registries(self) -> None:
         solved = sum(check(seed) for seed in range(SEEDS))
         assert SEEDS * 0.2 < solved < SEEDS * 0.8

@@ -14,6 +14,8 @@ from registry_server import database, schema, search, tokens
 from registry_server.search import Document
 from rye.errors import RyeError
 
+pytestmark = pytest.mark.slow
+
 NOW = "2026-01-02T03:04:05Z"
 
 

@@ -27,6 +27,8 @@ from rye.signing.sign_item import sign
 from tests.registry_process import ORIGIN, init, run, token
 from tests.server.publishing import Client, Publisher, error_code, now
 
+pytestmark = pytest.mark.processes
+
 
 @dataclass
 class Server:

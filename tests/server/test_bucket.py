@@ -17,6 +17,8 @@ from rye.registry.store.state import StateStore
 from tests.registry_process import ORIGIN, run, token
 from tests.server.publishing import Client, Publisher
 
+pytestmark = pytest.mark.processes
+
 
 @pytest.fixture
 def endpoint(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:

@@ -21,6 +21,8 @@ from rye.registry.store.state import StateStore
 from tests.registry_process import ORIGIN, run, token
 from tests.server.publishing import Client, Publisher
 
+pytestmark = pytest.mark.processes
+
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:

@@ -25,6 +25,8 @@ from rye.registry.store.state import StateStore
 from tests.registry_process import ORIGIN, init, run, token
 from tests.server.publishing import Client, Publisher
 
+pytestmark = pytest.mark.processes
+
 
 def error_of(done: subprocess.CompletedProcess[str]) -> dict[str, str]:
     assert "Traceback" not in done.stderr

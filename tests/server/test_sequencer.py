@@ -34,6 +34,8 @@ from rye.registry.trust.keysets import namespace_keys
 from tests.registry_process import ORIGIN
 from tests.server.publishing import Publisher
 
+pytestmark = pytest.mark.processes
+
 STEPS = ("begun", "appended", "written", "committed", "checkpoint", "shown")
 BLOB = b"x"
 BLOB_SHA256 = "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"

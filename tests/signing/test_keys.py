@@ -27,6 +27,8 @@ from rye.signing.keys import (
     unseal,
 )
 
+pytestmark = pytest.mark.processes
+
 EXAMPLES = 5_000 if os.environ.get("RYE_FUZZ") else 100
 KEY = PrivateKey(bytes(range(32)))
 CHEAP = {"operations": 1, "memory": 8192}

@@ -29,6 +29,8 @@ from rye.signing.signature_line import (
 )
 from tests.signing.samples import IDS, SAMPLES, Sample
 
+pytestmark = pytest.mark.processes
+
 EXAMPLES = 20_000 if os.environ.get("RYE_FUZZ") else 300
 SIGNATURE = "A" * 86 + "=="
 TIME = "2026-03-01T12:30:05Z"

@@ -382,7 +382,7 @@ class TestAnyChange:
 @settings(max_examples=EXAMPLES)
 @given(st.text(max_size=60), st.sampled_from(SAMPLES))
 def test_hypothesis_whatever_is_signed_verifies_and_is_signed_once(text: str, sample: Sample) -> None:
-    assume("\r\n" not in text and not text.startswith("\ufeff"))
+    assume("\r\n" not in text and not text.startswith("\ufeff") and "rye" not in text.lower())
     signed = sign(text, sample.kind, sample.file_name, KEY, NOW)
     assert check(sample, signed) == "valid"
     assert sign(signed, sample.kind, sample.file_name, OTHER, NOW).count("rye:signed:") == signed.count("rye:signed:")
