@@ -10,11 +10,13 @@ def main() -> None:
     """Run the program with the words it was started with, and exit with its code."""
     arguments = sys.argv[1:]
     if arguments[:1] == ["install"]:
-        from rye.cli.unchanged import recall
+        from rye.cli.unchanged import is_plain, recall, watch
 
         said = recall(arguments, os.environ)
         if said is not None and _write(said.encode()):
             return
+        if is_plain(arguments):
+            watch()
     from rye.cli.main import main as run
 
     run(arguments)

@@ -2,65 +2,125 @@
 
 Rules, as for git's index:
 
-* When an install found that everything is as it should be (every byte hashed, every right approved), what the file system says of
-  all that it read is remembered: path, type, size, times and number of each file. The next one that finds exactly the same
-  answers the same.
+* What the answer depends on is derived, not listed. While such an install runs, every file that it opens and every folder that
+  it lists is noted (:func:`watch`), with the source of every module that it loaded. When it found nothing to do, what the file
+  system says of each of them is remembered: type, size, times and number. The next one that finds exactly the same answers
+  the same.
 * What changed less than :data:`_SETTLED_SECONDS` before that run is not remembered: a later change could bear the same time.
-* Part of it are the command's words, the ``RYE_`` variables, the settings, every policy, and rye's own code. ``rye ci`` and
-  ``rye audit`` never ask here: they hash.
-* It lies in the user's data folder, beside what they trust; nothing that comes with a project can say that it is unchanged.
+* Part of it are the command's words, the ``RYE_`` variables and the user's folders. ``rye ci`` and ``rye audit`` never ask here:
+  they hash.
+* It lies in the user's data folder, next to what they trust; nothing that comes with a project can say that it is unchanged.
 
-This is imported before anything else, so it makes do with ``os``: no click, no paths, no hashes.
+This is imported before anything else, so it makes do with ``os`` and ``sys``: no click, no paths, no hashes.
 """
 
 from __future__ import annotations
 
 import os
 import stat
+import sys
 
 from rye.storage.folders import place_of
 
 TYPE_CHECKING = False  # typing itself is too slow
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 _FLAGS = frozenset({"-q", "--quiet", "-y", "--yes", "--no-input", "--no-progress"})
 """Words that change nothing about what is found."""
 _SETTLED_SECONDS = 2
 _MOST_FILES = 100_000
 _FOLDER = "unchanged"
+_LISTED = ("os.listdir", "os.scandir")
+_WRITING = os.O_WRONLY | os.O_RDWR
+
+
+class Watch:
+    """The files that were opened for reading, and the folders that were listed, since it began."""
+
+    def __init__(self) -> None:
+        self.paths: set[str] = set()
+
+    def note(self, event: str, arguments: tuple[object, ...]) -> None:
+        """An audit hook (PEP 578)."""
+        if event == "open":
+            path, mode, flags = arguments
+            if isinstance(flags, int) and flags & _WRITING or isinstance(mode, str) and not mode.startswith("r"):
+                return
+        elif event in _LISTED:
+            path = arguments[0] if arguments[0] is not None else "."
+        else:
+            return
+        if isinstance(path, (str, bytes)) or hasattr(path, "__fspath__"):
+            self.paths.add(os.path.abspath(os.fsdecode(path)))
+
+
+_watch: Watch | None = None
+
+
+def watch() -> None:
+    """Note from here on what this process reads. It cannot be ended, so only the program's start calls it."""
+    global _watch
+    if _watch is None:
+        _watch = Watch()
+        sys.addaudithook(_watch.note)
 
 
 def recall(arguments: Sequence[str], environment: Mapping[str, str]) -> str | None:
     """What the same command said here when it had nothing to do and everything was as it is now; None: run it."""
-    if not _is_plain(arguments):
+    if not is_plain(arguments):
         return None
     try:
         root = os.getcwd()
         with open(_place(root), "rb") as stream:
-            known = stream.read()
-        said, seen = known.split(b"\0", 1)
+            count, said, key, *entries = stream.read().split(b"\0")
+        if int(count) * 2 != len(entries) or key != _key(arguments, root, environment):
+            return None
+        for number in range(0, len(entries), 2):
+            if _signature(entries[number])[0] != entries[number + 1]:
+                return None
     except (OSError, ValueError):
         return None
-    present = _look(arguments, root, environment)
-    return said.decode() if present is not None and present[0] == seen else None
+    return said.decode()
 
 
-def remember(arguments: Sequence[str], root: str, environment: Mapping[str, str], started: float, said: str) -> None:
-    """The command that began at ``started`` (seconds since 1970) found nothing to do in the project at ``root``."""
-    if not _is_plain(arguments):
+def remember(
+    arguments: Sequence[str],
+    root: str,
+    environment: Mapping[str, str],
+    started: float,
+    said: str,
+    read: Iterable[str] | None = None,
+) -> None:
+    """The command that began at ``started`` (seconds since 1970) found nothing to do in the project at ``root``.
+
+    ``read``: the files and folders that it read; None: what was noted since :func:`watch`.
+    """
+    if read is None:
+        if _watch is None:
+            return
+        read = _watch.paths | _sources()
+    if not is_plain(arguments) or root != os.getcwd():
         return
-    present = _look(arguments, root, environment)
-    if present is None or present[1] > (started - _SETTLED_SECONDS) * 1e9:
-        return
-    try:  # a full or read-only disk costs speed
+    latest = (started - _SETTLED_SECONDS) * 1e9
+    entries: list[bytes] = []
+    try:
+        for path in sorted(read):
+            if "__pycache__" in path:  # made from sources, which are noted themselves
+                continue
+            encoded = os.fsencode(path)
+            signature, newest = _signature(encoded)
+            if newest > latest or len(entries) > 2 * _MOST_FILES:
+                return
+            entries += (encoded, signature)
         place = _place(root)
         os.makedirs(os.path.dirname(place), exist_ok=True)
         draft = f"{place}.{os.getpid()}"
+        head = (b"%d" % (len(entries) // 2), said.encode(), _key(arguments, root, environment))
         with open(draft, "wb") as stream:
-            stream.write(said.encode() + b"\0" + present[0])
+            stream.write(b"\0".join((*head, *entries)))
         os.replace(draft, place)
-    except OSError:
+    except (OSError, ValueError):  # a full or read-only disk costs speed
         return
 
 
@@ -71,7 +131,8 @@ def forget() -> None:
     shutil.rmtree(os.path.join(place_of("data"), _FOLDER), ignore_errors=True)
 
 
-def _is_plain(arguments: Sequence[str]) -> bool:
+def is_plain(arguments: Sequence[str]) -> bool:
+    """Whether the command is one that can be remembered."""
     return os.name == "posix" and list(arguments[:1]) == ["install"] and _FLAGS.issuperset(arguments[1:])
 
 
@@ -81,66 +142,42 @@ def _place(root: str) -> str:
     return os.path.join(place_of("data"), _FOLDER, f"{status.st_dev}-{status.st_ino}")
 
 
-def _look(arguments: Sequence[str], root: str, environment: Mapping[str, str]) -> tuple[bytes, int] | None:
-    """Everything that the answer depends on, and the newest time of a file in ns; None where this is no installed project."""
+def _key(arguments: Sequence[str], root: str, environment: Mapping[str, str]) -> bytes:
+    """Everything but files that the answer depends on."""
     variables = sorted(f"{name}={value}" for name, value in environment.items() if name.startswith("RYE_"))
-    seen = [os.fsencode(word) for word in (*arguments, root, *variables)]
-    needed = (f"{root}/rye.toml", f"{root}/rye.lock")
-    newest = 0
+    folders = (place_of("config"), place_of("data"))
+    return b"\1".join(os.fsencode(word) for word in (sys.version, *arguments, root, *folders, *variables))
+
+
+def _sources() -> set[str]:
+    """The source file of every module that is loaded."""
+    found = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
+    return {os.path.abspath(path) for path in found if isinstance(path, str)}
+
+
+def _signature(path: bytes) -> tuple[bytes, int]:
+    """What the file system says of a path itself, and of what it leads to where it is a link; and the newest time, in ns."""
     try:
-        for path, status in _files(root, environment):
-            if path in needed and (status is None or not stat.S_ISREG(status.st_mode)):
-                return None
-            seen.append(os.fsencode(path))
-            if status is not None:
-                newest = max(newest, status.st_ctime_ns, status.st_mtime_ns)
-                seen.append(
-                    b"%o %d %d %d %d %d"
-                    % (
-                        status.st_mode,
-                        status.st_size,
-                        status.st_mtime_ns,
-                        status.st_ctime_ns,
-                        status.st_ino,
-                        status.st_dev,
-                    )
-                )
-            if len(seen) > _MOST_FILES:
-                return None
-    except OSError:
-        return None
-    return b"\0".join(seen), newest
-
-
-def _files(root: str, environment: Mapping[str, str]) -> Iterator[tuple[str, os.stat_result | None]]:
-    """Every file and folder that such a run looks at, with what it is; None: it is not there."""
-    settings = place_of("config")
-    for path in (
-        f"{root}/rye.toml",
-        f"{root}/rye.lock",
-        f"{root}/.ai/.rye/journal",
-        f"{settings}/config.toml",
-        f"{settings}/policy.toml",
-        environment.get("RYE_POLICY") or "/etc/rye/policy.toml",
-    ):
+        status = os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return b"-", 0
+    signature, newest = _of_status(status)
+    if stat.S_ISLNK(status.st_mode):
         try:
-            yield path, os.stat(path)
-        except FileNotFoundError:
-            yield path, None
-    yield from _below(f"{root}/.ai/packages")
-    for path, status in _below(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))):
-        if path.endswith(".py"):
-            yield path, status
+            beyond, later = _of_status(os.stat(path))
+        except (FileNotFoundError, NotADirectoryError):
+            beyond, later = b"-", 0
+        return b"%b>%b" % (signature, beyond), max(newest, later)
+    return signature, newest
 
 
-def _below(folder: str) -> Iterator[tuple[str, os.stat_result]]:
-    waiting = [folder]
-    while waiting:
-        folder = waiting.pop()
-        yield folder, os.lstat(folder)
-        with os.scandir(folder) as entries:
-            for entry in sorted(entries, key=lambda entry: entry.name):
-                if entry.is_dir(follow_symlinks=False):
-                    waiting.append(entry.path)
-                else:
-                    yield entry.path, entry.stat(follow_symlinks=False)
+def _of_status(status: os.stat_result) -> tuple[bytes, int]:
+    numbers = (
+        status.st_mode,
+        status.st_size,
+        status.st_mtime_ns,
+        status.st_ctime_ns,
+        status.st_ino,
+        status.st_dev,
+    )
+    return b"%o %d %d %d %d %d" % numbers, max(status.st_mtime_ns, status.st_ctime_ns)

@@ -28,7 +28,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rye.errors import RyeError
-from rye.installation.lock_words import check_lock
+from rye.installation.lock_declarations import check_lock
 from rye.installation.on_disk import drift
 from rye.installation.placement import item_path
 from rye.installation.resolving import Environment

@@ -14,13 +14,14 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rye.installation.lock_words import Words, check_lock, words_key
+from rye.installation.lock_declarations import Declarations, check_lock, declarations_key
 from rye.installation.on_disk import INSTALLED, written_text
 from rye.installation.placement import item_files, item_folder, item_path
 from rye.installation.plan import Consent, Plan, approved_items, make_plan
 from rye.installation.resolving import Chosen, Environment, locked_records, resolve
-from rye.installation.sources import Sources, fetch_proved
+from rye.installation.sources import Sources, fetch_logged
 from rye.installation.transaction import Change
+from rye.installation.unlock import Unlock
 from rye.installation.verified import VerifiedItem, judged_by, verify_files
 from rye.items.identity import Identity
 from rye.items.reading import Metadata
@@ -45,13 +46,18 @@ class Prepared(Struct, frozen=True):
 
 
 def choose(
-    manifest: Manifest, lock: Lock, sources: Sources, environment: Environment, unlock: frozenset[Identity] | None
+    manifest: Manifest, lock: Lock, sources: Sources, environment: Environment, unlock: Unlock
 ) -> dict[Identity, Chosen]:
-    """The releases to lock. ``unlock`` empty and a fresh lock: exactly what the lock has; else resolved anew."""
-    if unlock == frozenset() and not is_stale(lock, manifest):
-        records = locked_records(lock, sources, environment)
-        return {i.identity: Chosen(records[i.identity], i.dependencies, i.groups) for i in lock.items}
+    """The releases to lock: exactly what a fresh lock has where nothing may move, else resolved again."""
+    if unlock.is_nothing and not is_stale(lock, manifest):
+        return choose_locked(lock, sources, environment)
     return resolve(manifest, lock, sources, environment, unlock)
+
+
+def choose_locked(lock: Lock, sources: Sources, environment: Environment) -> dict[Identity, Chosen]:
+    """Exactly the releases that a lock names."""
+    records = locked_records(lock, sources, environment)
+    return {item.identity: Chosen(records[item.identity], item.dependencies, item.groups) for item in lock.items}
 
 
 def prepare(
@@ -103,16 +109,16 @@ def _verify(chosen: Mapping[Identity, Chosen], sources: Sources) -> dict[Identit
         by_client.setdefault(id(sources.client_of(entry.record)), []).append(entry.record)
     for records in by_client.values():
         for files, metadata in zip(
-            fetch_proved(sources.client_of(records[0]), records), _judged_before(records, sources.verdicts), strict=True
+            fetch_logged(sources.client_of(records[0]), records), _judged_before(records, sources.verdicts), strict=True
         ):
             entry = chosen[files.record.identity]
             item = verify_files(files, entry.dependencies, entry.groups, metadata)
             verified[files.record.identity] = item
             if metadata is None:
                 key = sources.verdicts.key("item", *judged_by(files.record))
-                words = words_key(sources.verdicts, item.locked)
-                said = Words.of(item.metadata).encoded()
-                sources.verdicts.put({key: msgspec.msgpack.encode(item.metadata), words: said})
+                declared = declarations_key(sources.verdicts, item.locked)
+                value = Declarations.of(item.metadata).encoded()
+                sources.verdicts.put({key: msgspec.msgpack.encode(item.metadata), declared: value})
     return dict(sorted(verified.items()))
 
 

@@ -82,6 +82,13 @@ class ItemChange(Struct, frozen=True):
         return self.needs_consent
 
     @property
+    def signer_before(self) -> str | None:
+        """Who signed what was approved, where that was another key."""
+        if not self.signer_changed or self.old is None:
+            return None
+        return self.old.approved_signer or self.old.signer
+
+    @property
     def needs_consent(self) -> bool:
         return self.new is not None and bool(
             self.asks or self.hooks or self.tools or self.executables or self.signer_changed

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from rye.errors import RyeError
 from rye.installation.resolving import identify
-from rye.installation.sources import Sources, fetch_proved
+from rye.installation.sources import Sources, fetch_logged
 from rye.installation.verified import VerifiedItem, verify_files
 from rye.items.identity import Identity, Reference
 from rye.project.manifest import Wanted
@@ -52,6 +52,6 @@ def fetch_releases(records: Sequence[ReleaseRecord], sources: Sources) -> list[V
         groups.setdefault(id(sources.client_of(record)), []).append(number)
     for numbers in groups.values():
         wanted = [records[number] for number in numbers]
-        for number, files in zip(numbers, fetch_proved(sources.client_of(wanted[0]), wanted), strict=True):
+        for number, files in zip(numbers, fetch_logged(sources.client_of(wanted[0]), wanted), strict=True):
             found[number] = verify_files(files, (), ())
     return [found[number] for number in range(len(records))]

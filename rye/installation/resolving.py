@@ -14,7 +14,8 @@ from datetime import datetime, timedelta
 from msgspec import Struct
 
 from rye.errors import RyeError, UsageError
-from rye.installation.sources import Sources
+from rye.installation.sources import Sources, expect_origin
+from rye.installation.unlock import Unlock
 from rye.items.identity import Identity
 from rye.permissions.policy import Policy, violations
 from rye.project.freshness import wanted_key
@@ -189,19 +190,15 @@ def _unknown(line: Wanted, sources: Sources) -> RyeError:
 
 
 def resolve(
-    manifest: Manifest, lock: Lock, sources: Sources, environment: Environment, unlock: frozenset[Identity] | None
+    manifest: Manifest, lock: Lock, sources: Sources, environment: Environment, unlock: Unlock
 ) -> dict[Identity, Chosen]:
-    """Choose versions. ``unlock``: items that may move although they are locked; None: all of them.
+    """Choose versions. ``unlock``: items that may move although they are locked.
 
     Raises Unsolvable with the proof, and what the registries raise.
     """
     meant = identify(manifest.dependencies, sources, lock)
     provider = _Provider(environment, lock)
-    locked = {
-        item.identity: Version.parse(item.version)
-        for item in lock.items
-        if unlock is not None and item.identity not in unlock
-    }
+    locked = {item.identity: Version.parse(item.version) for item in lock.items if not unlock.frees(item.identity)}
     requirements = [Requirement(meant[line], _range(line)) for line in manifest.dependencies]
     resolution = Resolution(Root(requirements, locked=locked), provider)
     while isinstance(outcome := resolution.resolve(), NeedsMore):
@@ -246,8 +243,6 @@ def locked_records(lock: Lock, sources: Sources, environment: Environment) -> di
     Raises TrustError (``release-vanished``, ``release-changed``, ``signer-revoked``), RyeError ``lock-mismatch`` or
     ``locked-release-refused``.
     """
-    from rye.installation.sources import expect_origin
-
     histories = sources.histories(item.identity for item in lock.items)
     found = {}
     for item in lock.items:

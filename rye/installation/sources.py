@@ -97,7 +97,7 @@ class Sources:
         return list(groups.values())
 
 
-def fetch_proved(client: RegistryClient, records: Sequence[ReleaseRecord]) -> list[ItemFiles]:
+def fetch_logged(client: RegistryClient, records: Sequence[ReleaseRecord]) -> list[ItemFiles]:
     """The verified bytes of releases that are proved to be in the log: bytes and proofs come at the same time, as one wave.
 
     Raises what :meth:`RegistryClient.fetch_items` and ``check_logged`` raise; a refused proof goes first.

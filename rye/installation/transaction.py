@@ -85,7 +85,13 @@ def _work(project: Project) -> Path:
 
 def needs_recovery(project: Project) -> bool:
     """Whether an interrupted run left a journal. Cheap: one look at the disk."""
-    return (_work(project) / "journal").exists()
+    try:
+        os.close(os.open(_work(project) / "journal", os.O_RDONLY | os.O_NONBLOCK))
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 class Writer:

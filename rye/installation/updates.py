@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from rye.installation.resolving import Environment, resolve
 from rye.installation.sources import Sources
+from rye.installation.unlock import Unlock
 from rye.items.identity import Identity
 from rye.project.lock import Lock, LockedItem
 from rye.project.manifest import Manifest
@@ -48,7 +49,7 @@ def newer_versions(manifest: Manifest, lock: Lock, sources: Sources, environment
 
 def _wanted(manifest: Manifest, lock: Lock, sources: Sources, environment: Environment) -> dict[Identity, str]:
     """The versions that an update would choose; with no solution those that are locked, whatever the policy says of them."""
-    for unlock in (None, frozenset[Identity]()):
+    for unlock in (Unlock.everything(), Unlock.nothing()):
         try:
             chosen = resolve(manifest, lock, sources, environment, unlock)
         except Unsolvable:

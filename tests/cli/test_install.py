@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from rye.installation import lock_words
+from rye.installation import lock_declarations
 from rye.project.lock import parse_lock
 from rye.storage.verdicts import VERDICTS
 from tests.cli.running import Program
@@ -355,13 +355,13 @@ class TestWordsOfTheLock:
     def test_what_was_read_is_remembered(self, installed: Program, monkeypatch: pytest.MonkeyPatch) -> None:
         (installed.home / "data" / VERDICTS).unlink()
         installed.ok("ci")
-        monkeypatch.setattr(lock_words, "_read_words", None)
+        monkeypatch.setattr(lock_declarations, "_read_declarations", None)
         installed.ok("ci")
 
     def test_an_installation_remembers_what_it_verified(
         self, registry: RealRegistry, rightful: Author, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(lock_words, "_read_words", None)
+        monkeypatch.setattr(lock_declarations, "_read_declarations", None)
         user = registry.user()
         user.ok("add", "acme/words/work", "skill:acme/words", "--yes")
         assert user.ok("ci", "--offline").stdout == "everything is installed\n"
@@ -371,7 +371,7 @@ class TestWordsOfTheLock:
     ) -> None:
         """As after an update of rye: the registry's word, not the lock's."""
         (installed.home / "data" / VERDICTS).unlink()
-        monkeypatch.setattr(lock_words, "_read_words", lambda *_: None)
+        monkeypatch.setattr(lock_declarations, "_read_declarations", lambda *_: None)
         installed.ok("ci")
         lock = installed.path("rye.lock")
         lock.write_text(re.sub(r"(?ms)^capabilities = \[\n.*?^\]\n", "", lock.read_text()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
@@ -14,6 +15,13 @@ from unittest import mock
 import pytest
 
 from rye.cli import unchanged
+from rye.installation.on_disk import scan
+from rye.installation.policy_files import any_policy
+from rye.installation.transaction import needs_recovery
+from rye.project.layout import Project
+from rye.project.manifest import Manifest
+from rye.project.user_config import read_settings
+from rye.workspace.project_state import bytes_of, manifest_text_of
 from tests.cli.running import Program
 
 pytestmark = pytest.mark.processes
@@ -41,11 +49,38 @@ def recalled(user: Program, *words: str) -> str | None:
             os.chdir(before)
 
 
-def remember(user: Program, *words: str, started: float | None = None) -> None:
-    """As a run does that began long after the files settled."""
+_listening: list[unchanged.Watch] = []
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _hook() -> None:
+    """An audit hook cannot be removed: there is one for all tests here, and it does nothing between them."""
+    sys.addaudithook(lambda event, arguments: _listening[0].note(event, arguments) if _listening else None)
+
+
+def remember(
+    user: Program, *words: str, started: float | None = None, more: Callable[[Project], object] = lambda project: None
+) -> None:
+    """As a run does that began long after the files settled: it reads what an installation with nothing to do reads."""
     later = time.time() + 3600 if started is None else started
+    project, before = Project(user.folder), Path.cwd()
     with mock.patch.dict(os.environ, user.environment, clear=True):
-        unchanged.remember([*INSTALL, *words], str(user.folder), user.environment, later, SAID)
+        os.chdir(user.folder)
+        _listening.append(unchanged.Watch())
+        try:
+            needs_recovery(project)
+            manifest_text_of(project)
+            bytes_of(project.lock_path)
+            read_settings()
+            any_policy(Manifest())
+            scan(project)
+            more(project)
+        finally:
+            watch = _listening.pop()
+        try:
+            unchanged.remember([*INSTALL, *words], str(user.folder), user.environment, later, SAID, watch.paths)
+        finally:
+            os.chdir(before)
 
 
 def test_the_same_is_answered_the_same(user: Program) -> None:
@@ -112,6 +147,42 @@ def test_whatever_changed_is_looked_at(user: Program, name: str) -> None:
     remember(user)
     CHANGES[name](user)
     assert recalled(user) is None
+
+
+def test_what_an_install_comes_to_read_is_part_of_it_without_being_listed_anywhere(user: Program) -> None:
+    """A dependency that nobody told the memory about: a file, a file that is not there yet, and a folder's list."""
+
+    def reads(project: Project) -> None:
+        for name in ("facts.toml", "absent.toml"):
+            with contextlib.suppress(FileNotFoundError):
+                (project.root / name).read_text()
+        os.listdir(project.root / "plugins")
+
+    def written() -> None:
+        user.write("facts.toml", "a = 1\n")
+        user.write("plugins/one", "")
+
+    written()
+    for change in (
+        lambda: user.write("facts.toml", "a = 2\n"),
+        lambda: user.write("absent.toml", ""),
+        lambda: user.write("plugins/two", ""),
+    ):
+        remember(user, more=reads)
+        assert recalled(user) == SAID
+        change()
+        assert recalled(user) is None
+        user.path("absent.toml").unlink(missing_ok=True)
+
+
+def test_what_is_only_written_is_not_part_of_it(user: Program) -> None:
+    remember(user, more=lambda project: user.write("log.txt", "first\n"))
+    user.write("log.txt", "second\n")
+    assert recalled(user) == SAID
+
+
+def test_the_source_of_every_loaded_module_is_part_of_it(user: Program) -> None:
+    assert {os.path.abspath(unchanged.__file__), os.path.abspath(pytest.__file__)} <= unchanged._sources()
 
 
 @pytest.mark.parametrize(

@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
 import click
+from msgspec.structs import asdict
 
 from rye.cli.console import printable
 from rye.cli.options import Session, command
-from rye.cli.project.installing import Run, Told
 from rye.errors import UsageError
+from rye.installation.comparing import Comparison, Version
+from rye.items.reading import HookAction
+from rye.permissions.containment import Change
 from rye.project.context import require_project
-from rye.project.layout import Project, find_project
-
-if TYPE_CHECKING:
-    from rye.installation.comparing import Comparison, Version
-    from rye.installation.on_disk import Drift
-    from rye.installation.sources import Sources
-    from rye.installation.verified import VerifiedItem
-    from rye.items.reading import HookAction
-    from rye.permissions.containment import Change
+from rye.workspace.differences import compare_releases, edited_files
 
 
 @command("diff")
@@ -50,51 +43,9 @@ def diff(session: Session, items: tuple[str, ...], edited: bool, effective: bool
 # -- releases ----------------------------------------------------------------------------------------------------------------
 
 
-def _run(session: Session) -> Run:
-    """Works outside a project, too: then the user's registry answers."""
-    return Run(session, find_project(session.cwd) or Project(session.cwd.absolute()), Told("rye diff"))
-
-
 def _releases(session: Session, items: Sequence[str]) -> None:
-    from rye.installation.comparing import compare
-
-    run = _run(session)
-    with run.sources() as sources, session.console.progress("fetching"):
-        old, new = _pair(run, sources, items)
-    before, after = _version(old), _version(new)
-    _show(session, before, after, compare(before, after))
-
-
-def _pair(run: Run, sources: Sources, items: Sequence[str]) -> tuple[VerifiedItem, VerifiedItem]:
-    from rye.installation.graph import locked_item
-    from rye.installation.released import fetch_releases, find_release, identify_one
-    from rye.items.identity import parse_reference
-    from rye.registry.trust.records import find_locked
-
-    references = [parse_reference(item) for item in items]
-    if len(references) == 2:
-        wanted = [(identify_one(reference, sources), reference.range) for reference in references]
-        records = [find_release(identity, version, sources) for identity, version in wanted]
-    else:
-        locked = locked_item(run.lock, str(references[0]).partition("@")[0])
-        history = sources.histories([locked.identity]).get(locked.identity)
-        installed = find_locked(history, locked.identity, locked.version, locked.sha256)
-        records = [installed, find_release(locked.identity, references[0].range, sources)]
-    old, new = fetch_releases(records, sources)
-    return old, new
-
-
-def _version(item: VerifiedItem) -> Version:
-    from rye.installation.comparing import Version
-
-    locked = item.locked
-    return Version(
-        label=f"{locked.identity}@{locked.version}",
-        text=item.data.decode("utf-8"),
-        metadata=item.metadata,
-        signer=locked.signer,
-        attached={entry.path: (entry.sha256, entry.executable) for entry in locked.attached},
-    )
+    before, after, comparison = compare_releases(session, items)
+    _show(session, before, after, comparison)
 
 
 def _show(session: Session, old: Version, new: Version, found: Comparison) -> None:
@@ -144,52 +95,14 @@ def _lines(session: Session, lines: Sequence[str]) -> None:
 
 
 def _edited(session: Session) -> None:
-    from rye.installation.hand_edits import edit_diff
-    from rye.installation.on_disk import edited, read_written, scan
-
-    run = Run(session, require_project(session.cwd), Told("rye diff --edited"))
-    present = scan(run.project)
-    found = edited(run.lock.items, present, read_written(run.project))
-    signed = _signed_bytes(run, [entry for entry in found if entry.item is not None])
-    rows = [
-        {
-            "path": entry.path,
-            "state": entry.state,
-            "diff": "\n".join(edit_diff(run.project, entry, signed.get(entry.path))) or None,
-        }
-        for entry in found
-    ]
+    files = edited_files(session, require_project(session.cwd))
     if session.json:
-        session.console.document({"files": rows})
+        session.console.document({"files": [asdict(file) for file in files]})
         return
-    for row in rows:
-        lines = str(row["diff"]).split("\n") if row["diff"] else [f"{row['path']} is {row['state']}, and no text"]
-        _lines(session, lines)
-    if not rows:
+    for file in files:
+        _lines(session, file.diff.split("\n") if file.diff else [f"{file.path} is {file.state}, and not text"])
+    if not files:
         session.console.say("Nothing was edited by hand.")
-
-
-def _signed_bytes(run: Run, found: Sequence[Drift]) -> dict[str, bytes]:
-    """What the lock has for these files: from the cache, else from the registry; checked against the lock's hash."""
-    from rye.installation.hand_edits import signed_hash
-    from rye.installation.sources import expect_origin
-
-    wanted: dict[str, list[tuple[str, str, int]]] = {}
-    for entry in found:
-        known = signed_hash(entry)
-        if known is not None and entry.item is not None:
-            wanted.setdefault(entry.item.identity.namespace, []).append((entry.path, *known))
-    signed: dict[str, bytes] = {}
-    if not wanted:
-        return signed
-    origins = {item.identity.namespace: item.registry for item in run.lock.items}
-    with run.sources() as sources:
-        for namespace, files in wanted.items():
-            client = sources.client(namespace)
-            expect_origin(client, origins[namespace], f"{namespace!r}")
-            blobs = client.fetch_blobs((sha256, size) for _, sha256, size in files)
-            signed.update({path: blobs[sha256] for path, sha256, _ in files})
-    return signed
 
 
 # -- overrides ---------------------------------------------------------------------------------------------------------------

@@ -1,12 +1,13 @@
-"""``rye outdated``: what could be newer. Exit 0 whatever it finds: that something is newer, or refused by now, is no failure."""
+"""``rye outdated``: what could be newer. Exit 0 whatever it finds: a newer or a refused release is not a failure."""
 
 from __future__ import annotations
 
 import click
 
 from rye.cli.options import Session, command
-from rye.cli.project.installing import Run, Told
 from rye.project.context import require_project
+from rye.workspace.outdated import OutdatedItem
+from rye.workspace.outdated import outdated as outdated_items
 
 
 @command("outdated")
@@ -16,32 +17,11 @@ def outdated(session: Session) -> None:
 
     An item whose locked release may not be installed any more is shown with the reason: a revoked key, or the policy.
     """
-    from rye.installation.updates import newer_versions
-
-    run = Run(session, require_project(session.cwd), Told("rye outdated"))
-    rows = []
-    if run.lock.items:
-        with run.sources() as sources, session.console.progress("asking the registries"):
-            rows = newer_versions(run.manifest, run.lock, sources, run.environment())
-    direct = {wanted.id for wanted in run.manifest.dependencies}
+    items = outdated_items(session, require_project(session.cwd))
     if session.json:
-        session.console.document(
-            {
-                "outdated": [
-                    {
-                        "kind": row.identity.kind,
-                        "id": row.identity.id,
-                        "current": row.current,
-                        "wanted": row.wanted,
-                        "latest": row.latest,
-                        "direct": row.identity.id in direct,
-                        "refused": row.refused,
-                    }
-                    for row in rows
-                ]
-            }
-        )
+        session.console.document({"outdated": [_as_json(item) for item in items]})
         return
+    rows = [item.newer for item in items]
     header = ["ITEM", "CURRENT", "WANTED", "LATEST"]
     table = [[str(row.identity), row.current, row.wanted or "-", row.latest or "-"] for row in rows]
     if any(row.refused for row in rows):
@@ -51,3 +31,16 @@ def outdated(session: Session) -> None:
     session.console.table(table, header)
     if not rows:
         session.console.say("Everything is at its newest version.")
+
+
+def _as_json(item: OutdatedItem) -> dict[str, object]:
+    row = item.newer
+    return {
+        "kind": row.identity.kind,
+        "id": row.identity.id,
+        "current": row.current,
+        "wanted": row.wanted,
+        "latest": row.latest,
+        "direct": item.direct,
+        "refused": row.refused,
+    }

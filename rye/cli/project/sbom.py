@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from datetime import UTC, datetime
@@ -10,8 +11,9 @@ import click
 
 from rye.cli.options import Session, command
 from rye.errors import UsageError
-from rye.project.context import load_manifest, require_project
-from rye.project.lock_file import read_lock
+from rye.project.context import require_project
+from rye.storage.atomic import replace_file
+from rye.workspace.bill_of_materials import project_bill
 
 _SERIAL = re.compile(r"urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
@@ -29,28 +31,21 @@ _TIME = "%Y-%m-%dT%H:%M:%SZ"
 @click.pass_obj
 def sbom(session: Session, given_time: str | None, serial: str | None, output: str | None) -> None:
     """Write CycloneDX 1.6 (JSON) of everything in rye.lock. The same lock gives the same document."""
-    import json
-
-    from rye.installation.graph import roots
-    from rye.installation.sbom import bill_of_materials
-    from rye.storage.atomic import replace_file
-
     project = require_project(session.cwd)
-    manifest, lock = load_manifest(project), read_lock(project)
     if serial is not None and not _SERIAL.fullmatch(serial):
-        raise UsageError("bad-serial", f"{serial!r} is no serial number.", "Write urn:uuid: and a UUID in lower case.")
-    direct = [identity for _, identity in roots(lock, manifest)]
-    name = manifest.name or project.root.name
-    document = bill_of_materials(lock, name, direct, time=_time(given_time), serial=serial)
+        raise UsageError(
+            "bad-serial", f"{serial!r} is not a serial number.", "Write urn:uuid: and a UUID in lower case."
+        )
+    bill = project_bill(project, time=_time(given_time), serial=serial)
     if output is None:
-        session.console.document(document)
+        session.console.document(bill.document)
         return
     path = session.path(output)
-    replace_file(path, (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode())
+    replace_file(path, (json.dumps(bill.document, indent=2, ensure_ascii=False) + "\n").encode())
     if session.json:
-        session.console.document({"output": str(path), "components": len(lock.items)})
+        session.console.document({"output": str(path), "components": bill.components})
     else:
-        session.console.data(f"wrote {path} with {len(lock.items)} components")
+        session.console.data(f"wrote {path} with {bill.components} components")
 
 
 def _time(given: str | None) -> str | None:
@@ -58,6 +53,6 @@ def _time(given: str | None) -> str | None:
         try:
             return datetime.strptime(given, _TIME).strftime(_TIME)
         except ValueError:
-            raise UsageError("bad-time", f"{given!r} is no time.", "Write YYYY-MM-DDTHH:MM:SSZ.") from None
+            raise UsageError("bad-time", f"{given!r} is not a time.", "Write YYYY-MM-DDTHH:MM:SSZ.") from None
     epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
     return datetime.fromtimestamp(int(epoch), UTC).strftime(_TIME) if epoch.isascii() and epoch.isdigit() else None

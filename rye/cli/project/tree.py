@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from rye.cli.options import Session, command
+from rye.installation.graph import Node, chains, locked_item
+from rye.installation.graph import tree as nodes_of
 from rye.project.context import load_manifest, require_project
 from rye.project.lock_file import read_lock
-
-if TYPE_CHECKING:
-    from rye.installation.graph import Node
 
 _MARKS = {"": "", "seen": " (*)", "cycle": " (cycle)", "missing": " (not in rye.lock)"}
 
@@ -21,8 +18,6 @@ _MARKS = {"": "", "seen": " (*)", "cycle": " (cycle)", "missing": " (not in rye.
 @click.pass_obj
 def tree(session: Session, depth: int | None) -> None:
     """Show what is locked as a tree. (*): its dependencies are shown further up; (cycle): it depends on itself."""
-    from rye.installation.graph import tree as nodes_of
-
     project = require_project(session.cwd)
     nodes = [
         node for node in nodes_of(read_lock(project), load_manifest(project)) if depth is None or node.depth <= depth
@@ -59,8 +54,6 @@ def _as_json(node: Node) -> dict[str, object]:
 @click.pass_obj
 def why(session: Session, item: str) -> None:
     """Show every chain from rye.toml to an item."""
-    from rye.installation.graph import chains, locked_item
-
     project = require_project(session.cwd)
     lock = read_lock(project)
     target = locked_item(lock, item)

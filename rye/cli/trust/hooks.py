@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -113,72 +112,12 @@ def evaluate(session: Session, target: str, context_file: str) -> None:
         session.console.say(f"skipped {skipped.hook.item_type} {skipped.hook.item_id}: {skipped.reason}", "dim")
 
 
-def _count(found: Sequence[object]) -> str:
-    return f"{len(found)} hook{'s' * (len(found) != 1)}"
-
-
-@command("approve")
-@click.argument("target", metavar="[KIND:]ID")
-@click.pass_obj
-def approve(session: Session, target: str) -> None:
-    """Approve all hooks of an installed item, shown with their exact action, and record that in rye.lock.
-
-    --yes is consent enough here, since the item is named.
-    """
-    from msgspec.structs import replace
-
-    from rye.cli.project.consent import one_line
-    from rye.errors import RyeError
-    from rye.installation.graph import locked_item
-    from rye.installation.transaction import Change, exclusive
-    from rye.project.context import require_project
-    from rye.project.lock import Lock, lock_text
-    from rye.project.lock_file import read_lock
-
-    project = require_project(session.cwd)
-    lock = read_lock(project)
-    item = locked_item(lock, target)
-    waiting = [hook for hook in item.hooks if hook not in item.approved_hooks]
-    if item.approved_signer is not None:
-        raise RyeError(
-            "not-installed",
-            f"{item.identity} {item.version} is locked and not approved yet.",
-            "Run `rye install` first.",
-        )
-    console = session.console
-    for hook in waiting:
-        console.say(f"when {one_line(hook.when)}", "strong")
-        console.say(f"  execute {one_line(hook.item_type)} {one_line(hook.item_id)}")
-        for name, text in hook.inputs:
-            console.say(f"    {one_line(name)} = {one_line(text)}")
-    if waiting and not session.yes:
-        if not session.interactive:
-            raise RyeError(
-                "consent-needed",
-                f"{item.identity} {item.version} has {_count(waiting)} that nobody approved.",
-                f"`rye hooks approve {item.identity} --yes` approves them; `rye hooks list {item.identity}` shows them.",
-            )
-        if not console.confirm("Approve these hooks?"):
-            raise RyeError("declined", "Nothing was changed.")
-    if waiting:
-        with exclusive(project) as writer:
-            if read_lock(project) != lock:
-                raise RyeError("lock-changed", "Another run changed rye.lock meanwhile.", "Run it again.")
-            approved = replace(item, approved_hooks=item.hooks)
-            items = tuple(approved if one.identity == item.identity else one for one in lock.items)
-            writer.apply([Change("rye.lock", lock_text(Lock(lock.wanted, items)).encode())])
-    if session.json:
-        console.document({"id": item.id, "kind": item.kind, "version": item.version, "approved": len(waiting)})
-    else:
-        console.data(f"approved {_count(waiting)} of {item.identity}" if waiting else "nothing waits for approval")
-
-
 hooks = family(
     "hooks",
     "What directives would have executed, and when.",
     {
         "list": ("rye.cli.trust.hooks:list_hooks", "Show a directive's hooks with their exact action."),
-        "approve": ("rye.cli.trust.hooks:approve", "Approve the hooks of an installed item."),
+        "approve": ("rye.cli.trust.hooks_approve:approve", "Approve the hooks of an installed item."),
         "eval": ("rye.cli.trust.hooks:evaluate", "Say which hooks would fire for a context."),
     },
 )

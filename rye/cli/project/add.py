@@ -1,0 +1,39 @@
+"""``rye add``: items into rye.toml, installed with what they depend on."""
+
+from __future__ import annotations
+
+import click
+
+from rye.cli.options import Session, command
+from rye.cli.project.consent import agreement
+from rye.cli.project.install_options import command_text, install_options
+from rye.cli.project.outcome import show_outcome
+from rye.cli.registry.airgap_options import airgap_given
+from rye.project.context import require_project
+from rye.workspace.adding import add as add_items
+from rye.workspace.install_request import InstallRequest
+
+
+@command("add")
+@click.argument("items", nargs=-1, required=True, metavar="[KIND:]ID[@RANGE]…")
+@install_options("group", "approve", "dry_run", "discard", "airgap")
+@click.pass_obj
+def add(
+    session: Session,
+    items: tuple[str, ...],
+    group: str,
+    approved: tuple[str, ...],
+    dry_run: bool,
+    discard_local_edits: bool,
+    bundle: str | None,
+) -> None:
+    """Add items to rye.toml and install them with what they depend on."""
+    request = InstallRequest(
+        command_text("add", items, group),
+        approved=approved,
+        dry_run=dry_run,
+        discard_local_edits=discard_local_edits,
+        airgap=airgap_given(session, bundle),
+    )
+    outcome = add_items(session, require_project(session.cwd), request, items, group, agreement(session))
+    show_outcome(session, outcome, dry_run=dry_run)

@@ -1,0 +1,43 @@
+"""Printing what an installation did."""
+
+from __future__ import annotations
+
+from rye.cli.options import Session
+from rye.workspace.install_outcome import InstallOutcome
+
+IN_ORDER = "everything is installed"
+
+
+def show_outcome(session: Session, outcome: InstallOutcome, *, dry_run: bool = False) -> None:
+    """One line for people, or the one document. ``dry_run``: whether nothing may have been written."""
+    said = _said(outcome)
+    if not session.json:
+        session.console.data(said)
+        return
+    changes: list[dict[str, object]] = []
+    if outcome.changes:
+        from rye.workspace.consent import change_documents  # a run with nothing to do never loads it
+
+        changes = change_documents(outcome.changes)
+    session.console.document(
+        {
+            "changes": changes,
+            "message": said,
+            "warnings": list(outcome.warnings),
+            "dry_run": dry_run,
+        }
+    )
+
+
+def _said(outcome: InstallOutcome) -> str:
+    if outcome.result == "in-order":
+        return IN_ORDER
+    if outcome.result == "nothing-wanted":
+        return "rye.toml asks for nothing; `rye add [KIND:]ID` adds an item"
+    if outcome.result == "proposed":
+        return "nothing was changed (--dry-run)"
+    from rye.cli.project.consent import changed_counts
+
+    written = outcome.files_written
+    counts = changed_counts(outcome.changes)
+    return counts or IN_ORDER + (f"; {written} file{'s' * (written != 1)} written" if written else "")

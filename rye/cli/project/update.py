@@ -1,0 +1,44 @@
+"""``rye update``: newer versions of what is locked."""
+
+from __future__ import annotations
+
+import click
+
+from rye.cli.options import Session, command
+from rye.cli.project.consent import agreement
+from rye.cli.project.install_options import command_text, install_options
+from rye.cli.project.outcome import show_outcome
+from rye.cli.registry.airgap_options import airgap_given
+from rye.project.context import require_project
+from rye.workspace.install_request import InstallRequest
+from rye.workspace.updating import update as update_items
+
+
+@command("update")
+@click.argument("items", nargs=-1, metavar="[KIND:]ID…")
+@click.option("--strict-overrides", is_flag=True, help="Stop when an override no longer fits the new version.")
+@install_options("approve", "dry_run", "discard", "airgap")
+@click.pass_obj
+def update(
+    session: Session,
+    items: tuple[str, ...],
+    strict_overrides: bool,
+    approved: tuple[str, ...],
+    dry_run: bool,
+    discard_local_edits: bool,
+    bundle: str | None,
+) -> None:
+    """Move items to the newest versions that rye.toml allows: those named, or all.
+
+    An update that widens rights, adds hooks or comes from another signer stops until it is approved.
+    """
+    request = InstallRequest(
+        command_text("update", items),
+        approved=approved,
+        dry_run=dry_run,
+        discard_local_edits=discard_local_edits,
+        strict_overrides=strict_overrides,
+        airgap=airgap_given(session, bundle),
+    )
+    outcome = update_items(session, require_project(session.cwd), request, items, agreement(session))
+    show_outcome(session, outcome, dry_run=dry_run)

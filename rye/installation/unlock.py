@@ -1,0 +1,39 @@
+"""Which locked versions may move when versions are chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from rye.items.identity import Identity
+
+
+class Unlock(Struct, frozen=True):
+    """Made by :meth:`nothing`, :meth:`only` or :meth:`everything`."""
+
+    identities: frozenset[Identity] = frozenset()
+    all: bool = False
+
+    @classmethod
+    def nothing(cls) -> Unlock:
+        """Every locked version stays where the manifest allows it."""
+        return cls()
+
+    @classmethod
+    def only(cls, identities: Iterable[Identity]) -> Unlock:
+        """These items may move to another version."""
+        return cls(frozenset(identities))
+
+    @classmethod
+    def everything(cls) -> Unlock:
+        """Every item may move; the lock is no preference."""
+        return cls(all=True)
+
+    @property
+    def is_nothing(self) -> bool:
+        return not self.all and not self.identities
+
+    def frees(self, identity: Identity) -> bool:
+        """Whether this item may move."""
+        return self.all or identity in self.identities

@@ -1,0 +1,80 @@
+"""What is wrong with what is installed: disk, lock, policy, and what the registries say now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from msgspec import Struct
+
+from rye.errors import RyeError, UsageError
+from rye.installation.audit import (
+    Finding,
+    audit_disk,
+    audit_lock,
+    audit_origin,
+    audit_recoveries,
+    audit_registry,
+    in_order,
+)
+from rye.installation.on_disk import scan
+from rye.installation.resolving import Environment
+from rye.installation.sources import Sources
+from rye.project.layout import Project
+from rye.project.lock import LockedItem
+from rye.project.manifest import parse_manifest
+from rye.workspace.context import Context
+from rye.workspace.project_sources import judging_environment, project_sources
+from rye.workspace.project_state import read_state
+
+
+class Audit(Struct, frozen=True):
+    """What an audit found."""
+
+    findings: tuple[Finding, ...]
+    """By severity, rule and place."""
+    items: int
+
+
+def audit(context: Context, project: Project) -> Audit:
+    """Check a project.
+
+    Where a registry cannot be asked, its error is raised with what was found without it: as warnings, and as ``findings`` in
+    its details.
+    """
+    state = read_state(context, project)
+    manifest, items = parse_manifest(state.manifest_text), state.lock.items
+    environment = judging_environment(context, manifest)
+    findings = [*audit_disk(items, scan(project)), *audit_lock(items, environment.policy)]
+    if items:
+        try:
+            with (
+                project_sources(context, manifest, project.root) as sources,
+                context.progress("asking the registries"),
+            ):
+                findings.extend(_registry_findings(items, sources, environment))
+        except RyeError as error:
+            raise _with_findings(context, error, in_order(findings)) from error
+    return Audit(tuple(in_order(findings)), len(items))
+
+
+def _with_findings(context: Context, error: RyeError, findings: Sequence[Finding]) -> RyeError:
+    for finding in findings:
+        context.warn(finding.message)
+    details = {"findings": [finding.as_json() for finding in findings], **error.details}
+    family = UsageError if isinstance(error, UsageError) else RyeError
+    return family(error.code, error.message, error.hint, details=details)
+
+
+def _registry_findings(items: Iterable[LockedItem], sources: Sources, environment: Environment) -> list[Finding]:
+    items = list(items)
+    foreign = audit_origin(items, sources)
+    elsewhere = {finding.item for finding in foreign}
+    asked = [
+        item for item in items if item not in elsewhere
+    ]  # another registry's word says nothing of the locked release
+    histories = sources.histories(item.identity for item in asked)
+    return [
+        *foreign,
+        *audit_registry(asked, histories, environment),
+        *audit_recoveries(sources.pending_recoveries(item.identity.namespace for item in items)),
+    ]

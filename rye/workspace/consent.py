@@ -1,0 +1,118 @@
+"""Who agrees to a plan: ``--yes``, an approval by name, or a person who is asked once (DESIGN §7)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rye.errors import RyeError, UsageError
+from rye.installation.plan import Consent, ItemChange, Plan, labels_named, refused
+from rye.workspace.install_request import Agree, InstallRequest, Proposal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from rye.workspace.context import Context
+
+_LISTED_LABELS = 8
+_LISTED_NAMES = 3
+
+
+def obtain_consent(
+    context: Context, request: InstallRequest, plan: Plan, notes: Sequence[str], agree: Agree
+) -> Consent:
+    """Show the plan through the face, and find out who agrees to it. With a dry run it is only shown.
+
+    Raises RyeError ``consent-needed`` or ``declined``, UsageError ``unknown-approval`` or ``ambiguous``.
+    """
+    if request.dry_run:
+        agree(Proposal(plan, tuple(notes), ()))
+        return Consent()
+    consent = Consent(yes=context.assume_yes, approved=frozenset(_label(plan, name) for name in request.approved))
+    waiting = refused(plan, consent)
+    said_yes = agree(Proposal(plan, tuple(notes), waiting))
+    if not waiting:
+        return consent
+    if said_yes:
+        return Consent(person=True)
+    if context.interactive:
+        raise RyeError("declined", "Nothing was changed.")
+    raise _consent_needed(request, consent, waiting)
+
+
+def _label(plan: Plan, name: str) -> str:
+    """The one change that an approval names."""
+    found = labels_named(plan, name)
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise UsageError("ambiguous", f"--approve {name} is {', '.join(found)}.", f"Name one: --approve {found[0]}.")
+    there = ", ".join(change.label for change in plan.effective[:_LISTED_LABELS]) or "nothing that needs it"
+    raise UsageError(
+        "unknown-approval", f"--approve {name} names nothing that would be installed.", f"There is: {there}."
+    )
+
+
+def _consent_needed(request: InstallRequest, consent: Consent, waiting: Sequence[ItemChange]) -> RyeError:
+    """What waits for a yes, why, and the command that gives it."""
+    stopping = [change for change in waiting if change.stops]
+    why = "; ".join(f"{change.label} {_why(change)}" for change in stopping or waiting)
+    if stopping:
+        named = [*sorted(consent.approved), *(change.label for change in stopping)]
+        plain = "--yes " if consent.yes or len(waiting) > len(stopping) else ""
+        arguments = " ".join(f"--approve {label}" for label in named)
+        hint = f"Read what changed, then approve it by name: {request.command} {plain}{arguments}"
+    else:
+        hint = f"`{request.command} --yes` agrees to what is shown; on a terminal you are asked."
+    return RyeError(
+        "consent-needed",
+        f"Approval required; nothing was changed: {why}.",
+        hint,
+        details={"changes": change_documents(waiting)},
+    )
+
+
+def _why(change: ItemChange) -> str:
+    update = change.old is not None
+    reasons = ["is brought along by an update"] if change.pulled_in else []
+    if change.asks:
+        more = ", …" if len(change.asks) > 1 else ""
+        reasons.append(f"{'widens its rights' if update else 'asks for rights'} ({change.asks[0].pattern}{more})")
+    if change.hooks:
+        reasons.append("adds hooks" if update else "has hooks")
+    if change.tools:
+        named = ", ".join(change.tools[:_LISTED_NAMES])
+        reasons.append(f"{'adds' if update else 'names'} tools of the agent program ({named})")
+    if change.executables:
+        named = ", ".join(change.executables[:_LISTED_NAMES])
+        reasons.append(f"{'adds' if update else 'has'} executables ({named})")
+    if change.signer_changed:
+        reasons.append("is signed by another key")
+    return " and ".join(reasons)
+
+
+def change_documents(changes: Iterable[ItemChange]) -> list[dict[str, object]]:
+    """Changes for programs, as ``--json`` prints them."""
+    return [_document(change) for change in changes]
+
+
+def _document(change: ItemChange) -> dict[str, object]:
+    return {
+        "action": change.action,
+        "kind": change.identity.kind,
+        "id": change.identity.id,
+        "from": change.old.version if change.old else None,
+        "to": change.new.version if change.new else None,
+        "signer": change.new.signer if change.new else None,
+        "signer_before": change.signer_before,
+        "signer_changed": change.signer_changed,
+        "signer_new": change.signer_new,
+        "asks": [{"capability": a.pattern, "tier": str(a.tier), "example": a.witness} for a in change.asks],
+        "hooks": [
+            {"when": h.when, "item_type": h.item_type, "item_id": h.item_id, "inputs": dict(h.inputs)}
+            for h in change.hooks
+        ],
+        "pulled_in": change.pulled_in,
+        "agent_tools": list(change.tools),
+        "executables": list(change.executables),
+        "needs_approval": change.stops,
+    }

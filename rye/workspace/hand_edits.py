@@ -1,0 +1,47 @@
+"""Files of installed items that a person edited: never overwritten silently."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from rye.errors import RyeError
+from rye.installation.on_disk import Drift, edited, read_written
+from rye.project.layout import Project
+from rye.project.lock import LockedItem
+
+SHOWN_DIFF_LINES = 40
+
+
+def refuse_hand_edits(
+    project: Project, items: Sequence[LockedItem], present: Mapping[str, str | None], discard_command: str
+) -> None:
+    """Raises RyeError ``edited-files`` where a person changed or added a file. ``discard_command``: gives the edits up."""
+    found = edited(items, present, read_written(project))
+    if found:
+        raise edited_files(project, found, discard_command)
+
+
+def edited_files(project: Project, edits: Sequence[Drift], discard_command: str) -> RyeError:
+    """The error: the difference of the first file, and the two ways on."""
+    from rye.installation.hand_edits import cached_bytes, edit_diff
+
+    first = edits[0]
+    what = "was changed" if first.state == "changed" else "was added"
+    more = f" (and {len(edits) - 1} more)" if len(edits) > 1 else ""
+    signed = cached_bytes(edits)
+    diffs = {entry.path: edit_diff(project, entry, signed.get(entry.path)) for entry in edits}
+    shown = [line.replace("\n", "\\n") for line in diffs[first.path][:SHOWN_DIFF_LINES]]
+    if len(diffs[first.path]) > SHOWN_DIFF_LINES:
+        shown.append("…")
+    keep = f"`rye override new {first.item.id}` keeps a change through upgrades; " if first.item is not None else ""
+    return RyeError(
+        "edited-files",
+        "\n".join([f"{first.path} {what} by hand{more}; installed files are never overwritten silently.", *shown]),
+        f"`rye diff --edited` shows every difference; {keep}`{discard_command}` puts the signed bytes back.",
+        details={
+            "files": [
+                {"path": entry.path, "state": entry.state, "diff": "\n".join(diffs[entry.path]) or None}
+                for entry in edits
+            ]
+        },
+    )

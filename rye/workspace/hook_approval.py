@@ -1,0 +1,73 @@
+"""Approving the hooks of one installed item, and recording that in rye.lock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from rye.errors import RyeError
+from rye.installation.graph import locked_item
+from rye.installation.transaction import Change, exclusive
+from rye.items.reading import HookAction
+from rye.project.layout import LOCK, Project
+from rye.project.lock import Lock, LockedItem, lock_text
+from rye.project.lock_file import read_lock
+from rye.workspace.context import Context
+
+
+class WaitingHooks(Struct, frozen=True):
+    """The hooks of an item that nobody approved."""
+
+    item: LockedItem
+    hooks: tuple[HookAction, ...]
+
+
+ShowHooks = Callable[[WaitingHooks], None]
+"""Shows hooks with their exact action, before anybody is asked."""
+
+
+def approve_hooks(context: Context, project: Project, name: str, show: ShowHooks) -> WaitingHooks:
+    """Approve all hooks of the installed item that ``[kind:]id`` means; those that were approved.
+
+    ``--yes`` is consent enough, since the item is named. Raises RyeError ``not-installed``, ``consent-needed``, ``declined``
+    and ``lock-changed``.
+    """
+    lock = read_lock(project)
+    item = locked_item(lock, name)
+    if item.approved_signer is not None:
+        raise RyeError(
+            "not-installed",
+            f"{item.identity} {item.version} is locked and not approved yet.",
+            "Run `rye install` first.",
+        )
+    waiting = WaitingHooks(item, tuple(hook for hook in item.hooks if hook not in item.approved_hooks))
+    if waiting.hooks:
+        show(waiting)
+        _require_consent(context, waiting)
+        _record(project, lock, item)
+    return waiting
+
+
+def _require_consent(context: Context, waiting: WaitingHooks) -> None:
+    if context.assume_yes:
+        return
+    item, count = waiting.item, len(waiting.hooks)
+    if not context.interactive:
+        raise RyeError(
+            "consent-needed",
+            f"{item.identity} {item.version} has {count} hook{'s' * (count != 1)} that nobody approved.",
+            f"`rye hooks approve {item.identity} --yes` approves them; `rye hooks list {item.identity}` shows them.",
+        )
+    if not context.ask("Approve these hooks?"):
+        raise RyeError("declined", "Nothing was changed.")
+
+
+def _record(project: Project, lock: Lock, item: LockedItem) -> None:
+    with exclusive(project) as writer:
+        if read_lock(project) != lock:
+            raise RyeError("lock-changed", "rye.lock was changed by another rye process.", "Run it again.")
+        approved = replace(item, approved_hooks=item.hooks)
+        items = tuple(approved if one.identity == item.identity else one for one in lock.items)
+        writer.apply([Change(LOCK, lock_text(Lock(lock.wanted, items)).encode())])

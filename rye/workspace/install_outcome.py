@@ -1,0 +1,37 @@
+"""What an installation did."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+from rye.installation.plan import ItemChange
+
+
+class InstallOutcome(Struct, frozen=True):
+    """The result of one installation. A failed one raises instead."""
+
+    result: Literal["in-order", "nothing-wanted", "proposed", "installed"]
+    """``in-order``: there was nothing to do, and nothing was asked of a registry. ``nothing-wanted``: rye.toml has no
+    dependencies. ``proposed``: a dry run. ``installed``: disk and lock are as planned."""
+    changes: tuple[ItemChange, ...] = ()
+    """What was done, or would be done by ``proposed``."""
+    warnings: tuple[str, ...] = ()
+    files_written: int = 0
+
+
+class LockOutcome(Struct, frozen=True):
+    """The result of choosing versions without installing them."""
+
+    changed: bool
+    """Whether the new lock differs from the old one. A dry run does not write it."""
+    items: int
+    dry_run: bool = False
+
+
+class LockCheck(Struct, frozen=True):
+    """Whether rye.lock fits rye.toml."""
+
+    fits: bool
+    exists: bool

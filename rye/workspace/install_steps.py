@@ -1,0 +1,93 @@
+"""What an installation that has something to do does, in order: choose, fetch and verify, show, get consent, switch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec.structs import replace
+
+from rye.errors import RyeError
+from rye.installation.install import Prepared, changes, choose, new_lock, prepare
+from rye.installation.on_disk import read_written, scan
+from rye.installation.override_check import override_findings
+from rye.installation.placement import item_files
+from rye.installation.resolving import Chosen, Environment
+from rye.installation.rollback import keep_previous
+from rye.installation.sources import Sources
+from rye.installation.transaction import exclusive
+from rye.installation.unlock import Unlock
+from rye.items.identity import Identity
+from rye.project.layout import LOCK
+from rye.project.lock import Lock
+from rye.workspace.consent import obtain_consent
+from rye.workspace.install_outcome import InstallOutcome
+from rye.workspace.install_request import Proposal
+from rye.workspace.install_session import InstallSession
+from rye.workspace.project_sources import judging_environment, project_sources
+
+
+def session_sources(session: InstallSession) -> Sources:
+    """The registries that the session asks; a context manager."""
+    root = session.before.project.root
+    return project_sources(session.context, session.manifest, root, session.request.airgap)
+
+
+def resolve_and_install(session: InstallSession, unlock: Unlock) -> InstallOutcome:
+    """Open the registries, choose versions, and install them."""
+    with session_sources(session) as sources:
+        return install_from(session, sources, unlock)
+
+
+def install_from(session: InstallSession, sources: Sources, unlock: Unlock) -> InstallOutcome:
+    """Choose versions, and install them."""
+    environment = judging_environment(session.context, session.manifest)
+    with session.context.progress("resolving"):
+        chosen = choose(session.manifest, session.before.lock, sources, environment, unlock)
+    return install_chosen(session, sources, environment, chosen)
+
+
+def install_chosen(
+    session: InstallSession,
+    sources: Sources,
+    environment: Environment,
+    chosen: Mapping[Identity, Chosen],
+    wanted: Mapping[str, str] | None = None,
+) -> InstallOutcome:
+    """Fetch, verify, show, get consent, switch. ``wanted``: what the lock says was asked for; None: the manifest's."""
+    request, before = session.request, session.before
+    with session.context.progress("fetching"):
+        prepared = prepare(before.lock, session.manifest, chosen, sources, environment, request.without)
+    if wanted is not None:
+        prepared = replace(prepared, wanted=wanted)
+    session.refuse_edits(request.command, scan(before.project))
+    overrides = override_findings(before.project, session.manifest, prepared, environment.now.date())
+    notes = (*prepared.warnings, *overrides)
+    if overrides and request.strict_overrides:
+        session.agree(Proposal(prepared.plan, notes, ()))
+        raise RyeError(
+            "overrides-do-not-fit",
+            "Overrides do not fit the new versions; nothing was changed.",
+            "The warnings above say what does not fit. Fix the overrides, or leave --strict-overrides out.",
+        )
+    consent = obtain_consent(session.context, request, prepared.plan, notes, session.agree)
+    if request.dry_run:
+        return InstallOutcome("proposed", prepared.plan.effective, prepared.warnings)
+    written = _switch(session, prepared, new_lock(prepared, consent))
+    return InstallOutcome("installed", prepared.plan.effective, prepared.warnings, written)
+
+
+def _switch(session: InstallSession, prepared: Prepared, lock: Lock) -> int:
+    """Write everything as one transaction; how many files changed."""
+    request, before, project = session.request, session.before, session.before.project
+    with exclusive(project) as writer:
+        before.require_unchanged(request.command)
+        present = scan(project)
+        session.refuse_edits(request.command, present)
+        removable = set(present)
+        if not request.discard_local_edits:
+            removable &= set(read_written(project)).union(*map(item_files, before.lock.items))
+        text = session.manifest_text if session.manifest_text != before.manifest_text else None
+        found = changes(lock, prepared.items, removable, text)
+        if text is not None or any(c.path == LOCK and c.data != before.lock_bytes for c in found):
+            found.extend(keep_previous(project, session.manifest_text))
+        return writer.apply(found)

@@ -1,0 +1,97 @@
+"""The items that a project can use, space by space, one row each; what is installed comes from the lock."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from msgspec import Struct
+
+from rye.installation.on_disk import find_drift
+from rye.items.identity import Identity
+from rye.permissions.risk import highest
+from rye.project.context import load_manifest
+from rye.project.layout import Project, find_project
+from rye.project.lock import LockedItem
+from rye.project.lock_file import read_lock
+from rye.project.spaces import Entry, entries
+
+SPACES = ("project", "installed", "user", "system")
+"""In the order in which an item is looked up."""
+
+
+class ItemRow(Struct, frozen=True):
+    """One item."""
+
+    kind: str
+    id: str
+    version: str | None
+    tier: str | None
+    """The worst tier of its rights; None where it has none."""
+    signer: str | None
+    """Fingerprint; None for what is not installed."""
+    space: str
+    state: str
+    """``ok``; of an installed item ``changed`` or ``missing``, too, and ``invalid`` for what cannot be read."""
+    registry: str | None
+    groups: tuple[str, ...]
+    capabilities: tuple[str, ...]
+
+
+def item_rows(folder: Path, kind: str | None = None, space: str | None = None) -> list[ItemRow]:
+    """The items that can be used in ``folder``, by space, kind and id."""
+    project = find_project(folder)
+    namespace = load_manifest(project).namespace if project is not None else None
+    rows: list[ItemRow] = []
+    if project is not None and space in (None, "installed"):
+        rows.extend(_installed(project, kind))
+    for name, present in entries(project, namespace) if space != "installed" else ():
+        if name != "installed" and space in (None, name):
+            rows.extend(_own(entry) for entry in present if kind in (None, entry.location.kind))
+    return sorted(rows, key=lambda row: (SPACES.index(row.space), row.kind, row.id))
+
+
+def _installed(project: Project, kind: str | None) -> list[ItemRow]:
+    items = read_lock(project).items
+    states: dict[Identity, str] = {}
+    for entry in find_drift(project, items):
+        if entry.item is not None and (entry.state == "changed" or entry.item.identity not in states):
+            states[entry.item.identity] = entry.state
+    return [_locked(item, states.get(item.identity, "ok")) for item in items if kind in (None, item.kind)]
+
+
+def _locked(item: LockedItem, state: str) -> ItemRow:
+    return ItemRow(
+        kind=item.kind,
+        id=item.id,
+        version=item.version,
+        tier=_tier(item.capabilities),
+        signer=item.signer,
+        space="installed",
+        state=state,
+        registry=item.registry,
+        groups=item.groups,
+        capabilities=item.capabilities,
+    )
+
+
+def _own(entry: Entry) -> ItemRow:
+    from rye.project.item_file import load_item  # readers of every kind, for projects that have items of their own
+
+    metadata = load_item(entry.path, kind=entry.location.kind).reading.metadata
+    capabilities = metadata.capabilities if metadata is not None else ()
+    return ItemRow(
+        kind=entry.location.kind,
+        id=entry.id,
+        version=metadata.version if metadata is not None else None,
+        tier=_tier(capabilities),
+        signer=None,
+        space=entry.space,
+        state="ok" if metadata is not None else "invalid",
+        registry=None,
+        groups=(),
+        capabilities=capabilities,
+    )
+
+
+def _tier(capabilities: tuple[str, ...]) -> str | None:
+    return str(highest(capabilities)) if capabilities else None

@@ -1,0 +1,54 @@
+"""Choosing versions and writing rye.lock without installing; and whether a lock fits its manifest."""
+
+from __future__ import annotations
+
+from rye.installation.install import prepare, unapproved
+from rye.installation.resolving import resolve
+from rye.installation.rollback import keep_previous
+from rye.installation.transaction import Change, exclusive
+from rye.installation.unlock import Unlock
+from rye.project.freshness import is_stale, wanted_ranges
+from rye.project.layout import LOCK, Project
+from rye.project.lock import Lock, lock_text
+from rye.project.manifest import parse_manifest
+from rye.workspace.context import Context
+from rye.workspace.install_outcome import LockCheck, LockOutcome
+from rye.workspace.install_session import retry_when_overtaken
+from rye.workspace.project_registries import same_registries
+from rye.workspace.project_sources import judging_environment, project_sources
+from rye.workspace.project_state import read_state
+
+
+def relock(context: Context, project: Project, *, dry_run: bool = False) -> LockOutcome:
+    """Choose versions and write rye.lock. Nothing is approved by it."""
+    return retry_when_overtaken(context, lambda: _relock(context, project, dry_run))
+
+
+def check_lock(context: Context, project: Project) -> LockCheck:
+    """Whether rye.lock fits rye.toml, without a network."""
+    state = read_state(context, project)
+    manifest = parse_manifest(state.manifest_text)
+    fits = not is_stale(state.lock, manifest) and same_registries(context, manifest, state.lock, project.root)
+    return LockCheck(fits, state.lock_bytes is not None)
+
+
+def _relock(context: Context, project: Project, dry_run: bool) -> LockOutcome:
+    state = read_state(context, project)
+    manifest, before = parse_manifest(state.manifest_text), state.lock
+    fits = not is_stale(before, manifest) and same_registries(context, manifest, before, project.root)
+    if state.lock_bytes is not None and fits:
+        return LockOutcome(False, len(before.items), dry_run)
+    environment = judging_environment(context, manifest)
+    with project_sources(context, manifest, project.root) as sources:
+        with context.progress("resolving"):
+            chosen = resolve(manifest, before, sources, environment, Unlock.nothing())
+        with context.progress("fetching"):
+            prepared = prepare(before, manifest, chosen, sources, environment)
+    items = unapproved(before, [change.new for change in prepared.plan.changes if change.new is not None])
+    text = lock_text(Lock(wanted_ranges(manifest), tuple(items)))
+    changed = text.encode() != state.lock_bytes
+    if changed and not dry_run:
+        with exclusive(project) as writer:
+            state.require_unchanged("rye lock")
+            writer.apply([Change(LOCK, text.encode()), *keep_previous(project, state.manifest_text)])
+    return LockOutcome(changed, len(items), dry_run)

@@ -1,0 +1,40 @@
+"""Which registries a project uses, as far as settings, manifest and pins tell: no registry is asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from rye.project.lock import Lock
+from rye.project.manifest import Manifest
+from rye.project.registries import Registries, registries
+from rye.project.user_config import read_settings
+from rye.registry.store.pins import read_addresses
+from rye.storage.folders import data_dir
+from rye.storage.verdicts import VERDICTS, Verdicts
+from rye.workspace.context import Context
+
+
+def project_registries(context: Context, manifest: Manifest, root: Path) -> Registries:
+    """Which registry answers for which namespace here."""
+    return registries(context.registry, manifest, read_settings().get("registry"), root)
+
+
+def user_verdicts() -> Verdicts:
+    """What this user's earlier runs verified."""
+    return Verdicts(data_dir() / VERDICTS)
+
+
+def same_registries(context: Context, manifest: Manifest, lock: Lock, root: Path) -> bool:
+    """Whether every namespace is still mapped to the registry that its items are locked to, as far as the pins tell."""
+    where = project_registries(context, manifest, root)
+    locked = {(item.identity.namespace, item.registry) for item in lock.items}
+    try:
+        pinned = read_addresses(data_dir() / "registries")
+    except (OSError, msgspec.MsgspecError):  # asking the registries says what is wrong
+        return False
+    return all(
+        pinned.get(where.by_namespace.get(namespace) or where.default or "", origin) == origin
+        for namespace, origin in locked
+    )

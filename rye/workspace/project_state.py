@@ -1,0 +1,60 @@
+"""A project as one run finds it: manifest and lock, as text and as values."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from msgspec import Struct
+
+from rye.errors import RyeError
+from rye.installation.transaction import exclusive, needs_recovery
+from rye.project.layout import Project
+from rye.project.lock import Lock
+from rye.project.lock_file import read_lock
+from rye.workspace.context import Context
+
+
+class ProjectState(Struct, frozen=True):
+    """What was on disk when the run began. The manifest's text is not parsed: it may be one that the run replaces."""
+
+    project: Project
+    manifest_text: str
+    """Empty where there is none; line endings as they are."""
+    lock_bytes: bytes | None
+    """None where there is no rye.lock."""
+    lock: Lock
+
+    def require_unchanged(self, command: str) -> None:
+        """That nobody changed manifest or lock since. Raises RyeError ``lock-changed``."""
+        now = bytes_of(self.project.lock_path), manifest_text_of(self.project)
+        if now != (self.lock_bytes, self.manifest_text):
+            raise RyeError(
+                "lock-changed",
+                "rye.lock or rye.toml was changed by another process; nothing was written.",
+                f"Run `{command}` again.",
+            )
+
+
+def read_state(context: Context, project: Project) -> ProjectState:
+    """Read the project, after undoing an installation that was interrupted."""
+    if needs_recovery(project):
+        with exclusive(project):
+            context.tell("undid an installation that was interrupted")
+    return ProjectState(project, manifest_text_of(project), bytes_of(project.lock_path), read_lock(project))
+
+
+def bytes_of(path: Path) -> bytes | None:
+    """The file's content; None where there is none."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+
+
+def manifest_text_of(project: Project) -> str:
+    """The text of the project's manifest, line endings as they are; empty where there is none."""
+    data = bytes_of(project.manifest_path)
+    try:
+        return data.decode("utf-8") if data is not None else ""
+    except UnicodeDecodeError:
+        raise RyeError("bad-manifest", "rye.toml is not UTF-8.", "Save it as UTF-8.") from None
