@@ -45,7 +45,9 @@ class Watch:
         """An audit hook (PEP 578)."""
         if event == "open":
             path, mode, flags = arguments
-            if isinstance(flags, int) and flags & _WRITING or isinstance(mode, str) and not mode.startswith("r"):
+            if isinstance(flags, int) and flags & _WRITING:
+                return
+            if isinstance(mode, str) and not mode.startswith("r"):
                 return
         elif event in _LISTED:
             path = arguments[0] if arguments[0] is not None else "."

@@ -4,8 +4,8 @@ Rules:
 
 * An item that is being installed is compared whole with its verified release (:func:`check_lock`).
 * One that is installed already is compared, without a network, with what its kind's reader finds in its own bytes
-  (:func:`installed_declarations_hold`): capabilities, agent tools and hooks. The caller has compared every byte's hash with the lock.
-  Registry, position, keyset and signer cannot be told from the bytes alone; there ``rye audit`` and a clean checkout ask.
+  (:func:`installed_declarations_hold`): capabilities, agent tools and hooks. The caller has compared every byte's hash with the
+  lock. Registry, position, keyset and signer cannot be told from the bytes alone; there ``rye audit`` and a clean checkout ask.
 * What a reader found is remembered (:mod:`rye.storage.verdicts`) under everything that it was given, so that the same bytes are
   read once on a machine: while nothing changes, no reader is imported.
 """

@@ -19,7 +19,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
@@ -29,7 +28,7 @@ from msgspec import Struct
 from rye.errors import RyeError
 from rye.project.layout import Project
 
-_PLACE = re.compile(r"rye\.(?:lock|toml)|\.ai/(?:packages|\.rye)(?:/[^/\\\x00]+)+")
+_PLACE = r"rye\.(?:lock|toml)|\.ai/(?:packages|\.rye)(?:/[^/\\\x00]+)+"
 """What a transaction writes."""
 LOCK_SECONDS = 60.0
 """How long a second run waits for the first."""
@@ -158,7 +157,7 @@ class Writer:
 
     def _stage(self, changes: Sequence[Change]) -> None:
         for name in ("stage", "old"):
-            shutil.rmtree(self._work / name, ignore_errors=True)
+            _remove_tree(self._work / name)
             (self._work / name).mkdir(parents=True)
         stage = str(self._work / "stage")
         for number, change in enumerate(changes):
@@ -203,7 +202,7 @@ class Writer:
 
     def _clean(self) -> None:
         for name in ("stage", "old"):
-            shutil.rmtree(self._work / name, ignore_errors=True)
+            _remove_tree(self._work / name)
 
 
 def recover(project: Project) -> bool:
@@ -227,8 +226,14 @@ def recover(project: Project) -> bool:
             _remove_empty_folders(target.parent, project.ai)
     (work / "journal").unlink()
     for name in ("stage", "old"):
-        shutil.rmtree(work / name, ignore_errors=True)
+        _remove_tree(work / name)
     return True
+
+
+def _remove_tree(folder: Path) -> None:
+    import shutil  # a run that changes nothing never needs it
+
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _read_journal(work: Path) -> list[tuple[str, bool]] | None:
@@ -239,7 +244,7 @@ def _read_journal(work: Path) -> list[tuple[str, bool]] | None:
     """
     try:
         rows = [(row["path"], row["existed"]) for row in json.loads((work / "journal").read_text(encoding="utf-8"))]
-        if not all(_PLACE.fullmatch(path) and ".." not in path.split("/") and type(e) is bool for path, e in rows):
+        if not all(re.fullmatch(_PLACE, path) and ".." not in path.split("/") and type(e) is bool for path, e in rows):
             raise ValueError
     except FileNotFoundError:
         return None

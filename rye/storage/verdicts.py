@@ -30,8 +30,6 @@ import rye
 if TYPE_CHECKING:
     import sqlite3
 
-_LIBRARIES = ("cryptography-", "lxml-", "msgspec-", "pynacl-", "ruamel.yaml-", "ruamel_yaml-")
-"""How the metadata folders of the libraries begin whose word is part of a verdict."""
 VERDICTS = "verdicts.sqlite"
 """Their file in the user's data folder."""
 _MOST_BYTES = 256 * 1024 * 1024
@@ -177,28 +175,37 @@ class Verdicts:
 
 
 def code_identity() -> bytes:
-    """A hash that changes with whatever judges: Python, its libraries, and the names, sizes and times of this package's files.
+    """A hash that changes with whatever judges: Python, every distribution that it can import, and the names, sizes and times of
+    this package's files. Which of the distributions judge is not listed anywhere: another one costs a few verdicts.
 
     Where that cannot be told, e.g. inside an archive, it is a new one each time.
     """
-    digest = hashlib.sha256(f"{rye.__version__}\0{sys.version}".encode())
+    found = [f"{rye.__version__}\0{sys.version}"]
     for folder in sys.path:
         with contextlib.suppress(OSError):
-            for name in sorted(os.listdir(folder or os.curdir)):
-                if name.endswith((".dist-info", ".egg-info")) and name.lower().startswith(_LIBRARIES):
-                    digest.update(f"\0{name}".encode("utf-8", "surrogateescape"))
-    files = 0
+            names = os.listdir(folder or os.curdir)
+            found.extend(sorted(name for name in names if name.endswith((".dist-info", ".egg-info"))))
     try:
-        for place, folders, names in os.walk(os.path.dirname(os.path.abspath(rye.__file__))):
-            folders[:] = sorted(set(folders) - {"__pycache__"})
-            for name in sorted(names):
-                path = os.path.join(place, name)
-                status = os.stat(path)
-                digest.update(f"\0{path}\0{status.st_size}\0{status.st_mtime_ns}".encode("utf-8", "surrogateescape"))
-                files += 1
+        files = sorted(_files_below(os.path.dirname(os.path.abspath(rye.__file__))))
     except OSError:
-        files = 0
-    return digest.digest() if files else os.urandom(32)
+        files = []
+    if not files:
+        return os.urandom(32)
+    return hashlib.sha256("\0".join([*found, *files]).encode("utf-8", "surrogateescape")).digest()
+
+
+def _files_below(folder: str) -> Iterator[str]:
+    """Path, size and time of every file below a folder, but for what Python made of them."""
+    waiting = [folder]
+    while waiting:
+        with os.scandir(waiting.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir():
+                    if entry.name != "__pycache__":
+                        waiting.append(entry.path)
+                else:
+                    status = entry.stat()
+                    yield f"{entry.path}\0{status.st_size}\0{status.st_mtime_ns}"
 
 
 def _rows(database: sqlite3.Connection, keys: list[bytes]) -> Iterator[tuple[bytes, bytes]]:

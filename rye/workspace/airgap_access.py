@@ -14,9 +14,15 @@ from rye.project.layout import find_project
 from rye.project.lock import parse_lock
 from rye.project.lock_file import read_lock
 from rye.registry.airgap import (
-    BundleError as AirgapError,
     Bundle as AirgapFile,
+)
+from rye.registry.airgap import (
+    BundleError as AirgapError,
+)
+from rye.registry.airgap import (
     open_bundle as open_airgap,
+)
+from rye.registry.airgap import (
     open_client,
 )
 from rye.registry.store.cache import Cache

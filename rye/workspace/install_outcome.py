@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
-from rye.installation.plan import ItemChange
+if TYPE_CHECKING:
+    from rye.installation.plan import ItemChange
 
 
 class InstallOutcome(Struct, frozen=True):

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
-from rye.installation.plan import ItemChange, Plan
-
 if TYPE_CHECKING:
+    from rye.installation.plan import ItemChange, Plan
     from rye.workspace.airgap_access import Airgap
 
 LockUse = Literal["repair", "locked", "frozen"]

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from rye.cli.console import Console, printable
-from rye.cli.options import Session
 from rye.installation.plan import ItemChange, Plan, by_tier
 from rye.items.reading import HookAction
-from rye.workspace.install_request import Agree, Proposal
+from rye.workspace.install_request import Proposal
 
 _VERBS = {
     "add": ("+", "added"),
@@ -21,21 +20,16 @@ _VERBS = {
 _TIER_STYLE = {"safe": "ok", "write": "info", "elevated": "warning", "unrestricted": "error"}
 
 
-def agreement(session: Session) -> Agree:
-    """Shows what an installation is about to do, and asks on a terminal where something waits for a yes."""
-
-    def agree(proposal: Proposal) -> bool:
-        show_plan(session.console, proposal.plan)
-        for note in proposal.notes:
-            session.console.warn(one_line(note))
-        return bool(proposal.waiting) and session.interactive and session.console.confirm(_question(proposal.plan))
-
-    return agree
-
-
 def one_line(text: str) -> str:
     """What an author wrote, whole, so that it cannot pass for a line of the screen."""
     return printable(text).replace("\n", "\\n").replace("\t", "\\t")
+
+
+def show_proposal(console: Console, proposal: Proposal) -> None:
+    """Print the plan, and the warnings about what it installs."""
+    show_plan(console, proposal.plan)
+    for note in proposal.notes:
+        console.warn(one_line(note))
 
 
 def show_plan(console: Console, plan: Plan) -> None:
@@ -119,7 +113,8 @@ def show_hook(
         console.say(f"{indent}  {one_line(name)} = {one_line(text)}")
 
 
-def _question(plan: Plan) -> str:
+def question(plan: Plan) -> str:
+    """What a person is asked below the screen."""
     hooks = any(change.hooks for change in plan.changes)
     return f"Install this, with these rights{' and hooks' if hooks else ''}?"
 

@@ -7,9 +7,8 @@ import os
 import click
 
 from rye.cli.options import Session, command
-from rye.cli.project.consent import agreement
 from rye.cli.project.install_options import command_text, install_options
-from rye.cli.project.outcome import IN_ORDER, show_outcome
+from rye.cli.project.outcome import IN_ORDER, agreement, show_outcome
 from rye.cli.registry.airgap_options import airgap_given
 from rye.cli.unchanged import remember
 from rye.errors import UsageError

@@ -1,11 +1,24 @@
-"""Printing what an installation did."""
+"""The two ends of an installing command: the question that it may put, and what it did."""
 
 from __future__ import annotations
 
 from rye.cli.options import Session
 from rye.workspace.install_outcome import InstallOutcome
+from rye.workspace.install_request import Agree, Proposal
 
 IN_ORDER = "everything is installed"
+
+
+def agreement(session: Session) -> Agree:
+    """Shows what an installation is about to do, and asks on a terminal where something waits for a yes."""
+
+    def agree(proposal: Proposal) -> bool:
+        from rye.cli.project.consent import question, show_proposal  # a run with nothing to do shows no screen
+
+        show_proposal(session.console, proposal)
+        return bool(proposal.waiting) and session.interactive and session.console.confirm(question(proposal.plan))
+
+    return agree
 
 
 def show_outcome(session: Session, outcome: InstallOutcome, *, dry_run: bool = False) -> None:

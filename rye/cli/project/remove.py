@@ -5,9 +5,8 @@ from __future__ import annotations
 import click
 
 from rye.cli.options import Session, command
-from rye.cli.project.consent import agreement
 from rye.cli.project.install_options import command_text, install_options
-from rye.cli.project.outcome import show_outcome
+from rye.cli.project.outcome import agreement, show_outcome
 from rye.project.context import require_project
 from rye.workspace.install_request import InstallRequest
 from rye.workspace.removing import remove as remove_items

@@ -1,0 +1,169 @@
+"""An installation without a command line: a program gives words, answers one question, and gets a value (design/house.md 1)."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from unittest import mock
+
+import pytest
+
+from rye.errors import RyeError
+from rye.installation.unlock import Unlock
+from rye.items.identity import Identity
+from rye.project.layout import Project
+from rye.workspace.adding import add
+from rye.workspace.context import LibraryContext
+from rye.workspace.install_outcome import InstallOutcome
+from rye.workspace.install_request import Agree, InstallRequest, Proposal
+from rye.workspace.install_session import install, retry_when_overtaken
+from rye.workspace.item_rows import item_rows
+from rye.workspace.locking import check_lock, relock
+from rye.workspace.rolling_back import rollback
+from rye.workspace.updating import update
+from tests.cli.running import Program
+from tests.directive_text import SHELL
+from tests.installation.real_registry import Author, RealRegistry, serving
+
+REQUEST = InstallRequest("install")
+
+
+@pytest.fixture(scope="module")
+def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealRegistry]:
+    yield from serving(tmp_path_factory)
+
+
+@pytest.fixture(scope="module")
+def acme(registry: RealRegistry) -> Author:
+    author = registry.author("acme")
+    author.release("work/base")
+    author.release("work/top", depends=(("acme/work/base", "^1.0"),))
+    author.release("work/shell", permissions=SHELL)
+    return author
+
+
+@pytest.fixture
+def user(registry: RealRegistry, acme: Author) -> Iterator[Program]:
+    program = registry.user()
+    with mock.patch.dict(os.environ, program.environment, clear=True):
+        yield program
+
+
+def no(proposal: Proposal) -> bool:
+    return False
+
+
+def yes(proposal: Proposal) -> bool:
+    return True
+
+
+def context(user: Program, *, assume_yes: bool = False) -> LibraryContext:
+    return LibraryContext(user.folder, assume_yes=assume_yes)
+
+
+def added(user: Program, *names: str, agree: Agree = yes) -> InstallOutcome:
+    return add(context(user), Project(user.folder), InstallRequest("add"), names, "main", agree)
+
+
+def test_words_go_in_and_a_result_comes_out(user: Program) -> None:
+    outcome = added(user, "acme/work/top")
+    assert outcome.result == "installed"
+    assert [(change.action, str(change.identity)) for change in outcome.changes] == [
+        ("add", "directive:acme/work/base"),
+        ("add", "directive:acme/work/top"),
+    ]
+    assert outcome.files_written == 7  # two items, lock, manifest, what was written, and what rollback returns to
+    assert [(row.id, row.state) for row in item_rows(user.folder)] == [
+        ("acme/work/base", "ok"),
+        ("acme/work/top", "ok"),
+    ]
+    again = install(context(user), Project(user.folder), REQUEST, no)
+    assert (again.result, again.changes) == ("in-order", ())
+
+
+def test_the_face_is_shown_the_plan_once_and_its_no_changes_nothing(user: Program) -> None:
+    seen: list[Proposal] = []
+
+    def decline(proposal: Proposal) -> bool:
+        seen.append(proposal)
+        return False
+
+    with pytest.raises(RyeError) as raised:
+        added(user, "acme/work/shell", agree=decline)
+    assert raised.value.code == "consent-needed"  # nobody can be asked, so this is no refusal of a person's
+    assert [[change.identity.id for change in proposal.waiting] for proposal in seen] == [["acme/work/shell"]]
+    assert not user.path("rye.lock").exists()
+
+
+def test_a_face_cannot_install_by_not_asking(user: Program) -> None:
+    """The use case, not the face, compares what waits with what was agreed to."""
+    with pytest.raises(RyeError, match="Approval required"):
+        added(user, "acme/work/shell", agree=no)
+
+
+def test_an_approval_by_name_leaves_nothing_to_ask(user: Program) -> None:
+    request = InstallRequest("add", approved=("acme/work/shell@1.0.0",))
+    waiting: list[int] = []
+
+    def shown(proposal: Proposal) -> bool:
+        waiting.append(len(proposal.waiting))
+        return False
+
+    outcome = add(context(user), Project(user.folder), request, ["acme/work/shell"], "main", shown)
+    assert (outcome.result, waiting) == ("installed", [0])
+
+
+def test_a_dry_run_asks_nothing_and_writes_nothing(user: Program) -> None:
+    outcome = add(
+        context(user), Project(user.folder), InstallRequest("add", dry_run=True), ["acme/work/shell"], "main", no
+    )
+    assert (outcome.result, len(outcome.changes)) == ("proposed", 1)
+    assert not user.path("rye.lock").exists()
+
+
+def test_update_relock_and_rollback_are_values_too(user: Program) -> None:
+    project = Project(user.folder)
+    added(user, "acme/work/base")
+    assert update(context(user), project, InstallRequest("update"), [], yes).changes == ()
+    user.write("rye.toml", user.path("rye.toml").read_text() + '"acme/work/top" = "^1"\n')
+    assert not check_lock(context(user), project).fits
+    assert relock(context(user), project, dry_run=True).changed
+    assert not check_lock(context(user), project).fits
+    assert relock(context(user), project).items == 2
+    assert check_lock(context(user), project).fits
+    outcome = rollback(context(user, assume_yes=True), project, InstallRequest("rollback"), yes)
+    assert [change.action for change in outcome.changes] == ["remove"]
+
+
+def test_a_run_that_was_overtaken_plans_again(user: Program) -> None:
+    tries: list[int] = []
+
+    def attempt() -> str:
+        tries.append(1)
+        if len(tries) < 3:
+            raise RyeError("lock-changed", "changed")
+        return "done"
+
+    assert (retry_when_overtaken(context(user), attempt), len(tries)) == ("done", 3)
+
+
+def test_what_may_move_says_so() -> None:
+    one, other = Identity("directive", "acme/a/b"), Identity("tool", "acme/a/b")
+    assert [unlock.frees(one) for unlock in (Unlock.nothing(), Unlock.only([one]), Unlock.everything())] == [
+        False,
+        True,
+        True,
+    ]
+    assert not Unlock.only([one]).frees(other)
+    assert [Unlock.only([]).is_nothing, Unlock.everything().is_nothing] == [True, False]
+
+
+def test_no_use_case_of_an_installation_imports_a_face() -> None:
+    code = (
+        "import sys, rye.workspace.install_steps, rye.workspace.adding, rye.workspace.auditing, rye.workspace.rolling_back\n"
+        "print([name for name in sys.modules if name == 'click' or name.startswith('rye.cli')])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
