@@ -163,14 +163,10 @@ def test_what_an_install_comes_to_read_is_part_of_it_without_being_listed_anywhe
         user.write("plugins/one", "")
 
     written()
-    for change in (
-        lambda: user.write("facts.toml", "a = 2\n"),
-        lambda: user.write("absent.toml", ""),
-        lambda: user.write("plugins/two", ""),
-    ):
+    for path, text in (("facts.toml", "a = 2\n"), ("absent.toml", ""), ("plugins/two", "")):
         remember(user, more=reads)
         assert recalled(user) == SAID
-        change()
+        user.write(path, text)
         assert recalled(user) is None
         user.path("absent.toml").unlink(missing_ok=True)
 
