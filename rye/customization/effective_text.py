@@ -23,6 +23,7 @@ from msgspec.structs import replace
 from rye.customization.display import visible
 from rye.customization.item_overrides import OverrideSource
 from rye.customization.merge import MergeResult, merge
+from rye.customization.provenance import Origin, file_lines, merged_lines, origin_of, placed_message
 from rye.customization.widening import widenings
 from rye.items.kinds import KINDS
 from rye.items.location import Location
@@ -52,6 +53,8 @@ class Effective(Struct, frozen=True):
     text: str
     reading: Reading
     files: tuple[Applied, ...]
+    origins: tuple[Origin, ...] = ()
+    """Where each line of ``text`` was written (DECISIONS Directives 20)."""
 
     @property
     def refused(self) -> tuple[Applied, ...]:
@@ -90,14 +93,17 @@ def effective(
     file_name: str = "the item",
     today: date | None = None,
     widening_allowed: bool = False,
+    origins: tuple[Origin, ...] = (),
 ) -> Effective:
     """Apply ``files`` in order to ``base`` (LF, unsigned).
 
     ``name``: what 'agent' must say where the text's frontmatter has no ``name``. ``version``: the item's, where that frontmatter
-    has none. ``today``: for the age of reviews; None: no check.
+    has none. ``today``: for the age of reviews; None: no check. ``origins``: where each line of ``base`` was written; none: it is
+    a file as it is.
     """
     original = read(base)
     text, reading = base, original
+    origins = origins or file_lines(file_name, base, base)
     applied: list[Applied] = []
     for source in files:
         result = merge(
@@ -112,14 +118,15 @@ def effective(
         found = list(result.diagnostics)
         if result.output is not None and not has_errors(found):
             merged = reading if result.output == text else read(result.output)
-            found += _new_errors(reading, merged)
+            places = merged_lines(origins, source.shown, result.origins)
+            found += _new_errors(reading, merged, places, source.shown)
             found += _renamed(original, merged)
             if not widening_allowed and merged is not reading:
                 found += widenings(original.metadata, merged.metadata)
             if not has_errors(found):
-                text, reading = result.output, merged
+                text, reading, origins = result.output, merged, places
         applied.append(Applied(source, result, tuple(found)))
-    return Effective(base, text, reading, tuple(applied))
+    return Effective(base, text, reading, tuple(applied), origins)
 
 
 def _renamed(original: Reading, merged: Reading) -> list[Diagnostic]:
@@ -130,8 +137,11 @@ def _renamed(original: Reading, merged: Reading) -> list[Diagnostic]:
     return [Diagnostic("error", "override-renames", message, hint="Leave the name as it is.")]
 
 
-def _new_errors(before: Reading, after: Reading) -> list[Diagnostic]:
-    """Errors of the merged text that the text before it had not, as findings about the overrides file as a whole."""
+def _new_errors(before: Reading, after: Reading, origins: tuple[Origin, ...], overrides: str) -> list[Diagnostic]:
+    """Errors of the merged text that the text before it had not, as findings about the overrides file.
+
+    One that is on a line of another file names that file and line (DECISIONS Directives 20).
+    """
     had = Counter(finding.code for finding in before.diagnostics if finding.severity == "error")
     found: list[Diagnostic] = []
     for finding in after.diagnostics:
@@ -140,9 +150,14 @@ def _new_errors(before: Reading, after: Reading) -> list[Diagnostic]:
         if had[finding.code] > 0:
             had[finding.code] -= 1
             continue
-        place = f" (line {finding.line} of the result)" if finding.line is not None else ""
-        message = f"The result would not conform: {finding.message}{place}"
-        found.append(Diagnostic("error", finding.code, message, hint=finding.hint))
+        message, line = f"The result would not conform: {placed_message(finding.message, origins)}", None
+        if finding.line is not None:
+            origin = origin_of(origins, finding.line)
+            if origin.shown == overrides:
+                line = origin.line
+            else:
+                message += f" ({visible(origin.shown)}:{origin.line})"
+        found.append(Diagnostic("error", finding.code, message, line, hint=finding.hint))
     if before.value is not None and after.value is None and not found:
         found.append(Diagnostic("error", "does-not-parse", "The result could not be read any more."))
     return found

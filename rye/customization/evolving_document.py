@@ -24,6 +24,7 @@ from typing import Literal, NamedTuple
 from msgspec import Struct, field
 
 from rye.customization.heading_path import Selector
+from rye.customization.provenance import LineOrigin, consecutive
 from rye.text.line_form import is_blank
 from rye.text.markdown_sections import scan
 
@@ -54,6 +55,8 @@ class _Block(Struct):
     level: int
     text: str
     lines: list[str]
+    first: int
+    """The line of the file that ``lines`` begin on: of the overrides file where there is a source, else of the target's."""
     source: int | None
     """Line of the directive that brought it in; None: the target's own."""
     base_line: int | None
@@ -64,6 +67,7 @@ class _Block(Struct):
 
 class _Insertion(Struct):
     lines: list[str]
+    first: int
     source: int
 
 
@@ -73,11 +77,13 @@ class _Ending(Struct):
 
 
 class Composed(NamedTuple):
-    """The finished body. ``sources[i]`` is the line of the directive that brought ``lines[i]``; None: the target's own.
+    """The finished text. ``sources[i]`` is the line of the directive that brought ``lines[i]``; None: the target's own.
+    ``origins[i]`` is where ``lines[i]`` was written.
     ``rewritten_end``: the last line was inserted or uncovered, so the text ends with one newline (DECISIONS Overrides 18)."""
 
     lines: list[str]
     sources: list[int | None]
+    origins: list[LineOrigin]
     rewritten_end: bool
 
 
@@ -98,7 +104,10 @@ class EvolvingDocument:
         found = scan(lines, start)
         self.setext_lines = tuple(index + 1 for index in found.setext)
         self._insert_blocks(
-            (_number(index), _Block(block.level, block.text, lines[block.start : block.end], None, block.start + 1))
+            (
+                _number(index),
+                _Block(block.level, block.text, lines[block.start : block.end], block.start + 1, None, block.start + 1),
+            )
             for index, block in enumerate(found.blocks)
         )
 
@@ -156,8 +165,9 @@ class EvolvingDocument:
 
     # Changing
 
-    def replace(self, label: Label, content: list[str], source: int) -> tuple[int, int]:
-        """Put ``content`` (no blank lines at its ends; maybe none at all) in the section's place.
+    def replace(self, label: Label, content: list[str], first: int, source: int) -> tuple[int, int]:
+        """Put ``content`` (no blank lines at its ends; maybe none at all) in the section's place; it was written from line
+        ``first`` on.
 
         Gives how many lines the section had and how many setext headings the content has.
         """
@@ -166,7 +176,7 @@ class EvolvingDocument:
         removed = self._order[start:end]
         gone = sum(len(self._blocks[each].lines) for each in removed)
         self._remove_blocks(removed)
-        marker = _Block(old.level, old.text, [], source, old.base_line, marker=True, emptied=not content)
+        marker = _Block(old.level, old.text, [], first, source, old.base_line, marker=True, emptied=not content)
         found = scan(content)
         self._insert_blocks(
             [
@@ -174,7 +184,14 @@ class EvolvingDocument:
                 *(
                     (
                         label + _number(index),
-                        _Block(block.level, block.text, content[block.start : block.end], source, old.base_line),
+                        _Block(
+                            block.level,
+                            block.text,
+                            content[block.start : block.end],
+                            first + block.start,
+                            source,
+                            old.base_line,
+                        ),
                     )
                     for index, block in enumerate(found.blocks)
                 ),
@@ -211,17 +228,18 @@ class EvolvingDocument:
         for selector, labels in headings.items():
             _splice(self._headings.setdefault(selector, []), labels)
 
-    def insert(self, label: Label, slot: Slot, content: list[str], source: int) -> None:
-        """Put ``content`` (not empty, no blank lines at its ends) into a slot of the section, after what is there already."""
-        insertion = _Insertion(content, source)
-        first = self._first_block(label)
+    def insert(self, label: Label, slot: Slot, content: list[str], first: int, source: int) -> None:
+        """Put ``content`` (not empty, no blank lines at its ends), written from line ``first`` on, into a slot of the section,
+        after what is there already."""
+        insertion = _Insertion(content, first, source)
+        at = self._first_block(label)
         if slot == "before":
-            self._before.setdefault(first, []).append(insertion)
+            self._before.setdefault(at, []).append(insertion)
         elif slot == "prepended":
-            slots = self._prepended if self._blocks[first].level else self._lead
-            slots.setdefault(first, []).append(insertion)
+            slots = self._prepended if self._blocks[at].level else self._lead
+            slots.setdefault(at, []).append(insertion)
         else:
-            ending = self._endings.setdefault(self._span(label)[1], {}).setdefault(first, _Ending())
+            ending = self._endings.setdefault(self._span(label)[1], {}).setdefault(at, _Ending())
             (ending.appended if slot == "appended" else ending.after).append(insertion)
 
     def _first_block(self, label: Label) -> Label:
@@ -232,16 +250,17 @@ class EvolvingDocument:
 
     # Writing
 
-    def compose(self, head: list[str], head_source: int | None) -> Composed:
+    def compose(self, head: list[str], head_origins: list[LineOrigin], head_source: int | None) -> Composed:
         """The whole text: ``head`` (the frontmatter with its ``---`` lines, or nothing), then the body with its insertions.
 
-        ``head_source``: line of the directive that created the frontmatter; None: it is the target's own.
+        ``head_origins``: where each line of it was written. ``head_source``: line of the directive that created the frontmatter;
+        None: it is the target's own.
         """
         out = _Output()
         if head_source is None:
-            out.run(head, None)
+            out.run(head, head_origins, None)
         else:
-            out.piece(head, head_source)
+            out.piece(head, head_origins, head_source)
         for index, label in enumerate(self._order):
             self._write_endings(out, index)
             block = self._blocks[label]
@@ -249,15 +268,18 @@ class EvolvingDocument:
                 out.seam()
                 continue
             for insertion in (*self._before.get(label, ()), *self._lead.get(label, ())):
-                out.piece(insertion.lines, insertion.source)
+                out.piece(insertion.lines, consecutive(True, insertion.first, len(insertion.lines)), insertion.source)
+            origins = consecutive(block.source is not None, block.first, len(block.lines))
             prepended = self._prepended.get(label)
             if prepended:
-                out.run(block.lines[:1], block.source)
+                out.run(block.lines[:1], origins[:1], block.source)
                 for insertion in prepended:
-                    out.piece(insertion.lines, insertion.source)
-                out.run(block.lines[1:], block.source)
+                    out.piece(
+                        insertion.lines, consecutive(True, insertion.first, len(insertion.lines)), insertion.source
+                    )
+                out.run(block.lines[1:], origins[1:], block.source)
             else:
-                out.run(block.lines, block.source)
+                out.run(block.lines, origins, block.source)
         self._write_endings(out, len(self._order))
         return out.finish()
 
@@ -266,7 +288,7 @@ class EvolvingDocument:
         endings = self._endings.get(index, {})
         for label in sorted(endings, reverse=True):
             for insertion in (*endings[label].appended, *endings[label].after):
-                out.piece(insertion.lines, insertion.source)
+                out.piece(insertion.lines, consecutive(True, insertion.first, len(insertion.lines)), insertion.source)
 
 
 class _Output:
@@ -275,10 +297,11 @@ class _Output:
     def __init__(self) -> None:
         self._lines: list[str] = []
         self._sources: list[int | None] = []
+        self._origins: list[LineOrigin] = []
         self._source: int | None = None
         self._joining = False
 
-    def run(self, lines: list[str], source: int | None) -> None:
+    def run(self, lines: list[str], origins: list[LineOrigin], source: int | None) -> None:
         """Lines that follow on from the last run when both have the same source."""
         if source != self._source:
             self._joining = True
@@ -290,13 +313,13 @@ class _Output:
             if start == len(lines):
                 return
             self._join()
-            lines = lines[start:]
-        self._write(lines, source)
+            lines, origins = lines[start:], origins[start:]
+        self._write(lines, origins, source)
 
-    def piece(self, lines: list[str], source: int) -> None:
+    def piece(self, lines: list[str], origins: list[LineOrigin], source: int) -> None:
         """Inserted lines: joined to what is before and after."""
         self._join()
-        self._write(lines, source)
+        self._write(lines, origins, source)
         self._joining = True
 
     def seam(self) -> None:
@@ -304,24 +327,27 @@ class _Output:
         self._joining = True
 
     def _join(self) -> None:
+        self._drop_blank_end()
+        if self._lines:
+            self._write([""], self._origins[-1:], None)
+        self._joining = False
+
+    def _drop_blank_end(self) -> None:
         while self._lines and is_blank(self._lines[-1]):
             self._lines.pop()
             self._sources.pop()
-        if self._lines:
-            self._write([""], None)
-        self._joining = False
+            self._origins.pop()
 
-    def _write(self, lines: list[str], source: int | None) -> None:
+    def _write(self, lines: list[str], origins: list[LineOrigin], source: int | None) -> None:
         self._lines.extend(lines)
         self._sources.extend([source] * len(lines))
+        self._origins.extend(origins)
 
     def finish(self) -> Composed:
         rewritten = self._joining or (bool(self._sources) and self._sources[-1] is not None)
         if rewritten:
-            while self._lines and is_blank(self._lines[-1]):
-                self._lines.pop()
-                self._sources.pop()
-        return Composed(self._lines, self._sources, rewritten)
+            self._drop_blank_end()
+        return Composed(self._lines, self._sources, self._origins, rewritten)
 
 
 def _number(index: int) -> Label:

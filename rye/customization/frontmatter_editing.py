@@ -45,6 +45,10 @@ class Entry(Struct):
     tokens: Tokens = ()
     line: int | None = None
     """Index of the key's line in the block as it was read."""
+    first: int | None = None
+    """Index of the first of the lines in the block as it was read; None: they were set."""
+    written: tuple[int, ...] = ()
+    """Of each of the lines, where they were set: the line of the file that set them."""
 
     @property
     def scalar(self) -> str | None:
@@ -67,21 +71,25 @@ class Frontmatter(Struct):
     def lines(self) -> list[str]:
         return [line for entry in self.entries for line in entry.lines]
 
-    def set(self, key: str, value: list[str]) -> bool:
+    def set(self, key: str, value: list[str], written_at: int = 1) -> bool:
         """Put ``value`` (its lines as written, no blank ones at the ends) in the key's place, or at the end; True: it was there.
+
+        ``written_at``: the line of the file that the value begins on.
 
         Raises FrontmatterError when the value is not one valid YAML value.
         """
         tokens, block_collection = _value_tokens(value)
         entry = self.get(key)
-        written = key
+        shown = key
         if entry is not None and entry.lines[0].lstrip(" ")[0] in "'\"" and _NO_STRING.fullmatch(key):
-            written = f'"{key}"'  # without its quotes the key would become a number or a boolean
-        lines = self._spliced(written, key, value, tokens, block_collection)
+            shown = f'"{key}"'  # without its quotes the key would become a number or a boolean
+        lines = self._spliced(shown, key, value, tokens, block_collection)
+        own = len(lines) - len(value)  # a line for the key, where the value starts on the next one
+        written = tuple(written_at + max(0, index - own) for index in range(len(lines)))
         if entry is not None:
-            entry.lines, entry.tokens = lines, tokens
+            entry.lines, entry.tokens, entry.first, entry.written = lines, tokens, None, written
             return True
-        self.entries.append(Entry(key, lines, tokens))
+        self.entries.append(Entry(key, lines, tokens, written=written))
         return False
 
     def delete(self, key: str) -> bool:
@@ -123,10 +131,10 @@ def read_frontmatter(lines: list[str]) -> Frontmatter:
         raise FrontmatterError("a line of three dashes would end the frontmatter")
     events = list(_events("\n".join([*lines, ""])))
     if not events:
-        return Frontmatter([Entry(None, list(lines))] if lines else [])
+        return Frontmatter([Entry(None, list(lines), first=0)] if lines else [])
     first = events[0]
     if first.kind == "scalar" and first.text in _NULLS:
-        return Frontmatter([Entry(None, list(lines))])
+        return Frontmatter([Entry(None, list(lines), first=0)])
     if first.kind != "mapping" or first.flow or first.anchor:
         raise FrontmatterError("the frontmatter is not a mapping of keys at the start of lines", first.line)
     keys = _top_level(events, lines)
@@ -134,11 +142,11 @@ def read_frontmatter(lines: list[str]) -> Frontmatter:
     at = 0
     for key, line, last, tokens in keys:
         if line > at:
-            entries.append(Entry(None, lines[at:line]))
-        entries.append(Entry(key, lines[line : last + 1], tokens, line))
+            entries.append(Entry(None, lines[at:line], first=at))
+        entries.append(Entry(key, lines[line : last + 1], tokens, line, line))
         at = last + 1
     if at < len(lines):
-        entries.append(Entry(None, lines[at:]))
+        entries.append(Entry(None, lines[at:], first=at))
     return Frontmatter(entries, first.column)
 
 

@@ -20,9 +20,10 @@ from msgspec import Struct
 
 from rye.customization.display import visible
 from rye.customization.evolving_document import Composed, EvolvingDocument, Label, Match, Missing, Slot
-from rye.customization.frontmatter_editing import Frontmatter, FrontmatterError, read_frontmatter
+from rye.customization.frontmatter_editing import Entry, Frontmatter, FrontmatterError, read_frontmatter
 from rye.customization.heading_path import Selector, path_text
 from rye.customization.override_file import FRONTMATTER_OPERATIONS, Directive, OverrideFile, read_overrides
+from rye.customization.provenance import LineOrigin, consecutive
 from rye.errors import RyeError
 from rye.limits import OVERRIDES
 from rye.text.diagnostics import Diagnostic, Severity, has_errors, in_order
@@ -71,6 +72,8 @@ class MergeResult(Struct, frozen=True):
     output: str | None
     diagnostics: tuple[Diagnostic, ...]
     steps: tuple[Step, ...] = ()
+    origins: tuple[LineOrigin, ...] = ()
+    """Where each line of ``output`` was written."""
 
     @property
     def exit_code(self) -> int:
@@ -130,7 +133,7 @@ def merge(
     if has_errors(d for d in found if d.code == "wrong-agent"):
         return MergeResult(None, in_order(found))
     if not reading.file.directives:
-        return MergeResult(base, in_order(found))
+        return MergeResult(base, in_order(found), origins=tuple(consecutive(False, 1, len(lines))))
     refused: dict[int, str] = {}
     while True:
         attempt = _Attempt(reading.file.directives, lines, end, overrides_name, base_file, refused)
@@ -149,8 +152,11 @@ def merge(
     merged = "\n".join(composed.lines)
     if composed.lines and (composed.rewritten_end or ended):
         merged += "\n"
-    output = base if merged == text else form.write(merged)
-    return MergeResult(output, in_order(found), tuple(sorted(attempt.steps, key=lambda step: step.line)))
+    output, origins = form.write(merged), composed.origins
+    if merged == text:
+        output, origins = base, consecutive(False, 1, len(lines))
+    steps = tuple(sorted(attempt.steps, key=lambda step: step.line))
+    return MergeResult(output, in_order(found), steps, tuple(origins))
 
 
 def _read_base_frontmatter(lines: list[str], end: int | None) -> tuple[Frontmatter | None, str | None]:
@@ -234,7 +240,7 @@ class _Attempt:
         self._replaced_by: dict[Label, Directive] = {}
 
     def run(self, frontmatter_problem: str | None) -> Composed:
-        head, source = self._frontmatter(frontmatter_problem)
+        head, origins, source = self._frontmatter(frontmatter_problem)
         body = [d for d in self._directives if d.operation not in FRONTMATTER_OPERATIONS]
         if body and (setext := self._document.setext_lines):
             where = ", ".join(map(str, setext[:10])) + (", …" if len(setext) > 10 else "")
@@ -247,7 +253,7 @@ class _Attempt:
                 if (directive.operation == "replace") is replacing:
                     self._apply(directive)
         self._report_shared_targets()
-        return self._document.compose(head, source)
+        return self._document.compose(head, origins, source)
 
     def _report(
         self, severity: Severity, code: str, message: str, directive: Directive, hint: str | None = None
@@ -262,17 +268,19 @@ class _Attempt:
 
     # Frontmatter
 
-    def _frontmatter(self, problem: str | None) -> tuple[list[str], int | None]:
-        """The lines of the changed frontmatter, and the line of the directive that created it, where one did."""
-        original = self._lines[: self._end or 0]
+    def _frontmatter(self, problem: str | None) -> tuple[list[str], list[LineOrigin], int | None]:
+        """The lines of the changed frontmatter, where each was written, and the line of the directive that created it, where one
+        did."""
+        lines = self._lines[: self._end or 0]
+        original = lines, consecutive(False, 1, len(lines)), None
         directives = [d for d in self._directives if d.operation in FRONTMATTER_OPERATIONS]
         if not directives:
-            return original, None
+            return original
         if problem is not None:
             for directive in directives:
                 self._refuse(directive, "bad-base-frontmatter", f"the target's frontmatter cannot be read ({problem})")
-            return original, None
-        block = read_frontmatter(original[1:-1])
+            return original
+        block = read_frontmatter(lines[1:-1])
         found, steps = len(self.found), len(self.steps)
         applied = [d for d in directives if self._change(block, d)]
         try:
@@ -281,15 +289,20 @@ class _Attempt:
             del self.found[found:], self.steps[steps:]
             for directive in directives:
                 self._refuse(directive, "bad-value", visible(str(error)))
-            return original, None
+            return original
         for directive in directives:
             self._targets.setdefault(directive.key or "", []).append(directive)
         if not applied:
-            return original, None
-        if self._end is None:
-            self.created_frontmatter = any(entry.key is not None for entry in block.entries)
-            return (["---", *block.lines(), "---"], applied[0].line) if self.created_frontmatter else ([], None)
-        return [original[0], *block.lines(), original[-1]], None
+            return original
+        origins = [origin for entry in block.entries for origin in _entry_origins(entry)]
+        if self._end is not None:
+            ends = LineOrigin(False, 1), LineOrigin(False, self._end)
+            return [lines[0], *block.lines(), lines[-1]], [ends[0], *origins, ends[1]], None
+        self.created_frontmatter = any(entry.key is not None for entry in block.entries)
+        if not self.created_frontmatter:
+            return original
+        mark = LineOrigin(True, applied[0].content_line)
+        return ["---", *block.lines(), "---"], [mark, *origins, mark], applied[0].line
 
     def _change(self, block: Frontmatter, directive: Directive) -> bool:
         """Apply one frontmatter directive; whether it changed the block."""
@@ -304,7 +317,7 @@ class _Attempt:
             self._step(directive, "applied", f"deleted {key!r}", base_line)
             return True
         try:
-            was_there = block.set(key, list(directive.content))
+            was_there = block.set(key, list(directive.content), directive.content_line)
         except FrontmatterError as error:
             self._refuse(directive, "bad-value", f"the value of {key!r} is not valid YAML: {visible(str(error))}")
             return False
@@ -340,14 +353,15 @@ class _Attempt:
             self._report("notice", "empty-content", f"{directive.operation} without content does nothing.", directive)
             self._step(directive, "no-op", "there is no content", match.base_line)
         else:
-            self._document.insert(match.label, _SLOTS[directive.operation], content, directive.line)
+            slot, first = _SLOTS[directive.operation], directive.content_line
+            self._document.insert(match.label, slot, content, first, directive.line)
             self._step(directive, "applied", f"{_count(content)} {_PLACES[directive.operation]}", match.base_line)
 
     def _replace(self, directive: Directive, match: Match, content: list[str]) -> None:
         if self._document.section_is(match.label, content):
             self._step(directive, "no-op", "the section already reads so", match.base_line)
             return
-        gone, setext = self._document.replace(match.label, content, directive.line)
+        gone, setext = self._document.replace(match.label, content, directive.content_line, directive.line)
         if setext:
             message = "The content has setext headings (underlined): neither targets nor boundaries."
             self._report("notice", "setext-heading", message, directive)
@@ -400,6 +414,13 @@ class _Attempt:
                     self._report("notice", "replace-first", message, each)
                 elif each.operation in _SLOTS and overtaken is None:
                     overtaken = each
+
+
+def _entry_origins(entry: Entry) -> list[LineOrigin]:
+    """Where the lines of a frontmatter entry were written; those that were read stand after the opening ``---``."""
+    if entry.first is not None:
+        return consecutive(False, entry.first + 2, len(entry.lines))
+    return [LineOrigin(True, line) for line in entry.written]
 
 
 _PLACES = {

@@ -63,6 +63,8 @@ class Directive(Struct, frozen=True):
     path: tuple[Selector, ...] = ()
     key: str | None = None
     content: tuple[str, ...] = ()
+    content_line: int = 0
+    """The line that ``content`` begins on; 0 where there is none."""
 
 
 class OverrideFile(Struct, frozen=True):
@@ -279,7 +281,7 @@ class _Reader:
         if index >= len(self._lines):
             return self._unclosed(opener)
         if good and not broken:
-            directive = self._checked(operation, opener, fields, content)
+            directive = self._checked(operation, opener, fields, content, start)
             if directive is not None:
                 self._directives.append(directive)
                 self._zero_width(content, start)
@@ -327,7 +329,7 @@ class _Reader:
         return True
 
     def _checked(
-        self, operation: str, opener: int, fields: dict[str, tuple[str, int]], content: list[str]
+        self, operation: str, opener: int, fields: dict[str, tuple[str, int]], content: list[str], start: int
     ) -> Directive | None:
         """The directive, when its fields fit its operation (DECISIONS Overrides 2, 17); else None, with errors."""
         before = len(self._found)
@@ -353,18 +355,19 @@ class _Reader:
         value, index = fields[wanted]
         reason = fields["reason"][0]
         lines = trimmed(content)
+        first = start + next((at for at, line in enumerate(content) if not is_blank(line)), 0) + 1 if lines else 0
         if on_frontmatter:
-            return self._frontmatter_directive(operation, opener, value, index, reason, lines)
+            return self._frontmatter_directive(operation, opener, value, index, reason, lines, first)
         try:
             path = parse_heading_path(value)
         except HeadingPathError as error:
             hint = "Write it as in '## Section' or '# Chapter > ## Section'."
             self._error("bad-target", f"The target is no heading path: {error}.", index, hint)
             return None
-        return Directive(operation, opener + 1, reason, value, path, content=tuple(lines))
+        return Directive(operation, opener + 1, reason, value, path, content=tuple(lines), content_line=first)
 
     def _frontmatter_directive(
-        self, operation: str, opener: int, key: str, index: int, reason: str, content: list[str]
+        self, operation: str, opener: int, key: str, index: int, reason: str, content: list[str], first: int
     ) -> Directive | None:
         if not _KEY.fullmatch(key):
             hint = "Keys are letters, digits, '-' and '_'."
@@ -377,7 +380,7 @@ class _Reader:
             message = "frontmatter-delete takes no content."
             self._error("unexpected-content", message, opener, "Did you mean frontmatter-set?")
             return None
-        return Directive(operation, opener + 1, reason, key=key, content=tuple(content))
+        return Directive(operation, opener + 1, reason, key=key, content=tuple(content), content_line=first)
 
 
 _ESCAPE_HINT = "To write it as text, put U+200B (zero-width space) between DIRECTIVE and the space before '-->'."

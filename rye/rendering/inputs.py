@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from rye.errors import RyeError, UsageError
 from rye.items.directive.input_values import InputDeclaration, checked, from_text
+from rye.rendering.interpolation import Place, own_file
 from rye.text.spelling import near_miss
 
 
@@ -34,13 +35,17 @@ def resolve(
     declarations: Sequence[InputDeclaration],
     texts: Mapping[str, str] | None = None,
     values: Mapping[str, object] | None = None,
+    *,
+    uses: Mapping[str, int] | None = None,
+    place: Place = own_file,
 ) -> dict[str, object]:
     """The value of every input that has one, in the order of the declarations.
 
     ``texts`` come from a command line, ``values`` from JSON. An optional input may be null in JSON; one that is not given and has
-    no default is not in the result. Raises RyeError ``bad-inputs`` whose details list every problem.
+    no default is not in the result. ``uses``: the line on which an input is first used, for messages; ``place`` says which file's
+    line that and a declaration's is. Raises RyeError ``bad-inputs`` whose details list every problem.
     """
-    texts, values = texts or {}, values or {}
+    texts, values, uses = texts or {}, values or {}, uses or {}
     problems: dict[str, str] = {}
     known = [declaration.name for declaration in declarations]
     for name in sorted({*texts, *values} - set(known)):
@@ -57,12 +62,22 @@ def resolve(
             elif declaration.default is not None:
                 resolved[name] = _default(declaration, declaration.default)
             elif declaration.required:
-                problems[name] = f"is required ({declaration.type})"
+                problems[name] = f"is required ({declaration.type}){_where(declaration, uses.get(name), place)}"
         except ValueError as error:
             problems[name] = str(error)
     if problems:
-        raise _error(problems, known)
+        raise _error(problems, declarations, uses, place)
     return resolved
+
+
+def _where(declaration: InputDeclaration, used: int | None, place: Place) -> str:
+    """Where a required input is declared and first used, in words."""
+    said = []
+    for verb, line in (("used", used), ("declared", declaration.line)):
+        if line is not None:
+            path, line = place(line)
+            said.append(f"{verb} on line {line}" + (f" of {path}" if path is not None else ""))
+    return f", {', '.join(said)}" if said else ""
 
 
 def _from_json(declaration: InputDeclaration, value: object) -> object:
@@ -78,13 +93,16 @@ def _default(declaration: InputDeclaration, default: str) -> object:
         raise ValueError(f"has the default {default!r}: {error}") from None
 
 
-def _error(problems: Mapping[str, str], known: Sequence[str]) -> RyeError:
+def _error(
+    problems: Mapping[str, str], declarations: Sequence[InputDeclaration], uses: Mapping[str, int], place: Place
+) -> RyeError:
     listed = "; ".join(f"{name} {problem}" for name, problem in problems.items())
-    first = next((name for name in problems if name in known), None)
-    hint = f"Give it as --input {first}=VALUE." if first else f"Declared inputs: {', '.join(known) or 'none'}."
-    return RyeError(
-        "bad-inputs",
-        f"The inputs do not fit: {listed}.",
-        hint,
-        details={"problems": [{"input": name, "message": problem} for name, problem in problems.items()]},
-    )
+    declared = {declaration.name: declaration.line for declaration in declarations}
+    first = next((name for name in problems if name in declared), None)
+    hint = f"Give it as --input {first}=VALUE." if first else f"Declared inputs: {', '.join(declared) or 'none'}."
+    details: list[dict[str, object]] = []
+    for name, problem in problems.items():
+        line = uses.get(name) or declared.get(name)
+        path, line = place(line) if line is not None else (None, None)
+        details.append({"input": name, "message": problem, "line": line, "path": path})
+    return RyeError("bad-inputs", f"The inputs do not fit: {listed}.", hint, details={"problems": details})

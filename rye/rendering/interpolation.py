@@ -7,7 +7,7 @@ of a prompt at once. One pass: what a value or a default brings in is never scan
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import isfinite
 
 from msgspec import Struct
@@ -33,39 +33,52 @@ def text_of(value: object) -> str:
     return compact_json(value)
 
 
-def interpolate(text: str, values: Mapping[str, object], first_line: int | None = 1) -> tuple[str, tuple[Missing, ...]]:
+def interpolate(text: str, values: Mapping[str, object], lines: Sequence[int] = ()) -> tuple[str, tuple[Missing, ...]]:
     """``text`` with its placeholders filled from ``values`` (declared defaults included), and the placeholders that could
-    not be: they stay as written. ``first_line`` is the file's line on which ``text`` begins."""
+    not be: they stay as written. ``lines``: the file's line that each line of ``text`` stands on, where they are known."""
     pieces: list[str] = []
     missing: list[Missing] = []
-    position, line = 0, first_line
+    position = index = 0
     for placeholder in find(text):
         pieces.append(text[position : placeholder.start])
-        if line is not None:
-            line += text.count("\n", position, placeholder.start)
+        index += text.count("\n", position, placeholder.start)
         written = text[placeholder.start : placeholder.end]
         if placeholder.name in values:
             pieces.append(text_of(values[placeholder.name]))
         elif placeholder.required:
             pieces.append(written)
-            missing.append(Missing(placeholder.name, line))
+            missing.append(Missing(placeholder.name, lines[index] if index < len(lines) else None))
         else:
             pieces.append(placeholder.default or "")
-        if line is not None:
-            line += written.count("\n")
+        index += written.count("\n")
         position = placeholder.end
     pieces.append(text[position:])
     return "".join(pieces), tuple(missing)
 
 
-def missing_values(missing: Iterable[Missing]) -> RyeError:
-    """The error for required placeholders without a value, each with its line."""
+Place = Callable[[int], tuple[str | None, int]]
+"""From a line of the text that was read to the file and the line that it was written on; no file: the item's own."""
+
+
+def own_file(line: int) -> tuple[str | None, int]:
+    """The place of a line in a text that is a file's."""
+    return None, line
+
+
+def missing_values(missing: Iterable[Missing], place: Place = own_file) -> RyeError:
+    """The error for required placeholders without a value, each with its line, in the file that it was written in."""
     found = list(dict.fromkeys(missing))
-    places = [f"{{input:{one.name}}}" + (f" in line {one.line}" if one.line is not None else "") for one in found]
+    shown: list[str] = []
+    details: list[dict[str, object]] = []
+    for one in found:
+        path, line = place(one.line) if one.line is not None else (None, None)
+        where = "" if line is None else f" on line {line}" + (f" of {path}" if path is not None else "")
+        shown.append(f"{{input:{one.name}}}{where}")
+        details.append({"input": one.name, "line": line, "path": path})
     name = found[0].name
     return RyeError(
         "missing-input",
-        f"Required without a value: {', '.join(places)}.",
+        f"Required without a value: {', '.join(shown)}.",
         f"Give it with --input {name}=VALUE, or write {{input:{name}?}} where it may be left out.",
-        details={"missing": [{"input": one.name, "line": one.line} for one in found]},
+        details={"missing": details},
     )

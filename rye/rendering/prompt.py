@@ -1,25 +1,27 @@
-"""The prompt of a directive (DESIGN §8): title and description, process, success criteria, with inputs filled in, then returns.
+"""The prompt of a directive (DESIGN §8; DECISIONS Directives 18): title and description, everything after the fence, returns.
 
-Parts are joined by one blank line and otherwise stand as written: markup in them is for the model. The prompt has no newline at
-its end. The fence is infrastructure and never part of it.
+What stands after the fence is what the agent reads: it is there whole and in its order, with inputs filled in, comments and code,
+too. Parts are joined by one blank line and otherwise stand as written: markup in them is for the model. The prompt has no newline
+at its end. The fence is infrastructure and never part of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
 from rye.items.directive.model import Directive, LegacyOutputs, Output
-from rye.rendering.interpolation import Missing, interpolate, missing_values
+from rye.items.directive.text_lines import consecutive
+from rye.rendering.interpolation import Missing, Place, interpolate, missing_values, own_file
 from rye.rendering.returns import legacy_returns_block, returns_block
 
 
 class Part(Struct, frozen=True):
-    """Text of the file; ``line`` is where it begins, None: not known."""
+    """Text of the file; ``lines``: the file's line that each of its lines stands on, where they are known."""
 
     text: str
-    line: int | None = None
+    lines: Sequence[int] = ()
 
 
 class PromptSource(Struct, frozen=True):
@@ -30,39 +32,44 @@ class PromptSource(Struct, frozen=True):
     outputs: tuple[Output, ...] | LegacyOutputs = ()
 
 
-def source_of(directive: Directive, text: str = "") -> PromptSource:
-    """The parts of a directive that its prompt shows. Without a description in Markdown, the metadata's stands for it.
-
-    ``text`` is the file's text, in which the lines of title and description are looked up for messages.
-    """
-    title, introduction = directive.title, directive.introduction.strip("\n")
-    parts = [
-        Part(f"# {title}" if title else "", _line_of(title, text)),
-        Part(introduction, _line_of(introduction, text)) if introduction.strip() else Part(directive.description),
-    ]
-    if directive.process is not None:
-        parts.append(Part(directive.process.source, directive.process.line))
-    parts.append(Part(directive.success_criteria_source, directive.success_criteria_line))
+def source_of(directive: Directive) -> PromptSource:
+    """The parts of a directive that its prompt shows. Without a description in Markdown, the metadata's stands for it."""
+    title_lines = (directive.title_line,) if directive.title_line is not None else ()
+    parts = [Part(f"# {directive.title}" if directive.title else "", title_lines)]
+    if directive.introduction:
+        parts.append(Part(directive.introduction, directive.introduction_lines))
+    else:
+        parts.append(Part(directive.description, directive.description_lines))
+    parts.append(Part(directive.body, consecutive(directive.body, directive.body_line)))
     return PromptSource(tuple(parts), directive.outputs)
 
 
-def _line_of(part: str, text: str) -> int | None:
-    place = text.find(part)
-    return text.count("\n", 0, place) + 1 if place >= 0 else None
+def first_uses(source: PromptSource) -> dict[str, int]:
+    """The line on which each input is first needed: by a placeholder that is neither optional nor has a default."""
+    texts = [(part.text, part.lines) for part in source.parts]
+    if isinstance(source.outputs, LegacyOutputs):
+        texts.append((source.outputs.success or "", source.outputs.success_lines))
+        texts.append((source.outputs.failure or "", source.outputs.failure_lines))
+    uses: dict[str, int] = {}
+    for text, lines in texts:
+        for one in interpolate(text, {}, lines)[1]:
+            if one.line is not None:
+                uses.setdefault(one.name, one.line)
+    return uses
 
 
-def render(source: PromptSource, values: Mapping[str, object]) -> str:
+def render(source: PromptSource, values: Mapping[str, object], place: Place = own_file) -> str:
     """The prompt with ``values`` (of :func:`rye.rendering.inputs.resolve`) filled in.
 
-    Raises RyeError ``missing-input`` naming the line of every required placeholder without a value.
+    Raises RyeError ``missing-input`` naming the line of every required placeholder without a value, as ``place`` has it.
     """
     texts: list[str] = []
     missing: list[Missing] = []
     for part in source.parts:
         if not part.text.strip():
             continue
-        line = None if part.line is None else part.line + len(part.text) - len(part.text.lstrip("\n"))
-        text, without = interpolate(part.text.strip("\n"), values, line)
+        lead = len(part.text) - len(part.text.lstrip("\n"))
+        text, without = interpolate(part.text.strip("\n"), values, part.lines[lead:])
         texts.append(text)
         missing += without
     if isinstance(source.outputs, LegacyOutputs):
@@ -71,5 +78,5 @@ def render(source: PromptSource, values: Mapping[str, object]) -> str:
     else:
         block = returns_block(source.outputs)
     if missing:
-        raise missing_values(missing)
+        raise missing_values(missing, place)
     return "\n\n".join([*texts, block] if block else texts)

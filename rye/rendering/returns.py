@@ -39,9 +39,13 @@ def legacy_returns_block(outputs: LegacyOutputs, values: Mapping[str, object]) -
     """The block for legacy messages, filled from ``values``, and the placeholders in them that have no value."""
     lines: list[str] = []
     missing: list[Missing] = []
-    for tag, message in (("success", outputs.success), ("failure", outputs.failure)):
+    messages = (
+        ("success", outputs.success, outputs.success_lines),
+        ("failure", outputs.failure, outputs.failure_lines),
+    )
+    for tag, message, places in messages:
         if message is not None:
-            text, without = interpolate(message.strip(), values, outputs.line)
+            text, without = interpolate(message, values, places)
             lines.append(f"<{tag}>{text.translate(_ESCAPES)}</{tag}>")
             missing += without
     return _block(lines), tuple(missing)

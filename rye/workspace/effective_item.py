@@ -10,17 +10,18 @@ another item file, such as a formula's parent, hand it to :func:`refuse_changed`
 from __future__ import annotations
 
 import os
-from collections.abc import MutableMapping
+from collections.abc import Iterable, MutableMapping
 from datetime import date
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from rye.customization.item_overrides import OVERRIDABLE, OverrideSource, entry_sources
 from rye.customization.places import rye_places
+from rye.customization.provenance import Origin, file_lines, origin_of, placed_message
 from rye.errors import RyeError
 from rye.installation.policy_files import override_widening_allowed
 from rye.items.identity import Identity
@@ -32,6 +33,7 @@ from rye.project.layout import Project
 from rye.project.manifest import Manifest
 from rye.project.spaces import Entry, user_space
 from rye.project.target import find_target
+from rye.text.diagnostics import Diagnostic, to_mend
 from rye.workspace.context import Context
 from rye.workspace.findings import FileFindings
 
@@ -59,6 +61,49 @@ class EffectiveItem(Struct, frozen=True):
     def id(self) -> str:
         """The qualified id where a namespace is known, else the local id."""
         return self.entry.id if self.entry is not None else self.item.location.local_id
+
+    def place(self, line: int) -> tuple[str, int]:
+        """The file that a line of the item's text was written in, as people see it, and the line there."""
+        origin = origin_of(self._origins, line) if self._origins else Origin(self.item.shown, line)
+        return origin.shown, origin.line
+
+    @property
+    def _origins(self) -> tuple[Origin, ...]:
+        """Where each line of the text was written; none for a text that is a file's."""
+        return self.result.origins if self.result is not None and self.overrides else ()
+
+    def own_findings(self) -> tuple[FileFindings, ...]:
+        """Errors and warnings of the item's text, each with the file and line that it was written on."""
+        return self._placed(to_mend(self.item.reading.diagnostics))
+
+    def parsed(self) -> Any:
+        """The parsed value. Raises RyeError ``does-not-parse`` with the first error where there is none."""
+        if self.item.reading.value is not None:
+            return self.item.reading.value
+        errors = [finding for finding in self.item.reading.diagnostics if finding.severity == "error"]
+        shown, place, said = self.item.shown, "", "it cannot be read."
+        if errors:
+            (file,) = self._placed(errors[:1])[-1:]
+            shown, said = file.shown, file.findings[0].message
+            place = f":{file.findings[0].line}" if file.findings[0].line is not None else ""
+        raise RyeError(
+            "does-not-parse",
+            f"{shown}{place}: {said}",
+            f"`rye validate {self.item.shown}` shows all findings.",
+            details={"diagnostics": [finding.as_json() for finding in self.item.reading.diagnostics]},
+        )
+
+    def _placed(self, findings: Iterable[Diagnostic]) -> tuple[FileFindings, ...]:
+        by_file: dict[str, list[Diagnostic]] = {}
+        for finding in findings:
+            shown = self.item.shown
+            if self._origins:
+                finding = replace(finding, message=placed_message(finding.message, self._origins))
+                if finding.line is not None:
+                    shown, line = self.place(finding.line)
+                    finding = replace(finding, line=line)
+            by_file.setdefault(shown, []).append(finding)
+        return tuple(FileFindings(shown, tuple(found)) for shown, found in by_file.items())
 
 
 def effective_item(
@@ -222,8 +267,10 @@ def apply_overrides(
 
     item = found.item
     options = ReadOptions(tools=manifest.tools if manifest is not None else frozenset())
+    text = item.text or ""
+    base = unsigned(text, item.location, item.path.name)
     return effective(
-        unsigned(item.text or "", item.location, item.path.name),
+        base,
         files,
         reader(item.location, item.shown, options),
         name=item.location.name,
@@ -231,6 +278,7 @@ def apply_overrides(
         file_name=item.shown,
         today=today,
         widening_allowed=override_widening_allowed(manifest or Manifest()),
+        origins=file_lines(item.shown, text, base),
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from msgspec import Struct
 
 from rye.text.diagnostics import Diagnostic
@@ -12,3 +14,8 @@ class FileFindings(Struct, frozen=True):
 
     shown: str
     findings: tuple[Diagnostic, ...]
+
+
+def as_json(found: Iterable[FileFindings]) -> list[dict[str, object]]:
+    """The findings of all files in one list, each with its ``path``."""
+    return [{**finding.as_json(), "path": file.shown} for file in found for finding in file.findings]

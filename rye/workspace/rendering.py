@@ -22,11 +22,9 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from rye.errors import RyeError, UsageError
-from rye.project.target import require_parsed
-from rye.text.diagnostics import Diagnostic, to_mend
 from rye.workspace.context import Context
 from rye.workspace.effective_item import EffectiveItem, effective_item
-from rye.workspace.findings import FileFindings
+from rye.workspace.findings import FileFindings, as_json
 
 AskValue = Callable[[str, str, str], str]
 """Asks a person for one input's value as text; gets its name, declared type and description."""
@@ -68,7 +66,7 @@ class Rendered(Struct, frozen=True):
     limits: object
     agent_tools: tuple[str, ...]
     """Tools of the agent program that an agent or a skill names."""
-    diagnostics: tuple[Diagnostic, ...] = ()
+    diagnostics: tuple[FileFindings, ...] = ()
     """Errors and warnings of the item itself; it parses all the same (DECISIONS Directives 13)."""
     findings: tuple[FileFindings, ...] = ()
     """Findings about overrides and overlays."""
@@ -83,7 +81,7 @@ class Rendered(Struct, frozen=True):
             "model": self.model,
             "limits": self.limits,
             "agent_tools": list(self.agent_tools),
-            "diagnostics": [finding.as_json() for finding in self.diagnostics],
+            "diagnostics": as_json(self.diagnostics),
         }
 
 
@@ -111,7 +109,7 @@ def render_item(
     steps: Steps | None = None,
 ) -> Rendered:
     """As :func:`render`, for an item that was found already. ``steps``: the overlay of a formula."""
-    value = require_parsed(found.item)
+    value = found.parsed()
     name = found.item.kind.name
     asking = ask if context.interactive else None
     if name == "directive":
@@ -153,7 +151,7 @@ def _rendered(
         json_safe(getattr(value, "provider", None)),
         json_safe(getattr(value, "limits", None)),
         metadata.agent_tools if metadata else (),
-        to_mend(found.item.reading.diagnostics),
+        found.own_findings(),
         (*found.findings, *findings),
     )
 
@@ -165,21 +163,22 @@ def _directive(
     found: EffectiveItem, directive: Any, texts: dict[str, str], values: Mapping[str, object], ask: AskValue | None
 ) -> Rendered:
     from rye.rendering.inputs import resolve
+    from rye.rendering.prompt import first_uses, source_of
     from rye.rendering.prompt import render as render_prompt
-    from rye.rendering.prompt import source_of
 
     if ask is not None:
         for each in directive.inputs:
             if each.required and each.default is None and each.name not in (*texts, *values):
                 texts[each.name] = ask(each.name, each.type, each.description or "")
-    filled = resolve(directive.inputs, texts, values)
+    source = source_of(directive)
+    filled = resolve(directive.inputs, texts, values, uses=first_uses(source), place=found.place)
     shown = found.item.kind.load().as_json(directive)
     metadata = found.item.reading.metadata
     return Rendered(
         found.id,
         found.item.kind.name,
         found.item.shown,
-        render_prompt(source_of(directive, found.item.text or ""), filled),
+        render_prompt(source, filled, found.place),
         filled,
         metadata.capabilities if metadata else (),
         shown["permissions"],
@@ -187,7 +186,7 @@ def _directive(
         shown["model"],
         shown["limits"],
         (),
-        to_mend(found.item.reading.diagnostics),
+        found.own_findings(),
         found.findings,
     )
 

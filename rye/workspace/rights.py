@@ -13,10 +13,8 @@ from msgspec import Struct
 from rye.permissions.matching import Decision
 from rye.permissions.matching import check as decide
 from rye.permissions.risk import Tier, tier
-from rye.project.target import require_parsed
-from rye.text.diagnostics import to_mend
 from rye.workspace.context import Context
-from rye.workspace.effective_item import EffectiveItem, effective_item
+from rye.workspace.effective_item import effective_item
 from rye.workspace.findings import FileFindings
 
 
@@ -26,8 +24,10 @@ class Rights(Struct, frozen=True):
     id: str
     rows: tuple[tuple[Tier, str], ...]
     agent_tools: tuple[str, ...]
+    diagnostics: tuple[FileFindings, ...]
+    """Errors and warnings of the item itself."""
     findings: tuple[FileFindings, ...]
-    """The last are about the item itself, the ones before about its overrides."""
+    """Findings about its overrides."""
 
     @property
     def capabilities(self) -> tuple[str, ...]:
@@ -38,16 +38,12 @@ class Rights(Struct, frozen=True):
 def rights_of(context: Context, argument: str) -> Rights:
     """The rights of the item ``FILE|ID``."""
     found = effective_item(context, argument)
-    require_parsed(found.item)
+    found.parsed()
     metadata = found.item.reading.metadata
     capabilities = metadata.capabilities if metadata else ()
     rows = sorted(((tier(each), each) for each in capabilities), key=lambda row: (-row[0], row[1]))
-    return Rights(found.id, tuple(rows), metadata.agent_tools if metadata else (), findings_of(found))
-
-
-def findings_of(found: EffectiveItem) -> tuple[FileFindings, ...]:
-    """Findings about an item's overrides, then errors and warnings of its own."""
-    return (*found.findings, FileFindings(found.item.shown, to_mend(found.item.reading.diagnostics)))
+    tools = metadata.agent_tools if metadata else ()
+    return Rights(found.id, tuple(rows), tools, found.own_findings(), found.findings)
 
 
 def decide_action(

@@ -162,8 +162,19 @@ def test_a_doubled_permission_is_an_error_and_two_permissions_grant_nothing() ->
     two = changed(PERMISSIONS, PERMISSIONS + "<permissions>*</permissions>")
     assert findings(two) == [("error", "D013")]
     assert value(two).permissions == ()
-    twice = changed(PERMISSIONS, "<permissions><load>*</load><load><tool>a</tool></load></permissions>")
-    assert findings(twice) == [("error", "D013")]
+
+
+def test_a_repeated_primary_is_the_union() -> None:
+    """DECISIONS Directives 19: real files have it, and the format does not forbid it."""
+    primary = "<execute><tool>{}</tool></execute>"
+    twice = changed(PERMISSIONS, f"<permissions>{primary.format('a')}{primary.format('b')}</permissions>")
+    assert [finding for finding in findings(twice) if finding[0] == "error"] == []
+    assert [one.capability for one in value(twice).permissions] == ["rye.execute.tool.a", "rye.execute.tool.b"]
+    same = changed(PERMISSIONS, f"<permissions>{primary.format('a')}{primary.format('a')}</permissions>")
+    assert [finding for finding in findings(same) if finding[0] == "error"] == []
+    assert [one.capability for one in value(same).permissions] == ["rye.execute.tool.a"]
+    everything = changed(PERMISSIONS, "<permissions><load>*</load><load><tool>a</tool></load></permissions>")
+    assert value(everything).capabilities == ("rye.load.*", "rye.load.tool.a")
 
 
 def test_permissions_outside_the_metadata_are_an_error_and_grant_nothing() -> None:

@@ -51,19 +51,19 @@ def test_what_a_value_brings_in_is_never_expanded() -> None:
 
 def test_missing_values_have_their_lines() -> None:
     text = "one\n{input:a} {input:b:two\nlines} {input:c?}\n{input:d}{input:a}"
-    result, missing = interpolate(text, {}, first_line=10)
+    result, missing = interpolate(text, {}, range(10, 20))
     assert missing == (Missing("a", 11), Missing("d", 13), Missing("a", 13))
     assert result == "one\n{input:a} two\nlines \n{input:d}{input:a}"
     error = missing_values(missing)
     assert error.code == "missing-input"
-    assert "{input:a} in line 11" in error.message
-    assert "{input:d} in line 13" in error.message
+    assert "{input:a} on line 11" in error.message
+    assert "{input:d} on line 13" in error.message
     assert error.hint is not None
     assert "--input a=" in error.hint
 
 
 def test_an_unknown_first_line_gives_no_lines() -> None:
-    assert interpolate("\n{input:a}", {}, None)[1] == (Missing("a", None),)
+    assert interpolate("\n{input:a}", {})[1] == (Missing("a", None),)
 
 
 @given(st.text(), st.text())

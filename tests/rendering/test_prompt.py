@@ -18,7 +18,12 @@ PROCESS = """<process>
 </process>"""
 CRITERIA = "<success_criteria>\n<criterion>Deployed to {input:environment}</criterion>\n</success_criteria>"
 SOURCE = PromptSource(
-    (Part("# Deploy {input:what:all}", 3), Part("Deploy it.", 5), Part(PROCESS, 30), Part(CRITERIA, 37)),
+    (
+        Part("# Deploy {input:what:all}", (3,)),
+        Part("Deploy it.", (5,)),
+        Part(PROCESS, range(30, 36)),
+        Part(CRITERIA, range(37, 40)),
+    ),
     (Output("deployment_id", "ID of {input:what}"),),
 )
 
@@ -37,8 +42,8 @@ def test_every_missing_value_is_named_with_its_line() -> None:
     with pytest.raises(RyeError) as caught:
         render(SOURCE, {})
     assert caught.value.details["missing"] == [
-        {"input": "environment", "line": 32},
-        {"input": "environment", "line": 38},
+        {"input": "environment", "line": 32, "path": None},
+        {"input": "environment", "line": 38, "path": None},
     ]
     assert "line 32" in caught.value.message
     assert "line 38" in caught.value.message
@@ -81,23 +86,23 @@ def test_a_directive_from_its_file() -> None:
         '<returns>\n  <output name="greeting">What was said</output>\n</returns>'
     )
     with pytest.raises(RyeError) as caught:
-        render(source_of(directive, DIRECTIVE), {})
+        render(source_of(directive), {})
     assert caught.value.details["missing"] == [
-        {"input": "who", "line": 1},
-        {"input": "who", "line": 3},
-        {"input": "language", "line": 4},
+        {"input": "who", "line": 1, "path": None},
+        {"input": "who", "line": 3, "path": None},
+        {"input": "language", "line": 4, "path": None},
     ]
 
 
 def test_blank_parts_are_left_out_and_edges_keep_the_line_count() -> None:
-    source = PromptSource((Part(""), Part("\n \n"), Part("\n\n  kept  \n\n", 1), Part("\n{input:a}", 5)))
+    source = PromptSource((Part(""), Part("\n \n"), Part("\n\n  kept  \n\n", range(1, 6)), Part("\n{input:a}", (5, 6))))
     assert render(source, {"a": "v"}) == "  kept  \n\nv"
     with pytest.raises(RyeError, match="line 6"):
         render(source, {})
 
 
 def test_a_value_keeps_its_own_line_ends() -> None:
-    assert render(PromptSource((Part("{input:a}", 1),)), {"a": "\n\nx\n"}) == "\n\nx\n"
+    assert render(PromptSource((Part("{input:a}", (1,)),)), {"a": "\n\nx\n"}) == "\n\nx\n"
 
 
 def test_no_outputs_no_block() -> None:
@@ -105,7 +110,7 @@ def test_no_outputs_no_block() -> None:
 
 
 def test_legacy_messages_end_the_prompt() -> None:
-    source = PromptSource((Part("x"),), LegacyOutputs("Made {input:name}", None, 20))
+    source = PromptSource((Part("x"),), LegacyOutputs("Made {input:name}", None, 19, (20,)))
     assert render(source, {"name": "<y>"}).endswith("<returns>\n  <success>Made &lt;y&gt;</success>\n</returns>")
     with pytest.raises(RyeError, match="line 20"):
         render(source, {})

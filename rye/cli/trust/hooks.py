@@ -11,9 +11,8 @@ from rye.cli.main import family
 from rye.cli.options import Session, command
 from rye.cli.use.findings import show_findings
 from rye.errors import UsageError
-from rye.project.target import require_parsed
-from rye.text.diagnostics import to_mend
 from rye.workspace.effective_item import EffectiveItem, effective_item
+from rye.workspace.findings import as_json
 
 if TYPE_CHECKING:
     from rye.items.directive.model import Directive
@@ -24,15 +23,15 @@ def _read(session: Session, argument: str) -> tuple[EffectiveItem, Directive]:
 
     target = effective_item(session, argument)
     show_findings(session, target.findings)
-    value = require_parsed(target.item)
+    value = target.parsed()
     if not isinstance(value, Directive):
         raise UsageError("no-hooks", f"A {target.item.kind.name} has no hooks.", "Only directives have hooks.")
-    session.console.diagnostics(target.item.shown, to_mend(target.item.reading.diagnostics))
+    show_findings(session, target.own_findings())
     return target, value
 
 
 def _findings(target: EffectiveItem) -> list[dict[str, object]]:
-    return [finding.as_json() for finding in to_mend(target.item.reading.diagnostics)]
+    return as_json(target.own_findings())
 
 
 @command("list")
@@ -58,7 +57,8 @@ def list_hooks(session: Session, target: str) -> None:
                 "required": decision.required if decision else None,
                 "allowed": bool(decision and decision.allowed),
                 "approved": None if approved is None else key in approved,
-                "line": hook.line,
+                "path": found.place(hook.line)[0],
+                "line": found.place(hook.line)[1],
             }
         )
     if session.json:

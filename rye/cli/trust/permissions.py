@@ -9,6 +9,7 @@ from rye.cli.main import family
 from rye.cli.options import Session, command
 from rye.cli.use.findings import show_findings
 from rye.permissions.containment import diff as compare
+from rye.workspace.findings import as_json
 from rye.workspace.rights import Rights, decide_action, rights_of
 
 _STYLE = {"safe": "ok", "write": "info", "elevated": "warning", "unrestricted": "removed"}
@@ -17,8 +18,8 @@ _STYLE = {"safe": "ok", "write": "info", "elevated": "warning", "unrestricted": 
 def _said(session: Session, *items: Rights) -> list[dict[str, object]]:
     """Show the findings about these items; those about themselves for ``--json``."""
     for item in items:
-        show_findings(session, item.findings)
-    return [finding.as_json() for item in items for finding in item.findings[-1].findings]
+        show_findings(session, (*item.findings, *item.diagnostics))
+    return as_json(found for item in items for found in item.diagnostics)
 
 
 @command("show")

@@ -41,8 +41,7 @@ def render(
         return session.console.ask(f"{name} ({type})")
 
     rendered = render_item(session, RenderRequest(target, kind, texts, values, base), ask)
-    show_findings(session, rendered.findings)
-    session.console.diagnostics(rendered.shown, rendered.diagnostics)
+    show_findings(session, (*rendered.findings, *rendered.diagnostics))
     if session.json:
         session.console.document(rendered.as_json())
         return

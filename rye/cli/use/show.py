@@ -12,7 +12,6 @@ from rye.cli.kind_choice import kind_option
 from rye.cli.options import Session, command
 from rye.cli.use.findings import show_findings
 from rye.errors import UsageError
-from rye.project.target import require_parsed
 from rye.workspace.effective_item import effective_item
 
 
@@ -29,7 +28,7 @@ def show(session: Session, target: str, kind: str | None, base: bool, mermaid: b
     """
     found = effective_item(session, target, kind, base=base, inspect=True)
     show_findings(session, found.findings)
-    value = require_parsed(found.item)
+    value = found.parsed()
     module = found.item.kind.load()
     if mermaid:
         if not hasattr(module, "as_mermaid"):
@@ -58,8 +57,7 @@ def show(session: Session, target: str, kind: str | None, base: bool, mermaid: b
         session.console.data(line)
     if drawn:
         session.console.data("\n" + printable(module.as_text(value)), newline=False)
-    errors = [finding for finding in found.item.reading.diagnostics if finding.severity in ("error", "warning")]
-    session.console.diagnostics(found.item.shown, errors)
+    show_findings(session, found.own_findings())
 
 
 def _lines(value: Any, indent: int = 0) -> Iterator[str]:

@@ -8,6 +8,7 @@ from rye.items.directive.input_values import INPUT_TYPES, InputDeclaration, from
 from rye.items.directive.model import LegacyOutputs, Output
 from rye.items.directive.placeholders import is_input_name
 from rye.items.directive.rules import Findings
+from rye.items.directive.text_lines import element_lines
 from rye.items.directive.xml_tree import Element
 
 _KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
@@ -126,7 +127,7 @@ def _type(element: Element, findings: Findings) -> str | None:
 
 
 def _legacy(element: Element, findings: Findings) -> LegacyOutputs:
-    messages: dict[str, str] = {}
+    messages: dict[str, Element] = {}
     for child in element.children:
         if child.tag not in _LEGACY:
             message = f"`<{child.tag}>` stands beside `<success>` or `<failure>`."
@@ -138,8 +139,15 @@ def _legacy(element: Element, findings: Findings) -> LegacyOutputs:
         if child.tag in messages:
             findings.error("D013", f"A second `<{child.tag}>`.", child, "Keep one.")
             continue
-        messages[child.tag] = child.trimmed
-    return LegacyOutputs(messages.get("success"), messages.get("failure"), element.line)
+        messages[child.tag] = child
+    success, failure = (messages.get(tag) for tag in _LEGACY)
+    return LegacyOutputs(
+        success.trimmed if success is not None else None,
+        failure.trimmed if failure is not None else None,
+        element.line,
+        element_lines(success) if success is not None else (),
+        element_lines(failure) if failure is not None else (),
+    )
 
 
 def _refuse_text(element: Element, findings: Findings) -> None:

@@ -89,6 +89,9 @@ class LegacyOutputs(Struct, frozen=True):
     success: str | None = None
     failure: str | None = None
     line: int | None = None
+    success_lines: tuple[int, ...] = ()
+    """The line of the file that each line of ``success`` stands on."""
+    failure_lines: tuple[int, ...] = ()
 
 
 class Section(Struct, frozen=True):
@@ -168,8 +171,12 @@ class Directive(Struct, frozen=True):
     author: str
     title: str
     """The text of the Markdown title above the fence; empty where there is none."""
+    title_line: int | None
     introduction: str
     """The Markdown between title and fence."""
+    introduction_lines: tuple[int, ...]
+    """The line of the file that each line of it stands on; so for ``description_lines``."""
+    description_lines: tuple[int, ...]
     model: Model | None
     limits: dict[str, int | Decimal | str]
     """``turns`` and ``tokens`` under their full names ``max_turns`` and ``max_tokens``."""
@@ -180,6 +187,10 @@ class Directive(Struct, frozen=True):
     inputs: tuple[InputDeclaration, ...]
     outputs: tuple[Output, ...] | LegacyOutputs
     sections: tuple[Section, ...]
+    body: str
+    """Everything after the fence, as written (DECISIONS Directives 18)."""
+    body_line: int
+    """The line of the file that it begins on."""
     process: Process | None
     success_criteria: tuple[Criterion, ...]
     success_criteria_source: str

@@ -28,22 +28,20 @@ def read_permissions(element: Element, findings: Findings) -> tuple[Permission, 
             "R06", f"`<permissions>` holds the text {text[:40]!r}; the only text allowed is `*`.", element, _SHAPE
         )
         return ()
-    granted: list[Permission] = []
-    primaries: dict[str, int] = {}
+    granted: dict[str, Permission] = {}
+    primaries = 0
     for child in element.children:
         if child.tag == "acknowledge":
             continue  # a note to the reader: grants nothing, whatever it says
         if child.tag not in PRIMARIES:
             _misplaced(child, findings)
-        elif child.tag in primaries:
-            message = f"A second `<{child.tag}>`; the first is on line {primaries[child.tag]}."
-            findings.error("D013", message, child, f"Put all its item types into one `<{child.tag}>`.")
-        else:
-            primaries[child.tag] = child.line
-            granted += _primary(child, findings)
+        else:  # one that is repeated is the union of both (DECISIONS Directives 19)
+            primaries += 1
+            for permission in _without_duplicates(_primary(child, findings), findings):
+                granted.setdefault(permission.capability, permission)
     if not primaries:
         findings.error("R06", "`<permissions>` has no primary element.", element, _SHAPE)
-    return _without_duplicates(granted, findings)
+    return tuple(granted.values())
 
 
 def _misplaced(child: Element, findings: Findings) -> None:

@@ -18,6 +18,9 @@ the parts that broke a rule. Rules and codes: :mod:`rye.items.directive.rules`.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+
+from msgspec import Struct
 
 from rye.items.directive.calls import find_calls
 from rye.items.directive.hooks import read_hooks
@@ -39,6 +42,7 @@ from rye.items.directive.permissions import read_permissions
 from rye.items.directive.placeholders import find as find_placeholders
 from rye.items.directive.process import Sections, read_sections, tags
 from rye.items.directive.rules import Findings
+from rye.items.directive.text_lines import consecutive, element_lines
 from rye.items.directive.xml_tree import Element, XmlError, parse, sniff_root
 from rye.items.identity import is_id
 from rye.items.reading import HookAction, Metadata, Reading, ReadOptions, Source
@@ -95,11 +99,24 @@ def _read(source: Source, findings: Findings) -> Directive | None:
         return None
     if any(found.code in ("D008", "D009") for found in findings.found):
         return None
-    sections = read_sections("\n".join(lines[fence.end_line :]), fence.end_line + 1, findings)
-    title, introduction, first = _introduction(scanned, fence, lines, findings)
-    directive = _directive(root, source, sections, title, introduction, findings)
+    body = "\n".join(lines[fence.end_line :])
+    sections = read_sections(body, fence.end_line + 1, findings)
+    prose = _Prose(body, fence.end_line + 1, *_introduction(scanned, fence, lines, findings))
+    directive = _directive(root, source, sections, prose, findings)
+    first = prose.title_line or 1
     _placeholders(directive, ("\n".join(lines[first - 1 : fence.line - 1]), first), findings)
     return directive
+
+
+class _Prose(Struct, frozen=True):
+    """The Markdown around the fence."""
+
+    body: str
+    body_line: int
+    title: str
+    title_line: int | None
+    introduction: str
+    introduction_lines: tuple[int, ...]
 
 
 # Step 1: which fence.
@@ -164,8 +181,10 @@ def _process_in_text(fence: Fence, findings: Findings) -> None:
             return
 
 
-def _introduction(scanned: Scan, fence: Fence, lines: list[str], findings: Findings) -> tuple[str, str, int]:
-    """The title, the Markdown between it and the fence, and the line that both begin on."""
+def _introduction(
+    scanned: Scan, fence: Fence, lines: list[str], findings: Findings
+) -> tuple[str, int | None, str, tuple[int, ...]]:
+    """The title and its line, the Markdown between it and the fence and the line of each of its lines."""
     skipped = [False] * fence.line
     for first, last in (*scanned.code, *scanned.comments):
         for number in range(first, min(last, fence.line - 1) + 1):
@@ -176,10 +195,18 @@ def _introduction(scanned: Scan, fence: Fence, lines: list[str], findings: Findi
         line = lines[number - 1]
         found = _TITLE.match(line)
         if found:
-            return _heading(line[found.end() :]), "\n".join(lines[number : fence.line - 1]).strip(), number
+            return (_heading(line[found.end() :]), number, *_stripped(lines, range(number + 1, fence.line)))
     findings.add("notice", "D090", "There is no Markdown title above the fence.", 1, 1, "Add a line `# Title`.")
-    shown = (line for line, skip in zip(lines[: fence.line - 1], skipped, strict=False) if not skip)
-    return "", "\n".join(shown).strip(), 1
+    shown = [number for number in range(1, fence.line) if not skipped[number - 1]]
+    return ("", None, *_stripped(lines, shown))
+
+
+def _stripped(lines: list[str], numbers: Sequence[int]) -> tuple[str, tuple[int, ...]]:
+    """The lines of these numbers (from 1) as one text without blanks at its ends, and the number of each line that is left."""
+    text = "\n".join([lines[number - 1] for number in numbers])
+    lead = text.count("\n", 0, len(text) - len(text.lstrip()))
+    text = text.strip()
+    return text, tuple(numbers[lead : lead + text.count("\n") + 1])
 
 
 def _heading(text: str) -> str:
@@ -192,9 +219,7 @@ def _heading(text: str) -> str:
 # Step 3: the element as a value.
 
 
-def _directive(
-    root: Element, source: Source, sections: Sections, title: str, introduction: str, findings: Findings
-) -> Directive:
+def _directive(root: Element, source: Source, sections: Sections, prose: _Prose, findings: Findings) -> Directive:
     findings.attributes("error", "directive", root.attributes, root, ("name", "version"))
     no_text(root, findings)
     opaque, hidden = _sections(root)
@@ -229,8 +254,11 @@ def _directive(
         description=parts["description"].trimmed if parts["description"] else "",
         category=category,
         author=parts["author"].trimmed if parts["author"] else "",
-        title=title,
-        introduction=introduction,
+        title=prose.title,
+        title_line=prose.title_line,
+        introduction=prose.introduction,
+        introduction_lines=prose.introduction_lines,
+        description_lines=element_lines(parts["description"]) if parts["description"] else (),
         model=read_model(parts["model"], findings) if parts["model"] else None,
         limits=limits,
         permissions=() if "permissions" in doubled else permissions,
@@ -240,6 +268,8 @@ def _directive(
         inputs=declared,
         outputs=returned,
         sections=opaque,
+        body=prose.body,
+        body_line=prose.body_line,
         process=sections.process,
         success_criteria=sections.criteria,
         success_criteria_source=sections.criteria_source,
@@ -392,18 +422,14 @@ def _placeholders(directive: Directive, above: tuple[str, int], findings: Findin
     ``above`` is title and introduction as written, and the line that they begin on.
     """
     declared = {declaration.name for declaration in directive.inputs}
-    parts = [above]
+    parts: list[tuple[str, Sequence[int]]] = [(above[0], consecutive(*above))]
     if not directive.introduction:
-        parts.append((directive.description, directive.line))
-    if directive.process is not None:
-        parts.append((directive.process.source, directive.process.line))
-    if directive.success_criteria_line is not None:
-        parts.append((directive.success_criteria_source, directive.success_criteria_line))
-    if isinstance(directive.outputs, LegacyOutputs) and directive.outputs.line is not None:
-        parts += [
-            (text, directive.outputs.line) for text in (directive.outputs.success, directive.outputs.failure) if text
-        ]
-    for text, first_line in parts:
+        parts.append((directive.description, directive.description_lines))
+    parts.append((directive.body, consecutive(directive.body, directive.body_line)))
+    if isinstance(directive.outputs, LegacyOutputs):
+        parts.append((directive.outputs.success or "", directive.outputs.success_lines))
+        parts.append((directive.outputs.failure or "", directive.outputs.failure_lines))
+    for text, lines in parts:
         line = position = 0
         for placeholder in find_placeholders(text):
             if placeholder.name in declared:
@@ -413,7 +439,7 @@ def _placeholders(directive: Directive, above: tuple[str, int], findings: Findin
             column = position - (text.rfind("\n", 0, position) + 1) + 1
             message = f"`{text[placeholder.start : placeholder.end][:80]}` names an input that is not declared."
             hint = f'Declare `<input name="{placeholder.name}" type="string">…</input>`, or correct the name.'
-            findings.add("warning", "D080", message, first_line + line, column, hint)
+            findings.add("warning", "D080", message, lines[line], column, hint)
 
 
 # What others take from it.
