@@ -71,7 +71,8 @@ KEYS = st.tuples(
     st.sampled_from(["size", "list", "new"]),
     st.sampled_from([["2"], ["", "- b", "- c"], ["|", "  text", "  more"], ["", "{a: 1}", ""]]),
 )
-DELETIONS = st.tuples(st.just("frontmatter-delete"), st.sampled_from(["size", "gone"]), st.just([]))
+NO_CONTENT: list[str] = []
+DELETIONS = st.tuples(st.just("frontmatter-delete"), st.sampled_from(["size", "gone"]), st.just(NO_CONTENT))
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
