@@ -199,3 +199,30 @@ class OverrideLimits(Struct, frozen=True):
 
 
 OVERRIDES = OverrideLimits()
+
+
+class FactsLimits(Struct, frozen=True):
+    """What listing an item's facts may cost, and how long the list may be (DESIGN §7.2)."""
+
+    facts: int = 5_000
+    """Facts of one item. Beyond these, alarms are kept first; one fact for each kind of fact that was left out counts them
+    and carries a digest, so that a comparison still sees a change among them."""
+    value_characters: int = 400
+    """One value; a longer one is cut and ends in a digest of the whole."""
+    places: int = 20
+    """Places listed for the same caution or alarm; notes are listed once for each file."""
+    continued_lines: int = 40
+    """Lines looked at in each direction for one command or paragraph."""
+    piece_characters: int = 32 * KIB
+    """A longer line is read in pieces of this length, which overlap."""
+    piece_overlap: int = 4 * KIB
+    """How much the next piece repeats of the one before."""
+    nesting: int = 32
+    """Substitutions and parentheses open inside each other in one command."""
+    filled_in_characters: int = 8 * KIB
+    """Characters that known variables may add to one line."""
+    window_characters: int = 800
+    """How far a rule looks ahead: for the end of a call, for the sentence after an address."""
+
+
+FACTS = FactsLimits()

@@ -1,0 +1,148 @@
+"""How well and how fast facts are found: recall on malicious shapes, alarms on real skills and benign look-alikes, items per second.
+
+The corpus is ``benchmarks/facts/``: its cases are of our own writing, after published incidents; see the README there. The real
+skills are no part of the repository: ``../shared/corpus/skills``, or the folder ``shared`` that ``RYE_SHARED`` names. Every alarm on
+them is listed with its line, because somebody should read it. Run: ``python benchmarks/facts.py``.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import tomllib
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from rye.text.facts import ALARM, FACTS, Fact, find_facts
+
+CORPUS = Path(__file__).with_name("facts")
+SHARED = Path(os.environ.get("RYE_SHARED") or Path(__file__).resolve().parents[2] / "shared")
+SECONDS = 3.0
+TEXT_BYTES = 10_000
+_SUFFIXES = {".md", ".txt", ".py", ".js", ".ts", ".sh", ".json", ".yaml", ".yml", ".toml", ".html", ".ps1", ".cjs", ".mjs", ".r", ""}
+
+
+class Case(NamedTuple):
+    """One case: files, facts that must be found (``LEVEL FACT [PART OF VALUE]``), facts or levels that must not be."""
+
+    name: str
+    wave: str
+    files: dict[str, str]
+    expect: tuple[str, ...]
+    absent: tuple[str, ...]
+
+
+def cases(folder: str) -> Iterator[Case]:
+    """The cases of ``malicious`` or ``benign``, file by file."""
+    for path in sorted((CORPUS / folder).glob("*.toml")):
+        for row in tomllib.loads(path.read_text("utf-8"))["case"]:
+            absent = row.get("absent", [ALARM] if folder == "benign" else [])
+            yield Case(row["name"], path.stem.partition("_")[0], row["files"], tuple(row.get("expect", ())), tuple(absent))
+
+
+def has(facts: tuple[Fact, ...], wanted: str) -> bool:
+    """Whether ``LEVEL FACT [PART OF VALUE]`` is among the facts."""
+    level, fact, *part = wanted.split(" ", 2)
+    return any(found.level == level and found.fact == fact and (not part or part[0] in found.value) for found in facts)
+
+
+def skills() -> Iterator[tuple[str, dict[str, str]]]:
+    """The real skills with their readable files; none when the folder is missing."""
+    root = SHARED / "corpus" / "skills"
+    for path in sorted(root.rglob("SKILL.md")):
+        files = {}
+        for file in sorted(path.parent.rglob("*")):
+            if file.is_file() and file.suffix.lower() in _SUFFIXES:
+                try:
+                    files[file.relative_to(path.parent).as_posix()] = file.read_text("utf-8")
+                except UnicodeDecodeError:
+                    continue
+        yield path.parent.relative_to(root).as_posix(), files
+
+
+def recall() -> None:
+    """Prints recall for each fact, and every expectation that is not met."""
+    wanted: Counter[str] = Counter()
+    met: Counter[str] = Counter()
+    missed = []
+    number = 0
+    for case in cases("malicious"):
+        number += 1
+        facts = find_facts(case.files)
+        for line in case.expect:
+            fact = line.split(" ", 2)[1]
+            for key in (fact, f"all, {case.wave} half"):
+                wanted[key] += 1
+                met[key] += has(facts, line)
+            if not has(facts, line):
+                missed.append(f"  missed in {case.wave} half, {case.name!r}: {line}")
+    print(f"recall on {number} malicious cases")
+    for fact in (*FACTS, *sorted(key for key in wanted if key.startswith("all"))):
+        if wanted[fact]:
+            print(f"  {fact:22} {met[fact]:4} of {wanted[fact]:4}  {met[fact] / wanted[fact]:7.1%}")
+    print("\n".join(missed) or "  nothing missed")
+
+
+def look_alikes() -> None:
+    """Prints each benign case that has a fact it must not have."""
+    number = wrong = 0
+    for case in cases("benign"):
+        number += 1
+        facts = find_facts(case.files)
+        for fact in facts:
+            if fact.level in case.absent or fact.fact in case.absent:
+                wrong += 1
+                print(f"  {case.name!r}: {fact.fact} {fact.value!r} at {fact.path}:{fact.line}")
+        for line in case.expect:
+            if not has(facts, line):
+                wrong += 1
+                print(f"  {case.name!r}: missed {line}")
+    print(f"{number} benign look-alikes, {wrong} wrong facts")
+
+
+def real_skills() -> list[str]:
+    """Prints alarms on real skills; returns their texts for the measurement."""
+    number = alarmed = alarms = 0
+    levels: Counter[str] = Counter()
+    texts = []
+    for name, files in skills():
+        number += 1
+        texts.extend(files.values())
+        facts = find_facts(files)
+        levels.update(fact.fact for fact in facts if fact.level != "note")
+        found = [fact for fact in facts if fact.level == ALARM]
+        alarmed += bool(found)
+        alarms += len(found)
+        for fact in found:
+            print(f"  {fact.fact} {name}/{fact.path}:{fact.line}  {fact.value[:140]}")
+    if not number:
+        print(f"no real skills: {SHARED / 'corpus' / 'skills'} is missing (set RYE_SHARED to the folder 'shared')")
+        return texts
+    print(f"{number} real skills: {alarms} alarms in {alarmed} skills, {100 * alarmed / number:.2f} per 100 skills have one")
+    print("  cautions and alarms by fact:", ", ".join(f"{fact} {count}" for fact, count in sorted(levels.items())))
+    return texts
+
+
+def speed(texts: list[str]) -> None:
+    """Prints items per second over texts of 10 kB, cut from what is given."""
+    long = "\n".join(texts)
+    items = [long[start : start + TEXT_BYTES] for start in range(0, len(long) - TEXT_BYTES, TEXT_BYTES)][:400]
+    done = 0
+    started = time.perf_counter()
+    while time.perf_counter() - started < SECONDS:
+        find_facts({"SKILL.md": items[done % len(items)]})
+        done += 1
+    print(f"{done / (time.perf_counter() - started):,.0f} items/s over texts of {TEXT_BYTES:,} characters ({len(items)} different ones)")
+
+
+def main() -> None:
+    recall()
+    look_alikes()
+    texts = real_skills()
+    speed(texts or [text for case in cases("malicious") for text in case.files.values()] * 100)
+
+
+if __name__ == "__main__":
+    main()

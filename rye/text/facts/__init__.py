@@ -1,0 +1,24 @@
+"""What a text talks about: hosts, programs, what is fetched and run, what is read and what stays (DESIGN §7.2).
+
+``find_facts`` lists, ``difference`` compares two lists, ``counts`` and ``as_json`` print them. Facts are no verdict. Adding a fact
+means one file with a ``find(source)`` of its own, its row in ``fact.FACTS`` and its place in ``finding.RULES``.
+"""
+
+from __future__ import annotations
+
+from rye.text.facts.fact import ALARM, CAUTION, FACTS, LEVELS, NOTE, Fact, as_json, counts, difference, severity
+from rye.text.facts.finding import find_facts
+
+__all__ = [
+    "ALARM",
+    "CAUTION",
+    "FACTS",
+    "LEVELS",
+    "NOTE",
+    "Fact",
+    "as_json",
+    "counts",
+    "difference",
+    "find_facts",
+    "severity",
+]

@@ -1,0 +1,138 @@
+"""Addresses in text: where they stand, which host and port they name, and whether an IP address is a public one.
+
+A host is read as a client would: what stands before ``@`` is no host, ``134744072``, ``0x08080808``, ``010.8.8.8`` and
+``8.525320`` are ``8.8.8.8``, percent escapes and full-width digits are resolved. Ranges: RFC 1918, 3849, 3927, 4193, 5737, 6598, 6890.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import unicodedata
+from collections.abc import Iterator
+from typing import NamedTuple
+from urllib.parse import unquote
+
+_SCHEME = re.compile(
+    r"([A-Za-z][A-Za-z0-9+.-]{1,20}):(?://|\\\\)([^\s/\\?#\"'`<>|^{}()\[\]*,;]*(?:\[[0-9A-Fa-f:.%]{2,60}\][^\s/\\?#\"'`<>|()*,;]{0,10})?)"
+)
+_HOST = re.compile(r"[\w-](?:[\w.-]*[\w-])?\.?")
+_BARE = re.compile(r"(?<![\w.+=-])(?<!/)(\d{1,3}(?:\.\d{1,3}){3})(?![\w-]|\.\d)(?::(\d{1,5})(?!\d))?")
+_DEVICE = re.compile(r"/dev/(?:tcp|udp)/([^\s/\"'$]{1,255})/(\d{1,5})")
+_NUMBER = re.compile(r"0[xX][0-9A-Fa-f]*|0[0-7]*|[1-9]\d*")
+_DOCUMENTATION_6 = (ipaddress.IPv6Network("2001:db8::/32"), ipaddress.IPv6Network("3fff::/20"))
+_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+_VERSION_BEFORE = re.compile(r"(?:version|ver|release|v|chrome|oid|section|rev)\W{0,3}$", re.IGNORECASE)
+
+
+class Address(NamedTuple):
+    """An address in a text. ``host`` is canonical: lower case, no userinfo, an IP address as its usual digits."""
+
+    host: str
+    port: str
+    start: int
+    end: int
+    text: str
+
+    @property
+    def value(self) -> str:
+        """Host, and port where one is written."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}" if self.port else host
+
+
+def find(text: str) -> Iterator[Address]:
+    """Every address with a scheme, every bare IPv4 address, every ``/dev/tcp`` path, in the order of each form."""
+    if "://" in text or ":\\\\" in text:
+        for match in _SCHEME.finditer(text):
+            if match[1].lower() in ("file", "data"):
+                continue
+            host, port = host_and_port(match[2])
+            following = text[match.end() : match.end() + 1]
+            if host and not (following in "{$<" and following and ("." not in host or host.endswith("."))):
+                yield Address(host.rstrip("."), port, match.start(), match.end(), match[0])
+    for match in _BARE.finditer(text):
+        host = ipv4(match[1])
+        if (
+            host
+            and not match[1].startswith("0")
+            and not _VERSION_BEFORE.search(text, max(0, match.start() - 12), match.start())
+        ):
+            yield Address(host, match[2] or "", match.start(), match.end(), match[0])
+    if "/dev/" in text:
+        for match in _DEVICE.finditer(text):
+            host, _ = host_and_port(match[1])
+            if host:
+                yield Address(host, match[2], match.start(), match.end(), match[0])
+
+
+def host_and_port(authority: str) -> tuple[str, str]:
+    """``(host, port)`` of what stands between ``//`` and the path; ``("", "")`` when it names no host."""
+    authority = authority.rpartition("@")[2].rstrip(".:!")
+    if authority.startswith("["):
+        inside, _, rest = authority[1:].partition("]")
+        host = ipv6(inside)
+        return host, rest[1:] if rest.startswith(":") and rest[1:].isdigit() else ""
+    host, _, port = authority.partition(":")
+    if "%" in host or not host.isascii():
+        host = unicodedata.normalize("NFKC", unquote(host)).replace("\u3002", ".")
+    if not _HOST.fullmatch(host):
+        return "", ""
+    host = host.lower().rstrip(".")
+    port = port if port.isascii() and port.isdigit() and len(port) <= 5 else ""
+    return ipv4(host) or host, port
+
+
+def ipv4(host: str) -> str:
+    """Dotted digits of an IPv4 address in any form that ``inet_aton`` takes; ``""`` for anything else."""
+    if not host[:1].isdigit() or len(host) > 60:
+        return ""
+    parts = host.split(".")
+    if len(parts) > 4 or not all(_NUMBER.fullmatch(part) for part in parts):
+        return ""
+    numbers = [
+        int(part, 16 if part[:2] in ("0x", "0X") and len(part) > 2 else 8 if part[0] == "0" and part.isdigit() else 10)
+        if part.lower() != "0x"
+        else 0
+        for part in parts
+    ]
+    if any(number > 255 for number in numbers[:-1]) or numbers[-1] >= 256 ** (5 - len(numbers)):
+        return ""
+    whole = numbers[-1]
+    for index, number in enumerate(numbers[:-1]):
+        whole += number << (24 - 8 * index)
+    return str(ipaddress.IPv4Address(whole))
+
+
+def ipv6(text: str) -> str:
+    """The shortest form of an IPv6 address, or the IPv4 address that it maps; ``""`` for anything else."""
+    try:
+        address = ipaddress.IPv6Address(text.partition("%")[0])
+    except ValueError:
+        return ""
+    inner = address.ipv4_mapped or address.sixtofour
+    if inner is None and address in _NAT64:
+        inner = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+    return str(inner) if inner is not None else str(address)
+
+
+def is_public_ip(host: str) -> bool:
+    """Whether ``host`` is an IP address that anybody may own: not loopback, private, shared, link-local, reserved or documentation."""
+    if not host or not (host[0].isdigit() or ":" in host):
+        return False
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    if address.version == 6 and any(address in network for network in _DOCUMENTATION_6):
+        return False
+    return address.is_global and not address.is_multicast
+
+
+def is_own_machine(host: str) -> bool:
+    """Whether ``host`` is the machine that reads the text."""
+    return (
+        host in ("localhost", "::1", "0.0.0.0", "host.docker.internal")
+        or host.startswith("127.")
+        or host.endswith(".localhost")
+    )

@@ -1,0 +1,82 @@
+"""``host``: host and port of each address; a bare public IP address is an alarm, because nobody's name stands behind it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from rye.text.facts import addresses, shell
+from rye.text.facts.fact import ALARM, HOST
+from rye.text.facts.source import Found, Source, triggers
+
+_NETWORK_WORDS = triggers(["curl", "wget", "ssh", "scp", "sftp", "rsync", "nc", "ncat", "netcat", "telnet", "ping", "iwr", "irm", "ftp", "socat", "git"])
+_SCP = re.compile(
+    r"(?<![\w.@/-])[\w.-]{1,60}@((?:[\w-]{1,63}\.){1,8}[A-Za-z]{2,24}|\d{1,3}(?:\.\d{1,3}){3}):(?!\d{1,5}\b)[\w~./-]"
+)
+_NAMED = re.compile(r"(?:[\w-]{1,63}\.){1,8}([A-Za-z]{2,24})(?::(\d{1,5}))?(/\S*)?")
+_NUMERIC = re.compile(
+    r"(?:[\w.-]{1,60}@)?(0[xX][0-9A-Fa-f]{8}|0[0-7]{9,11}|[1-9]\d{7,9}|(?:0[xX][0-9A-Fa-f]{1,2}|\d{1,4})(?:\.(?:0[xX][0-9A-Fa-f]{1,2}|\d{1,8})){1,3})(?::(\d{1,5}))?(?:/\S*)?"
+)
+_FILES = frozenset(
+    ["sh", "py", "js", "ts", "md", "txt", "json", "yaml", "yml", "toml", "zip", "gz", "tgz", "tar", "xz", "bz2", "html", "htm", "xml", "csv", "exe", "bin", "deb", "rpm", "pdf", "png", "jpg", "log", "conf", "cfg", "ps1", "rb", "pl", "whl", "jar", "pem", "key", "sql", "c", "h", "go", "rs", "lock", "out", "dmg", "pkg", "apk", "img", "iso", "bat", "db"]
+)
+
+
+def find(source: Source) -> Iterator[Found]:
+    """Hosts, each once for each line."""
+    text = source.text
+    seen: set[tuple[str, int]] = set()
+    starts = source.text_starts
+    for address in addresses.find(text):
+        line = source.line_at(address.start)
+        key = (address.value, line)
+        if key not in seen:
+            seen.add(key)
+            yield _found(address.host, address.value, line, address.start - starts[line])
+    if "@" in text:
+        for match in _SCP.finditer(text):
+            line = source.line_at(match.start())
+            host, _ = addresses.host_and_port(match[1])
+            if host and (host, line) not in seen:
+                seen.add((host, line))
+                yield _found(host, host, line, match.start() - starts[line])
+    for logical in source.logical_lines(_NETWORK_WORDS):
+        for piece, offset in shell.pieces(logical.text):
+            for command, _ in shell.walk(shell.read(piece, offset)):
+                for value, host, at in _arguments(command):
+                    number, column = source.place(logical, at, value.partition(":")[0])
+                    if (value, number) not in seen:
+                        seen.add((value, number))
+                        yield _found(host, value, number, column)
+
+
+def _found(host: str, value: str, line: int, column: int) -> Found:
+    return Found(HOST, value, line, column, ALARM if addresses.is_public_ip(host) else "")
+
+
+def _arguments(command: shell.Command) -> Iterator[tuple[str, str, int]]:
+    """Hosts without a scheme among the arguments of a program that talks to the network."""
+    names = [shell.program(word.text).encode() for word in command.words]
+    index = next((at for at, name in enumerate(names) if name in _NETWORK_WORDS), -1)
+    if index < 0 or names[index] == b"git":
+        return
+    for word in command.words[index + 1 :]:
+        text = word.text.strip("[](),\"'").rstrip(".,;:!?")
+        if "://" in text or text.startswith(("-", "/", ".", "$", "~")):
+            continue
+        bare = text.rpartition("@")[2]
+        match = _NAMED.fullmatch(bare)
+        if (
+            match is not None
+            and match[1].lower() not in _FILES
+            and (match[3] or match[2] or names[index] in (b"nc", b"ssh", b"ping", b"curl", b"wget"))
+        ):
+            host, port = addresses.host_and_port(bare.partition("/")[0])
+            if host:
+                yield (f"{host}:{port}" if port else host), host, word.start
+            continue
+        match = _NUMERIC.fullmatch(text)
+        if match is not None and ("." in match[1] or len(match[1]) >= 8):
+            host = addresses.ipv4(match[1].lower())
+            if host and (match[1].count(".") != 1 or "/" in text):
+                yield (f"{host}:{match[2]}" if match[2] else host), host, word.start

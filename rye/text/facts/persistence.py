@@ -1,0 +1,124 @@
+"""``persistence``: writing what outlives the session: agents' settings and memory, hooks, shell profiles, timers, services.
+
+A path alone is none; it counts with something that writes, in its own line or one next to it. Commands that register
+something (``crontab -``, ``systemctl enable``) count by themselves.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from rye.text.facts.fact import PERSISTENCE
+from rye.text.facts.source import Found, Source, shown, triggers
+
+_HOME = r"(?:(?:~|\$\{?HOME\}?|\$\{?\w{1,30}\}?|%\w{1,30}%|/(?:home|Users)/[\w.$*-]{1,60}|/root|\.)/)?"
+_TARGETS: Final = re.compile(
+    rf"(?<![\w.-]){_HOME}(?:"
+    r"\.claude(?:-code)?/(?:settings(?:\.local)?\.json|hooks(?:/[\w.-]{1,60})?|commands(?:/[\w.-]{1,60})?|agents(?:/[\w.-]{1,60})?|skills(?:/[\w.-]{1,60}){0,2}|CLAUDE\.md|plugins(?:/[\w.-]{1,60})?|keybindings\.json)|\.claude\.json"
+    r"|\.codex/(?:config\.toml|AGENTS\.md|hooks[\w./-]{0,60}|prompts[\w./-]{0,60}|skills[\w./-]{0,60})|\.gemini/(?:settings\.json|GEMINI\.md|extensions[\w./-]{0,60})|\.cursor/(?:mcp\.json|rules[\w./-]{0,60}|hooks[\w./-]{0,60}|settings\.json)|\.cursorrules|\.windsurfrules|\.clinerules"
+    r"|\.(?:openclaw|clawdbot|moltbot)/[\w./-]{1,80}|\.config/(?:opencode|goose|crush|zed|Code|Cursor)/[\w./ -]{1,80}|claude_desktop_config\.json|\.mcp\.json|opencode\.jsonc?|\.aider\.conf\.yml|\.continue/config\.\w{2,4}"
+    r"|\.vscode/(?:settings|tasks|mcp|launch)\.json|\.github/(?:copilot-instructions\.md|workflows/[\w.-]{1,60}|hooks/[\w./-]{1,60})|\.husky/[\w-]{1,40}|\.agents?/[\w./-]{1,60}"
+    r"|(?:[\w./-]{1,60}/)?(?:CLAUDE(?:\.local)?|AGENTS|GEMINI|SOUL|MEMORY|HEARTBEAT|TOOLS|IDENTITY|USER)\.md"
+    r"|(?:[\w./$(){}-]{1,60}/)?\.git/(?:hooks(?:/[\w.-]{1,40})?|config)|\.git-templates?(?:/hooks(?:/[\w.-]{1,40})?)?|\.gitconfig"
+    r"|\.(?:bashrc|bash_profile|bash_login|bash_logout|bash_aliases|profile|zshrc|zshenv|zprofile|zlogin|kshrc|cshrc|tcshrc|xinitrc|xprofile|inputrc|vimrc|tmux\.conf)\b|\.config/fish/[\w./-]{1,60}|/etc/(?:profile(?:\.d/[\w.-]{1,60})?|bash\.bashrc|zsh/\w{1,20}|environment|rc\.local|ld\.so\.preload|crontab|cron\.\w{1,8}(?:/[\w.-]{1,60})?|init\.d/[\w.-]{1,60}|systemd/[\w./@-]{1,80}|sudoers\.d/[\w.-]{1,60}|xdg/autostart[\w./-]{0,60})"
+    r"|\.config/(?:systemd/user[\w./@-]{0,80}|autostart[\w./-]{0,60})|/(?:usr/)?lib/systemd/system/[\w.@-]{1,80}|/var/spool/cron[\w./-]{0,60}|/?Library/Launch(?:Agents|Daemons)(?:/[\w.-]{1,80})?"
+    r"|\.ssh/(?:authorized_keys2?|rc|config)|(?:sitecustomize|usercustomize)\.py|[\w./-]{0,60}site-packages/[\w-]{1,40}\.pth"
+    r"|\$PROFILE(?:\.\w{1,30})?\b|Microsoft\.PowerShell_profile\.ps1|[\w %:\\/.-]{0,80}(?:Start Menu[\\/]Programs[\\/]Startup|shell:startup)[\w\\/.-]{0,60}"
+    r")(?![\w-])",
+    re.IGNORECASE,
+)
+_TARGET_WORDS = triggers(
+    ["claude", "codex", "gemini", "cursor", "cursorrules", "windsurfrules", "clinerules", "openclaw", "clawdbot", "moltbot", "opencode", "claude_desktop_config", "mcp", "aider", "continue", "vscode", "github", "husky", "agents", "agent", "soul", "memory", "heartbeat", "identity", "user", "tools", "git", "gitconfig", "bashrc", "bash_profile", "bash_login", "bash_logout", "bash_aliases", "profile", "zshrc", "zshenv", "zprofile", "zlogin", "kshrc", "cshrc", "tcshrc", "xinitrc", "xprofile", "inputrc", "vimrc", "tmux", "fish", "etc", "systemd", "autostart", "cron", "launchagents", "launchdaemons", "ssh", "sitecustomize", "usercustomize", "pth", "microsoft", "startup", "config"]
+)
+_WRITES: Final = re.compile(
+    r"(?:^|[^\w<=|-])>{1,2}\|?\s*[\"']?[\w~$./{%]|\btee\b|\bcp\s|\bmv\s|\bln\s+-|\bsed\s+-i|\bprintf\b|\bcat\s*<<|\binstall\s+-|\btouch\s|\bchmod\s|\bcurl\b[^\n]{0,200}\s-o\b|\bwget\b[^\n]{0,200}\s-O\b|"
+    r"\bopen\([^)\n]{0,200},\s*(?:mode\s*=\s*)?[\"'][wax]|\.write(?:_text|_bytes|lines)?\(|write_?File|append_?File|copyFile|symlink|json\.dump\(|shutil\.(?:copy|move)|file_put_contents|Set-Content|Add-Content|Out-File|New-Item|"
+    r"\b(?:add|adds|added|adding|append|appends|appended|appending|write|writes|writing|written|edit|edits|editing|insert|inserts|inserting|put|puts|create|creates|creating|update|updates|updating|modify|modifies|modifying|"
+    r"register|registers|save|saves|saved|saving|copy|copies|set|sets|configure|place|inject|injects|paste|install|installs|symlink|store|stores|persist|persists|merge|change|patch|extend|enable|prepend|overwrite|replace|generate|scaffold)\b",
+    re.IGNORECASE,
+)
+_REGISTERS: Final = (
+    (
+        triggers(("crontab",)),
+        re.compile(r"\bcrontab\s+(?!-l|-r)(?:-u\s+\w+\s+)?(?:-(?=\s|$|[\"'`)])|-e\b|[\w~$./]\S{0,80})|\|\s*crontab\b"),
+    ),
+    (
+        triggers(("systemctl", "loginctl", "rc", "chkconfig")),
+        re.compile(
+            r"\bsystemctl\s+(?:--\w+\s+){0,3}(?:enable|link)\s[\w@. -]{0,60}|\bloginctl\s+enable-linger|\bupdate-rc\.d\s+\S{1,40}|\bchkconfig\s+\S{1,40}\s+on"
+        ),
+    ),
+    (triggers(("launchctl",)), re.compile(r"\blaunchctl\s+(?:load|bootstrap|submit|enable)\b[^\n;&|`]{0,80}")),
+    (
+        triggers(("schtasks", "scheduledtask", "register", "new")),
+        re.compile(r"\bschtasks(?:\.exe)?\s+/create\b|\b(?:Register|New)-ScheduledTask\w{0,20}", re.IGNORECASE),
+    ),
+    (
+        triggers(("currentversion", "runonce", "run")),
+        re.compile(r"CurrentVersion[\\/]{1,2}Run(?:Once)?\b", re.IGNORECASE),
+    ),
+    (
+        triggers(("git", "hookspath", "templatedir")),
+        re.compile(r"\bcore\.hooksPath\b|\binit\.templateDir\b", re.IGNORECASE),
+    ),
+    (
+        triggers(("sc", "nssm", "service")),
+        re.compile(r"\b(?:sc(?:\.exe)?\s+create|nssm\s+install|New-Service)\b", re.IGNORECASE),
+    ),
+    (triggers(("pm2",)), re.compile(r"\bpm2\s+(?:startup|save)\b")),
+    (triggers(("at",)), re.compile(r"(?:\|\s*|^\s*)at\s+(?:now|midnight|noon|\d{1,2}:\d\d)\b", re.MULTILINE)),
+    (
+        triggers(("claude", "codex", "gemini")),
+        re.compile(r"\b(?:claude|codex|gemini)\s+(?:mcp\s+add(?:-json)?|config\s+set|plugin\s+install)\b"),
+    ),
+)
+_ALL = _TARGET_WORDS | frozenset().union(*(words for words, _ in _REGISTERS))
+_PIECES = re.compile(r"[\"']\s*(?:/|,)\s*[\"']")
+_HOME_VALUE = re.compile(r"^(?:\$\{?HOME\}?|/(?:home|Users)/[^/]{1,60}|/root|%USERPROFILE%)(?=/)", re.IGNORECASE)
+
+
+def find(source: Source) -> Iterator[Found]:
+    """What is written to stay, each once for each line."""
+    if not source.has(_ALL):
+        return
+    writes_somewhere = False if source.markdown else _WRITES.search(source.text) is not None
+    if source.has(_TARGET_WORDS):
+        for number in source.lines_with(_TARGET_WORDS):
+            raw = source.lines[number]
+            if "." not in raw and "/" not in raw and "PROFILE" not in raw:
+                continue
+            joined = '"' in raw and _PIECES.search(raw) is not None
+            text = _PIECES.sub("/", raw) if joined else raw
+            for match in _TARGETS.finditer(text.replace("\\\\", "/") if "\\" in text else text):
+                if (writes_somewhere and _is_written_in_code(text, match)) or _is_written(source, number):
+                    value = _HOME_VALUE.sub("~", shown(match[0])).removeprefix("./").rstrip("/.")
+                    yield Found(PERSISTENCE, value, number, 0 if joined else match.start())
+    for words, pattern in _REGISTERS:
+        if source.has(words):
+            for number in source.lines_with(words):
+                for match in pattern.finditer(source.lines[number]):
+                    yield Found(PERSISTENCE, shown(match[0]).strip("| "), number, match.start())
+
+
+def _is_written_in_code(text: str, match: re.Match[str]) -> bool:
+    """In a program the path and the call that writes to it are often far apart."""
+    return match[0].lower().startswith((".", "~", "/", "$")) or "/" in match[0]
+
+
+def _is_written(source: Source, number: int) -> bool:
+    lines = source.lines
+    if _WRITES.search(lines[number]):
+        return True
+    for near in (number - 1, number - 2, number + 1):
+        if 0 <= near < len(lines) and lines[near].strip() and source.is_code(number) != source.is_code(near):
+            if _WRITES.search(lines[near]):
+                return True
+    before = number - 1
+    return (
+        before >= 0
+        and bool(lines[before].strip())
+        and source.is_code(before) == source.is_code(number)
+        and bool(_WRITES.search(lines[before]))
+    )

@@ -1,0 +1,146 @@
+"""``remote-instructions``: a sentence that sends the reader to an address to do what it says.
+
+Address and order stand in one sentence, in neighbouring ones, or the address is a block of its own behind the order. The machine
+that reads the text is no remote address.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from rye.limits import FACTS
+from rye.text.facts import addresses
+from rye.text.facts.fact import REMOTE_INSTRUCTIONS
+from rye.text.facts.source import Found, Source, triggers
+
+_ORDER_WORDS = triggers(
+    ["follow", "follows", "following", "obey", "execute", "executes", "run", "runs", "perform", "apply", "implement", "comply", "carry", "instructions", "instruction", "steps", "directions", "directives", "procedure", "prompt", "rules", "commands", "says", "say", "tells", "tell", "adopt", "adhere", "act", "supersede", "supersedes", "override", "overrides", "treat", "do", "install", "use", "guidance", "orders", "playbook", "runbook", "checklist", "protocol", "policy", "obeyed", "followed", "executed", "authoritative", "open", "launch", "start", "double"]
+)
+_ADDRESS = re.compile(
+    r"(?<![\w@])(?:https?|ftp|ipfs|wss?|hxxps?)://[^\s\"'`<>|\\)\]}]{3,600}|(?<![\w@./-])(?:[a-z0-9-]{1,40}\.){1,4}(?:com|net|org|io|dev|sh|ai|app|example|test|invalid|xyz|me|co|gg|site|page|cloud)/[\w./?=&%#~-]{1,200}",
+    re.IGNORECASE,
+)
+_REFERENCE = re.compile(r"^[ \t]{0,3}\[([^\]\n]{1,80})\]:[ \t]*<?(https?://[^\s>]{3,600})", re.MULTILINE)
+
+_TEXTS: Final = (
+    r"(?:instructions?|steps?|directions?|directives?|procedures?|prompts?|rules|commands?|guidance|orders|playbook|runbook|protocol|"
+    r"checklist|workflow|tasks?|policy|policies|script|payload|plan)"
+)
+_THERE: Final = r"(?:it|them|that|this|these|those|there|what(?:ever)?|everything|anything|all|each|every|any|the|its|their|exactly|as|along|step|on|in)"
+#: An order whose object is what the address says.
+_ORDER = re.compile(
+    rf"\b(?:follow|obey|execute|perform|carry\s+out|comply\s+with|adhere\s+to|act\s+(?:up)?on|abide\s+by|adopt|implement|apply)\s+(?:\w+\s+){{0,3}}?(?:{_THERE}|{_TEXTS}|https?:|\[)"
+    rf"|\bdo\s+(?:exactly\s+)?(?:what(?:ever)?|everything|anything|as|all|each|every|precisely)\b"
+    rf"|\b(?:run|execute|launch|start|open|double-click|eval(?:uate)?|paste|source|install)\s+(?:\w+\s+){{0,2}}?(?:it|them|this|that|what(?:ever)?|the\s+(?:\w+\s+){{0,2}}?(?:commands?|scripts?|steps?|result|output|response|content|contents|code|file|program|binary|executable|installer|app|tool|package|prompt)|everything|anything|any\s+(?:commands?|code))\b"
+    rf"|\b(?:what|whatever)\s+(?:it|they|that|the\s+\w+|this\s+\w+)\s+(?:says?|tells?|lists?|asks?|instructs?|returns?|requires?|describes?)"
+    rf"|\b(?:as|exactly)\s+(?:instructed|directed|described|told|specified)\b"
+    rf"|\b(?:instructions?|steps|rules|directives|commands|guidance|procedure|prompt|policy|text|page|contents?|file)\b[^.!?]{{0,60}}\b(?:supersedes?|overrides?|takes?\s+precedence|replaces?|must\s+be\s+(?:followed|obeyed|executed)|(?:is|are)\s+(?:authoritative|mandatory|binding))"
+    rf"|\btreat\s+(?:\w+\s+){{0,6}}?as\s+(?:\w+\s+){{0,4}}?{_TEXTS}"
+    rf"|\b(?:as|for|like)\s+(?:your|the|its|further|additional|updated|new)\s+(?:\w+\s+){{0,2}}?(?:instructions|orders|directives|system\s+prompt|rules)\b"
+    rf"|\b(?:your|current|latest|up-to-date|remaining|further|next|updated|actual|real|full|today's)\s+(?:\w+\s+)?{_TEXTS}\s+(?:is|are|lives?|live|comes?|stands?|can\s+be\s+found|(?:is|are)\s+(?:kept|hosted|maintained|published))\b"
+    rf"|\b(?:let|allow)\s+(?:\w+\s+){{0,4}}?(?:decide|tell|guide|instruct)\b"
+    rf"|\b(?:follow|obey|execute|perform)\s+(?:it|them|that)\b",
+    re.IGNORECASE,
+)
+#: What follows an address is data, a link to read, or the place where the reader's own work shows.
+_SENTENCE_END = re.compile(r"[.!?](?=\s|$)|\n[ \t]*\n|\n[ \t]*(?:[-*+]|\d{1,3}[.)]|#{1,6})[ \t]")
+_OWN_BLOCK = re.compile(
+    r"\s*(?:[-*>]\s*)?(?:```[^\n]{0,40}\n\s*)?(?:curl|wget|fetch|GET|open|url:?)?[^\n]{0,40}$", re.IGNORECASE
+)
+
+
+def find(source: Source) -> Iterator[Found]:
+    """Addresses that a reader is told to obey."""
+    if not source.has(_ORDER_WORDS) or ("://" not in source.text and not _ADDRESS.search(source.text)):
+        return
+    text = source.text
+    if _ORDER.search(text) is None:
+        return
+    seen: set[tuple[str, int]] = set()
+    references = {match[1].lower(): match[2] for match in _REFERENCE.finditer(text)} if "]:" in text else {}
+    definitions = {match.start(2) for match in _REFERENCE.finditer(text)} if references else set()
+    places = [
+        (match.start(), match.end(), match[0].rstrip(".,;:!?*_"))
+        for match in _ADDRESS.finditer(text)
+        if match.start() not in definitions
+    ]
+    for match in _USED_REFERENCE.finditer(text) if references else ():
+        address = references.get((match[2] or match[1]).lower())
+        if address:
+            places.append((match.start(), match.end(), address))
+    for start, end, address in places:
+        if _is_remote(address) and _is_obeyed(text, start, end):
+            line = source.line_at(start)
+            if (address, line) not in seen:
+                seen.add((address, line))
+                yield Found(REMOTE_INSTRUCTIONS, address, line, start - source.text_starts[line])
+
+
+_USED_REFERENCE = re.compile(r"\[([^\]\n]{1,80})\](?:\[([^\]\n]{0,80})\])?(?![:(\[])")
+
+
+def _is_remote(address: str) -> bool:
+    authority = address.partition("://")[2] or address
+    host, _ = addresses.host_and_port(authority.split("/", 1)[0].split("?", 1)[0])
+    return not addresses.is_own_machine(host)
+
+
+def _is_obeyed(text: str, start: int, end: int) -> bool:
+    """Whether an order stands in the address's sentence, in a neighbour, or right before the block that is the address."""
+    before = text[max(0, start - FACTS.window_characters // 2) : start]
+    after = text[end : end + FACTS.window_characters // 2]
+    own_start = _last_end(before)
+    first_end = _SENTENCE_END.search(after)
+    sentence = before[own_start:] + text[start:end] + (after[: first_end.end()] if first_end else after)
+    if _obeys(sentence, len(before) - own_start):
+        return True
+    following = ""
+    if first_end is not None and "\n\n" not in first_end[0]:
+        rest = after[first_end.end() :]
+        stop = _SENTENCE_END.search(rest)
+        following = rest[: stop.start()] if stop else rest
+        if _REFERS_BACK.search(following) and _ORDER.search(following):
+            return True
+    line_start = text.rfind("\n", 0, start) + 1
+    alone = _OWN_BLOCK.fullmatch(text[line_start:start]) is not None and (not after.split("\n", 1)[0].strip("`.>)*_ ;"))
+    if alone:
+        lead = before[: len(before) - (start - line_start)].rstrip().removesuffix("```").rstrip()
+        lead = re.sub(r"```\w{0,20}$|~~~\w{0,20}$", "", lead).rstrip()
+        piece = lead[_last_end(lead.rstrip(".:!")) :]
+        if _ORDER.search(piece) and (_POINTS_AHEAD.search(piece) or lead.endswith(":")):
+            return True
+        rest = after.lstrip("`.>)*_ ;\n~")
+        stop = _SENTENCE_END.search(rest)
+        piece = rest[: stop.start()] if stop else rest[:300]
+        return bool(_ORDER.search(piece) and _REFERS_BACK.search(piece))
+    return False
+
+
+def _last_end(before: str) -> int:
+    last = 0
+    for match in _SENTENCE_END.finditer(before):
+        last = match.end()
+    return last
+
+
+_REFERS_BACK = re.compile(
+    r"\b(?:it|its|them|there|this|that|these|those|what(?:ever)?\s+\w+\s+says?|the\s+(?:page|file|document|instructions?|steps?|rules|response|result|contents?|text|script|output|commands?|program|installer|archive|binary|app|tool))\b",
+    re.IGNORECASE,
+)
+_POINTS_AHEAD = re.compile(r"\b(?:following|below|this|these|here|at|from|next)\b|:\s*$", re.IGNORECASE)
+_FETCHES = re.compile(
+    r"\b(?:fetch|download|read|open|visit|load|get|retrieve|check|see|browse|go\s+to|consult|pull|access|look\s+at|refer\s+to|request|curl|wget|follow|at|from|in|on|under|via)\b",
+    re.IGNORECASE,
+)
+_DIRECT = re.compile(
+    r"\b(?:follow|obey|execute|run|source|apply|adopt|comply\s+with|carry\s+out|perform|implement)\s+(?:\w+\s+){0,5}?(?:(?:at|from|in|on|under|via|of)\s+)?[\[(<`\"']*$",
+    re.IGNORECASE,
+)
+
+
+def _obeys(sentence: str, at: int) -> bool:
+    if _DIRECT.search(sentence[max(0, at - 120) : at]):
+        return True
+    return _ORDER.search(sentence) is not None and _FETCHES.search(sentence[:at]) is not None

@@ -1,0 +1,77 @@
+"""``secret-name``: variables that are named like secrets. A note: most are honest configuration, but a reader wants the list."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from rye.text.facts.fact import SECRET_NAME
+from rye.text.facts.source import Found, Source
+
+_SUFFIXES = ("TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "API_KEY", "APIKEY", "ACCESS_KEY", "PRIVATE_KEY", "CREDENTIAL", "MNEMONIC", "SEED_PHRASE", "AUTH_KEY", "SIGNING_KEY", "ENCRYPTION_KEY", "_PAT", "_PSK")  # fmt: skip
+_NAME = re.compile(
+    r"(?<![A-Za-z0-9_])(?:[A-Z0-9]{1,40}_){0,8}(?:(?:[A-Z0-9]{1,30})?(?:TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|APIKEY|CREDENTIALS?|MNEMONIC)|API_KEY|ACCESS_KEY|"
+    r"PRIVATE_KEY|SECRET_KEY|SEED_PHRASE|AUTH_KEY|SIGNING_KEY|ENCRYPTION_KEY|PAT|PSK)(?:_(?:ID|KEY|KEYS|FILE|PATH|VALUE|BASE64|JSON|[0-9]{1,3}|[A-Z]{2,12}))?(?![A-Za-z0-9_])"
+)
+_IN_ENVIRONMENT = re.compile(
+    r"(?:process\.env\.|process\.env\[[\"']|environ\[[\"']|environ\.get\([\"']|getenv\([\"']|ENV\[[\"']|\$env:|\$\{?)"
+    r"((?:[A-Za-z0-9]{1,30}_?){0,6}?(?:token|secret|password|passwd|api_?key|private_?key|access_?key|credentials?|mnemonic))(?![A-Za-z0-9_])",
+    re.IGNORECASE,
+)
+_LOWER = (b"token", b"secret", b"passw", b"key", b"credential", b"mnemonic")
+_PLAIN_WORDS = frozenset(
+    (
+        "TOKEN",
+        "SECRET",
+        "PASSWORD",
+        "CREDENTIALS",
+        "CREDENTIAL",
+        "PAT",
+        "PSK",
+        "PASSPHRASE",
+        "MNEMONIC",
+        "APIKEY",
+        "API_KEY",
+        "PRIVATE_KEY",
+        "SECRET_KEY",
+    )
+)
+
+
+def find(source: Source) -> Iterator[Found]:
+    """Names of secrets, each once for the file."""
+    text = source.text
+    seen: set[str] = set()
+    if any(suffix in text for suffix in _SUFFIXES):
+        for match in _candidates(text):
+            if match[0] not in seen and (match[0] not in _PLAIN_WORDS or _is_used(text, match)):
+                seen.add(match[0])
+                yield _found(source, match[0], match.start())
+    if ("env" in text or "ENV" in text or "$" in text) and any(word in source.lowered for word in _LOWER):
+        for match in _IN_ENVIRONMENT.finditer(text):
+            if match[1] not in seen:
+                seen.add(match[1])
+                yield _found(source, match[1], match.start(1))
+
+
+_UPPER = re.compile(r"[A-Z][A-Z0-9_]{2,99}")
+
+
+def _candidates(text: str) -> Iterator[re.Match[str]]:
+    for word in _UPPER.finditer(text):
+        inner = word[0]
+        if any(suffix in inner for suffix in _SUFFIXES):
+            match = _NAME.match(text, word.start())
+            if match is not None:
+                yield match
+
+
+def _is_used(text: str, match: re.Match[str]) -> bool:
+    """Whether a word that is also a heading or a shout is used as a variable."""
+    before, after = text[max(0, match.start() - 2) : match.start()], text[match.end() : match.end() + 1]
+    return before.endswith(("$", "{", '["', "['", ".")) or after == "="
+
+
+def _found(source: Source, value: str, start: int) -> Found:
+    line = source.line_at(start)
+    return Found(SECRET_NAME, value, line, start - source.text_starts[line])

@@ -1,0 +1,182 @@
+"""A logical line as commands: pipelines, substitutions, redirections. Not a shell's grammar, but enough of every shell's.
+
+Text that is no shell at all goes through here too (prose around a command, a call in another language); it yields commands
+that no rule knows. Every character is read once; nesting is capped.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from rye.limits import FACTS
+
+_TOKEN = re.compile(
+    r"(?P<word>(?:[^\s|;&()<>`$\ue000-\ue007]|\$(?!\()|&(?![&>\s]|$)|[\ue000-\ue007])+)"
+    r"|(?P<open>[$<>@]?\()|(?P<close>\))|(?P<tick>`)|(?P<here><<<)|(?P<heredoc><<-?)"
+    r"|(?P<redirect>&?>>?\|?(?:&\d?-?)?|<)|(?P<pipe>\|&?(?!\|))|(?P<end>\|\||&&|[;&\x1e])"
+)
+_WRAPPERS: Final = frozenset(
+    ["sudo", "doas", "env", "nohup", "time", "nice", "ionice", "exec", "command", "builtin", "timeout", "stdbuf", "setsid", "busybox", "xargs", "parallel", "unbuffer", "watch", "start", "then", "do", "else", "if", "while", "until", "!", "{", "}", "run:", "run", "cmd", "entrypoint", "cmd:", "call", "&", "-", "*", "$", "%", ">", "#", "//", "/*", "rem", "%", "!"]
+)
+_TAKES_VALUE: Final = frozenset(["-u", "-n", "-g", "-c", "-I", "-P", "-L", "-s", "-k", "--user", "--group", "--signal", "-d", "-a"])
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w{0,80}\+?=")
+_NUMBERED = re.compile(r"\d{1,4}[.)]?|[\d.]+[smhd]|\[.?\]")
+_TRAILING: Final = ".,;:!?)]}"
+
+
+class Word:
+    """One word, and the substitutions that stand in it."""
+
+    __slots__ = ("children", "start", "text")
+
+    def __init__(self, text: str, start: int) -> None:
+        self.text = text
+        self.start = start
+        self.children: list[Group] = []
+
+
+class Command:
+    """Words up to an operator. ``before`` is the command whose output it reads through a pipe."""
+
+    __slots__ = ("before", "end", "here", "reads", "start", "words", "writes")
+
+    def __init__(self, start: int, before: Command | None) -> None:
+        self.words: list[Word] = []
+        self.writes: list[str] = []
+        self.reads: list[Word] = []
+        self.here = False
+        self.before = before
+        self.start = start
+        self.end = start
+
+    def texts(self) -> list[str]:
+        """The words' texts."""
+        return [word.text for word in self.words]
+
+
+class Group:
+    """The commands of a line or of one substitution; ``opened`` is ``$(``, ``<(``, ``>(``, ``(``, `` ` `` or empty."""
+
+    __slots__ = ("commands", "opened", "owner")
+
+    def __init__(self, opened: str, owner: Command | None = None) -> None:
+        self.opened = opened
+        self.owner = owner
+        self.commands: list[Command] = []
+
+
+def read(text: str, offset: int = 0) -> Group:
+    """The commands of a logical line; positions count from ``offset``."""
+    root = Group("")
+    stack: list[Group] = [root]
+    command = _begin(root, offset, None)
+    expect = ""
+    for match in _TOKEN.finditer(text):
+        kind, start, end = match.lastgroup, match.start() + offset, match.end() + offset
+        if kind == "word":
+            if expect in (">", "<"):
+                if expect == ">":
+                    command.writes.append(match[0])
+                else:
+                    command.reads.append(Word(match[0], start))
+                expect = ""
+            else:
+                last = command.words[-1] if command.words else None
+                if last is not None and command.end == start and last.children:
+                    last.text += match[0]
+                else:
+                    command.words.append(Word(match[0], start))
+                if expect == "<<<":
+                    command.here = True
+                    expect = ""
+            command.end = end
+        elif kind == "open" or (kind == "tick" and stack[-1].opened != "`"):
+            if len(stack) > FACTS.nesting:
+                command = _begin(stack[-1], end, None)
+                continue
+            last = command.words[-1] if command.words else None
+            if expect == "<":
+                command.reads.append(Word("$()", start))
+                last = command.reads[-1]
+            elif last is None or command.end != start:
+                last = Word("$()", start)
+                command.words.append(last)
+            if expect == "<<<":
+                command.here = True
+            expect = ""
+            group = Group(match[0], command)
+            last.children.append(group)
+            stack.append(group)
+            command = _begin(group, end, None)
+        elif kind in ("close", "tick"):
+            if len(stack) > 1:
+                owner = stack.pop().owner
+                assert owner is not None
+                command = owner
+                command.end = end
+        elif kind in ("here", "redirect"):
+            expect = (
+                "<<<" if kind == "here" else "<" if match[0] == "<" else "" if match[0][-1:] in "&-0123456789" else ">"
+            )
+            command.end = end
+        elif kind == "pipe":
+            command = _begin(stack[-1], end, command if command.words else None)
+            expect = ""
+        elif kind == "end":
+            command = _begin(stack[-1], end, None)
+            expect = ""
+    return root
+
+
+def _begin(group: Group, start: int, before: Command | None) -> Command:
+    command = Command(start, before)
+    group.commands.append(command)
+    return command
+
+
+def walk(group: Group) -> Iterator[tuple[Command, Group]]:
+    """Every command with the group that it is in; substitutions before the command that they belong to."""
+    for command in group.commands:
+        for word in (*command.words, *command.reads):
+            for child in word.children:
+                yield from walk(child)
+        yield command, group
+
+
+def pieces(text: str) -> Iterator[tuple[str, int]]:
+    """A logical line in pieces that cost no more than their length, each with its offset."""
+    if len(text) <= FACTS.piece_characters:
+        yield text, 0
+        return
+    for start in range(0, len(text), FACTS.piece_characters):
+        yield text[start : start + FACTS.piece_characters + FACTS.piece_overlap], start
+
+
+def program(word: str) -> str:
+    """The program that a word names: no folder, no ``.exe``, no punctuation around it, lower case."""
+    name = word.strip("\"'[]{},:!").rstrip(_TRAILING).replace("\\", "/").rpartition("/")[2].lower()
+    return name.removesuffix(".exe").lstrip("@-!")
+
+
+def head(command: Command) -> int:
+    """The index of the word that a command runs, behind ``sudo``, ``env``, assignments and list marks; -1 for none."""
+    words = command.words
+    index = 0
+    while index < len(words):
+        text = words[index].text
+        name = program(text)
+        if words[index].children and not text.endswith("="):
+            return index
+        if text.lower() in _WRAPPERS or name in _WRAPPERS or not name:
+            index += 1
+            while index < len(words) and words[index].text.startswith("-") and text not in ("-", "*"):
+                index += 2 if words[index].text in _TAKES_VALUE and name not in ("env", "exec") else 1
+        elif _ASSIGNMENT.match(text) or _NUMBERED.fullmatch(text):
+            if text.endswith("=") and words[index].children:
+                return index
+            index += 1
+        else:
+            return index
+    return -1

@@ -1,0 +1,189 @@
+"""``unpinned-fetch``: code that is fetched by a name whose meaning may change tomorrow.
+
+Pinned is an exact version from a package index, ``--require-hashes``, an image digest, a full commit (also a clone followed by
+its checkout), ``npm ci`` and its like, and what lies in the project. Distributions' own archives (``apt-get``) are left out: they
+are signed as a whole. ``package_tools`` reads the command lines of package managers, this file decides for a whole file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from rye.text.facts import package_tools, shell
+from rye.text.facts.fact import UNPINNED_FETCH
+from rye.text.facts.source import Found, Source, plain, shown, triggers
+
+_TRIGGERS = triggers(package_tools.TOOLS) | triggers(("git", "gh", "checkout"))
+_IMAGE_TRIGGERS = triggers(["image", "from", "uses"])
+_COMMIT = re.compile(r"(?<![0-9A-Za-z])[0-9a-f]{40}(?:[0-9a-f]{24})?(?![0-9A-Za-z])")
+_DIGEST: Final = "@sha256:"
+_CONTAINERS: Final = frozenset(["docker", "podman", "nerdctl"])
+_CONTAINER_VALUES: Final = frozenset(
+    ["-v", "-p", "-e", "-w", "-u", "-h", "-l", "-m", "-c", "--name", "--volume", "--mount", "--env", "--env-file", "--network", "--net", "--publish", "--workdir", "--user", "--entrypoint", "--platform", "--hostname", "--label", "--memory", "--cpus", "--add-host", "--restart", "--gpus", "--shm-size", "--device", "--cap-add", "--cap-drop", "--pull", "--ulimit", "--log-driver", "--security-opt", "--tmpfs", "--dns", "--ip", "--runtime", "--cidfile", "--log-opt", "--pid", "--ipc", "--userns", "--group-add", "--expose", "--link"]
+)
+_YAML_IMAGE = re.compile(
+    r"^[ \t]*(?:- )?image[ \t]*:[ \t]*[\"']?([\w./:@${}-]{2,200})[\"']?[ \t]*(?:#.*)?$", re.MULTILINE
+)
+_FROM = re.compile(
+    r"^[ \t]*FROM[ \t]+(?:--platform=\S{1,60}[ \t]+)?([\w./:@${}-]{2,200})(?:[ \t]+AS[ \t]+([\w-]{1,60}))?[ \t]*$",
+    re.MULTILINE | re.IGNORECASE,
+)
+_USES = re.compile(r"^[ \t]*(?:- )?uses[ \t]*:[ \t]*[\"']?([\w.-]{1,60}/[\w./-]{1,100})@([\w./-]{1,100})", re.MULTILINE)
+_CONFIGURED = re.compile(
+    r"\b(?:command|cmd)[\"']?\s{0,8}[:=]\s{0,8}[\"']?(npx|uvx|bunx|pipx|uv|docker|podman|pnpm|bun|npm|deno|yarn)[\"']?\s{0,40},?\s{0,40}"
+    r"[\"']?args[\"']?\s{0,8}[:=]\s{0,40}(?:\[([^\]]{0,600})\]|((?:\s{0,40}-\s[^\n]{1,200}\n?){1,20}))"
+)
+
+
+def find(source: Source) -> Iterator[Found]:
+    """Every fetch by a name that is not pinned."""
+    if source.has(_TRIGGERS):
+        yield from _commands(source)
+        for match in _CONFIGURED.finditer(source.text):
+            arguments = match[2] if match[2] is not None else match[3].replace("- ", " ")
+            text = plain(f"{match[1]} {arguments}".replace(",", " ").replace("\n", " "))
+            for command, _ in shell.walk(shell.read(text)):
+                for value in _command(command, source):
+                    line = source.line_at(match.start())
+                    yield Found(UNPINNED_FETCH, value, line, match.start() - source.text_starts[line])
+    if source.has(_IMAGE_TRIGGERS):
+        yield from _files(source)
+
+
+def _commands(source: Source) -> Iterator[Found]:
+    clones: list[tuple[Found, str]] = []
+    for line in source.logical_lines(_TRIGGERS):
+        for text, offset in shell.pieces(line.text):
+            for command, _ in shell.walk(shell.read(text, offset)):
+                if not command.words:
+                    continue
+                names = [shell.program(word.text) for word in command.words]
+                if "git" in names:
+                    words = command.texts()[names.index("git") + 1 :]
+                    if any(_COMMIT.fullmatch(word) for word in words):
+                        clones = _without_pinned(clones, words)
+                        continue
+                for value in _command(command, source, names):
+                    last = value.rpartition(" ")[2]
+                    found = Found(UNPINNED_FETCH, value, *source.place(line, command.words[0].start, _word_in(value)))
+                    if value.startswith("git clone ") or value.startswith("gh repo clone "):
+                        clones.append((found, last.rstrip("/").rpartition("/")[2].removesuffix(".git")))
+                    else:
+                        yield found
+    for found, _ in clones:
+        yield found
+
+
+def _without_pinned(clones: list[tuple[Found, str]], words: list[str]) -> list[tuple[Found, str]]:
+    """The clones that this checkout of a full commit leaves open: it pins the one it names, else the last one."""
+    if not clones or not any(word in ("checkout", "reset", "switch", "clone", "fetch") for word in words):
+        return clones
+    named = {word.rstrip("/").rpartition("/")[2] for word in words}
+    for index in range(len(clones) - 1, -1, -1):
+        if clones[index][1] in named:
+            return clones[:index] + clones[index + 1 :]
+    return clones[:-1]
+
+
+def _word_in(value: str) -> str:
+    return value.split(" ", 1)[0]
+
+
+def _command(command: shell.Command, source: Source, names: list[str] | None = None) -> Iterator[str]:
+    texts = command.texts()
+    if names is None:
+        names = [shell.program(text) for text in texts]
+    for index, name in enumerate(names):
+        rest = texts[index + 1 :]
+        if name in package_tools.TOOLS:
+            yield from package_tools.unpinned(name, rest, source.files)
+        if name in _CONTAINERS:
+            yield from _container(name, rest)
+        elif name == "git":
+            yield from _git(rest)
+        elif name == "gh" and rest[:2] == ["repo", "clone"] and len(rest) > 2:
+            yield f"gh repo clone {_clean(rest[2])}"
+
+
+def _git(rest: list[str]) -> Iterator[str]:
+    for index, word in enumerate(rest[:8]):
+        if word == "clone" or (word == "add" and index and rest[index - 1] == "submodule"):
+            for argument in rest[index + 1 :]:
+                address = _clean(argument)
+                if argument.startswith("-"):
+                    if argument.startswith("--revision=") and _COMMIT.search(argument):
+                        return
+                    continue
+                if (
+                    "://" in address
+                    or re.match(r"[\w.-]+@[\w.-]+:", address)
+                    or re.match(r"(?:gh|github|gl):", address)
+                ):
+                    yield f"git {'clone' if word == 'clone' else 'submodule add'} {address}"
+                    return
+                if address.startswith("$") and "/" not in address:
+                    yield f"git clone {address}"
+                    return
+            return
+
+
+def _container(name: str, rest: list[str]) -> Iterator[str]:
+    verb = next((word for word in rest if not word.startswith("-")), "")
+    if verb not in ("run", "pull", "create"):
+        return
+    skip = False
+    for word in rest[rest.index(verb) + 1 :]:
+        if skip:
+            skip = False
+        elif word.startswith("-"):
+            skip = word in _CONTAINER_VALUES
+        else:
+            image = _clean(word)
+            if _is_open_image(image):
+                yield f"{name} {verb} {image}"
+            return
+
+
+def _is_open_image(image: str) -> bool:
+    return (
+        bool(re.fullmatch(r"[\w.-]+(?:[:/][\w./:${}-]+)?", image))
+        and _DIGEST not in image
+        and image.lower() not in ("scratch", "a", "the")
+    )
+
+
+def _files(source: Source) -> Iterator[Found]:
+    text = source.text
+    stages: set[str] = set()
+    if b"image" in source.words:
+        for match in _YAML_IMAGE.finditer(text):
+            if _is_open_image(match[1]) and ("/" in match[1] or ":" in match[1]):
+                yield _at(source, match, f"image {match[1]}")
+    if b"from" in source.words and ("FROM " in text or "from " in text):
+        in_dockerfile = "dockerfile" in source.path.lower() or "containerfile" in source.path.lower()
+        for match in _FROM.finditer(text):
+            line = source.line_at(match.start())
+            fenced = source.markdown and source.fences[line] in ("dockerfile", "docker", "containerfile")
+            if not (in_dockerfile or fenced):
+                continue
+            image = match[1]
+            if image.lower() not in stages and _is_open_image(image):
+                yield _at(source, match, f"image {image}")
+            if match[2]:
+                stages.add(match[2].lower())
+    if b"uses" in source.words:
+        for match in _USES.finditer(text):
+            if not _COMMIT.fullmatch(match[2]):
+                yield _at(source, match, f"uses {match[1]}@{match[2]}")
+
+
+def _at(source: Source, match: re.Match[str], value: str) -> Found:
+    start = match.start(1)
+    line = source.line_at(start)
+    return Found(UNPINNED_FETCH, shown(value), line, start - source.text_starts[line])
+
+
+def _clean(word: str) -> str:
+    return word.strip("[](),\"'").rstrip(".,;:!?")
