@@ -21,7 +21,24 @@ CORPUS = Path(__file__).with_name("facts")
 SHARED = Path(os.environ.get("RYE_SHARED") or Path(__file__).resolve().parents[2] / "shared")
 SECONDS = 3.0
 TEXT_BYTES = 10_000
-_SUFFIXES = {".md", ".txt", ".py", ".js", ".ts", ".sh", ".json", ".yaml", ".yml", ".toml", ".html", ".ps1", ".cjs", ".mjs", ".r", ""}
+_SUFFIXES = {
+    ".md",
+    ".txt",
+    ".py",
+    ".js",
+    ".ts",
+    ".sh",
+    ".json",
+    ".yaml",
+    ".yml",
+    ".toml",
+    ".html",
+    ".ps1",
+    ".cjs",
+    ".mjs",
+    ".r",
+    "",
+}
 
 
 class Case(NamedTuple):
@@ -39,7 +56,9 @@ def cases(folder: str) -> Iterator[Case]:
     for path in sorted((CORPUS / folder).glob("*.toml")):
         for row in tomllib.loads(path.read_text("utf-8"))["case"]:
             absent = row.get("absent", [ALARM] if folder == "benign" else [])
-            yield Case(row["name"], path.stem.partition("_")[0], row["files"], tuple(row.get("expect", ())), tuple(absent))
+            yield Case(
+                row["name"], path.stem.partition("_")[0], row["files"], tuple(row.get("expect", ())), tuple(absent)
+            )
 
 
 def has(facts: tuple[Fact, ...], wanted: str) -> bool:
@@ -120,7 +139,9 @@ def real_skills() -> list[str]:
     if not number:
         print(f"no real skills: {SHARED / 'corpus' / 'skills'} is missing (set RYE_SHARED to the folder 'shared')")
         return texts
-    print(f"{number} real skills: {alarms} alarms in {alarmed} skills, {100 * alarmed / number:.2f} per 100 skills have one")
+    print(
+        f"{number} real skills: {alarms} alarms in {alarmed} skills, {100 * alarmed / number:.2f} per 100 skills have one"
+    )
     print("  cautions and alarms by fact:", ", ".join(f"{fact} {count}" for fact, count in sorted(levels.items())))
     return texts
 
@@ -134,7 +155,9 @@ def speed(texts: list[str]) -> None:
     while time.perf_counter() - started < SECONDS:
         find_facts({"SKILL.md": items[done % len(items)]})
         done += 1
-    print(f"{done / (time.perf_counter() - started):,.0f} items/s over texts of {TEXT_BYTES:,} characters ({len(items)} different ones)")
+    print(
+        f"{done / (time.perf_counter() - started):,.0f} items/s over texts of {TEXT_BYTES:,} characters ({len(items)} different ones)"
+    )
 
 
 def main() -> None:

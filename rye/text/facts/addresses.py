@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 from urllib.parse import unquote
 
-_SCHEME = re.compile(
-    r"([A-Za-z][A-Za-z0-9+.-]{1,20}):(?://|\\\\)([^\s/\\?#\"'`<>|^{}()\[\]*,;]*(?:\[[0-9A-Fa-f:.%]{2,60}\][^\s/\\?#\"'`<>|()*,;]{0,10})?)"
-)
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,20}\Z")
+_AUTHORITY = re.compile(r"[^\s/\\?#\"'`<>|^{}()\[\]*,;]*(?:\[[0-9A-Fa-f:.%]{2,60}\][^\s/\\?#\"'`<>|()*,;]{0,10})?")
 _HOST = re.compile(r"[\w-](?:[\w.-]*[\w-])?\.?")
 _BARE = re.compile(r"(?<![\w.+=-])(?<!/)(\d{1,3}(?:\.\d{1,3}){3})(?![\w-]|\.\d)(?::(\d{1,5})(?!\d))?")
+_FOUR = re.compile(r"\d\.\d{1,3}\.\d{1,3}\.\d")
 _DEVICE = re.compile(r"/dev/(?:tcp|udp)/([^\s/\"'$]{1,255})/(\d{1,5})")
 _NUMBER = re.compile(r"0[xX][0-9A-Fa-f]*|0[0-7]*|[1-9]\d*")
 _DOCUMENTATION_6 = (ipaddress.IPv6Network("2001:db8::/32"), ipaddress.IPv6Network("3fff::/20"))
@@ -43,15 +43,19 @@ class Address(NamedTuple):
 
 def find(text: str) -> Iterator[Address]:
     """Every address with a scheme, every bare IPv4 address, every ``/dev/tcp`` path, in the order of each form."""
-    if "://" in text or ":\\\\" in text:
-        for match in _SCHEME.finditer(text):
-            if match[1].lower() in ("file", "data"):
-                continue
-            host, port = host_and_port(match[2])
-            following = text[match.end() : match.end() + 1]
-            if host and not (following in "{$<" and following and ("." not in host or host.endswith("."))):
-                yield Address(host.rstrip("."), port, match.start(), match.end(), match[0])
-    for match in _BARE.finditer(text):
+    for mark in ("://", ":\\\\"):
+        at = text.find(mark)
+        while at >= 0:
+            scheme = _SCHEME.search(text, max(0, at - 21), at)
+            authority = _AUTHORITY.match(text, at + 3)
+            if scheme is not None and authority is not None and scheme[0].lower() not in ("file", "data"):
+                end = authority.end()
+                host, port = host_and_port(authority[0])
+                following = text[end : end + 1]
+                if host and not (following and following in "{$<" and ("." not in host or host.endswith("."))):
+                    yield Address(host.rstrip("."), port, scheme.start(), end, text[scheme.start() : end])
+            at = text.find(mark, at + 3)
+    for match in _BARE.finditer(text) if _FOUR.search(text) else ():
         host = ipv4(match[1])
         if (
             host

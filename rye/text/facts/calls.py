@@ -31,7 +31,34 @@ FETCHED: Final = Kind(
         r"WebClient|getURL|include(?:_once)?\s*\(?\s*[\"']https?:|check_output\(\s*\[?\s*[\"'](?:curl|wget)",
     ),
     triggers(
-        ["requests", "session", "urlopen", "urlretrieve", "httpx", "urllib", "urllib2", "urllib3", "aiohttp", "fetch", "axios", "got", "https", "http", "xmlhttprequest", "curl_exec", "file_get_contents", "lwp", "uri", "httparty", "faraday", "recv", "webclient", "geturl", "curl", "wget"]
+        [
+            "requests",
+            "session",
+            "urlopen",
+            "urlretrieve",
+            "httpx",
+            "urllib",
+            "urllib2",
+            "urllib3",
+            "aiohttp",
+            "fetch",
+            "axios",
+            "got",
+            "https",
+            "http",
+            "xmlhttprequest",
+            "curl_exec",
+            "file_get_contents",
+            "lwp",
+            "uri",
+            "httparty",
+            "faraday",
+            "recv",
+            "webclient",
+            "geturl",
+            "curl",
+            "wget",
+        ]
     ),
 )
 DECODED: Final = Kind(
@@ -44,7 +71,53 @@ DECODED: Final = Kind(
         r"Base64\.getDecoder|\[::-1\]|\.reverse\(\)\s*\.join|(?:\\x[0-9a-f]{2}){4}",
     ),
     triggers(
-        ["b64decode", "urlsafe_b64decode", "standard_b64decode", "b32decode", "b16decode", "b85decode", "a85decode", "fromhex", "unhexlify", "a2b_base64", "a2b_hex", "decompress", "codecs", "marshal", "rot13", "rot_13", "atob", "buffer", "fromcharcode", "unescape", "decodeuricomponent", "gunzipsync", "inflatesync", "inflaterawsync", "brotlidecompresssync", "decode64", "strict_decode64", "urlsafe_decode64", "decodebytes", "unpack", "unpack1", "decode_base64", "base64_decode", "gzinflate", "gzuncompress", "hex2bin", "str_rot13", "pack", "decode", "chr", "bytes", "base64", "reverse", "1", "unzipsync"]
+        [
+            "b64decode",
+            "urlsafe_b64decode",
+            "standard_b64decode",
+            "b32decode",
+            "b16decode",
+            "b85decode",
+            "a85decode",
+            "fromhex",
+            "unhexlify",
+            "a2b_base64",
+            "a2b_hex",
+            "decompress",
+            "codecs",
+            "marshal",
+            "rot13",
+            "rot_13",
+            "atob",
+            "buffer",
+            "fromcharcode",
+            "unescape",
+            "decodeuricomponent",
+            "gunzipsync",
+            "inflatesync",
+            "inflaterawsync",
+            "brotlidecompresssync",
+            "decode64",
+            "strict_decode64",
+            "urlsafe_decode64",
+            "decodebytes",
+            "unpack",
+            "unpack1",
+            "decode_base64",
+            "base64_decode",
+            "gzinflate",
+            "gzuncompress",
+            "hex2bin",
+            "str_rot13",
+            "pack",
+            "decode",
+            "chr",
+            "bytes",
+            "base64",
+            "reverse",
+            "1",
+            "unzipsync",
+        ]
     ),
 )
 
@@ -64,8 +137,23 @@ _STARTS: Final = re.compile(
     r"(?:\bcp|child_process[\"']?\)?|\bchild|\bshell)\.(?:exec|spawn|fork)\w*|\brunpy\.run_path|\bctypes\.CDLL|\bspec_from_file_location)\s*\("
 )
 _RUN_WORDS = triggers(
-    ["exec", "eval", "execfile", "runinthiscontext", "runinnewcontext", "runincontext", "compilefunction", "instance_eval", "class_eval", "assert", "create_function", "function", "vm", "importlib", "constructor", "_compile", "functiontype", "settimeout", "setinterval", "source", "import", "require", "include", "include_once", "system", "popen", "startfile", "subprocess", "execsync", "execfilesync", "execfile", "spawnsync", "spawn", "shell_exec", "passthru", "proc_open", "runpy", "child_process", "execv", "execvp", "execl", "execlp", "os", "check_output", "check_call", "fork", "posix_spawn", "cp", "spec_from_file_location"]
+    "exec eval execfile runinthiscontext runinnewcontext runincontext compilefunction instance_eval class_eval create_function "
+    "vm importlib _compile functiontype settimeout setinterval system popen "
+    "startfile subprocess execsync execfilesync execfile spawnsync spawn shell_exec passthru proc_open runpy child_process execv execvp "
+    "execl execlp check_output check_call posix_spawn spec_from_file_location cdll".split()
 )
+#: Words that are everywhere; they count only in the one spelling that runs something.
+_RARE_WORDS = triggers("function constructor assert import require include include_once source fork".split())
+_RARE_SPELLINGS: Final = (
+    *("Function(", "Function (", ".constructor(", "fork(", "assert($", "assert(base64", "assert(gz"),
+    *("('http", '("http', "(`http"),
+)
+
+
+def _has_rare_run(source: Source) -> bool:
+    return any(spelling in source.text for spelling in _RARE_SPELLINGS)
+
+
 _NAME = r"[A-Za-z_$][\w$]{0,60}"
 _ASSIGNED = re.compile(
     rf"(?:^|[;{{(,\s])({_NAME})(?:\s*:\s*[\w.\[\]]{{1,40}})?\s*(?:\+|:|\|\|)?=(?![=>])\s*|\bas\s+({_NAME})\s*:|\bthen\s*\(\s*(?:async\s*)?\(?\s*({_NAME})\s*\)?\s*=>"
@@ -84,23 +172,53 @@ _FIRST_ARGUMENT = re.compile(
     rf"(?:[\"']-[A-Za-z]{{1,12}}[\"']\s*,\s*)*(?:str\(|f)?(?:[\"'`](?:(?:sudo |chmod \S+ \S+ && )?(?:sh|bash|zsh|python3?|node|perl|source|\.) )?([^\"'`\n]{{1,300}})[\"'`]|({_NAME}(?:\.(?:text|content|data|stdout|decode\(\)|toString\(\)|name|body))*)\s*[\]),.])"
 )
 _CODE_LANGUAGES = frozenset(
-    ["python", "py", "python3", "javascript", "js", "ts", "typescript", "node", "jsx", "tsx", "mjs", "cjs", "ruby", "rb", "perl", "php", "r", "lua"]
+    [
+        "python",
+        "py",
+        "python3",
+        "javascript",
+        "js",
+        "ts",
+        "typescript",
+        "node",
+        "jsx",
+        "tsx",
+        "mjs",
+        "cjs",
+        "ruby",
+        "rb",
+        "perl",
+        "php",
+        "r",
+        "lua",
+    ]
 )
 
 
 def find(source: Source, kind: Kind, fact: str) -> Iterator[Found]:
     """Every call that runs what a source of this kind brings."""
-    if not source.has(_RUN_WORDS) or not (source.has(kind.words) or "\\x" in source.text):
+    if not (source.has(_RUN_WORDS) or _has_rare_run(source)) or not (source.has(kind.words) or "\\x" in source.text):
         return
     text = source.text
-    runs = [*_EVALUATES.finditer(text)]
-    starts = [*_STARTS.finditer(text)]
+    triggers_here = _RUN_WORDS | (_RARE_WORDS if _has_rare_run(source) else frozenset())
+    runs: list[re.Match[str]] = []
+    starts: list[re.Match[str]] = []
+    for number in source.lines_with(triggers_here):
+        begin, end = source.text_starts[number], source.text_starts[number + 1]
+        runs.extend(_EVALUATES.finditer(text, begin, end))
+        starts.extend(_STARTS.finditer(text, begin, end))
     if not runs and not starts:
         return
-    sources = [match.start() for match in kind.pattern.finditer(text)]
+    sources: list[int] = []
+    lines = source.lines_with(kind.words)
+    if "\\x" in text and kind is DECODED:
+        lines = sorted({*lines, *(number for number, raw in enumerate(source.lines) if "\\x" in raw)})
+    for number in lines:
+        begin, end = source.text_starts[number], source.text_starts[number + 1]
+        sources.extend(match.start() for match in kind.pattern.finditer(text, begin, end))
     if not sources:
         return
-    names, files = _followed(source, kind)
+    names, files = _followed(source, kind, sources)
     reported: set[int] = set()
     for match in runs:
         window = _window(text, match.end())
@@ -177,7 +295,9 @@ def _window(text: str, start: int) -> str:
 _PARENTHESES = re.compile(r"[()]")
 
 
-def _followed(source: Source, kind: Kind) -> tuple[dict[str, tuple[int, str]], dict[str, tuple[int, str]]]:
+def _followed(
+    source: Source, kind: Kind, sources: list[int]
+) -> tuple[dict[str, tuple[int, str]], dict[str, tuple[int, str]]]:
     """The names and the files that hold what a source brought, each with its place and line."""
     names: dict[str, tuple[int, str]] = {}
     files: dict[str, tuple[int, str]] = {}
@@ -188,7 +308,12 @@ def _followed(source: Source, kind: Kind) -> tuple[dict[str, tuple[int, str]], d
     for raw in source.lines:
         size = len(raw) + 1
         line = raw[: FACTS.piece_characters]
-        found = kind.pattern.search(line)
+        at = bisect_left(sources, offset)
+        here = at < len(sources) and sources[at] < offset + size
+        if not here and not names and not handle:
+            offset += size
+            continue
+        found = kind.pattern.search(line) if here else None
         carried = (
             None
             if found

@@ -12,27 +12,61 @@ from rye.text.facts.flow import Flow, Origin
 from rye.text.facts.source import Found, Source, shown, triggers
 
 _ALWAYS: Final = frozenset(
-    ["gunzip", "zcat", "bzcat", "xzcat", "lzcat", "zstdcat", "bunzip2", "unxz", "unlzma", "unzstd", "uudecode", "gzcat", "rev", "gpg"]
+    [
+        "gunzip",
+        "zcat",
+        "bzcat",
+        "xzcat",
+        "lzcat",
+        "zstdcat",
+        "bunzip2",
+        "unxz",
+        "unlzma",
+        "unzstd",
+        "uudecode",
+        "gzcat",
+        "rev",
+        "gpg",
+    ]
 )
 _WITH_OPTION: Final = frozenset(
-    ["base64", "gbase64", "base32", "basenc", "basez", "openssl", "xxd", "gzip", "bzip2", "xz", "lzma", "zstd", "brotli", "tr", "certutil", "b64", "base64url", "jq", "sed", "awk"]
+    [
+        "base64",
+        "gbase64",
+        "base32",
+        "basenc",
+        "basez",
+        "openssl",
+        "xxd",
+        "gzip",
+        "bzip2",
+        "xz",
+        "lzma",
+        "zstd",
+        "brotli",
+        "tr",
+        "certutil",
+        "b64",
+        "base64url",
+        "jq",
+        "sed",
+        "awk",
+    ]
 )
 _IN_CODE: Final = frozenset(["python", "python3", "perl", "ruby", "node", "php"])
 _TRIGGERS = triggers(
-    _ALWAYS
-    | _WITH_OPTION - {"tr", "jq", "sed", "awk", "b64"}
+    (_ALWAYS | _WITH_OPTION) - {"tr", "jq", "sed", "awk", "rev", "b64"}
     | {
-        "tr",
         "frombase64string",
         "b64decode",
         "decode_base64",
         "decode64",
         "base64_decode",
-        "fromhex",
         "unhexlify",
         "gzipstream",
+        "deflatestream",
+        "base64d",
     }
-    | {"atob", "deflatestream", "base64d", "hexstringtobytes"}
 )
 _DECODES = re.compile(
     r"-[A-Za-z]*[dD][A-Za-z]*|--d(?:e(?:c(?:ode|ompress)?)?)?|--uncompress|-decode(?:hex)?|/decode(?:hex)?"
@@ -59,8 +93,15 @@ _ESCAPED_RUNS = re.compile(
 
 def find(source: Source) -> Iterator[Found]:
     """Every place where something decoded is run."""
-    if source.has(_TRIGGERS):
-        yield from Flow(source, DECODE_AND_RUN, _TRIGGERS, _decodes).run()
+    words = _TRIGGERS
+    if b"tr" in source.words and (b"n-z" in source.lowered or b"a-m" in source.lowered):
+        words |= triggers(("tr",))
+    if b"rev" in source.words and (
+        b"rev |" in source.lowered or b"rev|" in source.lowered or b"| rev" in source.lowered
+    ):
+        words |= triggers(("rev",))
+    if source.has(words):
+        yield from Flow(source, DECODE_AND_RUN, words, _decodes).run()
     yield from _encoded_commands(source)
     if "\\x" in source.text or "\\1" in source.text or "\\u00" in source.text or "\\0" in source.text:
         yield from _escapes(source)

@@ -16,7 +16,23 @@ from rye.text.facts.source import Found, Line, Source, shown
 _NAME = re.compile(r"\$(?:\{?(?:env:)?)([A-Za-z_]\w{0,80})")
 _ASSIGNS = re.compile(r"(?:\$(?:env:)?)?([A-Za-z_]\w{0,80})\+?=")
 _TOKENS = re.compile(r"[A-Za-z_0-9][\w.-]*")
-_ECHO = frozenset(["echo", "printf", "cat", "print", "write-output", "type", "tee", "get-content", "gc", "tac", "less", "head", "tail"])
+_ECHO = frozenset(
+    [
+        "echo",
+        "printf",
+        "cat",
+        "print",
+        "write-output",
+        "type",
+        "tee",
+        "get-content",
+        "gc",
+        "tac",
+        "less",
+        "head",
+        "tail",
+    ]
+)
 _OPENERS = frozenset(["open", "start", "start-process", "xdg-open", "invoke-item", "ii", "chmod"])
 _MOVERS = frozenset(["mv", "cp", "install", "ln", "move", "copy", "move-item", "copy-item"])
 _UNPACKERS = frozenset(["tar", "unzip", "7z", "7za", "unrar", "bsdtar", "expand-archive", "gunzip", "unxz"])

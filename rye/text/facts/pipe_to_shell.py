@@ -13,15 +13,108 @@ from rye.text.facts.source import Found, Source, shown, triggers
 
 #: Programs that fetch what their arguments name.
 _FETCHERS: Final = frozenset(
-    ["curl", "wget", "curlie", "xh", "aria2c", "axel", "iwr", "irm", "invoke-webrequest", "invoke-restmethod", "lwp-request", "lwp-download", "certutil", "bitsadmin", "start-bitstransfer", "tftp", "nc", "ncat", "netcat", "socat", "dig", "nslookup", "drill", "rclone"]
+    [
+        "curl",
+        "wget",
+        "curlie",
+        "xh",
+        "aria2c",
+        "axel",
+        "iwr",
+        "irm",
+        "invoke-webrequest",
+        "invoke-restmethod",
+        "lwp-request",
+        "lwp-download",
+        "certutil",
+        "bitsadmin",
+        "start-bitstransfer",
+        "tftp",
+        "nc",
+        "ncat",
+        "netcat",
+        "socat",
+        "dig",
+        "nslookup",
+        "drill",
+        "rclone",
+    ]
 )
 #: Words that are common elsewhere, and fetch only with an address behind them.
 _WITH_ADDRESS: Final = frozenset(
-    ["fetch", "http", "https", "get", "lynx", "w3m", "links", "elinks", "ftp", "gsutil", "s3cmd", "scp", "sftp", "rsync", "downloadstring", "downloadfile", "downloaddata", "aws", "gh", "webclient", "httpclient", "mshta", "regsvr32", "msiexec", "rundll32", "perl", "php", "ruby", "python", "python3", "node", "deno", "bun", "openssl"]
+    [
+        "fetch",
+        "http",
+        "https",
+        "get",
+        "lynx",
+        "w3m",
+        "links",
+        "elinks",
+        "ftp",
+        "gsutil",
+        "s3cmd",
+        "scp",
+        "sftp",
+        "rsync",
+        "downloadstring",
+        "downloadfile",
+        "downloaddata",
+        "aws",
+        "gh",
+        "webclient",
+        "httpclient",
+        "mshta",
+        "regsvr32",
+        "msiexec",
+        "rundll32",
+        "perl",
+        "php",
+        "ruby",
+        "python",
+        "python3",
+        "node",
+        "deno",
+        "bun",
+        "openssl",
+    ]
 )
 _SELF_RUNNING: Final = frozenset(["mshta", "regsvr32"])
 _TRIGGERS = triggers(
-    _FETCHERS | _WITH_ADDRESS | {"tcp", "webrequest", "restmethod", "bitstransfer", "invoke", "lwp", "x"} - {"x"}
+    (
+        _FETCHERS
+        | {
+            "lynx",
+            "w3m",
+            "links",
+            "elinks",
+            "ftp",
+            "gsutil",
+            "s3cmd",
+            "scp",
+            "sftp",
+            "rsync",
+            "mshta",
+            "regsvr32",
+            "msiexec",
+        }
+    )
+    - {"invoke-webrequest", "invoke-restmethod", "lwp-request", "lwp-download", "start-bitstransfer"}
+    | {"downloadstring", "downloadfile", "downloaddata", "webclient", "webrequest", "restmethod", "bitstransfer", "lwp"}
+)
+#: Words that are everywhere, with the spelling in which they fetch something.
+_SPELLINGS: Final = (
+    (re.compile(rb"fetch [^\n]{0,60}https?://"), triggers(("fetch",))),
+    (re.compile(rb"https?[ \t]+(?:-|get\b|post\b|https?:|[a-z0-9-]+[.:])"), triggers(("http", "https"))),
+    (re.compile(rb"get[ \t]+https?:"), triggers(("get",))),
+    (re.compile(rb"gh api "), triggers(("gh",))),
+    (re.compile(rb"aws s3 "), triggers(("aws",))),
+    (
+        re.compile(rb"urlopen|file_get_contents|open-uri|requests\.|https?\.get|fetch\("),
+        triggers("python python3 node perl php ruby deno bun".split()),
+    ),
+    (re.compile(rb"deno run |bun run |deno install "), triggers(("deno", "bun"))),
+    (re.compile(rb"s_client"), triggers(("openssl",))),
 )
 _FETCHING_CODE = re.compile(
     r"urlopen|requests\.(?:get|post)|urllib|httpx\.|fetch\(|https?\.get|axios|file_get_contents|open-uri|net/http|LWP|get\(http|"
@@ -30,7 +123,9 @@ _FETCHING_CODE = re.compile(
 )
 _EVALUATING = re.compile(r"\b(?:exec|eval|Function|system|instance_eval|runInThisContext)\b", re.IGNORECASE)
 _ADDRESS = re.compile(r"(?:[a-z][a-z0-9+.-]{1,12}:/|[$%]|[\w-]+\.[\w-]+|//|URL|\d{1,3}\.\d)", re.IGNORECASE)
-_OUTPUT: Final = frozenset(["-o", "--output", "-O", "--output-document", "-OutFile", "-outfile", "-Destination", "--out", "-out"])
+_OUTPUT: Final = frozenset(
+    ["-o", "--output", "-O", "--output-document", "-OutFile", "-outfile", "-Destination", "--out", "-out"]
+)
 _QUIET_TOOLS: Final = frozenset(["wget", "wget2", "aria2c", "axel"])
 _CURL_REMOTE_NAME = re.compile(r"-[A-Za-z]*O[A-Za-z]*")
 _TO_STDOUT = re.compile(r"-[A-Za-z]*O-?")
@@ -40,8 +135,13 @@ _NC_RUNS = re.compile(r"-[a-z]*[ec]")
 
 def find(source: Source) -> Iterator[Found]:
     """Every place where something fetched is run."""
-    if source.has(_TRIGGERS):
-        yield from Flow(source, PIPE_TO_SHELL, _TRIGGERS, _fetches).run()
+    words = _TRIGGERS
+    for spelling, more in _SPELLINGS:
+        if source.has(more) and spelling.search(source.lowered):
+            words |= more
+    if source.has(words):
+        yield from Flow(source, PIPE_TO_SHELL, words, _fetches).run()
+    if source.has(_CONNECTION_WORDS):
         yield from _reverse_shells(source)
     yield from calls.find(source, calls.FETCHED, PIPE_TO_SHELL)
 
@@ -129,9 +229,12 @@ def _shown(words: list[shell.Word]) -> str:
     return shown(" ".join(word.text for word in words))
 
 
+_CONNECTION_WORDS = triggers(("tcp", "udp", "nc", "ncat", "netcat", "socat"))
+
+
 def _reverse_shells(source: Source) -> Iterator[Found]:
     """A shell whose input is a connection runs what the other end sends."""
-    for line in source.logical_lines(triggers(("tcp", "udp", "nc", "ncat", "netcat", "socat"))):
+    for line in source.logical_lines(_CONNECTION_WORDS):
         text = line.text
         match = _REVERSE.search(text)
         if match is not None and re.search(r"\b(?:sh|bash|zsh|exec|eval|cat|source)\b", text):

@@ -7,6 +7,7 @@ that reads the text is no remote address.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 from typing import Final
 
@@ -16,12 +17,68 @@ from rye.text.facts.fact import REMOTE_INSTRUCTIONS
 from rye.text.facts.source import Found, Source, triggers
 
 _ORDER_WORDS = triggers(
-    ["follow", "follows", "following", "obey", "execute", "executes", "run", "runs", "perform", "apply", "implement", "comply", "carry", "instructions", "instruction", "steps", "directions", "directives", "procedure", "prompt", "rules", "commands", "says", "say", "tells", "tell", "adopt", "adhere", "act", "supersede", "supersedes", "override", "overrides", "treat", "do", "install", "use", "guidance", "orders", "playbook", "runbook", "checklist", "protocol", "policy", "obeyed", "followed", "executed", "authoritative", "open", "launch", "start", "double"]
+    [
+        "follow",
+        "follows",
+        "following",
+        "obey",
+        "execute",
+        "executes",
+        "run",
+        "runs",
+        "perform",
+        "apply",
+        "implement",
+        "comply",
+        "carry",
+        "instructions",
+        "instruction",
+        "steps",
+        "directions",
+        "directives",
+        "procedure",
+        "prompt",
+        "rules",
+        "commands",
+        "says",
+        "say",
+        "tells",
+        "tell",
+        "adopt",
+        "adhere",
+        "act",
+        "supersede",
+        "supersedes",
+        "override",
+        "overrides",
+        "treat",
+        "do",
+        "install",
+        "use",
+        "guidance",
+        "orders",
+        "playbook",
+        "runbook",
+        "checklist",
+        "protocol",
+        "policy",
+        "obeyed",
+        "followed",
+        "executed",
+        "authoritative",
+        "open",
+        "launch",
+        "start",
+        "double",
+    ]
 )
 _ADDRESS = re.compile(
     r"(?<![\w@])(?:https?|ftp|ipfs|wss?|hxxps?)://[^\s\"'`<>|\\)\]}]{3,600}|(?<![\w@./-])(?:[a-z0-9-]{1,40}\.){1,4}(?:com|net|org|io|dev|sh|ai|app|example|test|invalid|xyz|me|co|gg|site|page|cloud)/[\w./?=&%#~-]{1,200}",
     re.IGNORECASE,
 )
+_DOMAIN_WORDS = triggers("com net org io dev sh ai app example test invalid xyz me co gg site page cloud".split())
+_NEAR: Final = 6
+"""Lines between an address and an order that can belong together."""
 _REFERENCE = re.compile(r"^[ \t]{0,3}\[([^\]\n]{1,80})\]:[ \t]*<?(https?://[^\s>]{3,600})", re.MULTILINE)
 
 _TEXTS: Final = (
@@ -53,19 +110,25 @@ _OWN_BLOCK = re.compile(
 
 def find(source: Source) -> Iterator[Found]:
     """Addresses that a reader is told to obey."""
-    if not source.has(_ORDER_WORDS) or ("://" not in source.text and not _ADDRESS.search(source.text)):
+    if not source.has(_ORDER_WORDS):
         return
     text = source.text
-    if _ORDER.search(text) is None:
+    bare = source.lines_with(_DOMAIN_WORDS)
+    if "://" not in text and not bare:
         return
+    orders = source.lines_with(_ORDER_WORDS)
     seen: set[tuple[str, int]] = set()
     references = {match[1].lower(): match[2] for match in _REFERENCE.finditer(text)} if "]:" in text else {}
     definitions = {match.start(2) for match in _REFERENCE.finditer(text)} if references else set()
-    places = [
-        (match.start(), match.end(), match[0].rstrip(".,;:!?*_"))
-        for match in _ADDRESS.finditer(text)
-        if match.start() not in definitions
-    ]
+    places: list[tuple[int, int, str]] = []
+    for number in sorted({*bare, *(source.line_at(address.start) for address in source.addresses)}):
+        after = bisect_left(orders, number - _NEAR)
+        if after < len(orders) and orders[after] <= number + _NEAR:
+            places.extend(
+                (match.start(), match.end(), match[0].rstrip(".,;:!?*_"))
+                for match in _ADDRESS.finditer(text, source.text_starts[number], source.text_starts[number + 1])
+                if match.start() not in definitions
+            )
     for match in _USED_REFERENCE.finditer(text) if references else ():
         address = references.get((match[2] or match[1]).lower())
         if address:

@@ -18,6 +18,7 @@ _IN_ENVIRONMENT = re.compile(
     r"((?:[A-Za-z0-9]{1,30}_?){0,6}?(?:token|secret|password|passwd|api_?key|private_?key|access_?key|credentials?|mnemonic))(?![A-Za-z0-9_])",
     re.IGNORECASE,
 )
+_MARKS = ("process.env", "environ", "getenv", "ENV[", "$env:", "$")
 _LOWER = (b"token", b"secret", b"passw", b"key", b"credential", b"mnemonic")
 _PLAIN_WORDS = frozenset(
     (
@@ -43,27 +44,41 @@ def find(source: Source) -> Iterator[Found]:
     text = source.text
     seen: set[str] = set()
     if any(suffix in text for suffix in _SUFFIXES):
-        for match in _candidates(text):
+        for match in _candidates(source):
             if match[0] not in seen and (match[0] not in _PLAIN_WORDS or _is_used(text, match)):
                 seen.add(match[0])
                 yield _found(source, match[0], match.start())
-    if ("env" in text or "ENV" in text or "$" in text) and any(word in source.lowered for word in _LOWER):
+    if any(mark in text for mark in _MARKS) and any(word in source.lowered for word in _LOWER):
         for match in _IN_ENVIRONMENT.finditer(text):
             if match[1] not in seen:
                 seen.add(match[1])
                 yield _found(source, match[1], match.start(1))
 
 
-_UPPER = re.compile(r"[A-Z][A-Z0-9_]{2,99}")
-
-
-def _candidates(text: str) -> Iterator[re.Match[str]]:
-    for word in _UPPER.finditer(text):
-        inner = word[0]
-        if any(suffix in inner for suffix in _SUFFIXES):
-            match = _NAME.match(text, word.start())
-            if match is not None:
+def _candidates(source: Source) -> Iterator[re.Match[str]]:
+    """Where a word stands, in capitals, that ends like the name of a secret: looked for among the words, not in the text."""
+    words = b" ".join(source.words)
+    spelled: set[bytes] = set()
+    for part in _PARTS:
+        at = words.find(part)
+        while at >= 0:
+            start, end = words.rfind(b" ", 0, at) + 1, words.find(b" ", at)
+            spelled.add(words[start : end if end >= 0 else None])
+            at = words.find(part, end) if end >= 0 else -1
+    for word in sorted(spelled):
+        name = word.decode().upper()
+        if len(name) > 100:
+            continue
+        at = source.text.find(name)
+        while at >= 0:
+            match = _NAME.match(source.text, at)
+            if match is not None and match[0] == name:
                 yield match
+                break
+            at = source.text.find(name, at + len(name))
+
+
+_PARTS = tuple(suffix.lower().encode() for suffix in _SUFFIXES)
 
 
 def _is_used(text: str, match: re.Match[str]) -> bool:

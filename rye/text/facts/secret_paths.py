@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from rye.text.facts import addresses
 from rye.text.facts.fact import SECRET_PATH
 from rye.text.facts.source import Found, Source, shown, triggers
 
@@ -137,7 +136,7 @@ def _paths(source: Source) -> Iterator[Found]:
 
 
 def _metadata(source: Source) -> Iterator[Found]:
-    for address in addresses.find(source.text):
+    for address in source.addresses:
         if address.host in _METADATA:
             line = source.line_at(address.start)
             yield Found(SECRET_PATH, address.host, line, address.start - source.text_starts[line])

@@ -18,9 +18,58 @@ _TOKEN = re.compile(
     r"|(?P<redirect>&?>>?\|?(?:&\d?-?)?|<)|(?P<pipe>\|&?(?!\|))|(?P<end>\|\||&&|[;&\x1e])"
 )
 _WRAPPERS: Final = frozenset(
-    ["sudo", "doas", "env", "nohup", "time", "nice", "ionice", "exec", "command", "builtin", "timeout", "stdbuf", "setsid", "busybox", "xargs", "parallel", "unbuffer", "watch", "start", "then", "do", "else", "if", "while", "until", "!", "{", "}", "run:", "run", "cmd", "entrypoint", "cmd:", "call", "&", "-", "*", "$", "%", ">", "#", "//", "/*", "rem", "%", "!"]
+    [
+        "sudo",
+        "doas",
+        "env",
+        "nohup",
+        "time",
+        "nice",
+        "ionice",
+        "exec",
+        "command",
+        "builtin",
+        "timeout",
+        "stdbuf",
+        "setsid",
+        "busybox",
+        "xargs",
+        "parallel",
+        "unbuffer",
+        "watch",
+        "start",
+        "then",
+        "do",
+        "else",
+        "if",
+        "while",
+        "until",
+        "!",
+        "{",
+        "}",
+        "run:",
+        "run",
+        "cmd",
+        "entrypoint",
+        "cmd:",
+        "call",
+        "&",
+        "-",
+        "*",
+        "$",
+        "%",
+        ">",
+        "#",
+        "//",
+        "/*",
+        "rem",
+        "%",
+        "!",
+    ]
 )
-_TAKES_VALUE: Final = frozenset(["-u", "-n", "-g", "-c", "-I", "-P", "-L", "-s", "-k", "--user", "--group", "--signal", "-d", "-a"])
+_TAKES_VALUE: Final = frozenset(
+    ["-u", "-n", "-g", "-c", "-I", "-P", "-L", "-s", "-k", "--user", "--group", "--signal", "-d", "-a"]
+)
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w{0,80}\+?=")
 _NUMBERED = re.compile(r"\d{1,4}[.)]?|[\d.]+[smhd]|\[.?\]")
 _TRAILING: Final = ".,;:!?)]}"

@@ -17,6 +17,8 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from rye.limits import FACTS
+from rye.text.facts.addresses import Address
+from rye.text.facts.addresses import find as find_addresses
 
 _LOWER = bytes(range(65)) + bytes(range(97, 123)) + bytes(range(91, 256))
 _DROPPED = b"\"'\\^"
@@ -103,6 +105,11 @@ class Source:
     def line_at(self, offset: int) -> int:
         """The number (from 0) of the line in which the text's character ``offset`` stands."""
         return bisect_right(self.text_starts, offset) - 1
+
+    @cached_property
+    def addresses(self) -> list[Address]:
+        """Every address in the text."""
+        return list(find_addresses(self.text))
 
     @cached_property
     def fences(self) -> list[str | None]:
@@ -203,7 +210,8 @@ class Source:
                 parts.append(stripped[:-1] + BREAK)
             else:
                 parts.append(stripped + BREAK)
-        return plain("".join(parts)[: -1 if parts[-1].endswith(BREAK) else None], self.values)
+        joined = "".join(parts)[: -1 if parts[-1].endswith(BREAK) else None]
+        return plain(joined, self.values if "$" in joined else None)
 
     def place(self, line: Line, offset: int, word: str) -> tuple[int, int]:
         """The file's line and column, both from 0, of ``word`` at ``offset`` of a logical line's text."""

@@ -15,13 +15,73 @@ from rye.text.facts import package_tools, shell
 from rye.text.facts.fact import UNPINNED_FETCH
 from rye.text.facts.source import Found, Source, plain, shown, triggers
 
-_TRIGGERS = triggers(package_tools.TOOLS) | triggers(("git", "gh", "checkout"))
+_TRIGGERS = triggers(package_tools.TOOLS - {"go", "python", "python3", "py", "uv", "docker"})
+#: Words that are everywhere, with the spelling in which they fetch something.
+_SPELLINGS: Final = (
+    (re.compile(rb"\bgo (?:run|install|get) "), triggers(("go",))),
+    (re.compile(rb"-m (?:pip|uv|pipx)\b"), triggers(("python", "python3", "py"))),
+    (re.compile(rb"\buv(?:\.exe)? (?:pip|add|tool|run)\b"), triggers(("uv",))),
+    (re.compile(rb"clone|submodule"), triggers(("git", "gh", "checkout"))),
+    (re.compile(rb"docker (?:run|pull|create|container|image|-)"), triggers(("docker",))),
+)
+_VERB = re.compile(
+    r"npx|uvx|bunx|pnpx|\b(?:install|add|run|get|clone|checkout|submodule|reset|switch|fetch|i|x|dlx|exec|create|init|pull|require|tap|global|wheel|download|inject|in)\b|easy_install"
+)
 _IMAGE_TRIGGERS = triggers(["image", "from", "uses"])
 _COMMIT = re.compile(r"(?<![0-9A-Za-z])[0-9a-f]{40}(?:[0-9a-f]{24})?(?![0-9A-Za-z])")
 _DIGEST: Final = "@sha256:"
 _CONTAINERS: Final = frozenset(["docker", "podman", "nerdctl"])
 _CONTAINER_VALUES: Final = frozenset(
-    ["-v", "-p", "-e", "-w", "-u", "-h", "-l", "-m", "-c", "--name", "--volume", "--mount", "--env", "--env-file", "--network", "--net", "--publish", "--workdir", "--user", "--entrypoint", "--platform", "--hostname", "--label", "--memory", "--cpus", "--add-host", "--restart", "--gpus", "--shm-size", "--device", "--cap-add", "--cap-drop", "--pull", "--ulimit", "--log-driver", "--security-opt", "--tmpfs", "--dns", "--ip", "--runtime", "--cidfile", "--log-opt", "--pid", "--ipc", "--userns", "--group-add", "--expose", "--link"]
+    [
+        "-v",
+        "-p",
+        "-e",
+        "-w",
+        "-u",
+        "-h",
+        "-l",
+        "-m",
+        "-c",
+        "--name",
+        "--volume",
+        "--mount",
+        "--env",
+        "--env-file",
+        "--network",
+        "--net",
+        "--publish",
+        "--workdir",
+        "--user",
+        "--entrypoint",
+        "--platform",
+        "--hostname",
+        "--label",
+        "--memory",
+        "--cpus",
+        "--add-host",
+        "--restart",
+        "--gpus",
+        "--shm-size",
+        "--device",
+        "--cap-add",
+        "--cap-drop",
+        "--pull",
+        "--ulimit",
+        "--log-driver",
+        "--security-opt",
+        "--tmpfs",
+        "--dns",
+        "--ip",
+        "--runtime",
+        "--cidfile",
+        "--log-opt",
+        "--pid",
+        "--ipc",
+        "--userns",
+        "--group-add",
+        "--expose",
+        "--link",
+    ]
 )
 _YAML_IMAGE = re.compile(
     r"^[ \t]*(?:- )?image[ \t]*:[ \t]*[\"']?([\w./:@${}-]{2,200})[\"']?[ \t]*(?:#.*)?$", re.MULTILINE
@@ -39,9 +99,13 @@ _CONFIGURED = re.compile(
 
 def find(source: Source) -> Iterator[Found]:
     """Every fetch by a name that is not pinned."""
-    if source.has(_TRIGGERS):
-        yield from _commands(source)
-        for match in _CONFIGURED.finditer(source.text):
+    words = _TRIGGERS
+    for mark, more in _SPELLINGS:
+        if source.has(more) and mark.search(source.lowered):
+            words |= more
+    if source.has(words):
+        yield from _commands(source, words)
+        for match in _CONFIGURED.finditer(source.text) if b"args" in source.words else ():
             arguments = match[2] if match[2] is not None else match[3].replace("- ", " ")
             text = plain(f"{match[1]} {arguments}".replace(",", " ").replace("\n", " "))
             for command, _ in shell.walk(shell.read(text)):
@@ -52,9 +116,11 @@ def find(source: Source) -> Iterator[Found]:
         yield from _files(source)
 
 
-def _commands(source: Source) -> Iterator[Found]:
+def _commands(source: Source, words: frozenset[bytes]) -> Iterator[Found]:
     clones: list[tuple[Found, str]] = []
-    for line in source.logical_lines(_TRIGGERS):
+    for line in source.logical_lines(words):
+        if _VERB.search(line.text) is None:
+            continue
         for text, offset in shell.pieces(line.text):
             for command, _ in shell.walk(shell.read(text, offset)):
                 if not command.words:
