@@ -151,12 +151,12 @@ def speed(texts: list[str]) -> None:
     long = "\n".join(texts)
     items = [long[start : start + TEXT_BYTES] for start in range(0, len(long) - TEXT_BYTES, TEXT_BYTES)][:400]
     done = 0
-    started = time.perf_counter()
-    while time.perf_counter() - started < SECONDS:
+    started = time.process_time()
+    while time.process_time() - started < SECONDS:
         find_facts({"SKILL.md": items[done % len(items)]})
         done += 1
     print(
-        f"{done / (time.perf_counter() - started):,.0f} items/s over texts of {TEXT_BYTES:,} characters ({len(items)} different ones)"
+        f"{done / (time.process_time() - started):,.0f} items a second of CPU over texts of {TEXT_BYTES:,} characters ({len(items)} different ones)"
     )
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from rye.limits import FACTS
-from rye.text.facts.source import Found, Source, plain, shown, triggers
+from rye.text.facts.source import Found, Source, plain, shown, triggers, word_set
 
 
 class Kind(NamedTuple):
@@ -31,34 +31,8 @@ FETCHED: Final = Kind(
         r"WebClient|getURL|include(?:_once)?\s*\(?\s*[\"']https?:|check_output\(\s*\[?\s*[\"'](?:curl|wget)",
     ),
     triggers(
-        [
-            "requests",
-            "session",
-            "urlopen",
-            "urlretrieve",
-            "httpx",
-            "urllib",
-            "urllib2",
-            "urllib3",
-            "aiohttp",
-            "fetch",
-            "axios",
-            "got",
-            "https",
-            "http",
-            "xmlhttprequest",
-            "curl_exec",
-            "file_get_contents",
-            "lwp",
-            "uri",
-            "httparty",
-            "faraday",
-            "recv",
-            "webclient",
-            "geturl",
-            "curl",
-            "wget",
-        ]
+        "requests session urlopen urlretrieve httpx urllib urllib2 urllib3 aiohttp fetch axios got https http "
+        "xmlhttprequest curl_exec file_get_contents lwp uri httparty faraday recv webclient geturl curl wget"
     ),
 )
 DECODED: Final = Kind(
@@ -71,53 +45,11 @@ DECODED: Final = Kind(
         r"Base64\.getDecoder|\[::-1\]|\.reverse\(\)\s*\.join|(?:\\x[0-9a-f]{2}){4}",
     ),
     triggers(
-        [
-            "b64decode",
-            "urlsafe_b64decode",
-            "standard_b64decode",
-            "b32decode",
-            "b16decode",
-            "b85decode",
-            "a85decode",
-            "fromhex",
-            "unhexlify",
-            "a2b_base64",
-            "a2b_hex",
-            "decompress",
-            "codecs",
-            "marshal",
-            "rot13",
-            "rot_13",
-            "atob",
-            "buffer",
-            "fromcharcode",
-            "unescape",
-            "decodeuricomponent",
-            "gunzipsync",
-            "inflatesync",
-            "inflaterawsync",
-            "brotlidecompresssync",
-            "decode64",
-            "strict_decode64",
-            "urlsafe_decode64",
-            "decodebytes",
-            "unpack",
-            "unpack1",
-            "decode_base64",
-            "base64_decode",
-            "gzinflate",
-            "gzuncompress",
-            "hex2bin",
-            "str_rot13",
-            "pack",
-            "decode",
-            "chr",
-            "bytes",
-            "base64",
-            "reverse",
-            "1",
-            "unzipsync",
-        ]
+        "b64decode urlsafe_b64decode standard_b64decode b32decode b16decode b85decode a85decode fromhex unhexlify "
+        "a2b_base64 a2b_hex decompress codecs marshal rot13 rot_13 atob buffer fromcharcode unescape "
+        "decodeuricomponent gunzipsync inflatesync inflaterawsync brotlidecompresssync decode64 strict_decode64 "
+        "urlsafe_decode64 decodebytes unpack unpack1 decode_base64 base64_decode gzinflate gzuncompress hex2bin "
+        "str_rot13 pack decode chr bytes base64 reverse 1 unzipsync"
     ),
 )
 
@@ -156,8 +88,8 @@ def _has_rare_run(source: Source) -> bool:
 
 _NAME = r"[A-Za-z_$][\w$]{0,60}"
 _ASSIGNED = re.compile(
-    rf"(?:^|[;{{(,\s])({_NAME})(?:\s*:\s*[\w.\[\]]{{1,40}})?\s*(?:\+|:|\|\|)?=(?![=>])\s*|\bas\s+({_NAME})\s*:|\bthen\s*\(\s*(?:async\s*)?\(?\s*({_NAME})\s*\)?\s*=>"
-    rf"|\(\s*({_NAME})\s*\)?\s*=>"
+    rf"(?:^|[;{{(,\s])({_NAME})(?:\s*:\s*[\w.\[\]]{{1,40}})?\s*(?:\+|:|\|\|)?=(?![=>])\s*|\bas\s+({_NAME})\s*:"
+    rf"|[(,=]\s*(?:async\s*)?\(?\s*({_NAME})\s*\)?\s*=>|\bfunction\s*\w{{0,40}}\(\s*({_NAME})"
 )
 _NAMES = re.compile(rf"(?<![\w$.]){_NAME}")
 _STRING = re.compile(r"[\"'`]([^\"'`\n]{1,300})[\"'`]")
@@ -171,28 +103,7 @@ _FIRST_ARGUMENT = re.compile(
     rf"\s*(?:args\s*=\s*)?\[?\s*(?:(?:[\"'](?:/\w+)*/?(?:sh|bash|zsh|python3?|node|perl|ruby|env|sudo|powershell|cmd|pwsh)(?:\.exe)?[\"']|sys\.executable|process\.execPath)\s*,\s*\[?\s*)?"
     rf"(?:[\"']-[A-Za-z]{{1,12}}[\"']\s*,\s*)*(?:str\(|f)?(?:[\"'`](?:(?:sudo |chmod \S+ \S+ && )?(?:sh|bash|zsh|python3?|node|perl|source|\.) )?([^\"'`\n]{{1,300}})[\"'`]|({_NAME}(?:\.(?:text|content|data|stdout|decode\(\)|toString\(\)|name|body))*)\s*[\]),.])"
 )
-_CODE_LANGUAGES = frozenset(
-    [
-        "python",
-        "py",
-        "python3",
-        "javascript",
-        "js",
-        "ts",
-        "typescript",
-        "node",
-        "jsx",
-        "tsx",
-        "mjs",
-        "cjs",
-        "ruby",
-        "rb",
-        "perl",
-        "php",
-        "r",
-        "lua",
-    ]
-)
+_CODE_LANGUAGES = word_set("python py python3 javascript js ts typescript node jsx tsx mjs cjs ruby rb perl php r lua")
 
 
 def find(source: Source, kind: Kind, fact: str) -> Iterator[Found]:
@@ -352,7 +263,7 @@ def _followed(
     return names, files
 
 
-_COMMON: Final = frozenset(["self", "this", "e", "err", "error", "i", "timeout", "headers", "params", "method"])
+_COMMON: Final = word_set("self this e err error i timeout headers params method")
 _OPENED_SOCKET = triggers(("recv_into",))
 
 

@@ -9,51 +9,13 @@ from typing import Final
 from rye.text.facts import calls, shell
 from rye.text.facts.fact import DECODE_AND_RUN
 from rye.text.facts.flow import Flow, Origin
-from rye.text.facts.source import Found, Source, shown, triggers
+from rye.text.facts.source import Found, Source, shown, triggers, word_set
 
-_ALWAYS: Final = frozenset(
-    [
-        "gunzip",
-        "zcat",
-        "bzcat",
-        "xzcat",
-        "lzcat",
-        "zstdcat",
-        "bunzip2",
-        "unxz",
-        "unlzma",
-        "unzstd",
-        "uudecode",
-        "gzcat",
-        "rev",
-        "gpg",
-    ]
+_ALWAYS: Final = word_set("gunzip zcat bzcat xzcat lzcat zstdcat bunzip2 unxz unlzma unzstd uudecode gzcat rev gpg")
+_WITH_OPTION: Final = word_set(
+    "base64 gbase64 base32 basenc basez openssl xxd gzip bzip2 xz lzma zstd brotli tr certutil b64 base64url jq sed awk"
 )
-_WITH_OPTION: Final = frozenset(
-    [
-        "base64",
-        "gbase64",
-        "base32",
-        "basenc",
-        "basez",
-        "openssl",
-        "xxd",
-        "gzip",
-        "bzip2",
-        "xz",
-        "lzma",
-        "zstd",
-        "brotli",
-        "tr",
-        "certutil",
-        "b64",
-        "base64url",
-        "jq",
-        "sed",
-        "awk",
-    ]
-)
-_IN_CODE: Final = frozenset(["python", "python3", "perl", "ruby", "node", "php"])
+_IN_CODE: Final = word_set("python python3 perl ruby node php")
 _TRIGGERS = triggers(
     (_ALWAYS | _WITH_OPTION) - {"tr", "jq", "sed", "awk", "rev", "b64"}
     | {
@@ -166,9 +128,7 @@ def _shown(words: list[shell.Word]) -> str:
     return shown(" ".join(word.text for word in words))
 
 
-_POWERSHELL_WORDS = triggers(
-    ["powershell", "pwsh", "frombase64string", "gzipstream", "deflatestream", "enc", "encodedcommand", "ec", "encoded"]
-)
+_POWERSHELL_WORDS = triggers("powershell pwsh frombase64string gzipstream deflatestream enc encodedcommand ec encoded")
 
 
 def _encoded_commands(source: Source) -> Iterator[Found]:

@@ -11,31 +11,15 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from rye.text.facts import interpreters, shell
-from rye.text.facts.source import Found, Line, Source, shown
+from rye.text.facts.source import Found, Line, Source, shown, word_set
 
 _NAME = re.compile(r"\$(?:\{?(?:env:)?)([A-Za-z_]\w{0,80})")
 _ASSIGNS = re.compile(r"(?:\$(?:env:)?)?([A-Za-z_]\w{0,80})\+?=")
 _TOKENS = re.compile(r"[A-Za-z_0-9][\w.-]*")
-_ECHO = frozenset(
-    [
-        "echo",
-        "printf",
-        "cat",
-        "print",
-        "write-output",
-        "type",
-        "tee",
-        "get-content",
-        "gc",
-        "tac",
-        "less",
-        "head",
-        "tail",
-    ]
-)
-_OPENERS = frozenset(["open", "start", "start-process", "xdg-open", "invoke-item", "ii", "chmod"])
-_MOVERS = frozenset(["mv", "cp", "install", "ln", "move", "copy", "move-item", "copy-item"])
-_UNPACKERS = frozenset(["tar", "unzip", "7z", "7za", "unrar", "bsdtar", "expand-archive", "gunzip", "unxz"])
+_ECHO = word_set("echo printf cat print write-output type tee get-content gc tac less head tail")
+_OPENERS = word_set("open start start-process xdg-open invoke-item ii chmod")
+_MOVERS = word_set("mv cp install ln move copy move-item copy-item")
+_UNPACKERS = word_set("tar unzip 7z 7za unrar bsdtar expand-archive gunzip unxz")
 _BIN = re.compile(r"(?:^|/)s?bin/[^/]*$")
 _IGNORED_FILES = frozenset(("-", "null", "stdin", "stdout", "stderr", ""))
 _UNPACKED_LINES = 10
@@ -90,7 +74,8 @@ class Flow:
         if self.unpacked is not None and number - self.unpacked[1] <= _UNPACKED_LINES and ("/" in raw or "." in raw):
             return True
         for word in _TOKENS.findall(raw.replace('"', "").replace("'", "")):
-            if word in self.files or word in self.names or word in aliases or word.rstrip(".") in self.files:
+            first = word.partition(".")[0]
+            if word in self.files or first in self.names or first in aliases or word.rstrip(".") in self.files:
                 return True
         return False
 

@@ -7,28 +7,9 @@ from collections.abc import Iterator
 
 from rye.text.facts import addresses, shell
 from rye.text.facts.fact import ALARM, HOST
-from rye.text.facts.source import Found, Source, triggers
+from rye.text.facts.source import Found, Source, triggers, word_set
 
-_NETWORK_WORDS = triggers(
-    [
-        "curl",
-        "wget",
-        "ssh",
-        "scp",
-        "sftp",
-        "rsync",
-        "nc",
-        "ncat",
-        "netcat",
-        "telnet",
-        "ping",
-        "iwr",
-        "irm",
-        "ftp",
-        "socat",
-        "git",
-    ]
-)
+_NETWORK_WORDS = triggers("curl wget ssh scp sftp rsync nc ncat netcat telnet ping iwr irm ftp socat git")
 _SCP = re.compile(
     r"(?<![\w.@/-])[\w.-]{1,60}@((?:[\w-]{1,63}\.){1,8}[A-Za-z]{2,24}|\d{1,3}(?:\.\d{1,3}){3}):(?!\d{1,5}\b)[\w~./-]"
 )
@@ -36,60 +17,9 @@ _NAMED = re.compile(r"(?:[\w-]{1,63}\.){1,8}([A-Za-z]{2,24})(?::(\d{1,5}))?(/\S*
 _NUMERIC = re.compile(
     r"(?:[\w.-]{1,60}@)?(0[xX][0-9A-Fa-f]{8}|0[0-7]{9,11}|[1-9]\d{7,9}|(?:0[xX][0-9A-Fa-f]{1,2}|\d{1,4})(?:\.(?:0[xX][0-9A-Fa-f]{1,2}|\d{1,8})){1,3})(?::(\d{1,5}))?(?:/\S*)?"
 )
-_FILES = frozenset(
-    [
-        "sh",
-        "py",
-        "js",
-        "ts",
-        "md",
-        "txt",
-        "json",
-        "yaml",
-        "yml",
-        "toml",
-        "zip",
-        "gz",
-        "tgz",
-        "tar",
-        "xz",
-        "bz2",
-        "html",
-        "htm",
-        "xml",
-        "csv",
-        "exe",
-        "bin",
-        "deb",
-        "rpm",
-        "pdf",
-        "png",
-        "jpg",
-        "log",
-        "conf",
-        "cfg",
-        "ps1",
-        "rb",
-        "pl",
-        "whl",
-        "jar",
-        "pem",
-        "key",
-        "sql",
-        "c",
-        "h",
-        "go",
-        "rs",
-        "lock",
-        "out",
-        "dmg",
-        "pkg",
-        "apk",
-        "img",
-        "iso",
-        "bat",
-        "db",
-    ]
+_FILES = word_set(
+    "sh py js ts md txt json yaml yml toml zip gz tgz tar xz bz2 html htm xml csv exe bin deb rpm pdf png jpg "
+    "log conf cfg ps1 rb pl whl jar pem key sql c h go rs lock out dmg pkg apk img iso bat db"
 )
 
 

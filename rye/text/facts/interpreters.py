@@ -6,72 +6,20 @@ import re
 from typing import Final
 
 from rye.text.facts import shell
+from rye.text.facts.source import word_set
 
-SHELLS: Final = frozenset(
-    [
-        "sh",
-        "bash",
-        "zsh",
-        "dash",
-        "ksh",
-        "ash",
-        "fish",
-        "csh",
-        "tcsh",
-        "rbash",
-        "mksh",
-        "pwsh",
-        "powershell",
-        "cmd",
-        "iex",
-        "invoke-expression",
-        "$shell",
-        "${shell}",
-        "osascript",
-    ]
+SHELLS: Final = word_set(
+    "sh bash zsh dash ksh ash fish csh tcsh rbash mksh pwsh powershell cmd iex invoke-expression $shell "
+    "${shell} osascript"
 )
-LANGUAGES: Final = frozenset(
-    [
-        "python",
-        "python2",
-        "python3",
-        "pypy",
-        "pypy3",
-        "node",
-        "nodejs",
-        "deno",
-        "bun",
-        "perl",
-        "ruby",
-        "php",
-        "lua",
-        "rscript",
-        "tclsh",
-        "groovy",
-    ]
+LANGUAGES: Final = word_set(
+    "python python2 python3 pypy pypy3 node nodejs deno bun perl ruby php lua rscript tclsh groovy"
 )
 _VERSIONED = re.compile(r"(python|pypy|perl|ruby|php|node|lua)\d*(?:\.\d+)*w?")
-_EXPRESSION: Final = frozenset(["iex", "invoke-expression", "eval", "source", ".", "scriptblock"])
+_EXPRESSION: Final = word_set("iex invoke-expression eval source . scriptblock")
 #: Programs that hand their last words, or what they read, to another program.
-_CARRIERS: Final = frozenset(
-    [
-        "ssh",
-        "docker",
-        "podman",
-        "kubectl",
-        "su",
-        "chroot",
-        "nsenter",
-        "xargs",
-        "parallel",
-        "lxc",
-        "nerdctl",
-        "oc",
-        "tee",
-        "sudo",
-    ]
-)
-_STDIN: Final = frozenset(["-", "-s", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"])
+_CARRIERS: Final = word_set("ssh docker podman kubectl su chroot nsenter xargs parallel lxc nerdctl oc tee sudo")
+_STDIN: Final = word_set("- -s /dev/stdin /dev/fd/0 /proc/self/fd/0")
 _READS_STDIN = re.compile(r"stdin|/dev/fd/0|readFileSync\(0|\$input|cat\b|<>|STDIN")
 _EVALUATES = re.compile(r"\b(?:exec|eval|system|popen|subprocess|Function|iex|spawn)\b|\$\(cat", re.IGNORECASE)
 _CODE_OPTION = re.compile(r"-[A-Za-z]{0,5}[ceErR]|--?(?:eval|execute|command|encodedcommand|code)", re.IGNORECASE)

@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from rye.text.facts.source import word_set
+
 _PYTHON_EXACT = re.compile(r"[\w.-]+(?:\[[\w,.-]*\])?(?:===?|@)v?\d[\w.+!-]*(?:\s*;.*)?")
 _NODE_EXACT = re.compile(r"(?:npm:)?(?:@[\w.-]+/)?[\w.-]+@v?\d+\.\d+\.\d+(?:[-+][\w.+-]+)?")
 _GO_EXACT = re.compile(r"\S+@v\d+\.\d+\.\d+\S*")
@@ -16,170 +18,26 @@ _EXACT = re.compile(r"=?v?\d+\.\d+[\w.+-]*")
 _COMMIT = re.compile(r"[@#][0-9a-f]{40}(?![0-9A-Za-z])")
 _HASH = re.compile(r"#sha256=[0-9a-f]{64}|#sha(?:256|384|512)-")
 _PACKAGE = re.compile(r"(?:[a-z+]{2,10}:)?@?[A-Za-z0-9_$][\w./:@+=~^<>,!\[\]#*?%${}-]*")
-_LOCKS: Final = frozenset(
-    ["package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml", "bun.lockb", "bun.lock", "deno.lock"]
+_LOCKS: Final = word_set("package-lock.json npm-shrinkwrap.json yarn.lock pnpm-lock.yaml bun.lockb bun.lock deno.lock")
+_PIP_VALUES: Final = word_set(
+    "-r --requirement -c --constraint -i --index-url --extra-index-url -f --find-links -t --target --prefix "
+    "--root --python --python-version --platform --abi --implementation --only-binary --no-binary "
+    "--progress-bar --timeout --retries --proxy --cert --trusted-host --cache-dir --log --config-settings "
+    "--index --group --package --src -p -n --name --channel -e --editable --upgrade-package"
 )
-_PIP_VALUES: Final = frozenset(
-    [
-        "-r",
-        "--requirement",
-        "-c",
-        "--constraint",
-        "-i",
-        "--index-url",
-        "--extra-index-url",
-        "-f",
-        "--find-links",
-        "-t",
-        "--target",
-        "--prefix",
-        "--root",
-        "--python",
-        "--python-version",
-        "--platform",
-        "--abi",
-        "--implementation",
-        "--only-binary",
-        "--no-binary",
-        "--progress-bar",
-        "--timeout",
-        "--retries",
-        "--proxy",
-        "--cert",
-        "--trusted-host",
-        "--cache-dir",
-        "--log",
-        "--config-settings",
-        "--index",
-        "--group",
-        "--package",
-        "--src",
-        "-p",
-        "-n",
-        "--name",
-        "--channel",
-        "-e",
-        "--editable",
-        "--upgrade-package",
-    ]
+_NODE_VALUES: Final = word_set(
+    "--prefix --registry --workspace -w --filter -C --cwd --cache --userconfig --loglevel --tag --omit --include"
 )
-_NODE_VALUES: Final = frozenset(
-    [
-        "--prefix",
-        "--registry",
-        "--workspace",
-        "-w",
-        "--filter",
-        "-C",
-        "--cwd",
-        "--cache",
-        "--userconfig",
-        "--loglevel",
-        "--tag",
-        "--omit",
-        "--include",
-    ]
-)
-_PROSE: Final = frozenset(
-    [
-        "the",
-        "a",
-        "an",
-        "and",
-        "or",
-        "to",
-        "it",
-        "is",
-        "as",
-        "for",
-        "in",
-        "with",
-        "your",
-        "this",
-        "that",
-        "these",
-        "from",
-        "if",
-        "when",
-        "then",
-        "them",
-        "any",
-        "all",
-        "again",
-        "first",
-        "on",
-        "of",
-        "you",
-        "will",
-        "can",
-        "via",
-        "using",
-        "instead",
-        "here",
-        "packages",
-        "package",
-        "dependencies",
-        "them:",
-        "globally",
-        "locally",
-        "first:",
-        "not",
-        "either",
-        "does",
-        "must",
-        "should",
-        "be",
-        "by",
-        "are",
-        "command",
-        "commands",
-        "install",
-        "installs",
-        "anything",
-        "something",
-        "tool",
-        "tools",
-    ]
+_PROSE: Final = word_set(
+    "the a an and or to it is as for in with your this that these from if when then them any all again first on "
+    "of you will can via using instead here packages package dependencies them: globally locally first: not "
+    "either does must should be by are command commands install installs anything something tool tools"
 )
 _RUNNERS: Final = {"npx": "npx", "bunx": "bunx", "pnpx": "pnpx"}
 
-TOOLS: Final = frozenset(
-    [
-        "npx",
-        "bunx",
-        "pnpx",
-        "npm",
-        "pnpm",
-        "yarn",
-        "bun",
-        "uvx",
-        "uv",
-        "pipx",
-        "pip",
-        "pip3",
-        "pip2",
-        "conda",
-        "mamba",
-        "micromamba",
-        "poetry",
-        "pdm",
-        "easy_install",
-        "go",
-        "cargo",
-        "gem",
-        "brew",
-        "choco",
-        "scoop",
-        "winget",
-        "composer",
-        "python",
-        "python3",
-        "py",
-        "deno",
-        "docker",
-        "podman",
-        "nerdctl",
-    ]
+TOOLS: Final = word_set(
+    "npx bunx pnpx npm pnpm yarn bun uvx uv pipx pip pip3 pip2 conda mamba micromamba poetry pdm easy_install "
+    "go cargo gem brew choco scoop winget composer python python3 py deno docker podman nerdctl"
 )
 
 
@@ -470,22 +328,7 @@ def _cargo(verb: str, rest: list[str]) -> Iterator[str]:
         return
     for package in _packages(
         rest,
-        frozenset(
-            [
-                "--version",
-                "--git",
-                "--rev",
-                "--branch",
-                "--tag",
-                "--features",
-                "-F",
-                "--root",
-                "--target",
-                "--vers",
-                "-p",
-                "--package",
-            ]
-        ),
+        word_set("--version --git --rev --branch --tag --features -F --root --target --vers -p --package"),
     ):
         if not re.search(r"@=?\d+\.\d+\.\d+", package):
             yield f"cargo {verb} {package}"

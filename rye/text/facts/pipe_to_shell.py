@@ -9,75 +9,18 @@ from typing import Final
 from rye.text.facts import calls, shell
 from rye.text.facts.fact import PIPE_TO_SHELL
 from rye.text.facts.flow import Flow, Origin
-from rye.text.facts.source import Found, Source, shown, triggers
+from rye.text.facts.source import Found, Source, shown, triggers, word_set
 
 #: Programs that fetch what their arguments name.
-_FETCHERS: Final = frozenset(
-    [
-        "curl",
-        "wget",
-        "curlie",
-        "xh",
-        "aria2c",
-        "axel",
-        "iwr",
-        "irm",
-        "invoke-webrequest",
-        "invoke-restmethod",
-        "lwp-request",
-        "lwp-download",
-        "certutil",
-        "bitsadmin",
-        "start-bitstransfer",
-        "tftp",
-        "nc",
-        "ncat",
-        "netcat",
-        "socat",
-        "dig",
-        "nslookup",
-        "drill",
-        "rclone",
-    ]
+_FETCHERS: Final = word_set(
+    "curl wget curlie xh aria2c axel iwr irm invoke-webrequest invoke-restmethod lwp-request lwp-download "
+    "certutil bitsadmin start-bitstransfer tftp nc ncat netcat socat dig nslookup drill rclone"
 )
 #: Words that are common elsewhere, and fetch only with an address behind them.
-_WITH_ADDRESS: Final = frozenset(
-    [
-        "fetch",
-        "http",
-        "https",
-        "get",
-        "lynx",
-        "w3m",
-        "links",
-        "elinks",
-        "ftp",
-        "gsutil",
-        "s3cmd",
-        "scp",
-        "sftp",
-        "rsync",
-        "downloadstring",
-        "downloadfile",
-        "downloaddata",
-        "aws",
-        "gh",
-        "webclient",
-        "httpclient",
-        "mshta",
-        "regsvr32",
-        "msiexec",
-        "rundll32",
-        "perl",
-        "php",
-        "ruby",
-        "python",
-        "python3",
-        "node",
-        "deno",
-        "bun",
-        "openssl",
-    ]
+_WITH_ADDRESS: Final = word_set(
+    "fetch http https get lynx w3m links elinks ftp gsutil s3cmd scp sftp rsync downloadstring downloadfile "
+    "downloaddata aws gh webclient httpclient mshta regsvr32 msiexec rundll32 perl php ruby python python3 node "
+    "deno bun openssl"
 )
 _SELF_RUNNING: Final = frozenset(["mshta", "regsvr32"])
 _TRIGGERS = triggers(
@@ -122,10 +65,8 @@ _FETCHING_CODE = re.compile(
     re.IGNORECASE,
 )
 _EVALUATING = re.compile(r"\b(?:exec|eval|Function|system|instance_eval|runInThisContext)\b", re.IGNORECASE)
-_ADDRESS = re.compile(r"(?:[a-z][a-z0-9+.-]{1,12}:/|[$%]|[\w-]+\.[\w-]+|//|URL|\d{1,3}\.\d)", re.IGNORECASE)
-_OUTPUT: Final = frozenset(
-    ["-o", "--output", "-O", "--output-document", "-OutFile", "-outfile", "-Destination", "--out", "-out"]
-)
+_ADDRESS = re.compile(r"[$%/.:{@]|^url$|^localhost$|^address$|^\d{7,10}$", re.IGNORECASE)
+_OUTPUT: Final = word_set("-o --output -O --output-document -OutFile -outfile -Destination --out -out")
 _QUIET_TOOLS: Final = frozenset(["wget", "wget2", "aria2c", "axel"])
 _CURL_REMOTE_NAME = re.compile(r"-[A-Za-z]*O[A-Za-z]*")
 _TO_STDOUT = re.compile(r"-[A-Za-z]*O-?")
@@ -194,7 +135,7 @@ def _fetches(command: shell.Command, _: str) -> Origin | None:
 
 
 def _is_argument(text: str) -> bool:
-    return not text.startswith("-") and len(text.strip(".,;")) > 1
+    return not text.startswith("-") and _ADDRESS.search(text.strip(".,;:!?")) is not None
 
 
 def _saves(name: str, arguments: list[str]) -> tuple[str, ...]:

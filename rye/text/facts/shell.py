@@ -11,65 +11,19 @@ from collections.abc import Iterator
 from typing import Final
 
 from rye.limits import FACTS
+from rye.text.facts.source import unmask, word_set
 
 _TOKEN = re.compile(
     r"(?P<word>(?:[^\s|;&()<>`$\ue000-\ue007]|\$(?!\()|&(?![&>\s]|$)|[\ue000-\ue007])+)"
     r"|(?P<open>[$<>@]?\()|(?P<close>\))|(?P<tick>`)|(?P<here><<<)|(?P<heredoc><<-?)"
     r"|(?P<redirect>&?>>?\|?(?:&\d?-?)?|<)|(?P<pipe>\|&?(?!\|))|(?P<end>\|\||&&|[;&\x1e])"
 )
-_WRAPPERS: Final = frozenset(
-    [
-        "sudo",
-        "doas",
-        "env",
-        "nohup",
-        "time",
-        "nice",
-        "ionice",
-        "exec",
-        "command",
-        "builtin",
-        "timeout",
-        "stdbuf",
-        "setsid",
-        "busybox",
-        "xargs",
-        "parallel",
-        "unbuffer",
-        "watch",
-        "start",
-        "then",
-        "do",
-        "else",
-        "if",
-        "while",
-        "until",
-        "!",
-        "{",
-        "}",
-        "run:",
-        "run",
-        "cmd",
-        "entrypoint",
-        "cmd:",
-        "call",
-        "&",
-        "-",
-        "*",
-        "$",
-        "%",
-        ">",
-        "#",
-        "//",
-        "/*",
-        "rem",
-        "%",
-        "!",
-    ]
+_WRAPPERS: Final = word_set(
+    "sudo doas env nohup time nice ionice exec command builtin timeout stdbuf setsid busybox xargs parallel "
+    "unbuffer watch start then do else if while until ! { } run: run cmd entrypoint cmd: call & - * $ % > # // "
+    "/* rem % !"
 )
-_TAKES_VALUE: Final = frozenset(
-    ["-u", "-n", "-g", "-c", "-I", "-P", "-L", "-s", "-k", "--user", "--group", "--signal", "-d", "-a"]
-)
+_TAKES_VALUE: Final = word_set("-u -n -g -c -I -P -L -s -k --user --group --signal -d -a")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w{0,80}\+?=")
 _NUMBERED = re.compile(r"\d{1,4}[.)]?|[\d.]+[smhd]|\[.?\]")
 _TRAILING: Final = ".,;:!?)]}"
@@ -125,18 +79,19 @@ def read(text: str, offset: int = 0) -> Group:
     for match in _TOKEN.finditer(text):
         kind, start, end = match.lastgroup, match.start() + offset, match.end() + offset
         if kind == "word":
+            word = match[0] if match[0].isascii() else unmask(match[0])
             if expect in (">", "<"):
                 if expect == ">":
-                    command.writes.append(match[0])
+                    command.writes.append(word)
                 else:
-                    command.reads.append(Word(match[0], start))
+                    command.reads.append(Word(word, start))
                 expect = ""
             else:
                 last = command.words[-1] if command.words else None
                 if last is not None and command.end == start and last.children:
-                    last.text += match[0]
+                    last.text += word
                 else:
-                    command.words.append(Word(match[0], start))
+                    command.words.append(Word(word, start))
                 if expect == "<<<":
                     command.here = True
                     expect = ""
@@ -216,7 +171,7 @@ def head(command: Command) -> int:
     while index < len(words):
         text = words[index].text
         name = program(text)
-        if words[index].children and not text.endswith("="):
+        if text == "." or (words[index].children and not text.endswith("=")):
             return index
         if text.lower() in _WRAPPERS or name in _WRAPPERS or not name:
             index += 1

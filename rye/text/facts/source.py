@@ -281,11 +281,21 @@ def _filled_in(text: str, values: dict[str, str]) -> str:
     return _VARIABLE.sub(value, text)
 
 
+def unmask(word: str) -> str:
+    """A word of a logical line with its operators as they were written."""
+    return word.translate(_SHOWN)
+
+
 def shown(text: str) -> str:
     """A piece of a logical line for people: operators inside words as they were, one blank between words."""
     return " ".join(text.translate(_SHOWN).split())
 
 
-def triggers(words: Iterable[str]) -> frozenset[bytes]:
-    """Lower-case words as ``Source.has`` takes them."""
-    return frozenset(word.encode() for word in words)
+def word_set(text: str) -> frozenset[str]:
+    """The words of ``text``, which white space separates: how the rules write their tables."""
+    return frozenset(text.split())
+
+
+def triggers(some: str | Iterable[str]) -> frozenset[bytes]:
+    """Lower-case words, or a text of them, as ``Source.has`` takes them."""
+    return frozenset(word.encode() for word in (some.split() if isinstance(some, str) else some))

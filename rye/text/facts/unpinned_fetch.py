@@ -13,7 +13,7 @@ from typing import Final
 
 from rye.text.facts import package_tools, shell
 from rye.text.facts.fact import UNPINNED_FETCH
-from rye.text.facts.source import Found, Source, plain, shown, triggers
+from rye.text.facts.source import Found, Source, plain, shown, triggers, word_set
 
 _TRIGGERS = triggers(package_tools.TOOLS - {"go", "python", "python3", "py", "uv", "docker"})
 #: Words that are everywhere, with the spelling in which they fetch something.
@@ -31,57 +31,11 @@ _IMAGE_TRIGGERS = triggers(["image", "from", "uses"])
 _COMMIT = re.compile(r"(?<![0-9A-Za-z])[0-9a-f]{40}(?:[0-9a-f]{24})?(?![0-9A-Za-z])")
 _DIGEST: Final = "@sha256:"
 _CONTAINERS: Final = frozenset(["docker", "podman", "nerdctl"])
-_CONTAINER_VALUES: Final = frozenset(
-    [
-        "-v",
-        "-p",
-        "-e",
-        "-w",
-        "-u",
-        "-h",
-        "-l",
-        "-m",
-        "-c",
-        "--name",
-        "--volume",
-        "--mount",
-        "--env",
-        "--env-file",
-        "--network",
-        "--net",
-        "--publish",
-        "--workdir",
-        "--user",
-        "--entrypoint",
-        "--platform",
-        "--hostname",
-        "--label",
-        "--memory",
-        "--cpus",
-        "--add-host",
-        "--restart",
-        "--gpus",
-        "--shm-size",
-        "--device",
-        "--cap-add",
-        "--cap-drop",
-        "--pull",
-        "--ulimit",
-        "--log-driver",
-        "--security-opt",
-        "--tmpfs",
-        "--dns",
-        "--ip",
-        "--runtime",
-        "--cidfile",
-        "--log-opt",
-        "--pid",
-        "--ipc",
-        "--userns",
-        "--group-add",
-        "--expose",
-        "--link",
-    ]
+_CONTAINER_VALUES: Final = word_set(
+    "-v -p -e -w -u -h -l -m -c --name --volume --mount --env --env-file --network --net --publish --workdir "
+    "--user --entrypoint --platform --hostname --label --memory --cpus --add-host --restart --gpus --shm-size "
+    "--device --cap-add --cap-drop --pull --ulimit --log-driver --security-opt --tmpfs --dns --ip --runtime "
+    "--cidfile --log-opt --pid --ipc --userns --group-add --expose --link"
 )
 _YAML_IMAGE = re.compile(
     r"^[ \t]*(?:- )?image[ \t]*:[ \t]*[\"']?([\w./:@${}-]{2,200})[\"']?[ \t]*(?:#.*)?$", re.MULTILINE
