@@ -1,7 +1,7 @@
 """What a text talks about: hosts, programs, what is fetched and run, what is read and what stays (DESIGN §7.2).
 
-``find_facts`` lists, ``difference`` compares two lists, ``counts`` and ``as_json`` print them. Facts are no verdict. Adding a fact
-means one file with a ``find(source)`` of its own, its row in ``fact.FACTS`` and its place in ``finding.RULES``.
+``find_facts`` lists, ``difference`` compares two lists, ``counts`` and ``as_json`` print them. Facts are not a verdict.
+Adding a fact means one file with a ``find(source)`` of its own, its row in ``fact.FACTS`` and its place in ``finding.RULES``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Addresses in text: where they stand, which host and port they name, and whether an IP address is a public one.
 
 A host is read as a client would: what stands before ``@`` is no host, ``134744072``, ``0x08080808``, ``010.8.8.8`` and
-``8.525320`` are ``8.8.8.8``, percent escapes and full-width digits are resolved. Ranges: RFC 1918, 3849, 3927, 4193, 5737, 6598, 6890.
+``8.525320`` are ``8.8.8.8``, percent escapes and full-width digits are resolved.
+Ranges: RFC 1918, 3849, 3927, 4193, 5737, 6598, 6890.
 """
 
 from __future__ import annotations
@@ -121,7 +122,10 @@ def ipv6(text: str) -> str:
 
 
 def is_public_ip(host: str) -> bool:
-    """Whether ``host`` is an IP address that anybody may own: not loopback, private, shared, link-local, reserved or documentation."""
+    """Whether ``host`` is an IP address that anybody may own.
+
+    Loopback, private, shared, link-local, multicast, reserved and documentation ranges are not public.
+    """
     if not host or not (host[0].isdigit() or ":" in host):
         return False
     try:

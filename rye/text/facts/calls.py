@@ -24,9 +24,12 @@ class Kind(NamedTuple):
 
 FETCHED: Final = Kind(
     re.compile(
-        r"requests\.(?:get|post|request|Session)|\bsession\.get\(|urlopen\s*\(|urlretrieve\s*\(|httpx\.|urllib\d?\.|aiohttp|"
-        r"\bfetch\s*\(|\baxios\b|\bgot\s*\(|\bhttps?\.(?:get|request)\s*\(|XMLHttpRequest|file_get_contents\(\s*[\"']?https?:|"
-        r"curl_exec|LWP::|\bNet::HTTP|URI\.open|open\(\s*[\"']https?:|HTTP\.get|HTTParty|Faraday|source\(\s*[\"']https?:|"
+        r"requests\.(?:get|post|request|Session)|\bsession\.get\(|urlopen\s*\(|urlretrieve\s*\(|httpx\.|"
+        r"urllib\d?\.|aiohttp|"
+        r"\bfetch\s*\(|\baxios\b|\bgot\s*\(|\bhttps?\.(?:get|request)\s*\(|XMLHttpRequest|"
+        r"file_get_contents\(\s*[\"']?https?:|"
+        r"curl_exec|LWP::|\bNet::HTTP|URI\.open|open\(\s*[\"']https?:|HTTP\.get|HTTParty|Faraday|"
+        r"source\(\s*[\"']https?:|"
         r"\bget\(\s*[\"']https?:|\.recv\(|import\(\s*[\"']https?:|download\.file\(|require\(\s*[\"']https?:|"
         r"WebClient|getURL|include(?:_once)?\s*\(?\s*[\"']https?:|check_output\(\s*\[?\s*[\"'](?:curl|wget)",
     ),
@@ -37,9 +40,11 @@ FETCHED: Final = Kind(
 )
 DECODED: Final = Kind(
     re.compile(
-        r"\b\w*(?:b64|b32|b16|b85|a85)decode|\bfromhex\b|unhexlify|a2b_(?:base64|hex)|(?:zlib|gzip|bz2|lzma|brotli|zstd)\.decompress|"
+        r"\b\w*(?:b64|b32|b16|b85|a85)decode|\bfromhex\b|unhexlify|a2b_(?:base64|hex)|(?:zlib|gzip|bz2|lzma|"
+        r"brotli|zstd)\.decompress|"
         r"codecs\.decode|marshal\.loads|rot_?13|\batob\b|Buffer\.from\([^)\n]{0,400},\s*[\"'](?:base64|hex|base64url)|"
-        r"fromCharCode|\bunescape\s*\(|decodeURIComponent|(?:gunzip|inflate|brotliDecompress|unzip)(?:Raw)?Sync|decode64|decodebytes|"
+        r"fromCharCode|\bunescape\s*\(|decodeURIComponent|(?:gunzip|inflate|brotliDecompress|unzip)(?:Raw)?Sync|"
+        r"decode64|decodebytes|"
         r"unpack1?\(\s*[\"'][mH]|decode_base64|base64_decode|gzinflate|gzuncompress|hex2bin|pack\(\s*[\"']H|"
         r"decode\(\s*[\"'](?:hex|base64|rot13|zlib)|join\([^)\n]{0,80}chr\b|map\(\s*chr\b|bytes\(\s*\[\s*\d|"
         r"Base64\.getDecoder|\[::-1\]|\.reverse\(\)\s*\.join|(?:\\x[0-9a-f]{2}){4}",
@@ -55,27 +60,33 @@ DECODED: Final = Kind(
 
 #: What runs a text given to it. An attribute is none (``pattern.exec(text)``, ``model.eval()``) unless its owner is one of these.
 _EVALUATES: Final = re.compile(
-    r"(?<![\w.$])(?:await\s+)?(?:(?:builtins|__builtins__|window|globalThis|global|self|vm|Kernel|binding|instance|top)(?:\.|\[[\"']))?"
-    r"(?:exec|eval|execfile|runInThisContext|runInNewContext|runInContext|compileFunction|instance_eval|class_eval|assert|create_function)"
+    r"(?<![\w.$])(?:await\s+)?(?:(?:builtins|__builtins__|window|globalThis|global|self|vm|Kernel|binding|"
+    r"instance|top)(?:\.|\[[\"']))?"
+    r"(?:exec|eval|execfile|runInThisContext|runInNewContext|runInContext|compileFunction|instance_eval|"
+    r"class_eval|assert|create_function)"
     r"(?:[\"']\])?\s*\(|"
     r"(?<![\w.$])(?:new\s+)?Function\s*\(|(?<![\w.$])eval\s+(?=[A-Za-z$])|\bnew\s+vm\.Script\s*\(|importlib[\w.]*\(|"
-    r"getattr\(\s*(?:builtins|__builtins__)\s*,\s*[\"'](?:exec|eval)[\"']\s*\)\s*\(|__import__\([\"']builtins[\"']\)\.(?:exec|eval)\s*\(|"
-    r"\.constructor\s*\(|_compile\s*\(|FunctionType\s*\(|(?<![\w.$])(?:setTimeout|setInterval)\s*\(\s*(?=[a-z_]\w*\s*[,(.])|"
+    r"getattr\(\s*(?:builtins|__builtins__)\s*,\s*[\"'](?:exec|eval)[\"']\s*\)\s*\(|"
+    r"__import__\([\"']builtins[\"']\)\.(?:exec|eval)\s*\(|"
+    r"\.constructor\s*\(|_compile\s*\(|FunctionType\s*\(|(?<![\w.$])(?:setTimeout|"
+    r"setInterval)\s*\(\s*(?=[a-z_]\w*\s*[,(.])|"
     r"(?<![\w.$])source\(\s*(?=[\"']https?:)|(?<![\w.$])(?:import|require|include|include_once)\s*\(\s*(?=[\"']https?:)"
 )
 _STARTS: Final = re.compile(
-    r"(?:\bos\.(?:system|popen|startfile|exec[lv]p?e?|spawn[lv]p?e?|posix_spawn)|\bsubprocess\.\w+|(?<![\w.$])(?:Popen|check_output|check_call|"
+    r"(?:\bos\.(?:system|popen|startfile|exec[lv]p?e?|spawn[lv]p?e?|posix_spawn)|\bsubprocess\.\w+|"
+    r"(?<![\w.$])(?:Popen|check_output|check_call|"
     r"execSync|execFileSync|execFile|spawnSync|spawn|system|popen|shell_exec|passthru|proc_open|fork)|"
-    r"(?:\bcp|child_process[\"']?\)?|\bchild|\bshell)\.(?:exec|spawn|fork)\w*|\brunpy\.run_path|\bctypes\.CDLL|\bspec_from_file_location)\s*\("
+    r"(?:\bcp|child_process[\"']?\)?|\bchild|\bshell)\.(?:exec|spawn|fork)\w*|\brunpy\.run_path|"
+    r"\bctypes\.CDLL|\bspec_from_file_location)\s*\("
 )
 _RUN_WORDS = triggers(
-    "exec eval execfile runinthiscontext runinnewcontext runincontext compilefunction instance_eval class_eval create_function "
-    "vm importlib _compile functiontype settimeout setinterval system popen "
-    "startfile subprocess execsync execfilesync execfile spawnsync spawn shell_exec passthru proc_open runpy child_process execv execvp "
-    "execl execlp check_output check_call posix_spawn spec_from_file_location cdll".split()
+    "exec eval execfile runinthiscontext runinnewcontext runincontext compilefunction instance_eval "
+    "class_eval create_function vm importlib _compile functiontype settimeout setinterval system popen "
+    "startfile subprocess execsync execfilesync execfile spawnsync spawn shell_exec passthru proc_open runpy "
+    "child_process execv execvp execl execlp check_output check_call posix_spawn spec_from_file_location cdll"
 )
 #: Words that are everywhere; they count only in the one spelling that runs something.
-_RARE_WORDS = triggers("function constructor assert import require include include_once source fork".split())
+_RARE_WORDS = triggers("function constructor assert import require include include_once source fork")
 _RARE_SPELLINGS: Final = (
     *("Function(", "Function (", ".constructor(", "fork(", "assert($", "assert(base64", "assert(gz"),
     *("('http", '("http', "(`http"),
@@ -94,14 +105,21 @@ _ASSIGNED = re.compile(
 _NAMES = re.compile(rf"(?<![\w$.]){_NAME}")
 _STRING = re.compile(r"[\"'`]([^\"'`\n]{1,300})[\"'`]")
 _WRITES = re.compile(
-    rf"\bopen\(\s*(?:[\"']([^\"'\n]{{1,300}})[\"']|({_NAME}))\s*,\s*[\"'][wax]|write(?:File)?Sync\(\s*(?:[\"']([^\"'\n]{{1,300}})[\"']|({_NAME}))|"
+    rf"\bopen\(\s*(?:[\"']([^\"'\n]{{1,300}})[\"']|({_NAME}))\s*,\s*[\"'][wax]|"
+    rf"write(?:File)?Sync\(\s*(?:[\"']([^\"'\n]{{1,300}})[\"']|({_NAME}))|"
     rf"({_NAME})\.write_(?:bytes|text)\(|Path\(\s*[\"']([^\"'\n]{{1,300}})[\"']\s*\)\.write_(?:bytes|text)\(|"
-    rf"writeFile\(\s*(?:[\"']([^\"'\n]{{1,300}})[\"']|({_NAME}))|file_put_contents\(\s*(?:[\"']([^\"'\n]{{1,300}})[\"']|({_NAME}))|createWriteStream\(\s*(?:[\"']([^\"'\n]{{1,300}})[\"']|({_NAME}))|"
-    rf"urlretrieve\([^,\n]{{1,400}},\s*(?:filename\s*=\s*)?(?:[\"']([^\"'\n]{{1,300}})[\"']|({_NAME}))|download\.file\([^,\n]{{1,400}},\s*[\"']([^\"'\n]{{1,300}})"
+    rf"writeFile\(\s*(?:[\"']([^\"'\n]{{1,300}})[\"']|({_NAME}))|"
+    rf"file_put_contents\(\s*(?:[\"']([^\"'\n]{{1,300}})[\"']|({_NAME}))|"
+    rf"createWriteStream\(\s*(?:[\"']([^\"'\n]{{1,300}})[\"']|({_NAME}))|"
+    rf"urlretrieve\([^,\n]{{1,400}},\s*(?:filename\s*=\s*)?(?:[\"']([^\"'\n]{{1,300}})[\"']|({_NAME}))|"
+    rf"download\.file\([^,\n]{{1,400}},\s*[\"']([^\"'\n]{{1,300}})"
 )
 _FIRST_ARGUMENT = re.compile(
-    rf"\s*(?:args\s*=\s*)?\[?\s*(?:(?:[\"'](?:/\w+)*/?(?:sh|bash|zsh|python3?|node|perl|ruby|env|sudo|powershell|cmd|pwsh)(?:\.exe)?[\"']|sys\.executable|process\.execPath)\s*,\s*\[?\s*)?"
-    rf"(?:[\"']-[A-Za-z]{{1,12}}[\"']\s*,\s*)*(?:str\(|f)?(?:[\"'`](?:(?:sudo |chmod \S+ \S+ && )?(?:sh|bash|zsh|python3?|node|perl|source|\.) )?([^\"'`\n]{{1,300}})[\"'`]|({_NAME}(?:\.(?:text|content|data|stdout|decode\(\)|toString\(\)|name|body))*)\s*[\]),.])"
+    rf"\s*(?:args\s*=\s*)?\[?\s*(?:(?:[\"'](?:/\w+)*/?(?:sh|bash|zsh|python3?|node|perl|ruby|env|sudo|"
+    rf"powershell|cmd|pwsh)(?:\.exe)?[\"']|sys\.executable|process\.execPath)\s*,\s*\[?\s*)?"
+    rf"(?:[\"']-[A-Za-z]{{1,12}}[\"']\s*,\s*)*(?:str\(|f)?(?:[\"'`](?:(?:sudo |chmod \S+ \S+ && )?(?:sh|bash|"
+    rf"zsh|python3?|node|perl|source|\.) )?([^\"'`\n]{{1,300}})[\"'`]|({_NAME}(?:\.(?:text|content|data|"
+    rf"stdout|decode\(\)|toString\(\)|name|body))*)\s*[\]),.])"
 )
 _CODE_LANGUAGES = word_set("python py python3 javascript js ts typescript node jsx tsx mjs cjs ruby rb perl php r lua")
 
@@ -144,10 +162,9 @@ def find(source: Source, kind: Kind, fact: str) -> Iterator[Found]:
             if origin is None and files:
                 opened = _opened(window, files)
                 origin = opened
-        if direct or origin is not None:
-            if match.start() not in reported and not _is_definition(text, match.start()):
-                reported.add(match.start())
-                yield _found(source, fact, match, window, origin)
+        if (direct or origin is not None) and match.start() not in reported and not _is_definition(text, match.start()):
+            reported.add(match.start())
+            yield _found(source, fact, match, window, origin)
     for match in starts:
         window = _window(text, match.end())
         argument = _FIRST_ARGUMENT.match(window)
@@ -250,7 +267,9 @@ def _followed(
                 files.setdefault(_base(piped[1]), origin)
         if len(handle) < 64:
             for match in re.finditer(
-                rf"(?:open\(\s*(?:[\"']([^\"'\n]{{1,300}})[\"']|({_NAME}))\s*,\s*[\"'][wax]b?[\"'][^)\n]{{0,80}}\)\s*as\s+({_NAME})|({_NAME})\s*=\s*(?:fs\.)?createWriteStream\(\s*(?:[\"']([^\"'\n]{{1,300}})[\"']|({_NAME})))",
+                rf"(?:open\(\s*(?:[\"']([^\"'\n]{{1,300}})[\"']|"
+                rf"({_NAME}))\s*,\s*[\"'][wax]b?[\"'][^)\n]{{0,80}}\)\s*as\s+({_NAME})|"
+                rf"({_NAME})\s*=\s*(?:fs\.)?createWriteStream\(\s*(?:[\"']([^\"'\n]{{1,300}})[\"']|({_NAME})))",
                 line,
             ):
                 handle[match[3] or match[4]] = _base(match[1] or match[5] or "") or match[2] or match[6] or ""

@@ -1,4 +1,4 @@
-"""``command``: the programs that shell blocks, inline commands and scripts name. A note: knowing them is what review starts with."""
+"""``command``: the programs that shell blocks, inline commands and scripts name. A note: review starts with knowing them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ KNOWN: Final = word_set(
     "code rye"
 )
 _COMMAND = re.compile(
-    r"(?:^|[|;&(`{]|\$\(|\b(?:then|do|else|sudo|exec|nohup|time|xargs|if|while|until)\s)[ \t]*(?:[$>%#][ \t]+|PS[^>\n]{0,40}> ?|! ?)?"
+    r"(?:^|[|;&(`{]|\$\(|\b(?:then|do|else|sudo|exec|nohup|time|xargs|if|while|until)\s)[ \t]*(?:[$>%#][ "
+    r"\t]+|PS[^>\n]{0,40}> ?|! ?)?"
     r"(?:[A-Za-z_]\w{0,60}=[^\s;|&]{0,200}[ \t]+)*([A-Za-z_.~/][\w.~/+-]{0,120})(?=[\s;|&)`}]|$)",
     re.MULTILINE,
 )
@@ -39,7 +40,8 @@ _NOT_PROGRAMS: Final = word_set(
 _FUNCTION = re.compile(r"^[ \t]*(?:function[ \t]+)?([A-Za-z_][\w-]{0,60})[ \t]*\(\)", re.MULTILINE)
 _INLINE = re.compile(r"(!?)`([^`\n]{1,400})`")
 _CALLS = re.compile(
-    r"(?:\bos\.(?:system|popen)|\bsubprocess\.\w{2,20}|\bexecSync|\bexecFileSync|\bexecFile|\bspawnSync|\bspawn|\bPopen|\bcheck_output|"
+    r"(?:\bos\.(?:system|popen)|\bsubprocess\.\w{2,20}|\bexecSync|\bexecFileSync|\bexecFile|\bspawnSync|"
+    r"\bspawn|\bPopen|\bcheck_output|"
     r"\bcheck_call)\(\s*\[?\s*[rf]?[\"'`]([\w./~+-]{1,120})"
 )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Final
 
 from rye.text.facts import calls, shell
@@ -34,7 +35,8 @@ _DECODES = re.compile(
     r"-[A-Za-z]*[dD][A-Za-z]*|--d(?:e(?:c(?:ode|ompress)?)?)?|--uncompress|-decode(?:hex)?|/decode(?:hex)?"
 )
 _CODE_DECODES = re.compile(
-    r"b64decode|b32decode|b85decode|fromhex|unhexlify|decompress|decode_base64|decode64|base64_decode|unpack|pack\(.?H|atob|"
+    r"b64decode|b32decode|b85decode|fromhex|unhexlify|decompress|decode_base64|decode64|base64_decode|unpack|"
+    r"pack\(.?H|atob|"
     r"base64\.|,\s?(?:base64|hex)\)|MIME::Base64|rot.?13|gzinflate|frombase64string",
     re.IGNORECASE,
 )
@@ -49,7 +51,8 @@ _POWERSHELL_RUNS = re.compile(
 )
 _ESCAPED = re.compile(r"(?:\\x[0-9a-fA-F]{2}|\\[0-3][0-7]{2}|\\u00[0-9a-fA-F]{2}){4,}")
 _ESCAPED_RUNS = re.compile(
-    r"(?:\beval\b|\bexec\b|\|\s{0,20}(?:sudo )?(?:ba|z|da|k)?sh\b|\bsh -c|<<<|\biex\b|^\s*\$'|[;&|(]\s*\$'|\bFunction\b)"
+    r"(?:\beval\b|\bexec\b|\|\s{0,20}(?:sudo )?(?:ba|z|da|k)?sh\b|\bsh -c|<<<|\biex\b|^\s*\$'|[;&|(]\s*\$'|"
+    r"\bFunction\b)"
 )
 
 
@@ -94,9 +97,7 @@ def _decodes(command: shell.Command, _: str) -> Origin | None:
                 return _origin(command, index, ())
         elif name in _WITH_OPTION:
             if any(_DECODES.fullmatch(other) for other in rest):
-                saves = [
-                    after for option, after in zip(rest, rest[1:], strict=False) if option in ("-out", "-o", "--output")
-                ]
+                saves = [after for option, after in pairwise(rest) if option in ("-out", "-o", "--output")]
                 if name == "certutil":
                     saves = rest[-1:]
                 return _origin(command, index, (*saves, *_unpacked(name, rest)))

@@ -15,7 +15,8 @@ _SCP = re.compile(
 )
 _NAMED = re.compile(r"(?:[\w-]{1,63}\.){1,8}([A-Za-z]{2,24})(?::(\d{1,5}))?(/\S*)?")
 _NUMERIC = re.compile(
-    r"(?:[\w.-]{1,60}@)?(0[xX][0-9A-Fa-f]{8}|0[0-7]{9,11}|[1-9]\d{7,9}|(?:0[xX][0-9A-Fa-f]{1,2}|\d{1,4})(?:\.(?:0[xX][0-9A-Fa-f]{1,2}|\d{1,8})){1,3})(?::(\d{1,5}))?(?:/\S*)?"
+    r"(?:[\w.-]{1,60}@)?(0[xX][0-9A-Fa-f]{8}|0[0-7]{9,11}|[1-9]\d{7,9}|(?:0[xX][0-9A-Fa-f]{1,2}|"
+    r"\d{1,4})(?:\.(?:0[xX][0-9A-Fa-f]{1,2}|\d{1,8})){1,3})(?::(\d{1,5}))?(?:/\S*)?"
 )
 _FILES = word_set(
     "sh py js ts md txt json yaml yml toml zip gz tgz tar xz bz2 html htm xml csv exe bin deb rpm pdf png jpg "

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from typing import Final
 
 from rye.text.facts.source import word_set
@@ -76,7 +77,7 @@ def unpinned(tool: str, words: list[str], files: Mapping[str, str]) -> Iterator[
     elif tool == "cargo" and verb in ("install", "binstall", "add"):
         yield from _cargo(verb, rest)
     elif tool == "gem" and verb == "install":
-        versions = [after for word, after in zip(rest, rest[1:], strict=False) if word in ("-v", "--version")]
+        versions = [after for word, after in pairwise(rest) if word in ("-v", "--version")]
         if not any(_EXACT.fullmatch(version) for version in versions):
             for package in _packages(rest, frozenset(("-v", "--version", "--source"))):
                 if not re.search(r":\d+\.\d+", package) and not package.endswith(".gem"):
@@ -263,7 +264,7 @@ def _uv(verb: str, rest: list[str], files: Mapping[str, str]) -> Iterator[str]:
     elif verb == "add":
         yield from _pip("uv add", rest, files)
     elif verb == "run":
-        for word, after in zip(rest, rest[1:], strict=False):
+        for word, after in pairwise(rest):
             if word == "--with":
                 for package in after.split(","):
                     if package and not _is_local(package) and not _python_is_pinned(_clean(package)):
@@ -273,7 +274,7 @@ def _uv(verb: str, rest: list[str], files: Mapping[str, str]) -> Iterator[str]:
 def _pip(tool: str, rest: list[str], files: Mapping[str, str]) -> Iterator[str]:
     if "--require-hashes" in rest or "--no-index" in rest:
         return
-    for word, after in zip(rest, rest[1:], strict=False):
+    for word, after in pairwise(rest):
         if word in ("-r", "--requirement"):
             path = _clean(after)
             if not _is_pinned_file(path, files):
@@ -322,7 +323,7 @@ def _cargo(verb: str, rest: list[str]) -> Iterator[str]:
         or re.search(r"--rev[= ][0-9a-f]{40}\b", joined)
     ):
         return
-    git = next((after for word, after in zip(rest, rest[1:], strict=False) if word == "--git"), "")
+    git = next((after for word, after in pairwise(rest) if word == "--git"), "")
     if git:
         yield f"cargo {verb} --git {_clean(git)}"
         return

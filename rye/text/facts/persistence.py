@@ -16,16 +16,32 @@ from rye.text.facts.source import Found, Source, shown, triggers
 _HOME = r"(?:(?:~|\$\{?HOME\}?|\$\{?\w{1,30}\}?|%\w{1,30}%|/(?:home|Users)/[\w.$*-]{1,60}|/root|\.)/)?"
 _TARGETS: Final = re.compile(
     rf"(?<![\w.-]){_HOME}(?:"
-    r"\.claude(?:-code)?/(?:settings(?:\.local)?\.json|hooks(?:/[\w.-]{1,60})?|commands(?:/[\w.-]{1,60})?|agents(?:/[\w.-]{1,60})?|skills(?:/[\w.-]{1,60}){0,2}|CLAUDE\.md|plugins(?:/[\w.-]{1,60})?|keybindings\.json)|\.claude\.json"
-    r"|\.codex/(?:config\.toml|AGENTS\.md|hooks[\w./-]{0,60}|prompts[\w./-]{0,60}|skills[\w./-]{0,60})|\.gemini/(?:settings\.json|GEMINI\.md|extensions[\w./-]{0,60})|\.cursor/(?:mcp\.json|rules[\w./-]{0,60}|hooks[\w./-]{0,60}|settings\.json)|\.cursorrules|\.windsurfrules|\.clinerules"
-    r"|\.(?:openclaw|clawdbot|moltbot)/[\w./-]{1,80}|\.config/(?:opencode|goose|crush|zed|Code|Cursor)/[\w./ -]{1,80}|claude_desktop_config\.json|\.mcp\.json|opencode\.jsonc?|\.aider\.conf\.yml|\.continue/config\.\w{2,4}"
-    r"|\.vscode/(?:settings|tasks|mcp|launch)\.json|\.github/(?:copilot-instructions\.md|workflows/[\w.-]{1,60}|hooks/[\w./-]{1,60})|\.husky/[\w-]{1,40}|\.agents?/[\w./-]{1,60}"
+    r"\.claude(?:-code)?/(?:settings(?:\.local)?\.json|hooks(?:/[\w.-]{1,60})?|commands(?:/[\w.-]{1,60})?|"
+    r"agents(?:/[\w.-]{1,60})?|skills(?:/[\w.-]{1,60}){0,2}|CLAUDE\.md|plugins(?:/[\w.-]{1,60})?|"
+    r"keybindings\.json)|\.claude\.json"
+    r"|\.codex/(?:config\.toml|AGENTS\.md|hooks[\w./-]{0,60}|prompts[\w./-]{0,60}|skills[\w./-]{0,60})|"
+    r"\.gemini/(?:settings\.json|GEMINI\.md|extensions[\w./-]{0,60})|\.cursor/(?:mcp\.json|"
+    r"rules[\w./-]{0,60}|hooks[\w./-]{0,60}|settings\.json)|\.cursorrules|\.windsurfrules|\.clinerules"
+    r"|\.(?:openclaw|clawdbot|moltbot)/[\w./-]{1,80}|\.config/(?:opencode|goose|crush|zed|Code|Cursor)/[\w./ "
+    r"-]{1,80}|claude_desktop_config\.json|\.mcp\.json|opencode\.jsonc?|\.aider\.conf\.yml|"
+    r"\.continue/config\.\w{2,4}"
+    r"|\.vscode/(?:settings|tasks|mcp|launch)\.json|\.github/(?:copilot-instructions\.md|"
+    r"workflows/[\w.-]{1,60}|hooks/[\w./-]{1,60})|\.husky/[\w-]{1,40}|\.agents?/[\w./-]{1,60}"
     r"|(?:[\w./-]{1,60}/)?(?:CLAUDE(?:\.local)?|AGENTS|GEMINI|SOUL|MEMORY|HEARTBEAT|TOOLS|IDENTITY|USER)\.md"
-    r"|(?:[\w./$(){}-]{1,60}/)?\.git/(?:hooks(?:/[\w.-]{1,40})?|config)|\.git-templates?(?:/hooks(?:/[\w.-]{1,40})?)?|\.gitconfig"
-    r"|\.(?:bashrc|bash_profile|bash_login|bash_logout|bash_aliases|profile|zshrc|zshenv|zprofile|zlogin|kshrc|cshrc|tcshrc|xinitrc|xprofile|inputrc|vimrc|tmux\.conf)\b|\.config/fish/[\w./-]{1,60}|/etc/(?:profile(?:\.d/[\w.-]{1,60})?|bash\.bashrc|zsh/\w{1,20}|environment|rc\.local|ld\.so\.preload|crontab|cron\.\w{1,8}(?:/[\w.-]{1,60})?|init\.d/[\w.-]{1,60}|systemd/[\w./@-]{1,80}|sudoers\.d/[\w.-]{1,60}|xdg/autostart[\w./-]{0,60})"
-    r"|\.config/(?:systemd/user[\w./@-]{0,80}|autostart[\w./-]{0,60})|/(?:usr/)?lib/systemd/system/[\w.@-]{1,80}|/var/spool/cron[\w./-]{0,60}|/?Library/Launch(?:Agents|Daemons)(?:/[\w.-]{1,80})?"
-    r"|\.ssh/(?:authorized_keys2?|rc|config)|(?:sitecustomize|usercustomize)\.py|[\w./-]{0,60}site-packages/[\w-]{1,40}\.pth"
-    r"|\$PROFILE(?:\.\w{1,30})?\b|Microsoft\.PowerShell_profile\.ps1|[\w %:\\/.-]{0,80}(?:Start Menu[\\/]Programs[\\/]Startup|shell:startup)[\w\\/.-]{0,60}"
+    r"|(?:[\w./$(){}-]{1,60}/)?\.git/(?:hooks(?:/[\w.-]{1,40})?|config)|"
+    r"\.git-templates?(?:/hooks(?:/[\w.-]{1,40})?)?|\.gitconfig"
+    r"|\.(?:bashrc|bash_profile|bash_login|bash_logout|bash_aliases|profile|zshrc|zshenv|zprofile|zlogin|"
+    r"kshrc|cshrc|tcshrc|xinitrc|xprofile|inputrc|vimrc|tmux\.conf)\b|\.config/fish/[\w./-]{1,60}|"
+    r"/etc/(?:profile(?:\.d/[\w.-]{1,60})?|bash\.bashrc|zsh/\w{1,20}|environment|rc\.local|ld\.so\.preload|"
+    r"crontab|cron\.\w{1,8}(?:/[\w.-]{1,60})?|init\.d/[\w.-]{1,60}|systemd/[\w./@-]{1,80}|"
+    r"sudoers\.d/[\w.-]{1,60}|xdg/autostart[\w./-]{0,60})"
+    r"|\.config/(?:systemd/user[\w./@-]{0,80}|autostart[\w./-]{0,60})|"
+    r"/(?:usr/)?lib/systemd/system/[\w.@-]{1,80}|/var/spool/cron[\w./-]{0,60}|/?Library/Launch(?:Agents|"
+    r"Daemons)(?:/[\w.-]{1,80})?"
+    r"|\.ssh/(?:authorized_keys2?|rc|config)|(?:sitecustomize|usercustomize)\.py|"
+    r"[\w./-]{0,60}site-packages/[\w-]{1,40}\.pth"
+    r"|\$PROFILE(?:\.\w{1,30})?\b|Microsoft\.PowerShell_profile\.ps1|[\w %:\\/.-]{0,80}(?:Start "
+    r"Menu[\\/]Programs[\\/]Startup|shell:startup)[\w\\/.-]{0,60}"
     r")(?![\w-])",
     re.IGNORECASE,
 )
@@ -37,10 +53,17 @@ _TARGET_WORDS = triggers(
     "launchagents launchdaemons ssh sitecustomize usercustomize pth microsoft startup config"
 )
 _WRITES: Final = re.compile(
-    r"(?:^|[^\w<=|-])>{1,2}\|?\s*[\"']?[\w~$./{%]|\btee\b|\bcp\s|\bmv\s|\bln\s+-|\bsed\s+-i|\bprintf\b|\bcat\s*<<|\binstall\s+-|\btouch\s|\bchmod\s|\bcurl\b[^\n]{0,200}\s-o\b|\bwget\b[^\n]{0,200}\s-O\b|"
-    r"\bopen\([^)\n]{0,200},\s*(?:mode\s*=\s*)?[\"'][wax]|\.write(?:_text|_bytes|lines)?\(|write_?File|append_?File|copyFile|symlink|json\.dump\(|shutil\.(?:copy|move)|file_put_contents|Set-Content|Add-Content|Out-File|New-Item|"
-    r"\b(?:add|adds|added|adding|append|appends|appended|appending|write|writes|writing|written|edit|edits|editing|insert|inserts|inserting|put|puts|create|creates|creating|update|updates|updating|modify|modifies|modifying|"
-    r"register|registers|save|saves|saved|saving|copy|copies|set|sets|configure|place|inject|injects|paste|install|installs|symlink|store|stores|persist|persists|merge|change|patch|extend|enable|prepend|overwrite|replace|generate|scaffold)\b",
+    r"(?:^|[^\w<=|-])>{1,2}\|?\s*[\"']?[\w~$./{%]|\btee\b|\bcp\s|\bmv\s|\bln\s+-|\bsed\s+-i|\bprintf\b|"
+    r"\bcat\s*<<|\binstall\s+-|\btouch\s|\bchmod\s|\bcurl\b[^\n]{0,200}\s-o\b|\bwget\b[^\n]{0,200}\s-O\b|"
+    r"\bopen\([^)\n]{0,200},\s*(?:mode\s*=\s*)?[\"'][wax]|\.write(?:_text|_bytes|lines)?\(|write_?File|"
+    r"append_?File|copyFile|symlink|json\.dump\(|shutil\.(?:copy|move)|file_put_contents|Set-Content|"
+    r"Add-Content|Out-File|New-Item|"
+    r"\b(?:add|adds|added|adding|append|appends|appended|appending|write|writes|writing|written|edit|edits|"
+    r"editing|insert|inserts|inserting|put|puts|create|creates|creating|update|updates|updating|modify|"
+    r"modifies|modifying|"
+    r"register|registers|save|saves|saved|saving|copy|copies|set|sets|configure|place|inject|injects|paste|"
+    r"install|installs|symlink|store|stores|persist|persists|merge|change|patch|extend|enable|prepend|"
+    r"overwrite|replace|generate|scaffold)\b",
     re.IGNORECASE,
 )
 _REGISTERS: Final = (
@@ -51,7 +74,8 @@ _REGISTERS: Final = (
     (
         triggers(("systemctl", "loginctl", "rc", "chkconfig")),
         re.compile(
-            r"\bsystemctl\s+(?:--\w+\s+){0,3}(?:enable|link)\s[\w@. -]{0,60}|\bloginctl\s+enable-linger|\bupdate-rc\.d\s+\S{1,40}|\bchkconfig\s+\S{1,40}\s+on"
+            r"\bsystemctl\s+(?:--\w+\s+){0,3}(?:enable|link)\s[\w@. -]{0,60}|\bloginctl\s+enable-linger|"
+            r"\bupdate-rc\.d\s+\S{1,40}|\bchkconfig\s+\S{1,40}\s+on"
         ),
     ),
     (triggers(("launchctl",)), re.compile(r"\blaunchctl\s+(?:load|bootstrap|submit|enable)\b[^\n;&|`]{0,80}")),
@@ -116,9 +140,10 @@ def _is_written(source: Source, number: int) -> bool:
     if _WRITES.search(lines[number]):
         return True
     for near in (number - 1, number - 2, number + 1):
-        if 0 <= near < len(lines) and lines[near].strip() and source.is_code(number) != source.is_code(near):
-            if _WRITES.search(lines[near]):
-                return True
+        if not (0 <= near < len(lines) and lines[near].strip()) or source.is_code(number) == source.is_code(near):
+            continue
+        if _WRITES.search(lines[near]):
+            return True
     before = number - 1
     return (
         before >= 0

@@ -54,13 +54,14 @@ _SPELLINGS: Final = (
     (re.compile(rb"aws s3 "), triggers(("aws",))),
     (
         re.compile(rb"urlopen|file_get_contents|open-uri|requests\.|https?\.get|fetch\("),
-        triggers("python python3 node perl php ruby deno bun".split()),
+        triggers("python python3 node perl php ruby deno bun"),
     ),
     (re.compile(rb"deno run |bun run |deno install "), triggers(("deno", "bun"))),
     (re.compile(rb"s_client"), triggers(("openssl",))),
 )
 _FETCHING_CODE = re.compile(
-    r"urlopen|requests\.(?:get|post)|urllib|httpx\.|fetch\(|https?\.get|axios|file_get_contents|open-uri|net/http|LWP|get\(http|"
+    r"urlopen|requests\.(?:get|post)|urllib|httpx\.|fetch\(|https?\.get|axios|file_get_contents|open-uri|"
+    r"net/http|LWP|get\(http|"
     r"URI\.open|downloadstring|downloadfile|downloaddata",
     re.IGNORECASE,
 )

@@ -23,30 +23,46 @@ _ORDER_WORDS = triggers(
     "checklist protocol policy obeyed followed executed authoritative open launch start double"
 )
 _ADDRESS = re.compile(
-    r"(?<![\w@])(?:https?|ftp|ipfs|wss?|hxxps?)://[^\s\"'`<>|\\)\]}]{3,600}|(?<![\w@./-])(?:[a-z0-9-]{1,40}\.){1,4}(?:com|net|org|io|dev|sh|ai|app|example|test|invalid|xyz|me|co|gg|site|page|cloud)/[\w./?=&%#~-]{1,200}",
+    r"(?<![\w@])(?:https?|ftp|ipfs|wss?|hxxps?)://[^\s\"'`<>|\\)\]}]{3,600}|"
+    r"(?<![\w@./-])(?:[a-z0-9-]{1,40}\.){1,4}(?:com|net|org|io|dev|sh|ai|app|example|test|invalid|xyz|me|co|"
+    r"gg|site|page|cloud)/[\w./?=&%#~-]{1,200}",
     re.IGNORECASE,
 )
-_DOMAIN_WORDS = triggers("com net org io dev sh ai app example test invalid xyz me co gg site page cloud".split())
+_DOMAIN_WORDS = triggers("com net org io dev sh ai app example test invalid xyz me co gg site page cloud")
 _NEAR: Final = 6
 """Lines between an address and an order that can belong together."""
 _REFERENCE = re.compile(r"^[ \t]{0,3}\[([^\]\n]{1,80})\]:[ \t]*<?(https?://[^\s>]{3,600})", re.MULTILINE)
 
 _TEXTS: Final = (
-    r"(?:instructions?|steps?|directions?|directives?|procedures?|prompts?|rules|commands?|guidance|orders|playbook|runbook|protocol|"
+    r"(?:instructions?|steps?|directions?|directives?|procedures?|prompts?|rules|commands?|guidance|orders|"
+    r"playbook|runbook|protocol|"
     r"checklist|workflow|tasks?|policy|policies|script|payload|plan)"
 )
-_THERE: Final = r"(?:it|them|that|this|these|those|there|what(?:ever)?|everything|anything|all|each|every|any|the|its|their|exactly|as|along|step|on|in)"
+_THERE: Final = (
+    r"(?:it|them|that|this|these|those|there|what(?:ever)?|everything|anything|all|each|every|any|the|its|"
+    r"their|exactly|as|along|step|on|in)"
+)
 #: An order whose object is what the address says.
 _ORDER = re.compile(
-    rf"\b(?:follow|obey|execute|perform|carry\s+out|comply\s+with|adhere\s+to|act\s+(?:up)?on|abide\s+by|adopt|implement|apply)\s+(?:\w+\s+){{0,3}}?(?:{_THERE}|{_TEXTS}|https?:|\[)"
+    rf"\b(?:follow|obey|execute|perform|carry\s+out|comply\s+with|adhere\s+to|act\s+(?:up)?on|abide\s+by|"
+    rf"adopt|implement|apply)\s+(?:\w+\s+){{0,3}}?(?:{_THERE}|{_TEXTS}|https?:|\[)"
     rf"|\bdo\s+(?:exactly\s+)?(?:what(?:ever)?|everything|anything|as|all|each|every|precisely)\b"
-    rf"|\b(?:run|execute|launch|start|open|double-click|eval(?:uate)?|paste|source|install)\s+(?:\w+\s+){{0,2}}?(?:it|them|this|that|what(?:ever)?|the\s+(?:\w+\s+){{0,2}}?(?:commands?|scripts?|steps?|result|output|response|content|contents|code|file|program|binary|executable|installer|app|tool|package|prompt)|everything|anything|any\s+(?:commands?|code))\b"
-    rf"|\b(?:what|whatever)\s+(?:it|they|that|the\s+\w+|this\s+\w+)\s+(?:says?|tells?|lists?|asks?|instructs?|returns?|requires?|describes?)"
+    rf"|\b(?:run|execute|launch|start|open|double-click|eval(?:uate)?|paste|source|"
+    rf"install)\s+(?:\w+\s+){{0,2}}?(?:it|them|this|that|what(?:ever)?|the\s+(?:\w+\s+){{0,2}}?(?:commands?|"
+    rf"scripts?|steps?|result|output|response|content|contents|code|file|program|binary|executable|installer|"
+    rf"app|tool|package|prompt)|everything|anything|any\s+(?:commands?|code))\b"
+    rf"|\b(?:what|whatever)\s+(?:it|they|that|the\s+\w+|this\s+\w+)\s+(?:says?|tells?|lists?|asks?|"
+    rf"instructs?|returns?|requires?|describes?)"
     rf"|\b(?:as|exactly)\s+(?:instructed|directed|described|told|specified)\b"
-    rf"|\b(?:instructions?|steps|rules|directives|commands|guidance|procedure|prompt|policy|text|page|contents?|file)\b[^.!?]{{0,60}}\b(?:supersedes?|overrides?|takes?\s+precedence|replaces?|must\s+be\s+(?:followed|obeyed|executed)|(?:is|are)\s+(?:authoritative|mandatory|binding))"
+    rf"|\b(?:instructions?|steps|rules|directives|commands|guidance|procedure|prompt|policy|text|page|"
+    rf"contents?|file)\b[^.!?]{{0,60}}\b(?:supersedes?|overrides?|takes?\s+precedence|replaces?|"
+    rf"must\s+be\s+(?:followed|obeyed|executed)|(?:is|are)\s+(?:authoritative|mandatory|binding))"
     rf"|\btreat\s+(?:\w+\s+){{0,6}}?as\s+(?:\w+\s+){{0,4}}?{_TEXTS}"
-    rf"|\b(?:as|for|like)\s+(?:your|the|its|further|additional|updated|new)\s+(?:\w+\s+){{0,2}}?(?:instructions|orders|directives|system\s+prompt|rules)\b"
-    rf"|\b(?:your|current|latest|up-to-date|remaining|further|next|updated|actual|real|full|today's)\s+(?:\w+\s+)?{_TEXTS}\s+(?:is|are|lives?|live|comes?|stands?|can\s+be\s+found|(?:is|are)\s+(?:kept|hosted|maintained|published))\b"
+    rf"|\b(?:as|for|like)\s+(?:your|the|its|further|additional|updated|"
+    rf"new)\s+(?:\w+\s+){{0,2}}?(?:instructions|orders|directives|system\s+prompt|rules)\b"
+    rf"|\b(?:your|current|latest|up-to-date|remaining|further|next|updated|actual|real|full|"
+    rf"today's)\s+(?:\w+\s+)?{_TEXTS}\s+(?:is|are|lives?|live|comes?|stands?|can\s+be\s+found|(?:is|"
+    rf"are)\s+(?:kept|hosted|maintained|published))\b"
     rf"|\b(?:let|allow)\s+(?:\w+\s+){{0,4}}?(?:decide|tell|guide|instruct)\b"
     rf"|\b(?:follow|obey|execute|perform)\s+(?:it|them|that)\b",
     re.IGNORECASE,
@@ -139,16 +155,20 @@ def _last_end(before: str) -> int:
 
 
 _REFERS_BACK = re.compile(
-    r"\b(?:it|its|them|there|this|that|these|those|what(?:ever)?\s+\w+\s+says?|the\s+(?:page|file|document|instructions?|steps?|rules|response|result|contents?|text|script|output|commands?|program|installer|archive|binary|app|tool))\b",
+    r"\b(?:it|its|them|there|this|that|these|those|what(?:ever)?\s+\w+\s+says?|the\s+(?:page|file|document|"
+    r"instructions?|steps?|rules|response|result|contents?|text|script|output|commands?|program|installer|"
+    r"archive|binary|app|tool))\b",
     re.IGNORECASE,
 )
 _POINTS_AHEAD = re.compile(r"\b(?:following|below|this|these|here|at|from|next)\b|:\s*$", re.IGNORECASE)
 _FETCHES = re.compile(
-    r"\b(?:fetch|download|read|open|visit|load|get|retrieve|check|see|browse|go\s+to|consult|pull|access|look\s+at|refer\s+to|request|curl|wget|follow|at|from|in|on|under|via)\b",
+    r"\b(?:fetch|download|read|open|visit|load|get|retrieve|check|see|browse|go\s+to|consult|pull|access|"
+    r"look\s+at|refer\s+to|request|curl|wget|follow|at|from|in|on|under|via)\b",
     re.IGNORECASE,
 )
 _DIRECT = re.compile(
-    r"\b(?:follow|obey|execute|run|source|apply|adopt|comply\s+with|carry\s+out|perform|implement)\s+(?:\w+\s+){0,5}?(?:(?:at|from|in|on|under|via|of)\s+)?[\[(<`\"']*$",
+    r"\b(?:follow|obey|execute|run|source|apply|adopt|comply\s+with|carry\s+out|perform|"
+    r"implement)\s+(?:\w+\s+){0,5}?(?:(?:at|from|in|on|under|via|of)\s+)?[\[(<`\"']*$",
     re.IGNORECASE,
 )
 

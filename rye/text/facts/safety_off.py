@@ -23,7 +23,11 @@ def _guard(words: str, pattern: str, value: str = "") -> Guard:
 
 
 _GUARDS: Final = (
-    _guard("dangerously dangerous danger", r"--(?:allow-)?dangerous(?:ly)?(?:-[a-z]+){0,8}|\bdanger-full-access\b|\bdangerously[A-Z]\w{2,40}|\bdangerously_\w{2,40}"),
+    _guard(
+        "dangerously dangerous danger",
+        r"--(?:allow-)?dangerous(?:ly)?(?:-[a-z]+){0,8}|\bdanger-full-access\b|\bdangerously[A-Z]\w{2,40}|"
+        r"\bdangerously_\w{2,40}",
+    ),
     _guard("verify", r"--no-verify(?![\w-])", "--no-verify"),
     _guard("commit", r"\bgit\s+commit\s+(?:-[a-z]*\s+){0,3}-[a-mo-z]*n[a-z]*(?=\s|$|[\"'`])", "--no-verify"),
     _guard("husky skip_hooks pre_commit_allow_no_config skip", r"\bHUSKY=0\b|\bHUSKY_SKIP_HOOKS=1\b|\bSKIP_HOOKS=\w"),
@@ -31,36 +35,94 @@ _GUARDS: Final = (
     _guard("runas", r"-Verb\s+RunAs\b|\brunas\s+/user", "runas"),
     _guard("chmod", r"\bchmod\s+(?:-\S+\s+){0,4}(?:0?777|[1-7]777|a(?:ll)?\+rwx|ugo\+rwx|a=rwx|\+rwx)\b", "chmod 777"),
     _guard("icacls", r"\bicacls\b[^\n]{0,120}\bEveryone:\S{0,10}F\b", "icacls Everyone:F"),
-    _guard("rm", r"\brm\s+(?:-\S+\s+){1,6}(?:--\s+)?[\"']?(?:/(?:\*|\.\*)?|~/?\*?|\$\{?HOME\}?/?\*?|/\*)[\"']?(?=\s|$|[;&|`)\"'.,])", "rm -rf /"),
+    _guard(
+        "rm",
+        r"\brm\s+(?:-\S+\s+){1,6}(?:--\s+)?[\"']?(?:/(?:\*|\.\*)?|~/?\*?|\$\{?HOME\}?/?\*?|/\*)[\"']?(?=\s|$|[;&|"
+        r"`)\"'.,])",
+        "rm -rf /",
+    ),
     _guard("preserve", r"--no-preserve-root\b"),
-    _guard("rmtree rimraf remove", r"\brmtree\(\s*[\"'](?:/|~)[\"']|\brmtree\(\s*(?:Path\.home\(\)|os\.path\.expanduser\(\s*[\"']~[\"']\s*\))|\bRemove-Item\s[^\n]{0,80}-Recurse[^\n]{0,40}\s(?:C:\\\s*(?:$|[\"'`])|/(?=\s|$)|~(?=\s|$)|\$HOME\b)"),
-    _guard("mkfs dd shred", r"\bmkfs(?:\.\w{2,6})?\s+\S{0,10}/dev/\w{2,12}|\bdd\s[^\n]{0,120}\bof=/dev/(?:sd|nvme|disk|hd|vd)\w{0,8}|\bshred\s[^\n]{0,40}/dev/\w{2,12}"),
+    _guard(
+        "rmtree rimraf remove",
+        r"\brmtree\(\s*[\"'](?:/|~)[\"']|\brmtree\(\s*(?:Path\.home\(\)|"
+        r"os\.path\.expanduser\(\s*[\"']~[\"']\s*\))|"
+        r"\bRemove-Item\s[^\n]{0,80}-Recurse[^\n]{0,40}\s(?:C:\\\s*(?:$|[\"'`])|/(?=\s|$)|~(?=\s|$)|\$HOME\b)",
+    ),
+    _guard(
+        "mkfs dd shred",
+        r"\bmkfs(?:\.\w{2,6})?\s+\S{0,10}/dev/\w{2,12}|\bdd\s[^\n]{0,120}\bof=/dev/(?:sd|nvme|disk|hd|vd)\w{0,8}|"
+        r"\bshred\s[^\n]{0,40}/dev/\w{2,12}",
+    ),
     _guard("yolo", r"--yolo\b|--approval-mode[= ]yolo\b|\byolo\s+mode\b|\"yolo\"\s*:\s*true"),
     _guard("bypasspermissions bypass_permissions", r"\bbypass_?Permissions\b", "bypassPermissions"),
-    _guard("auto approve approval approvals permissions trust allow always", r"--full-auto\b|--auto-approve(?:-\w+)?\b|--trust-all-tools\b|--allow-all-(?:tools|paths)\b|--yes-always\b|\bauto_?approve\w{0,20}[\"']?\s*[:=]\s*[\"']?true\b|--skip-permissions?(?:-\w+)*|--no-approval\b|--ask-for-approval[= ]never\b|--bypass-approvals?[\w-]{0,40}|\bskipPermissions\b"),
+    _guard(
+        "auto approve approval approvals permissions trust allow always",
+        r"--full-auto\b|--auto-approve(?:-\w+)?\b|--trust-all-tools\b|--allow-all-(?:tools|paths)\b|"
+        r"--yes-always\b|\bauto_?approve\w{0,20}[\"']?\s*[:=]\s*[\"']?true\b|--skip-permissions?(?:-\w+)*|"
+        r"--no-approval\b|--ask-for-approval[= ]never\b|--bypass-approvals?[\w-]{0,40}|\bskipPermissions\b",
+    ),
     _guard("full", r"--full-auto\b"),
-    _guard("approval_policy sandbox_mode sandbox", r"\bapproval_policy[\"']?\s*[:=]\s*[\"']?never\b|--no-sandbox\b|--disable-sandbox\b|\bdangerouslyDisableSandbox\b|\bsandbox[\"']?\s*[:=]\s*[\"']?(?:false|off|none)\b|--sandbox[= ](?:none|off)\b"),
-    _guard("enableallprojectmcpservers", r"\benableAllProjectMcpServers[\"']?\s*[:=]\s*true\b", "enableAllProjectMcpServers"),
-    _guard("insecure curl", r"(?<![\w-])--insecure\b|\bcurl\s+(?:-\S+\s+){0,6}-[a-jl-zA-Z]*k[a-zA-Z]*(?=\s)", "--insecure"),
+    _guard(
+        "approval_policy sandbox_mode sandbox",
+        r"\bapproval_policy[\"']?\s*[:=]\s*[\"']?never\b|--no-sandbox\b|--disable-sandbox\b|"
+        r"\bdangerouslyDisableSandbox\b|\bsandbox[\"']?\s*[:=]\s*[\"']?(?:false|off|none)\b|--sandbox[= ](?:none|"
+        r"off)\b",
+    ),
+    _guard(
+        "enableallprojectmcpservers",
+        r"\benableAllProjectMcpServers[\"']?\s*[:=]\s*true\b",
+        "enableAllProjectMcpServers",
+    ),
+    _guard(
+        "insecure curl", r"(?<![\w-])--insecure\b|\bcurl\s+(?:-\S+\s+){0,6}-[a-jl-zA-Z]*k[a-zA-Z]*(?=\s)", "--insecure"
+    ),
     _guard("certificate", r"--no-check-certificate\b|-SkipCertificateCheck\b"),
     _guard("skipcertificatecheck", r"-SkipCertificateCheck\b"),
-    _guard("node_tls_reject_unauthorized rejectunauthorized", r"\bNODE_TLS_REJECT_UNAUTHORIZED\s*=\s*[\"']?0|\brejectUnauthorized\s*:\s*false"),
-    _guard("verify _create_unverified_context cert_none", r"\bverify\s*=\s*False\b|_create_unverified_context\b|\bCERT_NONE\b"),
+    _guard(
+        "node_tls_reject_unauthorized rejectunauthorized",
+        r"\bNODE_TLS_REJECT_UNAUTHORIZED\s*=\s*[\"']?0|\brejectUnauthorized\s*:\s*false",
+    ),
+    _guard(
+        "verify _create_unverified_context cert_none",
+        r"\bverify\s*=\s*False\b|_create_unverified_context\b|\bCERT_NONE\b",
+    ),
     _guard("_create_unverified_context cert_none", r"_create_unverified_context\b|\bCERT_NONE\b"),
-    _guard("git_ssl_no_verify sslverify strict", r"\bGIT_SSL_NO_VERIFY\b|\bhttp\.sslVerify[= ]\s*[\"']?(?:false|0)|\bstrict-ssl[= ]\s*false"),
+    _guard(
+        "git_ssl_no_verify sslverify strict",
+        r"\bGIT_SSL_NO_VERIFY\b|\bhttp\.sslVerify[= ]\s*[\"']?(?:false|0)|\bstrict-ssl[= ]\s*false",
+    ),
     _guard("stricthostkeychecking", r"\bStrictHostKeyChecking[= ]\s*no\b", "StrictHostKeyChecking=no"),
     _guard("trusted", r"--trusted-host\b"),
-    _guard("unauthenticated gpg", r"--allow-unauthenticated\b|--no-gpg-checks?\b|--nogpgcheck\b|--disable-gpg-checks?\b"),
-    _guard("privileged cap docker", r"--privileged\b|--cap-add[= ](?:ALL|SYS_ADMIN)\b|/var/run/docker\.sock\b|--pid[= ]host\b"),
+    _guard(
+        "unauthenticated gpg", r"--allow-unauthenticated\b|--no-gpg-checks?\b|--nogpgcheck\b|--disable-gpg-checks?\b"
+    ),
+    _guard(
+        "privileged cap docker",
+        r"--privileged\b|--cap-add[= ](?:ALL|SYS_ADMIN)\b|/var/run/docker\.sock\b|--pid[= ]host\b",
+    ),
     _guard("web", r"--disable-web-security\b"),
-    _guard("setenforce ufw iptables apparmor nft", r"\bsetenforce\s+0\b|\bufw\s+disable\b|\biptables\s+-F\b|\bnft\s+flush\s+ruleset\b|\baa-(?:disable|teardown)\b"),
-    _guard("spctl csrutil quarantine gatekeeper", r"\bspctl\s+--(?:master|global)-disable\b|\bcsrutil\s+disable\b|\bxattr\s+(?:-\S+\s+){1,3}(?:[\"']?com\.apple\.quarantine)?"),
-    _guard("xattr", r"\bxattr\s+-[a-z]*(?:c|d)[a-z]*\b(?:\s+(?:-\S+\s+){0,2}com\.apple\.quarantine)?", "xattr com.apple.quarantine"),
-    _guard("executionpolicy", r"-?ExecutionPolicy\s+(?:-Scope\s+\w+\s+)?(?:-ExecutionPolicy\s+)?(?:Bypass|Unrestricted)\b"),
+    _guard(
+        "setenforce ufw iptables apparmor nft",
+        r"\bsetenforce\s+0\b|\bufw\s+disable\b|\biptables\s+-F\b|\bnft\s+flush\s+ruleset\b|\baa-(?:disable|"
+        r"teardown)\b",
+    ),
+    _guard(
+        "spctl csrutil quarantine gatekeeper",
+        r"\bspctl\s+--(?:master|global)-disable\b|\bcsrutil\s+disable\b|"
+        r"\bxattr\s+(?:-\S+\s+){1,3}(?:[\"']?com\.apple\.quarantine)?",
+    ),
+    _guard(
+        "xattr",
+        r"\bxattr\s+-[a-z]*(?:c|d)[a-z]*\b(?:\s+(?:-\S+\s+){0,2}com\.apple\.quarantine)?",
+        "xattr com.apple.quarantine",
+    ),
+    _guard(
+        "executionpolicy", r"-?ExecutionPolicy\s+(?:-Scope\s+\w+\s+)?(?:-ExecutionPolicy\s+)?(?:Bypass|Unrestricted)\b"
+    ),
     _guard("mppreference", r"\b(?:Set|Add)-MpPreference\b[^\n;|]{0,80}"),
     _guard("nopasswd", r"\bNOPASSWD\b", "NOPASSWD"),
     _guard("permission", r"--permission-mode[= ](?:bypassPermissions|dontAsk|acceptEdits)\b"),
-)  # fmt: skip
+)
 _ALL = frozenset().union(*(guard.words for guard in _GUARDS))
 
 

@@ -8,14 +8,20 @@ from collections.abc import Iterator
 from rye.text.facts.fact import SECRET_NAME
 from rye.text.facts.source import Found, Source
 
-_SUFFIXES = ("TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "API_KEY", "APIKEY", "ACCESS_KEY", "PRIVATE_KEY", "CREDENTIAL", "MNEMONIC", "SEED_PHRASE", "AUTH_KEY", "SIGNING_KEY", "ENCRYPTION_KEY", "_PAT", "_PSK")  # fmt: skip
+_SUFFIXES = (
+    *("TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "API_KEY", "APIKEY", "ACCESS_KEY", "PRIVATE_KEY"),
+    *("CREDENTIAL", "MNEMONIC", "SEED_PHRASE", "AUTH_KEY", "SIGNING_KEY", "ENCRYPTION_KEY", "_PAT", "_PSK"),
+)
 _NAME = re.compile(
-    r"(?<![A-Za-z0-9_])(?:[A-Z0-9]{1,40}_){0,8}(?:(?:[A-Z0-9]{1,30})?(?:TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|APIKEY|CREDENTIALS?|MNEMONIC)|API_KEY|ACCESS_KEY|"
-    r"PRIVATE_KEY|SECRET_KEY|SEED_PHRASE|AUTH_KEY|SIGNING_KEY|ENCRYPTION_KEY|PAT|PSK)(?:_(?:ID|KEY|KEYS|FILE|PATH|VALUE|BASE64|JSON|[0-9]{1,3}|[A-Z]{2,12}))?(?![A-Za-z0-9_])"
+    r"(?<![A-Za-z0-9_])(?:[A-Z0-9]{1,40}_){0,8}(?:(?:[A-Z0-9]{1,30})?(?:TOKEN|SECRET|PASSWORD|PASSWD|"
+    r"PASSPHRASE|APIKEY|CREDENTIALS?|MNEMONIC)|API_KEY|ACCESS_KEY|"
+    r"PRIVATE_KEY|SECRET_KEY|SEED_PHRASE|AUTH_KEY|SIGNING_KEY|ENCRYPTION_KEY|PAT|PSK)(?:_(?:ID|KEY|KEYS|FILE|"
+    r"PATH|VALUE|BASE64|JSON|[0-9]{1,3}|[A-Z]{2,12}))?(?![A-Za-z0-9_])"
 )
 _IN_ENVIRONMENT = re.compile(
     r"(?:process\.env\.|process\.env\[[\"']|environ\[[\"']|environ\.get\([\"']|getenv\([\"']|ENV\[[\"']|\$env:|\$\{?)"
-    r"((?:[A-Za-z0-9]{1,30}_?){0,6}?(?:token|secret|password|passwd|api_?key|private_?key|access_?key|credentials?|mnemonic))(?![A-Za-z0-9_])",
+    r"((?:[A-Za-z0-9]{1,30}_?){0,6}?(?:token|secret|password|passwd|api_?key|private_?key|access_?key|"
+    r"credentials?|mnemonic))(?![A-Za-z0-9_])",
     re.IGNORECASE,
 )
 _MARKS = ("process.env", "environ", "getenv", "ENV[", "$env:", "$")

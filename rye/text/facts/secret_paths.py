@@ -39,65 +39,89 @@ _PLACES: Final = (
     ),
     _place(
         "env envrc",
-        r"(?<![\w)\]}\"'.$*])(?:~/|\./|[\w$./{}-]{1,80}/)?\.env(?:rc)?(?:\.(?!example|sample|template|dist|schema|test\b)[a-z]{2,20})?(?![\w.=(\[-]|\.?(?:example|sample|template))",
+        r"(?<![\w)\]}\"'.$*])(?:~/|\./|[\w$./{}-]{1,80}/)?\.env(?:rc)?(?:\.(?!example|sample|template|dist|"
+        r"schema|test\b)[a-z]{2,20})?(?![\w.=(\[-]|\.?(?:example|sample|template))",
     ),
     _place("aws credentials", rf"{_PREFIX}\.aws(?![\w.-]){_REST}|(?<![\w-])aws[/_-]credentials\b"),
     _place(
         "gcloud application_default_credentials azure accesstokens",
-        rf"{_PREFIX}\.config/gcloud\b{_REST}|application_default_credentials(?:\.json)?|{_PREFIX}\.azure(?![\w.-]){_REST}|AppData/Roaming/gcloud",
+        rf"{_PREFIX}\.config/gcloud\b{_REST}|application_default_credentials(?:\.json)?|"
+        rf"{_PREFIX}\.azure(?![\w.-]){_REST}|AppData/Roaming/gcloud",
     ),
     _place("kube kubeconfig", rf"{_PREFIX}\.kube(?![\w.-]){_REST}|/etc/kubernetes/admin\.conf"),
     _place("docker", rf"{_PREFIX}\.docker/config\.json"),
     _place(
         "netrc _netrc npmrc pypirc git pgpass my cargo gem terraform credentials vault htpasswd",
-        rf"{_PREFIX}(?:\.netrc|_netrc|\.npmrc|\.pypirc|\.git-credentials|\.pgpass|\.my\.cnf|\.cargo/credentials(?:\.toml)?|\.gem/credentials|\.vault-token|\.terraform\.d/credentials\.tfrc\.json|\.htpasswd)(?![\w-])",
+        rf"{_PREFIX}(?:\.netrc|_netrc|\.npmrc|\.pypirc|\.git-credentials|\.pgpass|\.my\.cnf|"
+        rf"\.cargo/credentials(?:\.toml)?|\.gem/credentials|\.vault-token|\.terraform\.d/credentials\.tfrc\.json|"
+        rf"\.htpasswd)(?![\w-])",
     ),
     _place("gnupg password", rf"{_PREFIX}\.(?:gnupg|password-store)(?![\w-]){_REST}"),
     _place("shadow gshadow sudoers master", r"(?<![\w])/etc/(?:g?shadow|sudoers|master\.passwd|ssl/private)(?![\w-])"),
     _place("environ", r"/proc/(?:self|\d+|\*|\$\{?\w+\}?|\$\$)/environ"),
     _place(
         "keychain keychains",
-        rf"{_PREFIX}Library/Keychains{_REST}|login\.keychain(?:-db)?|\bsecurity\s+(?:find-(?:generic|internet)-password|dump-keychain|export|unlock-keychain)",
+        rf"{_PREFIX}Library/Keychains{_REST}|login\.keychain(?:-db)?|\bsecurity\s+(?:find-(?:generic|"
+        rf"internet)-password|dump-keychain|export|unlock-keychain)",
     ),
     _place(
         "security secret keyring keyrings kwallet kwalletd libsecret",
-        rf"\bsecurity\s+(?:find-(?:generic|internet)-password|dump-keychain)|\bsecret-tool\s+(?:lookup|search)|{_PREFIX}\.local/share/(?:keyrings|kwalletd){_REST}|\bkeyring\s+get\b",
+        rf"\bsecurity\s+(?:find-(?:generic|internet)-password|dump-keychain)|\bsecret-tool\s+(?:lookup|search)|"
+        rf"{_PREFIX}\.local/share/(?:keyrings|kwalletd){_REST}|\bkeyring\s+get\b",
     ),
     _place(
         "cmdkey vaultcmd lsass dpapi sam mimikatz",
         r"\bcmdkey\s+/list|\bvaultcmd\s+/list|\blsass\b|\bmimikatz\b|\\config\\SAM\b|\bCryptUnprotectData\b",
     ),
     _place(
-        "wallet wallets electrum ethereum keystore bitcoin solana exodus metamask phantom ledger monero coinbase seed mnemonic",
-        rf"(?<![\w-])wallet\.dat\b|{_PREFIX}\.(?:electrum|bitcoin|ethereum|monero|litecoin|dogecoin|zcash)(?![\w-]){_REST}|{_PREFIX}\.config/solana\b{_REST}|(?:Application Support|AppData/\w+|AppData\\\w+|\.config)[/\\](?:Exodus|Electrum|atomic|Ledger Live|Coinomi)[\w/\\. -]{{0,40}}|\bexodus\.wallet\b|\bkeystore/UTC--[\w.-]{{0,60}}|"
-        r"\b(?:metamask|phantom|exodus|electrum|ledger|coinbase)\s+(?:wallets?|vaults?|keystores?|extension)\b|\b(?:wallet|seed)\s+(?:seed\s+)?phrases?\b|\b(?:wallet|crypto(?:currency)?)\s+(?:files?|keys?|private keys?)\b",
+        "wallet wallets electrum ethereum keystore bitcoin solana exodus metamask phantom ledger monero coinbase "
+        "seed mnemonic",
+        rf"(?<![\w-])wallet\.dat\b|{_PREFIX}\.(?:electrum|bitcoin|ethereum|monero|litecoin|dogecoin|"
+        rf"zcash)(?![\w-]){_REST}|{_PREFIX}\.config/solana\b{_REST}|(?:Application Support|AppData/\w+|"
+        rf"AppData\\\w+|\.config)[/\\](?:Exodus|Electrum|atomic|Ledger Live|Coinomi)[\w/\\. -]{{0,40}}|"
+        rf"\bexodus\.wallet\b|\bkeystore/UTC--[\w.-]{{0,60}}|"
+        r"\b(?:metamask|phantom|exodus|electrum|ledger|coinbase)\s+(?:wallets?|vaults?|keystores?|extension)\b|"
+        r"\b(?:wallet|seed)\s+(?:seed\s+)?phrases?\b|\b(?:wallet|crypto(?:currency)?)\s+(?:files?|keys?|private "
+        r"keys?)\b",
     ),
     _place(
         "nkbihfbeogaeaoehlefnkodbefgpgknn bfnaelmomeimhlpmgjnjophhpkkoljpa",
         r"\b(?:nkbihfbeogaeaoehlefnkodbefgpgknn|bfnaelmomeimhlpmgjnjophhpkkoljpa)\b",
     ),
     _place(
-        "chrome chromium brave bravesoftware edge firefox mozilla safari opera vivaldi login logins key4 cookies cookies profile",
-        r"(?:(?:Google|BraveSoftware|Microsoft|Chromium|Vivaldi)[/\\][\w -]{2,20}[/\\](?:User Data[/\\])?)(?:Default|Profile \d|User Data|Local State)?[/\\]?(?:Login Data|Cookies|Web Data|Local State|Local Extension Settings)?|"
-        rf"{_PREFIX}\.config/(?:google-chrome|chromium|BraveSoftware|microsoft-edge|vivaldi){_REST}|{_PREFIX}\.mozilla/firefox{_REST}|Library/Application Support/(?:Firefox|Google/Chrome)(?:/[\w. -]{{1,40}}){{0,3}}|"
-        r"\bLogin Data\b|\blogins\.json\b|\bkey4\.db\b|\bcookies\.sqlite\b|Library/(?:Cookies|Safari)(?:/[\w.]{1,40})?|\b(?:chrome|firefox|brave|safari|edge|browser)(?:'s)?\s+(?:saved\s+)?(?:passwords?|cookies|profiles?|login data)\b",
+        "chrome chromium brave bravesoftware edge firefox mozilla safari opera vivaldi login logins key4 cookies "
+        "cookies profile",
+        r"(?:(?:Google|BraveSoftware|Microsoft|Chromium|Vivaldi)[/\\][\w -]{2,20}[/\\](?:User "
+        r"Data[/\\])?)(?:Default|Profile \d|User Data|Local State)?[/\\]?(?:Login Data|Cookies|Web Data|Local "
+        r"State|Local Extension Settings)?|"
+        rf"{_PREFIX}\.config/(?:google-chrome|chromium|BraveSoftware|microsoft-edge|vivaldi){_REST}|"
+        rf"{_PREFIX}\.mozilla/firefox{_REST}|Library/Application Support/(?:Firefox|Google/Chrome)(?:/[\w. "
+        rf"-]{{1,40}}){{0,3}}|"
+        r"\bLogin Data\b|\blogins\.json\b|\bkey4\.db\b|\bcookies\.sqlite\b|Library/(?:Cookies|"
+        r"Safari)(?:/[\w.]{1,40})?|\b(?:chrome|firefox|brave|safari|edge|"
+        r"browser)(?:'s)?\s+(?:saved\s+)?(?:passwords?|cookies|profiles?|login data)\b",
     ),
     _place(
         "codex claude gh hub openclaw clawdbot credentials auth hosts",
-        rf"{_PREFIX}\.claude/\.?credentials(?:\.json)?|{_PREFIX}\.codex/auth\.json|{_PREFIX}\.config/(?:gh/hosts\.yml|hub)\b|{_PREFIX}\.(?:openclaw|clawdbot)/(?:\.env|credentials|config\.json|openclaw\.json)[\w./]{{0,40}}|{_PREFIX}\.gemini/oauth_creds\.json",
+        rf"{_PREFIX}\.claude/\.?credentials(?:\.json)?|{_PREFIX}\.codex/auth\.json|"
+        rf"{_PREFIX}\.config/(?:gh/hosts\.yml|hub)\b|{_PREFIX}\.(?:openclaw|clawdbot)/(?:\.env|credentials|"
+        rf"config\.json|openclaw\.json)[\w./]{{0,40}}|{_PREFIX}\.gemini/oauth_creds\.json",
     ),
     _place(
         "credentials serviceaccount service service_account client_secret token secrets",
-        r"(?<![\w.-])(?:credentials|client_secrets?|service[_-]account(?:[_-]key)?)\.json\b|/(?:var/)?run/secrets/[\w./-]{1,80}",
+        r"(?<![\w.-])(?:credentials|client_secrets?|service[_-]account(?:[_-]key)?)\.json\b|"
+        r"/(?:var/)?run/secrets/[\w./-]{1,80}",
     ),
     _place("bash_history zsh_history history", rf"{_PREFIX}\.(?:bash|zsh|python|psql|mysql|node_repl)_history\b"),
     _place(
         "auth gcloud configure op",
-        r"\bgh\s+auth\s+token\b|\bgcloud\s+auth\s+(?:application-default\s+)?print-(?:access|identity)-token\b|\baws\s+configure\s+export-credentials\b|\bop\s+(?:read|item\s+get)\s+[\"']?[\w:/-]{2,80}",
+        r"\bgh\s+auth\s+token\b|\bgcloud\s+auth\s+(?:application-default\s+)?print-(?:access|identity)-token\b|"
+        r"\baws\s+configure\s+export-credentials\b|\bop\s+(?:read|item\s+get)\s+[\"']?[\w:/-]{2,80}",
     ),
     _place(
         "pem p12 pfx ppk jks",
-        r"(?<![\w.])(?:~/|/|\./)?[\w./-]{0,80}?\b(?:private|server|client|key|id|tls|deploy)[\w-]{0,20}\.(?:pem|p12|pfx|ppk|jks)\b",
+        r"(?<![\w.])(?:~/|/|\./)?[\w./-]{0,80}?\b(?:private|server|client|key|id|tls|deploy)[\w-]{0,20}\.(?:pem|"
+        r"p12|pfx|ppk|jks)\b",
     ),
     _place(
         "metadata google internal",

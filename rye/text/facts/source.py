@@ -43,7 +43,8 @@ _NOTHING = re.compile(r"\$[@*]|(?<=[A-Za-z])\^(?=[A-Za-z])")
 _BACKSLASH_WORD = re.compile(r"[^\s\\]{0,200}\\\S{0,200}")
 _VARIABLE = re.compile(r"\$(?:\{([A-Za-z_]\w{0,60})\}|([A-Za-z_]\w{0,60}))")
 _ASSIGNED = re.compile(
-    r"^[ \t$>]*(?:export |set |let |const |local |readonly )?\$?([A-Za-z_]\w{0,60}) ?= ?([\"']?)([^\s\"'`$();|&<>]{1,2000})\2[ \t]*(?:$|[;&])",
+    r"^[ \t$>]*(?:export |set |let |const |local |readonly )?\$?([A-Za-z_]\w{0,60}) ?= "
+    r"?([\"']?)([^\s\"'`$();|&<>]{1,2000})\2[ \t]*(?:$|[;&])",
     re.MULTILINE,
 )
 

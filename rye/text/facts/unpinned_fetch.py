@@ -25,7 +25,8 @@ _SPELLINGS: Final = (
     (re.compile(rb"docker (?:run|pull|create|container|image|-)"), triggers(("docker",))),
 )
 _VERB = re.compile(
-    r"npx|uvx|bunx|pnpx|\b(?:install|add|run|get|clone|checkout|submodule|reset|switch|fetch|i|x|dlx|exec|create|init|pull|require|tap|global|wheel|download|inject|in)\b|easy_install"
+    r"npx|uvx|bunx|pnpx|\b(?:install|add|run|get|clone|checkout|submodule|reset|switch|fetch|i|x|dlx|exec|"
+    r"create|init|pull|require|tap|global|wheel|download|inject|in)\b|easy_install"
 )
 _IMAGE_TRIGGERS = triggers(["image", "from", "uses"])
 _COMMIT = re.compile(r"(?<![0-9A-Za-z])[0-9a-f]{40}(?:[0-9a-f]{24})?(?![0-9A-Za-z])")
@@ -46,7 +47,8 @@ _FROM = re.compile(
 )
 _USES = re.compile(r"^[ \t]*(?:- )?uses[ \t]*:[ \t]*[\"']?([\w.-]{1,60}/[\w./-]{1,100})@([\w./-]{1,100})", re.MULTILINE)
 _CONFIGURED = re.compile(
-    r"\b(?:command|cmd)[\"']?\s{0,8}[:=]\s{0,8}[\"']?(npx|uvx|bunx|pipx|uv|docker|podman|pnpm|bun|npm|deno|yarn)[\"']?\s{0,40},?\s{0,40}"
+    r"\b(?:command|cmd)[\"']?\s{0,8}[:=]\s{0,8}[\"']?(npx|uvx|bunx|pipx|uv|docker|podman|pnpm|bun|npm|deno|"
+    r"yarn)[\"']?\s{0,40},?\s{0,40}"
     r"[\"']?args[\"']?\s{0,8}[:=]\s{0,40}(?:\[([^\]]{0,600})\]|((?:\s{0,40}-\s[^\n]{1,200}\n?){1,20}))"
 )
 
@@ -88,7 +90,7 @@ def _commands(source: Source, words: frozenset[bytes]) -> Iterator[Found]:
                 for value in _command(command, source, names):
                     last = value.rpartition(" ")[2]
                     found = Found(UNPINNED_FETCH, value, *source.place(line, command.words[0].start, _word_in(value)))
-                    if value.startswith("git clone ") or value.startswith("gh repo clone "):
+                    if value.startswith(("git clone ", "gh repo clone ")):
                         clones.append((found, last.rstrip("/").rpartition("/")[2].removesuffix(".git")))
                     else:
                         yield found
