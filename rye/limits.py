@@ -219,6 +219,8 @@ class FactsLimits(Struct, frozen=True):
     """How much the next piece repeats of the one before."""
     nesting: int = 32
     """Substitutions and parentheses open inside each other in one command."""
+    command_words: int = 150
+    """Words of one command; a longer one is read as several, each with the output of the one before as its input."""
     filled_in_characters: int = 8 * KIB
     """Characters that known variables may add to one line."""
     window_characters: int = 800

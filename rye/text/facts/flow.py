@@ -22,6 +22,9 @@ _MOVERS = word_set("mv cp install ln move copy move-item copy-item")
 _UNPACKERS = word_set("tar unzip 7z 7za unrar bsdtar expand-archive gunzip unxz")
 _BIN = re.compile(r"(?:^|/)s?bin/[^/]*$")
 _IGNORED_FILES = frozenset(("-", "null", "stdin", "stdout", "stderr", ""))
+_CLOSES = frozenset(("}", "done", "fi"))
+_BODY = 32
+"""Commands of a group that are looked at for what it brings."""
 _UNPACKED_LINES = 10
 """A relative path that runs this soon after an unpacked archive is taken to come out of it."""
 
@@ -90,9 +93,12 @@ class Flow:
         self, command: shell.Command, group: shell.Group, line: Line, outputs: dict[int, Origin | None]
     ) -> Origin | None:
         incoming = outputs.get(id(command.before)) if command.before is not None else None
-        if group.opened == ">(" and group.owner is not None and command is group.commands[0]:
+        first_text = command.words[0].text
+        if group.opened in (">(", "(") and group.owner is not None and command is group.commands[0]:
             owner_before = group.owner.before
             incoming = outputs.get(id(owner_before)) if owner_before is not None else incoming
+        if first_text in _CLOSES:
+            incoming = incoming or self._closed(command, group, outputs)
         for word in command.reads:
             incoming = incoming or self._child(word, outputs) or self._saved(word.text)
         own = self._origin(command, line)
@@ -109,6 +115,15 @@ class Flow:
             brought = brought or self._child(command.words[first], outputs)
         self._remember(command, name, brought, own, line, outputs)
         return brought
+
+    def _closed(self, command: shell.Command, group: shell.Group, outputs: dict[int, Origin | None]) -> Origin | None:
+        """What the commands before a closing brace, ``done`` or ``fi`` bring: their output is its output."""
+        origin = None
+        for other in group.commands[-_BODY:]:
+            if other is command:
+                break
+            origin = outputs.get(id(other)) or origin
+        return origin
 
     def _origin(self, command: shell.Command, line: Line) -> Origin | None:
         origin = self.find_source(command, line.text)
@@ -185,7 +200,12 @@ class Flow:
         if name in _OPENERS and name != "chmod":
             for other in command.words[index + 1 :]:
                 self._report_file(other.text, command, line)
-        elif "/" in word.text or "\\" in word.text or name in self.ready or (word.text.startswith("$") and line.code):
+        elif (
+            "/" in word.text
+            or word.text.endswith((".exe", ".bat", ".cmd", ".ps1"))
+            or name in self.ready
+            or (word.text.startswith("$") and line.code)
+        ):
             self._report_file(word.text, command, line)
             if word.text.startswith("$"):
                 origin = self._named(word.text)

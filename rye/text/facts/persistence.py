@@ -55,7 +55,7 @@ _TARGET_WORDS = triggers(
 _WRITES: Final = re.compile(
     r"(?:^|[^\w<=|-])>{1,2}\|?\s*[\"']?[\w~$./{%]|\btee\b|\bcp\s|\bmv\s|\bln\s+-|\bsed\s+-i|\bprintf\b|"
     r"\bcat\s*<<|\binstall\s+-|\btouch\s|\bchmod\s|\bcurl\b[^\n]{0,200}\s-o\b|\bwget\b[^\n]{0,200}\s-O\b|"
-    r"\bopen\([^)\n]{0,200},\s*(?:mode\s*=\s*)?[\"'][wax]|\.write(?:_text|_bytes|lines)?\(|write_?File|"
+    r"\bopen\([^\n]{0,200},\s*(?:mode\s*=\s*)?[\"'][wax]|\.write(?:_text|_bytes|lines)?\(|write_?File|"
     r"append_?File|copyFile|symlink|json\.dump\(|shutil\.(?:copy|move)|file_put_contents|Set-Content|"
     r"Add-Content|Out-File|New-Item|"
     r"\b(?:add|adds|added|adding|append|appends|appended|appending|write|writes|writing|written|edit|edits|"

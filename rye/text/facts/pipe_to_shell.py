@@ -22,7 +22,6 @@ _WITH_ADDRESS: Final = word_set(
     "downloaddata aws gh webclient httpclient mshta regsvr32 msiexec rundll32 perl php ruby python python3 node "
     "deno bun openssl"
 )
-_SELF_RUNNING: Final = frozenset(["mshta", "regsvr32"])
 _TRIGGERS = triggers(
     (
         _FETCHERS
@@ -83,6 +82,10 @@ def find(source: Source) -> Iterator[Found]:
             words |= more
     if source.has(words):
         yield from Flow(source, PIPE_TO_SHELL, words, _fetches).run()
+    if source.has(_SELF_RUNNING_WORDS) and "://" in source.text:
+        for line in source.logical_lines(_SELF_RUNNING_WORDS):
+            for match in _SELF_RUNNING.finditer(line.text):
+                yield Found(PIPE_TO_SHELL, shown(match[0]), *source.place(line, match.start(), match[0].split()[0]))
     if source.has(_CONNECTION_WORDS):
         yield from _reverse_shells(source)
     yield from calls.find(source, calls.FETCHED, PIPE_TO_SHELL)
@@ -99,12 +102,9 @@ def _fetches(command: shell.Command, _: str) -> Origin | None:
             or "downloadfile" in lowered
             or "webclient" in lowered
         ):
-            saves = (
-                tuple(part.text.strip(",)") for part in words[index:] if "://" not in part.text)
-                if "file" in lowered
-                else ()
-            )
-            return Origin(_shown(words[index:]), 0, 0, saves)
+            inner = [text for child in word.children for part in child.commands for text in part.texts()]
+            saves = tuple(part.strip(",)") for part in inner if "://" not in part) if "file" in lowered else ()
+            return Origin(f"{_shown(words[index:])} {shown(' '.join(inner))}".rstrip(), 0, 0, saves)
         if name in _FETCHERS:
             arguments = [other.text for other in words[index + 1 :]]
             if not any(_is_argument(other) for other in arguments) and not any(
@@ -171,6 +171,13 @@ def _shown(words: list[shell.Word]) -> str:
     return shown(" ".join(word.text for word in words))
 
 
+#: Programs that run what an address gives, without a pipe; and a promise handed to ``eval``.
+_SELF_RUNNING_WORDS = triggers("mshta regsvr32 deno bun then")
+_SELF_RUNNING = re.compile(
+    r"\b(?:mshta|regsvr32|deno\s+run|bun\s+run)(?:\.exe)?\s(?:-\S{1,60}\s|/\S{1,20}\s){0,6}\S{0,10}https?://[^\s`;|)]{1,300}"
+    r"|\bfetch\([^\s]{1,200}\)\.then[^\n]{0,100}\.then\(eval\b",
+    re.IGNORECASE,
+)
 _CONNECTION_WORDS = triggers(("tcp", "udp", "nc", "ncat", "netcat", "socat"))
 
 

@@ -45,7 +45,7 @@ _THERE: Final = (
 #: An order whose object is what the address says.
 _ORDER = re.compile(
     rf"\b(?:follow|obey|execute|perform|carry\s+out|comply\s+with|adhere\s+to|act\s+(?:up)?on|abide\s+by|"
-    rf"adopt|implement|apply)\s+(?:\w+\s+){{0,3}}?(?:{_THERE}|{_TEXTS}|https?:|\[)"
+    rf"adopt|implement|apply|complete)\s+(?:\w+\s+){{0,3}}?(?:{_THERE}|{_TEXTS}|https?:|\[)"
     rf"|\bdo\s+(?:exactly\s+)?(?:what(?:ever)?|everything|anything|as|all|each|every|precisely)\b"
     rf"|\b(?:run|execute|launch|start|open|double-click|eval(?:uate)?|paste|source|"
     rf"install)\s+(?:\w+\s+){{0,2}}?(?:it|them|this|that|what(?:ever)?|the\s+(?:\w+\s+){{0,2}}?(?:commands?|"
@@ -64,6 +64,7 @@ _ORDER = re.compile(
     rf"today's)\s+(?:\w+\s+)?{_TEXTS}\s+(?:is|are|lives?|live|comes?|stands?|can\s+be\s+found|(?:is|"
     rf"are)\s+(?:kept|hosted|maintained|published))\b"
     rf"|\b(?:let|allow)\s+(?:\w+\s+){{0,4}}?(?:decide|tell|guide|instruct)\b"
+    r"|\b(?:they|it|this|these)\s+(?:overrides?|supersedes?|replaces?|takes?\s+precedence)\b"
     rf"|\b(?:follow|obey|execute|perform)\s+(?:it|them|that)\b",
     re.IGNORECASE,
 )
@@ -155,7 +156,7 @@ def _last_end(before: str) -> int:
 
 
 _REFERS_BACK = re.compile(
-    r"\b(?:it|its|them|there|this|that|these|those|what(?:ever)?\s+\w+\s+says?|the\s+(?:page|file|document|"
+    r"\b(?:it|its|they|them|there|this|that|these|those|what(?:ever)?\s+\w+\s+says?|the\s+(?:page|file|document|"
     r"instructions?|steps?|rules|response|result|contents?|text|script|output|commands?|program|installer|"
     r"archive|binary|app|tool))\b",
     re.IGNORECASE,
@@ -167,6 +168,7 @@ _FETCHES = re.compile(
     re.IGNORECASE,
 )
 _DIRECT = re.compile(
+    r"\bdo\s+(?:exactly\s+)?(?:what(?:ever)?|as)\s*[\[(<`\"']*$|"
     r"\b(?:follow|obey|execute|run|source|apply|adopt|comply\s+with|carry\s+out|perform|"
     r"implement)\s+(?:\w+\s+){0,5}?(?:(?:at|from|in|on|under|via|of)\s+)?[\[(<`\"']*$",
     re.IGNORECASE,

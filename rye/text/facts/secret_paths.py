@@ -39,7 +39,7 @@ _PLACES: Final = (
     ),
     _place(
         "env envrc",
-        r"(?<![\w)\]}\"'.$*])(?:~/|\./|[\w$./{}-]{1,80}/)?\.env(?:rc)?(?:\.(?!example|sample|template|dist|"
+        r"(?<![\w)\]}.$*])(?:~/|\./|[\w$./{}-]{1,80}/)?\.env(?:rc)?(?:\.(?!example|sample|template|dist|"
         r"schema|test\b)[a-z]{2,20})?(?![\w.=(\[-]|\.?(?:example|sample|template))",
     ),
     _place("aws credentials", rf"{_PREFIX}\.aws(?![\w.-]){_REST}|(?<![\w-])aws[/_-]credentials\b"),

@@ -79,6 +79,8 @@ def read(text: str, offset: int = 0) -> Group:
     for match in _TOKEN.finditer(text):
         kind, start, end = match.lastgroup, match.start() + offset, match.end() + offset
         if kind == "word":
+            if len(command.words) >= FACTS.command_words:
+                command = _begin(stack[-1], start, command)
             word = match[0] if match[0].isascii() else unmask(match[0])
             if expect in (">", "<"):
                 if expect == ">":

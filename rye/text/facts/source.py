@@ -23,6 +23,7 @@ from rye.text.facts.addresses import find as find_addresses
 _LOWER = bytes(range(65)) + bytes(range(97, 123)) + bytes(range(91, 256))
 _DROPPED = b"\"'\\^"
 _WORDS = bytes(code if (chr(code).isalnum() and code < 128) or code in b"_\n" else 32 for code in range(256))
+_WINDOWS_PATH = re.compile(rb"(?:[a-z]:|%\w{1,30}%|\\|~|\.|hk(?:cu|lm|ey_\w{1,20}))\\[^\s\"'`]{1,400}")
 _EXPANDED = re.compile(rb"\$(?:[@*]|\{ifs[^}\n]{0,20}\}|ifs(?:\$[0-9])?)")
 #: Stands in a logical line where the file has a line break; ``str.isspace`` and ``\s`` take it for white space.
 BREAK = "\x1f"
@@ -30,6 +31,10 @@ BREAK = "\x1f"
 _MASK = str.maketrans("|&;()<>`", "\ue000\ue001\ue002\ue003\ue004\ue005\ue006\ue007")
 _SHOWN = str.maketrans("\ue000\ue001\ue002\ue003\ue004\ue005\ue006\ue007" + BREAK, "|&;()<>` ")
 _BLOCK_START = re.compile(r"\s*(?:$|#{1,6}\s|[-*+]\s|\d{1,9}[.)]\s|\||```|~~~|---|===|<!--)")
+_COMMAND_START = re.compile(
+    r"(?:\$ )?(?:sudo|bash|sh|zsh|curl|wget|chmod|python3?|node|eval|echo|cd|source|export|tar|unzip|iex|git|npx|pip3?)\s"
+    r"|\./|\$?\w+="
+)
 _FENCE = re.compile(r"[\s>]*(?:[-*+]\s+|\d{1,9}[.)]\s+)?(`{3,}|~{3,})\s*([^\s`{]*)")
 _MARKDOWN = (".md", ".mdx", ".markdown", ".txt", ".rst")
 
@@ -37,6 +42,8 @@ _QUOTED_WORD = re.compile(r"(?<!\\)(['\"])([^'\"\s]{1,400})\1")
 _LIST_COMMA = re.compile(r"['\"]\s*,\s*['\"]")
 _CONCATENATED = re.compile(r"['\"]\s?\+\s?['\"]")
 _PLACEHOLDER = re.compile(r"<([A-Za-z][\w.:/?=%-]{0,200})>")
+_BRACES = re.compile(r"\{((?:curl|wget|bash|sh|python3?|eval|base64),[^\s{}]{1,400})\}")
+_IEX = re.compile(r"\b(iex|invoke-expression)\s+&(?=\s)", re.IGNORECASE)
 _ESCAPE = re.compile(r"\\(?:x([0-9A-Fa-f]{2})|([0-3][0-7]{2}))")
 _IFS = re.compile(r"\$(?:\{IFS[^}]{0,20}\}|IFS(?:\$\d)?)")
 _NOTHING = re.compile(r"\$[@*]|(?<=[A-Za-z])\^(?=[A-Za-z])")
@@ -78,11 +85,14 @@ class Source:
         raw = text.encode("utf-8", "replace").translate(_LOWER)
         if b"\\n" in raw:
             raw = raw.replace(b"\\n", b"  ")
+        if b"\\" in raw:
+            raw = _WINDOWS_PATH.sub(lambda match: match[0].replace(b"\\", b"/"), raw)
         self.lowered = raw.translate(None, _DROPPED)
         if b"$" in self.lowered:
             self.lowered = _EXPANDED.sub(lambda match: b"" if match[0] in (b"$@", b"$*") else b" ", self.lowered)
         self.words = frozenset(self.lowered.translate(_WORDS).split())
         self._logical: dict[int, Line] = {}
+        self._extents: dict[int, tuple[int, int]] = {}
 
     @cached_property
     def lines(self) -> list[str]:
@@ -173,12 +183,17 @@ class Source:
         return known
 
     def _extent(self, number: int) -> tuple[int, int]:
+        known = self._extents.get(number)
+        if known is not None:
+            return known
         first = last = number
         least, most = max(0, number - FACTS.continued_lines), min(len(self.lines) - 1, number + FACTS.continued_lines)
-        while first > least and self._continues(first - 1):
+        while first > least and first - 1 not in self._extents and self._continues(first - 1):
             first -= 1
         while last < most and self._continues(last):
             last += 1
+        for line in range(first, last + 1):
+            self._extents[line] = (first, last)
         return first, last
 
     def _continues(self, number: int) -> bool:
@@ -191,7 +206,14 @@ class Source:
             return bool(line) and bool(following)
         if not self.markdown or self.fences[number] is not None or self.fences[number + 1] is not None:
             return False
-        if len(line) > 2000 or not line or _BLOCK_START.match(following) or _is_heading(line) or line.startswith("---"):
+        if (
+            len(line) > 2000
+            or not line
+            or _COMMAND_START.match(following)
+            or _BLOCK_START.match(following)
+            or _is_heading(line)
+            or line.startswith("---")
+        ):
             return False
         return not self.lines[number + 1].startswith("    ") or line.lstrip().startswith(("-", "*", "1"))
 
@@ -248,7 +270,10 @@ def plain(text: str, values: dict[str, str] | None = None) -> str:
         text = _BACKSLASH_WORD.sub(_without_backslashes, text)
     if "<" in text:
         text = _PLACEHOLDER.sub(r" \1 ", text)
+    if "{" in text and "," in text:
+        text = _BRACES.sub(lambda match: match[1].replace(",", " "), text)
     if "&" in text:
+        text = _IEX.sub(r"\1 ", text)
         text = text.replace("&#124;", "|").replace("&amp;", "&").replace("&gt;", ">").replace("&lt;", "<")
     if "$" in text:
         text = _NOTHING.sub("", _IFS.sub(" ", text))
