@@ -1,8 +1,8 @@
-"""How well and how fast facts are found: recall on malicious shapes, alarms on real skills and benign look-alikes, items per second.
+"""How well and how fast facts are found: recall on malicious shapes, alarms on real skills and look-alikes, speed.
 
-The corpus is ``benchmarks/facts/``: its cases are of our own writing, after published incidents; see the README there. The real
-skills are no part of the repository: ``../shared/corpus/skills``, or the folder ``shared`` that ``RYE_SHARED`` names. Every alarm on
-them is listed with its line, because somebody should read it. Run: ``python benchmarks/facts.py``.
+The corpus is ``benchmarks/facts/``: its cases are of our own writing, after published incidents; see the README there.
+The real skills are not part of the repository: ``../shared/corpus/skills``, or below the folder that ``RYE_SHARED`` names.
+Every alarm on them is listed with its line, because somebody should read it. Run: ``python benchmarks/facts.py``.
 """
 
 from __future__ import annotations
@@ -155,9 +155,8 @@ def speed(texts: list[str]) -> None:
     while time.process_time() - started < SECONDS:
         find_facts({"SKILL.md": items[done % len(items)]})
         done += 1
-    print(
-        f"{done / (time.process_time() - started):,.0f} items a second of CPU over texts of {TEXT_BYTES:,} characters ({len(items)} different ones)"
-    )
+    rate = done / (time.process_time() - started)
+    print(f"{rate:,.0f} items a second of CPU over texts of {TEXT_BYTES:,} characters ({len(items)} different ones)")
 
 
 def main() -> None:

@@ -128,9 +128,17 @@ def _script(lines: list[str], first: int) -> Iterator[tuple[str, int, int]]:
                 seen.add(name)
                 if name.lower() not in functions:
                     yield name, first + number, match.start(1)
+        for match in _WRAPPED.finditer(line[:4000]) if _WRAPS.search(line) else ():
+            if match[1] not in seen:
+                seen.add(match[1])
+                yield match[1], first + number, match.start(1)
         if "<<" in line:
             heredoc = _HEREDOC.search(line)
             closing = heredoc[1] if heredoc is not None else ""
 
 
+_WRAPS = re.compile(r"\b(?:sudo|exec|nohup|time|xargs|env)\s")
+_WRAPPED = re.compile(
+    r"\b(?:sudo|exec|nohup|time|xargs|env)\s+(?:-\S{1,40}\s+){0,4}([A-Za-z_./~][\w./~+-]{0,100})(?=\s|$)"
+)
 _HEREDOC = re.compile(r"<<-?\s*[\"']?([A-Za-z_]\w{0,40})")

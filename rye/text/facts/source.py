@@ -206,16 +206,11 @@ class Source:
             return bool(line) and bool(following)
         if not self.markdown or self.fences[number] is not None or self.fences[number + 1] is not None:
             return False
-        if (
-            len(line) > 2000
-            or not line
-            or _COMMAND_START.match(following)
-            or _BLOCK_START.match(following)
-            or _is_heading(line)
-            or line.startswith("---")
-        ):
+        if len(line) > 2000 or not line or _COMMAND_START.match(following) or _BLOCK_START.match(following):
             return False
-        return not self.lines[number + 1].startswith("    ") or line.lstrip().startswith(("-", "*", "1"))
+        if line.count("`") % 2:
+            return True
+        return following.startswith(("http", "-")) and "://" not in line
 
     @cached_property
     def values(self) -> dict[str, str]:
@@ -226,6 +221,8 @@ class Source:
         parts = []
         for line in raw:
             stripped = line.rstrip()
+            if self.markdown and stripped.lstrip().startswith(">"):
+                stripped = stripped.lstrip(" \t>")
             if stripped.endswith("\\"):
                 cut = stripped[:-1]
                 parts.append(cut if cut and not cut[-1].isspace() else cut + BREAK)
@@ -248,10 +245,6 @@ class Source:
                 return at, column
         raw = self.lines[number]
         return number, len(raw) - len(raw.lstrip())
-
-
-def _is_heading(line: str) -> bool:
-    return line.lstrip().startswith("#")
 
 
 def plain(text: str, values: dict[str, str] | None = None) -> str:

@@ -1,0 +1,57 @@
+"""Every case of ``benchmarks/facts`` gives its expected facts, and no look-alike gives an alarm."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from rye.text.facts import ALARM, find_facts
+
+PROGRAM = Path(__file__).resolve().parents[3] / "benchmarks" / "facts.py"
+
+
+def load() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("facts_benchmark", PROGRAM)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+BENCHMARK = load()
+MALICIOUS = list(BENCHMARK.cases("malicious"))
+BENIGN = list(BENCHMARK.cases("benign"))
+
+
+@pytest.mark.parametrize("case", MALICIOUS, ids=lambda case: case.name)
+def test_a_malicious_shape_gives_the_expected_facts(case: object) -> None:
+    facts = find_facts(case.files)  # type: ignore[attr-defined]
+    missing = [wanted for wanted in case.expect if not BENCHMARK.has(facts, wanted)]  # type: ignore[attr-defined]
+    assert missing == []
+
+
+@pytest.mark.parametrize("case", BENIGN, ids=lambda case: case.name)
+def test_a_look_alike_gives_no_alarm(case: object) -> None:
+    facts = find_facts(case.files)  # type: ignore[attr-defined]
+    absent = case.absent  # type: ignore[attr-defined]
+    assert [fact for fact in facts if fact.level in absent or fact.fact in absent] == []
+
+
+def test_the_corpus_is_as_large_as_promised() -> None:
+    assert len(MALICIOUS) >= 60
+    assert len(BENIGN) >= 25
+
+
+@pytest.mark.corpus
+def test_real_skills_give_less_than_five_alarms_in_a_hundred() -> None:
+    skills = list(BENCHMARK.skills())
+    if not skills:
+        pytest.skip("shared data 'corpus/skills' is not here (set RYE_SHARED to its folder)")
+    alarmed = [name for name, files in skills if any(fact.level == ALARM for fact in find_facts(files))]
+    assert len(alarmed) * 100 < 5 * len(skills), alarmed
