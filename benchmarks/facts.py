@@ -125,7 +125,7 @@ def real_skills() -> list[str]:
     """Prints alarms on real skills; returns their texts for the measurement."""
     number = alarmed = alarms = 0
     levels: Counter[str] = Counter()
-    texts = []
+    texts: list[str] = []
     for name, files in skills():
         number += 1
         texts.extend(files.values())

@@ -173,8 +173,11 @@ def find(source: Source, kind: Kind, fact: str) -> Iterator[Found]:
             word = (argument[2] or "").split(".", 1)[0]
             literal = (argument[1] or "").split(" ", 1)[0]
             origin = names.get(word) or files.get(word) or files.get(_base(literal)) if word or literal else None
-        direct = None if origin else kind.pattern.match(window.lstrip(" \n\t[")) or _started_directly(kind, window)
-        if (origin is not None or direct) and match.start() not in reported:
+        if origin is None:
+            brings = kind.pattern.match(window.lstrip(" \n\t[")) or _started_directly(kind, window)
+        else:
+            brings = None
+        if (origin is not None or brings) and match.start() not in reported:
             reported.add(match.start())
             yield _found(source, fact, match, window, origin)
 

@@ -232,9 +232,9 @@ class Flow:
                 for target in words[1:]:
                     self._save(target, brought)
             if name in ("while", "read") or "read" in words:
-                for word in words[words.index("read") + 1 :] if "read" in words else ():
-                    if word.isidentifier():
-                        self.names[word] = brought
+                for read in words[words.index("read") + 1 :] if "read" in words else ():
+                    if read.isidentifier():
+                        self.names[read] = brought
             if len(words) > 2 and words[1] == "=" and words[0].startswith("$"):
                 self.names[words[0].lstrip("$").partition(":")[2] or words[0].lstrip("$")] = brought
         for word in command.words:

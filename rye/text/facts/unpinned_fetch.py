@@ -83,9 +83,9 @@ def _commands(source: Source, words: frozenset[bytes]) -> Iterator[Found]:
                     continue
                 names = [shell.program(word.text) for word in command.words]
                 if "git" in names:
-                    words = command.texts()[names.index("git") + 1 :]
-                    if any(_COMMIT.fullmatch(word) for word in words):
-                        clones = _without_pinned(clones, words)
+                    after = command.texts()[names.index("git") + 1 :]
+                    if any(_COMMIT.fullmatch(word) for word in after):
+                        clones = _without_pinned(clones, after)
                         continue
                 for value in _command(command, source, names):
                     last = value.rpartition(" ")[2]
