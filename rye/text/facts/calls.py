@@ -94,7 +94,7 @@ _RARE_SPELLINGS: Final = (
 
 
 def _has_rare_run(source: Source) -> bool:
-    return any(spelling in source.text for spelling in _RARE_SPELLINGS)
+    return source.has(_RARE_WORDS) and any(spelling in source.text for spelling in _RARE_SPELLINGS)
 
 
 _NAME = r"[A-Za-z_$][\w$]{0,60}"

@@ -9,7 +9,7 @@ from rye.text.facts import addresses, shell
 from rye.text.facts.fact import ALARM, HOST
 from rye.text.facts.source import Found, Source, triggers, word_set
 
-_NETWORK_WORDS = triggers("curl wget ssh scp sftp rsync nc ncat netcat telnet ping iwr irm ftp socat git")
+_NETWORK_WORDS = triggers("curl wget ssh scp sftp rsync nc ncat netcat telnet ping iwr irm ftp socat")
 _SCP = re.compile(
     r"(?<![\w.@/-])[\w.-]{1,60}@((?:[\w-]{1,63}\.){1,8}[A-Za-z]{2,24}|\d{1,3}(?:\.\d{1,3}){3}):(?!\d{1,5}\b)[\w~./-]"
 )
@@ -60,7 +60,7 @@ def _arguments(command: shell.Command) -> Iterator[tuple[str, str, int]]:
     """Hosts without a scheme among the arguments of a program that talks to the network."""
     names = [shell.program(word.text).encode() for word in command.words]
     index = next((at for at, name in enumerate(names) if name in _NETWORK_WORDS), -1)
-    if index < 0 or names[index] == b"git":
+    if index < 0:
         return
     for word in command.words[index + 1 :]:
         text = word.text.strip("[](),\"'").rstrip(".,;:!?")

@@ -25,7 +25,7 @@ _IN_ENVIRONMENT = re.compile(
     re.IGNORECASE,
 )
 _MARKS = ("process.env", "environ", "getenv", "ENV[", "$env:", "$")
-_LOWER = (b"token", b"secret", b"passw", b"key", b"credential", b"mnemonic")
+_LOWER = (b"token", b"secret", b"passw", b"key", b"credential", b"mnemonic", b"phrase", b"_pat", b"_psk")
 _PLAIN_WORDS = frozenset(
     (
         "TOKEN",
@@ -49,12 +49,15 @@ def find(source: Source) -> Iterator[Found]:
     """Names of secrets, each once for the file."""
     text = source.text
     seen: set[str] = set()
-    if any(suffix in text for suffix in _SUFFIXES):
+    joined = b" ".join(source.words)
+    if not any(part in joined for part in _LOWER):
+        return
+    if any(part in joined for part in _PARTS):
         for match in _candidates(source):
             if match[0] not in seen and (match[0] not in _PLAIN_WORDS or _is_used(text, match)):
                 seen.add(match[0])
                 yield _found(source, match[0], match.start())
-    if any(mark in text for mark in _MARKS) and any(word in source.lowered for word in _LOWER):
+    if any(mark in text for mark in _MARKS):
         for match in _IN_ENVIRONMENT.finditer(text):
             if match[1] not in seen:
                 seen.add(match[1])

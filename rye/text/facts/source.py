@@ -24,6 +24,7 @@ _LOWER = bytes(range(65)) + bytes(range(97, 123)) + bytes(range(91, 256))
 _DROPPED = b"\"'\\^"
 _WORDS = bytes(code if (chr(code).isalnum() and code < 128) or code in b"_\n" else 32 for code in range(256))
 _WINDOWS_PATH = re.compile(rb"(?:[a-z]:|%\w{1,30}%|\\|~|\.|hk(?:cu|lm|ey_\w{1,20}))\\[^\s\"'`]{1,400}")
+_WINDOWS_MARKS = (b":\\", b"%\\", b"\\\\", b"~\\", b".\\", b"hk")
 _EXPANDED = re.compile(rb"\$(?:[@*]|\{ifs[^}\n]{0,20}\}|ifs(?:\$[0-9])?)")
 #: Stands in a logical line where the file has a line break; ``str.isspace`` and ``\s`` take it for white space.
 BREAK = "\x1f"
@@ -85,7 +86,7 @@ class Source:
         raw = text.encode("utf-8", "replace").translate(_LOWER)
         if b"\\n" in raw:
             raw = raw.replace(b"\\n", b"  ")
-        if b"\\" in raw:
+        if b"\\" in raw and any(mark in raw for mark in _WINDOWS_MARKS):
             raw = _WINDOWS_PATH.sub(lambda match: match[0].replace(b"\\", b"/"), raw)
         self.lowered = raw.translate(None, _DROPPED)
         if b"$" in self.lowered:

@@ -179,11 +179,11 @@ def _is_open_image(image: str) -> bool:
 def _files(source: Source) -> Iterator[Found]:
     text = source.text
     stages: set[str] = set()
-    if b"image" in source.words:
+    if b"image:" in source.lowered or b"image :" in source.lowered:
         for match in _YAML_IMAGE.finditer(text):
             if _is_open_image(match[1]) and ("/" in match[1] or ":" in match[1]):
                 yield _at(source, match, f"image {match[1]}")
-    if b"from" in source.words and ("FROM " in text or "from " in text):
+    if b"from" in source.words and (b"dockerfile" in source.lowered or "file" in source.path.lower()):
         in_dockerfile = "dockerfile" in source.path.lower() or "containerfile" in source.path.lower()
         for match in _FROM.finditer(text):
             line = source.line_at(match.start())
@@ -195,7 +195,7 @@ def _files(source: Source) -> Iterator[Found]:
                 yield _at(source, match, f"image {image}")
             if match[2]:
                 stages.add(match[2].lower())
-    if b"uses" in source.words:
+    if b"uses:" in source.lowered or b"uses :" in source.lowered:
         for match in _USES.finditer(text):
             if not _COMMIT.fullmatch(match[2]):
                 yield _at(source, match, f"uses {match[1]}@{match[2]}")
