@@ -159,20 +159,30 @@ class RegistryLimits(Struct, frozen=True):
 REGISTRY = RegistryLimits()
 
 
+class PublishingLimits(Struct, frozen=True):
+    """How much is sent to a registry at once."""
+
+    request_statements: int = 200
+    """Signed statements in one request, as many as servers take by default; one that takes fewer gets fewer."""
+
+
+PUBLISHING = PublishingLimits()
+
+
 class MirrorLimits(Struct, frozen=True):
     """Copying and auditing whole registries, and what a bundle file may be (docs/mirrors.md)."""
 
     total_seconds: float = 24 * 3600.0
     """All requests of one copy or audit together."""
-    bundles_at_once: int = 16
+    entry_bundles_at_once: int = 16
     """Bundles of 256 log entries that are fetched, checked and written together: at most 256 MiB in memory."""
     files_at_once: int = 64
     """Shards, index files or blobs that are fetched, checked and written together."""
     stale_seconds: int = 24 * 3600
     """Index files, shards and partial tiles that no head leads to any more are deleted when they are this old."""
-    bundle_bytes: int = 1024 * MIB
+    airgap_bytes: int = 1024 * MIB
     """A bundle file."""
-    bundle_files: int = 200_000
+    airgap_files: int = 200_000
     """Files in a bundle file."""
     watch_seconds: float = 300.0
     """Between two looks of ``rye log watch``."""

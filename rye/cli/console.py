@@ -69,6 +69,13 @@ class Console:
             text = text.replace("\x7f", "\\u007f")
         click.echo(text)
 
+    def answer(self, document: object, text: str) -> None:
+        """The command's one answer: the document for programs, the text for people."""
+        if self.json:
+            self.document(document)
+        else:
+            self.data(text)
+
     def style(self, text: str, style: str) -> str:
         """``text`` in the style of that name for stdout; unchanged without colour."""
         return click.style(text, **_STYLES[style]) if self._color_out else text  # type: ignore[arg-type]

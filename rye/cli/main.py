@@ -59,7 +59,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "audit": ("rye.cli.trust.audit:audit", "Trust", "What is wrong with what is installed."),
     "sbom": ("rye.cli.project.sbom:sbom", "Project", "A bill of materials (CycloneDX)."),
     "search": ("rye.cli.use.search:search", "Use", "Find items here and in the registry."),
-    "info": ("rye.cli.use.search:info", "Use", "Everything about a published item."),
+    "info": ("rye.cli.use.info:info", "Use", "Everything about a published item."),
     "publish": ("rye.cli.publish.publish:publish", "Publish", "Publish items as one signed batch."),
     "yank": ("rye.cli.publish.yank:yank", "Publish", "Take a version back."),
     "unyank": ("rye.cli.publish.yank:unyank", "Publish", "Make a yanked version available again."),

@@ -41,7 +41,8 @@ def collect(
     for path, shown in paths:
         item = load_item(path, shown=shown, options=options)
         metadata = item.reading.metadata
-        carries_none = metadata is not None and metadata.version is None
+        # A version that breaks a rule is not a missing one: the item is invalid, and nothing is left out silently.
+        carries_none = metadata is not None and metadata.version is None and item.reading.ok
         if carries_none and version is None and leave_out_unversioned:
             left_out.append(shown)
             continue

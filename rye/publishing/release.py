@@ -87,7 +87,7 @@ def _invalid(item: ItemFile, errors: Sequence[Diagnostic]) -> RyeError:
     return RyeError(
         "invalid-item",
         f"{item.shown}{place} does not validate: {first.message if first else 'it cannot be read.'}",
-        f"`rye validate {item.shown}` shows what to mend.",
+        f"`rye validate {item.shown}` shows what to fix.",
         details={"diagnostics": [finding.as_json() for finding in errors]},
     )
 

@@ -63,10 +63,10 @@ _FILE = re.compile(
 _SIZE = re.compile(r"0|[1-9][0-9]{0,11}")
 
 
-class BundleError(RyeError):
+class AirgapError(RyeError):
     """A bundle file that cannot be used.
 
-    Codes: ``bundle-malformed``, ``bundle-damaged``, ``bundle-too-large``, ``bundle-other-registry``, ``bundle-other-lock``,
+    Codes: ``airgap-malformed``, ``bundle-damaged``, ``bundle-too-large``, ``bundle-other-registry``, ``bundle-other-lock``,
     ``bundle-outdated``, ``bundle-old``.
     """
 
@@ -76,7 +76,7 @@ class _Listed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     origin: str
 
 
-class Bundle(Struct, frozen=True):
+class AirgapFile(Struct, frozen=True):
     """A bundle file as read: well formed, and nothing in it verified."""
 
     registries: tuple[tuple[str, str], ...]
@@ -85,13 +85,13 @@ class Bundle(Struct, frozen=True):
     """The lock that it was made for."""
     files: Mapping[str, bytes]
 
-    def transport(self, origin: str) -> BundleTransport:
-        """The files of one registry. Raises BundleError ``bundle-other-registry``."""
+    def transport(self, origin: str) -> AirgapTransport:
+        """The files of one registry. Raises AirgapError ``bundle-other-registry``."""
         for number, (_, found) in enumerate(self.registries):
             if found == origin:
-                return BundleTransport(self.files, f"{number}/")
+                return AirgapTransport(self.files, f"{number}/")
         listed = ", ".join(found for _, found in self.registries)
-        raise BundleError(
+        raise AirgapError(
             "bundle-other-registry",
             f"The bundle has nothing of the registry {origin}; it holds {listed}.",
             "Make one for this lock on a machine with a network: `rye mirror --bundle FILE`.",
@@ -103,7 +103,7 @@ class Bundle(Struct, frozen=True):
         return self.registries[0][1] if found is None and len(self.registries) == 1 else found
 
 
-class BundleTransport(Struct, frozen=True):
+class AirgapTransport(Struct, frozen=True):
     """One registry of a bundle (:class:`rye.registry.transport.seam.Transport`)."""
 
     files: Mapping[str, bytes]
@@ -125,18 +125,18 @@ class BundleTransport(Struct, frozen=True):
 # -- reading ----------------------------------------------------------------------------------------------------
 
 
-def open_bundle(path: Path, limits: MirrorLimits = MIRROR) -> Bundle:
-    """Read a bundle file. Raises BundleError and RyeError ``no-such-file``."""
+def open_airgap(path: Path, limits: MirrorLimits = MIRROR) -> AirgapFile:
+    """Read a bundle file. Raises AirgapError and RyeError ``no-such-file``."""
     from rye.project.item_file import read_bytes
 
-    data = read_bytes(path, limits.bundle_bytes)
-    if len(data) > limits.bundle_bytes:
-        raise BundleError("bundle-too-large", f"{path} has more than {limits.bundle_bytes:,} bytes.")
-    return decode_bundle(data, str(path), limits)
+    data = read_bytes(path, limits.airgap_bytes)
+    if len(data) > limits.airgap_bytes:
+        raise AirgapError("bundle-too-large", f"{path} has more than {limits.airgap_bytes:,} bytes.")
+    return decode_airgap(data, str(path), limits)
 
 
-def decode_bundle(data: bytes, shown: str = "The bundle", limits: MirrorLimits = MIRROR) -> Bundle:
-    """Read a bundle's bytes. Raises BundleError."""
+def decode_airgap(data: bytes, shown: str = "The bundle", limits: MirrorLimits = MIRROR) -> AirgapFile:
+    """Read a bundle's bytes. Raises AirgapError."""
     files: dict[str, bytes] = {}
     line, at = _line(data, 0, shown)
     if line != TITLE:
@@ -149,13 +149,13 @@ def decode_bundle(data: bytes, shown: str = "The bundle", limits: MirrorLimits =
         if name == "end":
             if rest != hashlib.sha256(data[:start]).hexdigest():
                 message = f"{shown} was damaged on its way: its last line does not fit."
-                raise BundleError("bundle-damaged", message, "Copy it again.")
+                raise AirgapError("bundle-damaged", message, "Copy it again.")
             if at != len(data):
                 raise _malformed(shown, "something follows its end")
             break
         if name not in (_REGISTRIES, _LOCK) and _FILE.fullmatch(name) is None:
             raise _malformed(shown, f"{name[:80]!r} is not a file of a bundle")
-        if name <= before or len(files) >= limits.bundle_files:
+        if name <= before or len(files) >= limits.airgap_files:
             raise _malformed(shown, f"its files are not sorted, or there are too many, at {name[:80]!r}")
         if _SIZE.fullmatch(rest) is None or at + int(rest) + 1 > len(data) or data[at + int(rest)] != 0x0A:
             raise _malformed(shown, f"the file {name[:80]!r} does not have the size that is stated")
@@ -174,7 +174,7 @@ def _line(data: bytes, at: int, shown: str) -> tuple[str, int]:
         raise _malformed(shown, "it has a line that is not ASCII") from None
 
 
-def _understood(files: dict[str, bytes], shown: str) -> Bundle:
+def _understood(files: dict[str, bytes], shown: str) -> AirgapFile:
     lock, listing = files.pop(_LOCK, None), files.pop(_REGISTRIES, b"")
     try:
         listed = msgspec.json.decode(listing, type=list[_Listed])
@@ -186,12 +186,12 @@ def _understood(files: dict[str, bytes], shown: str) -> Bundle:
         raise _malformed(shown, "it has no lock, no registry, or one twice")
     if any(int(name.split("/", 1)[0]) >= len(registries) for name in files):
         raise _malformed(shown, "it has files of a registry that it does not list")
-    return Bundle(registries, lock, files)
+    return AirgapFile(registries, lock, files)
 
 
-def _malformed(shown: str, reason: str) -> BundleError:
-    return BundleError(
-        "bundle-malformed",
+def _malformed(shown: str, reason: str) -> AirgapError:
+    return AirgapError(
+        "airgap-malformed",
         f"{shown} is not a bundle file: {reason}.",
         "Make it again on a machine with a network: `rye mirror --bundle FILE`.",
     )
@@ -201,7 +201,7 @@ def _malformed(shown: str, reason: str) -> BundleError:
 
 
 def open_client(
-    bundle: Bundle,
+    airgap: AirgapFile,
     address: str,
     store: StateStore,
     cache: Cache,
@@ -212,23 +212,23 @@ def open_client(
 ) -> RegistryClient:
     """A client of the registry at ``address`` that reads the bundle instead, with a verified head.
 
-    Raises BundleError (``bundle-outdated`` when this machine saw a larger head, ``bundle-old`` when the head's age needs
+    Raises AirgapError (``bundle-outdated`` when this machine saw a larger head, ``bundle-old`` when the head's age needs
     ``as_of``), TrustError and RyeError ``registry-unpinned``.
     """
-    origin = store.origin_at(address.rstrip("/")) or bundle.origin_at(address.rstrip("/"))
+    origin = store.origin_at(address.rstrip("/")) or airgap.origin_at(address.rstrip("/"))
     if origin is None:
-        raise BundleError(
+        raise AirgapError(
             "bundle-other-registry",
-            f"The bundle has nothing of the registry at {address}; it holds {', '.join(a for a, _ in bundle.registries)}.",
+            f"The bundle has nothing of the registry at {address}; it holds {', '.join(a for a, _ in airgap.registries)}.",
             "Make one for this lock on a machine with a network: `rye mirror --bundle FILE`.",
         )
-    client = RegistryClient(address, bundle.transport(origin), store, cache, now=_clock(as_of, now))
+    client = RegistryClient(address, airgap.transport(origin), store, cache, now=_clock(as_of, now))
     try:
         client.refresh(accept_root, origin)
         _check_root(client, now())
     except TrustError as error:
         client.close()
-        raise _explained(error, bundle, origin, as_of) from error
+        raise _explained(error, airgap, origin, as_of) from error
     except BaseException:
         client.close()
         raise
@@ -249,35 +249,35 @@ def _check_root(client: RegistryClient, now: datetime) -> None:
         raise TrustError("root-expired", f"Root {root.number} of {root.origin} expired at {write_time(root.expires)}.")
 
 
-def _explained(error: TrustError, bundle: Bundle, origin: str, as_of: date | None) -> RyeError:
+def _explained(error: TrustError, airgap: AirgapFile, origin: str, as_of: date | None) -> RyeError:
     """The same refusal in the words of someone who holds a file, where the rule is about age."""
     if error.code == "head-rollback":
-        return BundleError(
+        return AirgapError(
             "bundle-outdated",
             "This machine has seen a newer state of the registry than the one in the bundle.",
             "Make a new bundle: `rye mirror --bundle FILE`.",
         )
     if error.code in ("head-stale", "head-frozen"):
-        day = _snapshot_day(bundle, origin)
-        return BundleError(
+        day = _snapshot_day(airgap, origin)
+        return AirgapError(
             "bundle-old",
             f"The bundle shows the registry as of {day}, more than 7 days ago: what was revoked or yanked since is unknown.",
             f"Make a new bundle; or take this one knowingly, with --bundle-as-of {day}.",
         )
     if error.code == "snapshot-future" and as_of is not None:
-        return BundleError(
+        return AirgapError(
             "bundle-old",
-            f"The bundle shows the registry as of {_snapshot_day(bundle, origin)}, which is after {as_of}.",
-            f"Give --bundle-as-of {_snapshot_day(bundle, origin)}.",
+            f"The bundle shows the registry as of {_snapshot_day(airgap, origin)}, which is after {as_of}.",
+            f"Give --bundle-as-of {_snapshot_day(airgap, origin)}.",
         )
     return error
 
 
-def _snapshot_day(bundle: Bundle, origin: str) -> str:
+def _snapshot_day(airgap: AirgapFile, origin: str) -> str:
     from rye.registry.protocol import notes
     from rye.registry.protocol.statements import Snapshot
 
-    fetched = bundle.transport(origin).fetch_many([Request("head", wire.MAX_HEAD_BYTES)])[0]
+    fetched = airgap.transport(origin).fetch_many([Request("head", wire.MAX_HEAD_BYTES)])[0]
     assert isinstance(fetched, bytes)
     return f"{Snapshot.parse(notes.parse(wire.decode_head(fetched).snapshot).text).time:%Y-%m-%d}"
 
@@ -294,7 +294,7 @@ class Wanted(Struct, frozen=True):
     """Identities and versions."""
 
 
-def write_bundle(
+def write_airgap(
     path: Path,
     lock: bytes,
     wanted: Sequence[Wanted],
@@ -319,7 +319,7 @@ def write_bundle(
         files.update({f"{number}/{name}": data for name, data in recorder.files.items()})
         advance(1)
     files[_REGISTRIES] = msgspec.json.encode(listed)
-    data = encode_bundle(files)
+    data = encode_airgap(files)
     path.parent.mkdir(parents=True, exist_ok=True)
     from rye.storage.atomic import replace_file
 
@@ -327,7 +327,7 @@ def write_bundle(
     return len(data)
 
 
-def encode_bundle(files: Mapping[str, bytes]) -> bytes:
+def encode_airgap(files: Mapping[str, bytes]) -> bytes:
     """The one spelling of a bundle with these files."""
     parts = [f"{TITLE}\n".encode()]
     for name in sorted(files):

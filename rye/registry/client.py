@@ -27,7 +27,8 @@ from rye.registry.protocol.tiles import Tile, TileError, VerifiedTiles
 from rye.registry.protocol.wire import Config, ShardEntry
 from rye.registry.store.cache import Cache
 from rye.registry.store.state import StateStore
-from rye.registry.transport.seam import FetchError, OfflineTransport, Request, Transport, open_transport
+from rye.registry.transport.factory import open_transport
+from rye.registry.transport.seam import FetchError, OfflineTransport, Request, Transport
 from rye.registry.trust.keysets import KeysetChain
 from rye.registry.trust.records import (
     ItemHistory,

@@ -79,10 +79,12 @@ def entries(
     files = folder or MirrorFolder(None)
     size = checkpoint.size
     count = -(-size // WIDTH)
-    for start in range(0, count, limits.bundles_at_once):
-        level0 = [tiles.tile_at(0, index, size) for index in range(start, min(start + limits.bundles_at_once, count))]
+    for start in range(0, count, limits.entry_bundles_at_once):
+        level0 = [
+            tiles.tile_at(0, index, size) for index in range(start, min(start + limits.entry_bundles_at_once, count))
+        ]
         hashes = _tiles(transport, level0, checkpoint, files)
-        for tile, bundle in zip(level0, _bundles(transport, level0, hashes, files), strict=True):
+        for tile, bundle in zip(level0, _entry_bundles(transport, level0, hashes, files), strict=True):
             files.write(tile.entries_path, tiles.encode_bundle(bundle))
             yield from bundle
             advance(1)
@@ -284,7 +286,7 @@ def _tiles(
     raise AssertionError("the second round has no tiles of the folder")
 
 
-def _bundles(
+def _entry_bundles(
     transport: Transport, wanted: list[Tile], hashes: Mapping[Tile, bytes], files: MirrorFolder
 ) -> list[list[bytes]]:
     """The entries that go with these tiles of level 0, each checked against its hash in the tile."""
@@ -293,7 +295,7 @@ def _bundles(
         data = files.read(tile.entries_path)
         if data is not None:
             try:
-                found[tile] = _check_bundle(tile, tiles.decode_bundle(data, tile.width), hashes[tile])
+                found[tile] = _check_entry_bundle(tile, tiles.decode_bundle(data, tile.width), hashes[tile])
             except RyeError:
                 continue  # damaged: fetched again
     absent = [tile for tile in wanted if tile not in found]
@@ -311,11 +313,11 @@ def _bundles(
                     "bundle-malformed", f"{tile.entries_path} is no bundle of entries.", _ELSEWHERE
                 ) from None
             bundle = tiles.decode_bundle(data, WIDTH)[: tile.width]
-        found[tile] = _check_bundle(tile, bundle, hashes[tile])
+        found[tile] = _check_entry_bundle(tile, bundle, hashes[tile])
     return [found[tile] for tile in wanted]
 
 
-def _check_bundle(tile: Tile, bundle: list[bytes], hashes: bytes) -> list[bytes]:
+def _check_entry_bundle(tile: Tile, bundle: list[bytes], hashes: bytes) -> list[bytes]:
     for offset, entry in enumerate(bundle):
         if merkle.leaf_hash(entry) != hashes[offset * 32 : offset * 32 + 32]:
             position = tile.index * WIDTH + offset

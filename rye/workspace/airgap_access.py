@@ -13,18 +13,7 @@ from rye.errors import RyeError
 from rye.project.layout import find_project
 from rye.project.lock import parse_lock
 from rye.project.lock_file import read_lock
-from rye.registry.airgap import (
-    Bundle as AirgapFile,
-)
-from rye.registry.airgap import (
-    BundleError as AirgapError,
-)
-from rye.registry.airgap import (
-    open_bundle as open_airgap,
-)
-from rye.registry.airgap import (
-    open_client,
-)
+from rye.registry.airgap import AirgapError, AirgapFile, open_airgap, open_client
 from rye.registry.store.cache import Cache
 from rye.registry.store.state import StateStore
 from rye.storage.folders import cache_dir, data_dir

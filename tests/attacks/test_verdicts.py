@@ -35,7 +35,6 @@ from rye.registry.protocol import wire
 from rye.registry.protocol.statements import Keyset, Revocation
 from rye.registry.store.cache import Cache
 from rye.registry.store.state import StateStore
-from rye.registry.transport.seam import MemoryTransport
 from rye.registry.trust.records import ItemHistory
 from rye.signing.keys import PrivateKey
 from rye.storage import verdicts as module
@@ -44,6 +43,7 @@ from tests.attacks import test_index, test_items, test_keysets
 from tests.attacks.signed_items import directive, release
 from tests.attacks.simulation import ADD, CHECK, DEPLOY, INSTALL, LINT, SKILL, Attack, Scene, Stage, founded, tree
 from tests.cli.running import Program
+from tests.registry.memory_transport import MemoryTransport
 from tests.registry.simulated_registry import START, SimulatedRegistry, key
 
 pytestmark = pytest.mark.slow

@@ -307,17 +307,17 @@ class TestBundle:
             assert path.read_bytes() == twin.read_bytes()
 
     def test_a_changed_bundle_installs_nothing(self, acme: User, registry: Registry, tmp_path: Path) -> None:
-        from rye.registry.airgap import TITLE, encode_bundle, open_bundle
+        from rye.registry.airgap import TITLE, encode_airgap, open_airgap
 
         maker, bundle = self.installed(acme, registry, tmp_path)
         island = self.offline(maker, tmp_path)
         island.ok("registry", "add", registry.url, "--bundle", str(bundle), "--fingerprint", registry.fingerprint)
         data = bundle.read_bytes()
         island.write("cut", data[:-10])
-        island.fails("install", "--offline", "--bundle", "cut", code="bundle-malformed")
+        island.fails("install", "--offline", "--bundle", "cut", code="airgap-malformed")
         island.write("damaged", data.replace(b"What came", b"What went", 1))
         island.fails("install", "--offline", "--bundle", "damaged", code="bundle-damaged")
-        read = open_bundle(bundle)
+        read = open_airgap(bundle)
         files = {
             **read.files,
             "rye.lock": read.lock,
@@ -327,9 +327,9 @@ class TestBundle:
             name: content.replace(b"What came", b"What went") if "/blobs/" in name else content
             for name, content in files.items()
         }
-        assert encode_bundle(files) == data
+        assert encode_airgap(files) == data
         assert data.startswith(TITLE.encode())
-        island.write("forged", encode_bundle(forged))
+        island.write("forged", encode_airgap(forged))
         island.fails("install", "--offline", "--bundle", "forged", code="blob-hash")
         assert not list(island.folder.rglob("packages/**/*.md"))
 

@@ -35,7 +35,8 @@ def test_there_are_commands_on_the_page() -> None:
 
 def test_every_code_of_the_page_is_one_of_the_program_s() -> None:
     sources = "".join(path.read_text("utf-8") for path in (ROOT / "rye" / "registry").rglob("*.py"))
-    sources += "".join(path.read_text("utf-8") for path in (ROOT / "rye" / "cli").rglob("*.py"))
+    for room in ("workspace", "cli"):
+        sources += "".join(path.read_text("utf-8") for path in (ROOT / "rye" / room).rglob("*.py"))
     codes = set(re.findall(r"\(`([a-z]+-[a-z-]+)`\)", PAGE))
     assert {"not-a-mirror", "mirror-busy", "bundle-old", "bundle-outdated", "bundle-other-lock"} <= codes
     for code in codes:
@@ -45,6 +46,6 @@ def test_every_code_of_the_page_is_one_of_the_program_s() -> None:
 def test_the_limits_of_the_page_are_the_program_s() -> None:
     from rye.limits import MIRROR
 
-    assert MIRROR.bundle_bytes == 1024**3
-    assert f"{MIRROR.bundle_files:,} files" in PAGE
+    assert MIRROR.airgap_bytes == 1024**3
+    assert f"{MIRROR.airgap_files:,} files" in PAGE
     assert f"--interval {MIRROR.watch_seconds:g}" in PAGE

@@ -119,7 +119,7 @@ class TestChangesOfKeys:
         new.fails(
             "namespace", "revoke", "robbed", user.fingerprint(), "--from", "999999", code="bad-position", exit_code=2
         )
-        new.ok("namespace", "revoke", "robbed", user.fingerprint(), "--from", str(stolen))
+        new.ok("namespace", "revoke", "robbed", user.fingerprint(), "--from", str(stolen), "--yes")
         shown = new.ok("namespace", "show", "robbed", "--json").json
         assert shown["revoked"] == [{"key": user.fingerprint(), "position": stolen}]
         versions = new.ok("info", "robbed/work/item", "--json").json["versions"]
@@ -134,7 +134,7 @@ class TestChangesOfKeys:
         position = user.publish("work/item")["published"][0]["log"]
         user.ok("namespace", "keys", "add", "belated", new.public_key())
         new.ok("namespace", "keys", "remove", "belated", user.fingerprint())
-        new.ok("namespace", "revoke", "belated", user.fingerprint(), "--from", str(position))
+        new.ok("namespace", "revoke", "belated", user.fingerprint(), "--from", str(position), "--yes")
         assert new.ok("info", "belated/work/item", "--json").json["revoked"] is True
         new.fails("namespace", "revoke", "belated", user.fingerprint(), code="key-revoked")
         new.fails("namespace", "revoke", "belated", "SHA256:unknown", code="unknown-key")

@@ -100,6 +100,19 @@ class TestPublish:
 
 
 class TestBarePublish:
+    def test_a_version_that_breaks_a_rule_is_an_error_and_never_left_out(
+        self, registry: Registry, tmp_path: Path
+    ) -> None:
+        user = registry.owner(tmp_path, "halved")
+        user.directive("work/fine")
+        path = user.directive("work/short", signed=False)
+        file = user.folder / path
+        file.write_text(file.read_text().replace('version="1.0.0"', 'version="1.1"', 1))
+        for words in ((), (path,)):
+            error = user.fails("publish", *words, code="invalid-item")
+            assert "work/short.md" in error["message"]
+        user.fails("info", "halved/work/fine", code="no-such-item")
+
     def test_it_publishes_every_own_item_whose_version_is_new(self, registry: Registry, tmp_path: Path) -> None:
         user = registry.owner(tmp_path, "bare")
         user.directive("work/one")
@@ -269,11 +282,53 @@ class TestWhoMay:
         user.fails("login", registry.url, "--token", "x", "--fingerprint", "0" * 64, code="root-fingerprint")
 
 
+class TestDryRun:
+    """It fails wherever publishing would."""
+
+    def test_a_name_that_folds_to_a_taken_one(self, acme: User) -> None:
+        acme.publish("looks/oil")
+        path = acme.directive("looks/o1l")
+        for words in (("--dry-run",), ()):
+            error = acme.fails("publish", path, *words, code="name-look-alike")
+            assert "acme/looks/oil" in error["message"]
+
+    def test_a_key_that_is_not_the_namespace_s_and_a_missing_token(
+        self, acme: User, registry: Registry, tmp_path: Path
+    ) -> None:
+        path = acme.directive("dry/key")
+        acme.ok("keys", "generate", "--name", "stranger")
+        acme.fails("publish", path, "--dry-run", "--key", "stranger", code="not-an-owner")
+        user = registry.owner(tmp_path, "tokenless")
+        path = user.directive("dry/token")
+        user.ok("logout")
+        user.fails("publish", path, "--dry-run", code="not-logged-in")
+
+    def test_an_item_that_no_client_could_install(self, acme: User) -> None:
+        text = '[[steps]]\nid = "a"\ntitle = "Do it"\n'
+        head = 'formula = "bot"\ntype = "workflow"\nversion = 1\ndescription = "Work"\n\n'
+        acme.write(".ai/formulas/team/bot.formula.toml", head + text)
+        result = acme.run("publish", ".ai/formulas/team/bot.formula.toml", "--version", "1.0.0", "--dry-run", "--json")
+        assert result.code != 0
+        acme.fails("info", "formula:acme/team/bot", code="no-such-item")
+
+
 class TestOwnersStatements:
+    def test_a_yank_asks_and_off_a_terminal_needs_yes(self, acme: User) -> None:
+        acme.publish("state/asked")
+        error = acme.fails("yank", "acme/state/asked@1.0.0", "--reason", "x", code="confirmation-needed")
+        assert "--yes" in error["hint"]
+        assert acme.ok("info", "acme/state/asked", "--json").json["yanked"] is None
+
+    def test_making_a_version_available_again_needs_no_reason(self, acme: User) -> None:
+        acme.publish("state/back")
+        acme.ok("yank", "acme/state/back@1.0.0", "--reason", "Too early", "--yes")
+        assert acme.ok("unyank", "acme/state/back@1.0.0", "--json").json["log"]
+        assert acme.ok("info", "acme/state/back", "--json").json["yanked"] is None
+
     def test_yank_and_unyank(self, acme: User) -> None:
         acme.publish("state/yanked")
         acme.publish("state/yanked", "1.1.0")
-        acme.ok("yank", "acme/state/yanked@1.1.0", "--reason", "It eats data")
+        acme.ok("yank", "acme/state/yanked@1.1.0", "--reason", "It eats data", "--yes")
         shown = acme.ok("info", "acme/state/yanked", "--json").json
         assert shown["version"] == "1.0.0"
         assert {row["version"]: row["yanked"] for row in shown["versions"]} == {"1.0.0": False, "1.1.0": True}
@@ -287,13 +342,13 @@ class TestOwnersStatements:
         acme.publish("state/again")
         words = ("acme/state/again@1.0.0", "--reason", "It eats data")
         assert acme.ok("unyank", *words).stdout == "directive:acme/state/again 1.0.0 is not yanked\n"
-        position = acme.ok("yank", *words, "--json").json["log"]
+        position = acme.ok("yank", "--yes", *words, "--json").json["log"]
         head = (registry.public / "head").read_bytes()
-        again = acme.ok("yank", *words)
+        again = acme.ok("yank", "--yes", *words)
         assert again.stdout == "directive:acme/state/again 1.0.0 is already yanked: It eats data\n"
-        assert acme.ok("yank", *words, "--json").json["log"] is None
+        assert acme.ok("yank", "--yes", *words, "--json").json["log"] is None
         assert (registry.public / "head").read_bytes() == head
-        more = acme.ok("yank", "acme/state/again@1.0.0", "--reason", "It eats users", "--json").json
+        more = acme.ok("yank", "acme/state/again@1.0.0", "--reason", "It eats users", "--yes", "--json").json
         assert more["log"] > position
         assert acme.ok("info", "acme/state/again@1.0.0", "--json").json["yanked"] == "It eats users"
         assert acme.ok("unyank", *words, "--json").json["log"] > more["log"]

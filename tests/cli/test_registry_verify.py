@@ -44,7 +44,7 @@ def test_a_key_that_the_namespace_revoked_is_no_unknown_one(registry: Registry, 
     team.ok("init")
     team.ok("add", "burgled/work/early", "burgled/work/late", "--yes")
     owner.ok("namespace", "keys", "add", "burgled", new.public_key())
-    new.ok("namespace", "revoke", "burgled", owner.fingerprint(), "--from", str(stolen))
+    new.ok("namespace", "revoke", "burgled", owner.fingerprint(), "--from", str(stolen), "--yes")
     assert team.run("verify", "--json").json["counts"] == {"valid": 2}, "nothing is fetched"
     team.run("audit")
     results = team.run("verify", "--json").json["results"]

@@ -17,7 +17,7 @@ from rye.registry.protocol import wire
 from rye.registry.protocol.tiles import Tile
 from rye.registry.store.cache import Cache
 from rye.registry.store.state import StateStore
-from rye.registry.transport.seam import MemoryTransport
+from tests.registry.memory_transport import MemoryTransport
 from tests.registry.simulated_registry import SimulatedRegistry, key
 
 pytestmark = pytest.mark.processes

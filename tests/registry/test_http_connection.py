@@ -371,7 +371,8 @@ def test_a_proxy_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_without_a_proxy_httpx_is_not_imported(environment: dict[str, str]) -> None:
     program = (
         "import sys\n"
-        "from rye.registry.transport.seam import Request, open_transport\n"
+        "from rye.registry.transport.factory import open_transport\n"
+        "from rye.registry.transport.seam import Request\n"
         "print(open_transport(sys.argv[1]).fetch_many([Request('head', 9)]))\n"
         "print(sorted({'httpx', 'httpcore', 'h11', 'certifi'} & set(sys.modules)))\n"
     )

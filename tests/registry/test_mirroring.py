@@ -18,8 +18,10 @@ from rye.registry.protocol import wire
 from rye.registry.protocol.tiles import Tile
 from rye.registry.store.cache import Cache
 from rye.registry.store.state import StateStore
-from rye.registry.transport.seam import Fetched, FileTransport, MemoryTransport, Request
+from rye.registry.transport.file import FileTransport
+from rye.registry.transport.seam import Fetched, Request
 from rye.registry.trust.trusted import TrustedState
+from tests.registry.memory_transport import MemoryTransport
 from tests.registry.simulated_registry import SimulatedRegistry, key
 
 ONE = Identity("directive", "acme/work/one")
@@ -97,7 +99,7 @@ class TestCopy:
         while registry.size < 600:
             registry.append(registry.sign(registry.snapshot(), registry.log_signers()))
         registry.write_files()
-        done = run(registry, tmp_path / "copy", MirrorLimits(bundles_at_once=1))
+        done = run(registry, tmp_path / "copy", MirrorLimits(entry_bundles_at_once=1))
         assert paths(tmp_path / "copy") == registry.files.keys()
         assert done.audit.size == 600
         assert steps(trusted(registry)) == 3

@@ -16,18 +16,18 @@ from msgspec.structs import replace
 
 from rye.errors import UsageError
 from rye.limits import REGISTRY, RegistryLimits
+from rye.registry.transport.factory import open_transport
+from rye.registry.transport.file import FileTransport
 from rye.registry.transport.http import HttpTransport
 from rye.registry.transport.seam import (
     Fetched,
     FetchError,
-    FileTransport,
-    MemoryTransport,
     OfflineTransport,
     Request,
     Transport,
     is_safe_path,
-    open_transport,
 )
+from tests.registry.memory_transport import MemoryTransport
 
 QUICK = replace(
     REGISTRY,

@@ -1,35 +1,42 @@
-"""``rye validate``: findings of every rule, with place, code and how to mend them."""
+"""``rye validate``: findings of every rule, with place, code and how to fix them."""
 
 from __future__ import annotations
+
+import shlex
 
 import click
 
 from rye.cli.kind_choice import kind_option
 from rye.cli.options import Session, command
+from rye.project.checking import check_files
+from rye.project.context import arguments_or_own_items, read_options
+from rye.text.diagnostics import in_order
+from rye.text.diagnostics import strict as as_errors
 
 
 @command("validate")
 @click.argument("paths", nargs=-1, metavar="PATH…")
 @kind_option()
 @click.option("--strict", is_flag=True, help="Make warnings errors.")
-@click.option("--fix", is_flag=True, help="Mend what has one answer, after showing the change.")
+@click.option("--fix", is_flag=True, help="Fix what has one answer, after showing the change.")
 @click.pass_obj
 def validate(session: Session, paths: tuple[str, ...], kind: str | None, strict: bool, fix: bool) -> int:
     """Check items against the rules of their format.
 
     PATH is a file, a folder (its agents and roles are checked as a closed set) or a pattern; none: the project's items.
     """
-    from rye.project.checking import check_files
-    from rye.project.context import arguments_or_own_items, read_options
-    from rye.text.diagnostics import in_order
-    from rye.text.diagnostics import strict as as_errors
-
     found = arguments_or_own_items(session.cwd, paths)
     fixes: list[dict[str, object]] = []
     if fix:
-        from rye.cli.author.validate_fix import offer_fixes
+        # What only --fix needs: `rye validate` is run on every save.
+        from rye.cli.author.proposed_change import offer
+        from rye.workspace.fixing import propose_fixes
 
-        fixes = offer_fixes(session, found, kind, paths)
+        proposed = propose_fixes(session, found, kind)
+        written = offer(session, proposed, shlex.join(["rye", "validate", "--fix", "--yes", *paths]))
+        if not proposed:
+            session.console.say("Nothing to fix.")
+        fixes = [change.as_json(written) for change in proposed]
     checked = check_files(found, kind, read_options(session.cwd))
     results = []
     failed = 0

@@ -7,10 +7,10 @@ import click
 from rye.cli.console import printable
 from rye.cli.customize.layouts import layout_options, places
 from rye.cli.options import Session, command
-from rye.cli.registry.registry_access import configured
 from rye.customization.doctor import MARKS, Check, clock
 from rye.errors import RyeError
 from rye.workspace.health import Fixed, customizations, fix_overlays, machine, registry
+from rye.workspace.registry_access import configured
 
 
 @command("doctor")

@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
-
 import click
 
 from rye.cli.main import family
 from rye.cli.options import Session, command
-from rye.cli.publish.owner_statements import (
-    keyset_in_force,
-    now,
-    one_line,
-    owner_key,
-    published,
-    registry_of,
-    send,
-    send_note,
+from rye.cli.trust.own_keys import own_keys
+from rye.errors import RyeError
+from rye.registry.protocol.lines import write_time
+from rye.registry.protocol.statements import Advisory
+from rye.workspace.advisories import (
+    AdvisoryOutcome,
+    AdvisoryRequest,
+    advisories_of,
+    draft_advisory,
+    is_withdrawn,
+    publish_advisory,
+    submit_advisory,
+    withdraw_advisory,
 )
-from rye.cli.registry.registry_access import open_registry, show_document
-from rye.errors import RyeError, UsageError
-
-if TYPE_CHECKING:
-    from rye.registry.protocol.statements import Advisory
-    from rye.registry.trust.records import ItemHistory
-
-_NOTHING = "<0.0.0-0"
-"""The range that holds no version: it withdraws an advisory (docs/protocol.md, rye.advisory/v1)."""
 
 
 @command("publish")
@@ -60,7 +52,11 @@ def publish(
     draft: str | None,
 ) -> None:
     """Warn of versions of an item. The same number again replaces the earlier warning."""
-    _publish(session, item, number, affected, severity, one_line("--title", title), key, draft)
+    request = AdvisoryRequest(item, number, affected, severity, title, key)
+    if draft is not None:
+        _write_draft(session, draft, draft_advisory(session, request))
+    else:
+        _report(session, publish_advisory(session, own_keys(session), request))
 
 
 @command("withdraw")
@@ -70,16 +66,7 @@ def publish(
 @click.pass_obj
 def withdraw(session: Session, item: str, number: str, key: str | None) -> None:
     """Take an advisory back: from now on it holds for no version."""
-    with open_registry(session, registry_of(session, item)) as client:
-        identity, _ = published(client, item)
-        known = {advisory.number: advisory for advisory in client.histories([identity])[identity].advisories}
-    if number not in known or known[number].range == _NOTHING:
-        raise RyeError(
-            "no-such-advisory",
-            f"There is no advisory {number} about {identity}.",
-            f"`rye advisory list {identity}` shows those there are.",
-        )
-    _publish(session, item, number, _NOTHING, known[number].severity, known[number].title, key, None)
+    _report(session, withdraw_advisory(session, own_keys(session), item, number, key))
 
 
 @command("submit")
@@ -87,22 +74,7 @@ def withdraw(session: Session, item: str, number: str, key: str | None) -> None:
 @click.pass_obj
 def submit(session: Session, file: str) -> None:
     """Publish an advisory that the registry's owners signed."""
-    from rye.project.item_file import read_bytes
-    from rye.registry.protocol import notes
-    from rye.registry.protocol.notes import MAX_NOTE_BYTES
-    from rye.registry.protocol.statements import Advisory
-
-    note = notes.parse(read_bytes(session.path(file), MAX_NOTE_BYTES))
-    advisory = Advisory.parse(note.text)
-    with open_registry(session, registry_of(session, advisory.identity.id)) as client:
-        if client.origin != advisory.origin:
-            raise RyeError(
-                "other-registry",
-                f"The advisory is for {advisory.origin}; {client.address} is {client.origin}.",
-                "Name the right one with --registry.",
-            )
-        position = send_note(session, client, advisory.identity, note.encode(), _shows(advisory))
-    _report(session, advisory, position)
+    _report(session, submit_advisory(session, session.path(file)))
 
 
 @command("list")
@@ -110,11 +82,7 @@ def submit(session: Session, file: str) -> None:
 @click.pass_obj
 def list_advisories(session: Session, item: str) -> None:
     """Show the advisories about an item."""
-    from rye.registry.protocol.lines import write_time
-
-    with open_registry(session, registry_of(session, item)) as client:
-        identity, _ = published(client, item)
-        found = [a for a in client.histories([identity])[identity].advisories if a.range != _NOTHING]
+    identity, found = advisories_of(session, item)
     if session.json:
         rows = [{**_document(a), "time": write_time(a.time)} for a in found]
         session.console.document({"id": identity.id, "kind": identity.kind, "advisories": rows})
@@ -127,66 +95,16 @@ def list_advisories(session: Session, item: str) -> None:
     )
 
 
-def _publish(
-    session: Session,
-    item: str,
-    number: str,
-    affected: str,
-    severity: str,
-    title: str,
-    key: str | None,
-    draft: str | None,
-) -> None:
-    from rye.registry.protocol.lines import StatementError
-    from rye.registry.protocol.statements import Advisory
-    from rye.resolution.ranges import Range
-
-    Range.parse(affected)
-    with open_registry(session, registry_of(session, item)) as client:
-        identity, _ = published(client, item)
-        keyset = keyset_in_force(client, identity.namespace)
-        advisory = Advisory(
-            origin=client.origin,
-            identity=identity,
-            number=number,
-            range=affected,
-            severity=severity,
-            keyset=None if draft else keyset.number,
-            time=now(),
-            title=title,
-        )
-        try:
-            text = advisory.text()
-        except StatementError as error:
-            raise UsageError(
-                "bad-advisory", error.message, "The number is A-Z, 0-9 and -; the range is as `rye add` takes it."
-            ) from None
-        if draft is not None:
-            _write_draft(session, draft, text)
-            return
-        private = owner_key(session, keyset, key)
-        position = send(session, client, identity, advisory, private, _shows(advisory))
-    _report(session, advisory, position)
-
-
 def _write_draft(session: Session, file: str, text: str) -> None:
     try:
         with session.path(file).open("x", encoding="utf-8") as out:
             out.write(text)
     except FileExistsError:
         raise RyeError("file-exists", f"{file} exists.", "Give another name.") from None
-    show_document(
-        session,
+    session.console.answer(
         {"file": file, "text": text},
         f"wrote {file}; the registry's owners run `rye-registry root sign {file} --key KEY`, then `rye advisory submit {file}`",
     )
-
-
-def _shows(advisory: Advisory) -> Callable[[ItemHistory], bool]:
-    def shows(history: ItemHistory) -> bool:
-        return advisory in history.advisories
-
-    return shows
 
 
 def _document(advisory: Advisory) -> dict[str, object]:
@@ -199,11 +117,11 @@ def _document(advisory: Advisory) -> dict[str, object]:
     }
 
 
-def _report(session: Session, advisory: Advisory, position: int) -> None:
-    identity = advisory.identity
-    state = "withdrawn" if advisory.range == _NOTHING else "published"
-    document = {"id": identity.id, "kind": identity.kind, "state": state, **_document(advisory), "log": position}
-    show_document(session, document, f"{state} {advisory.number} about {identity} {advisory.range} (log {position})")
+def _report(session: Session, done: AdvisoryOutcome) -> None:
+    advisory, identity = done.advisory, done.advisory.identity
+    state = "withdrawn" if is_withdrawn(advisory) else "published"
+    document = {"id": identity.id, "kind": identity.kind, "state": state, **_document(advisory), "log": done.log}
+    session.console.answer(document, f"{state} {advisory.number} about {identity} {advisory.range} (log {done.log})")
 
 
 advisory = family(

@@ -2,86 +2,51 @@
 
 from __future__ import annotations
 
-import json
 import time
-from datetime import UTC, datetime
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
 from rye.cli.main import family
 from rye.cli.options import Session, command
-from rye.cli.registry.registry_access import configured, open_registry, show_document
 from rye.errors import RyeError, UsageError
 from rye.limits import MIRROR
-from rye.storage.folders import data_dir
-
-if TYPE_CHECKING:
-    from rye.registry.protocol.statements import Logged
-
-_TRANSIENT = ("fetch-unreachable", "fetch-deadline", "fetch-slow", "fetch-status", "fetch-truncated", "fetch-not-found")
-
-
-# -- verify ---------------------------------------------------------------------------------------------------------------------
+from rye.registry.protocol.lines import write_time
+from rye.registry.protocol.statements import Logged, Release
+from rye.workspace import log_audit
+from rye.workspace.log_audit import Observation, audit_log, observe, prove_release
+from rye.workspace.registry_access import configured
 
 
 @command("verify")
 @click.pass_obj
-def verify(session: Session) -> None:
+def verify(session: Session) -> int:
     """Read every entry of the registry's log and compute everything again: tree, snapshots, index, keys, signatures.
 
     Exit 1 when the log breaks any of its rules; each finding names the entry.
     """
-    from rye.registry import mirroring
-    from rye.registry.protocol import wire
-    from rye.registry.transport.seam import open_transport
-    from rye.registry.trust.auditing import Auditor
-
-    if session.offline:
-        raise RyeError("offline", "The log is read from the network, and --offline forbids it.", "Leave --offline out.")
-    address = configured(session).main()
-    with open_registry(session, address) as client:
-        state, head = client.state, client.head
-    transport = open_transport(address, mirroring.transport_limits())
-    auditor = Auditor(state.fingerprint)
-    try:
-        with session.console.progress("reading the log", mirroring.steps(state)) as advance:
-            for entry in mirroring.entries(transport, head.checkpoint, advance=advance):
-                auditor.add(entry)
-    finally:
-        transport.close()
-    audit = auditor.finish()
-    findings = [finding.as_json() for finding in audit.findings]
-    shards = wire.shards_root(audit.shards)
-    if (audit.root_hash, shards) != (head.checkpoint.root_hash, head.snapshot.shards):
-        message = "The entries do not make the head that the registry shows."
-        findings.append({"position": audit.size - 1, "code": "head-mismatch", "message": message})
-    ok = audit.ok and not findings
+    audit = audit_log(session)
     document: dict[str, object] = {
-        "ok": ok,
-        "registry": address,
-        "origin": state.origin,
+        "ok": audit.ok,
+        "registry": audit.registry,
+        "origin": audit.origin,
         "size": audit.size,
         "root_hash": audit.root_hash.hex(),
         "snapshots": audit.snapshots,
         "releases": audit.releases,
-        "names": len(audit.index),
-        "findings": findings,
-        "count": max(audit.count, len(findings)),
+        "names": audit.names,
+        "findings": list(audit.findings),
+        "count": audit.count,
     }
     text = (
-        f"{state.origin}: {audit.size} entries, {audit.snapshots} snapshots, {audit.releases} releases: all as it must be"
-        if ok
-        else "\n".join(f"entry {f['position']}: {f['code']}: {f['message']}" for f in findings)
+        f"{audit.origin}: {audit.size} entries, {audit.snapshots} snapshots, {audit.releases} releases: all as it must be"
+        if audit.ok
+        else "\n".join(f"entry {f['position']}: {f['code']}: {f['message']}" for f in audit.findings)
     )
-    show_document(session, document, text)
-    if not ok:
-        session.console.say("Do not install from it. Keep this output and show it to the operator.", "hint")
-        raise click.exceptions.Exit(1)
-
-
-# -- watch ----------------------------------------------------------------------------------------------------------------------
+    session.console.answer(document, text)
+    if audit.ok:
+        return 0
+    session.console.say("Do not install from it. Keep this output and show it to the operator.", "hint")
+    return 1
 
 
 @command("watch")
@@ -103,70 +68,30 @@ def watch(session: Session, interval: float, count: int | None, evidence: str | 
     if session.json and count is None:
         raise UsageError("usage", "--json prints one document at the end, so it needs --count.", "Give --count N.")
     address = configured(session).main()
-    seen: list[dict[str, object]] = []
+    file = session.path(evidence) if evidence is not None else None
+    seen: list[Observation] = []
+    looks = 0
     while True:
-        observation = _look(session, address, evidence)
+        observation = observe(session, address, file)
         if observation is not None:
             if not session.json and (not seen or seen[-1] != observation):
-                session.console.data(f"{observation['size']} {observation['root_hash']} {observation['snapshot_time']}")
-            seen.append(observation)
-        if count is not None:
-            count -= 1
-            if count == 0:
-                break
+                time_ = write_time(observation.snapshot_time)
+                session.console.data(f"{observation.size} {observation.root_hash.hex()} {time_}")
+            seen = [*seen, observation] if session.json else [observation]
+        looks += 1
+        if looks == count:
+            break
         time.sleep(interval)
     if session.json:
-        session.console.document({"registry": address, "observations": seen})
+        session.console.document({"registry": address, "observations": [_observed(one) for one in seen]})
 
 
-def _look(session: Session, address: str, evidence: str | None) -> dict[str, object] | None:
-    """One look at the head; None where the registry did not answer."""
-    from rye.registry.protocol.lines import write_time
-
-    try:
-        with open_registry(session, address) as client:
-            head = client.head
-    except RyeError as error:
-        if error.code in _TRANSIENT:
-            session.console.warn(error.message)
-            return None
-        if "evidence" in error.details:
-            raise _with_evidence(session, error, address, evidence) from error
-        raise
+def _observed(observation: Observation) -> dict[str, object]:
     return {
-        "size": head.checkpoint.size,
-        "root_hash": head.checkpoint.root_hash.hex(),
-        "snapshot_time": write_time(head.snapshot.time),
+        "size": observation.size,
+        "root_hash": observation.root_hash.hex(),
+        "snapshot_time": write_time(observation.snapshot_time),
     }
-
-
-def _with_evidence(session: Session, error: RyeError, address: str, file: str | None) -> RyeError:
-    """The error with both signed heads in a file that is never written over."""
-    now = datetime.now(UTC)
-    path = session.path(file or f"rye-evidence-{now:%Y%m%dT%H%M%SZ}.json")
-    document: dict[str, Any] = {
-        "rule": error.code,
-        "message": error.message,
-        "registry": address,
-        "observed": f"{now:%Y-%m-%dT%H:%M:%SZ}",
-        "heads": error.details["evidence"],
-    }
-    try:
-        with path.open("x", encoding="utf-8") as out:
-            json.dump(document, out, indent=2)
-            out.write("\n")
-    except OSError as problem:
-        hint = f"The evidence could not be written to {path} ({problem.strerror}); it is in --json."
-        return RyeError(error.code, error.message, hint, details=error.details)
-    return RyeError(
-        error.code,
-        error.message,
-        f"Do not install from it. Both signed heads are in {path}: show them to the operator and to other users.",
-        details={**error.details, "file": str(path)},
-    )
-
-
-# -- prove and check ------------------------------------------------------------------------------------------
 
 
 @command("prove")
@@ -175,35 +100,26 @@ def _with_evidence(session: Session, error: RyeError, address: str, file: str | 
 @click.pass_obj
 def prove(session: Session, release: str, output: str | None) -> None:
     """Write the proof that a release is in the log: one file (C2SP tlog-proof) that anybody checks without a network."""
-    from rye.cli.publish.owner_statements import published_release, registry_of
-    from rye.registry.protocol import wire
-    from rye.registry.protocol.tlog_proof import TlogProof
-
-    with open_registry(session, registry_of(session, release)) as client:
-        record = published_release(client, release)
-        paths = client.prove([record]).paths
-        checkpoint = wire.decode_head((client.state.head or "").encode()).checkpoint
-        proof = TlogProof(record.line.note, record.line.log, paths[record.line.log], checkpoint)
-        size = client.head.checkpoint.size
-    text = proof.text()
+    proof = prove_release(session, release)
     if output is not None:
         path = session.path(output)
         if path.exists():
             raise RyeError("file-exists", f"{output} exists.", "Give another name to -o.")
-        path.write_text(text, encoding="utf-8")
+        path.write_text(proof.text, encoding="utf-8")
+    record = proof.record
     document: dict[str, object] = {
         "id": record.identity.id,
         "kind": record.identity.kind,
         "version": record.version,
         "log": record.line.log,
-        "size": size,
+        "size": proof.size,
         "file": output,
-        "proof": text,
+        "proof": proof.text,
     }
     if session.json:
         session.console.document(document)
     elif output is None:
-        session.console.data(text, newline=False)
+        session.console.data(proof.text, newline=False)
     else:
         session.console.data(f"wrote {output}; `rye log check-proof {output}` checks it without a network")
 
@@ -214,38 +130,21 @@ def prove(session: Session, release: str, output: str | None) -> None:
 @click.pass_obj
 def check_proof(session: Session, file: str, item: str | None) -> None:
     """Check a proof file against the registry that you pinned, without a network."""
-    from rye.project.item_file import read_bytes
-    from rye.registry.protocol import tlog_proof
-    from rye.registry.store.state import StateStore
-    from rye.registry.trust.keysets import log_keys
-
-    proof = tlog_proof.read(read_bytes(session.path(file), tlog_proof.MAX_PROOF_BYTES))
-    origin = tlog_proof.read_checkpoint(proof)[1].origin
-    state = StateStore(data_dir() / "registries").load(origin)
-    if state is None:
-        raise RyeError(
-            "registry-unpinned",
-            f"The proof is of the registry {origin}, which is not pinned here.",
-            "Pin it first: `rye registry add ADDRESS --fingerprint HASH`.",
-        )
-    statement, checkpoint = tlog_proof.verify(proof, origin, log_keys(state.root))
+    proof = log_audit.check_proof(session.path(file), session.path(item) if item is not None else None, item)
     document: dict[str, object] = {
         "ok": True,
-        "origin": origin,
-        "log": proof.index,
-        "size": checkpoint.size,
-        **_described(statement),
+        "origin": proof.origin,
+        "log": proof.log,
+        "size": proof.size,
+        **_described(proof.statement),
     }
     if item is not None:
-        _check_item(session, statement, item)
         document["item"] = item
     what = " ".join(str(document[name]) for name in ("statement", "id", "version") if document.get(name))
-    show_document(session, document, f"{what} is entry {proof.index} of the log of {origin}")
+    session.console.answer(document, f"{what} is entry {proof.log} of the log of {proof.origin}")
 
 
 def _described(statement: Logged) -> dict[str, object]:
-    from rye.registry.protocol.statements import Release
-
     described: dict[str, object] = {"statement": statement.TITLE}
     identity = getattr(statement, "identity", None)
     if identity is not None:
@@ -253,24 +152,6 @@ def _described(statement: Logged) -> dict[str, object]:
     if isinstance(statement, Release):
         described.update(version=statement.version, sha256=statement.file.sha256)
     return described
-
-
-def _check_item(session: Session, statement: Logged, item: str) -> None:
-    from hashlib import sha256
-
-    from rye.limits import CONTENT
-    from rye.project.item_file import read_bytes
-    from rye.registry.protocol.statements import Release
-
-    path: Path = session.path(item)
-    if not isinstance(statement, Release):
-        raise RyeError("not-a-release", "The proof is not of a release.", "Leave --item out.")
-    if sha256(read_bytes(path, CONTENT.item_bytes)).hexdigest() != statement.file.sha256:
-        raise RyeError(
-            "other-bytes",
-            f"{item} does not have the bytes of {statement.identity} {statement.version}.",
-            "It was changed, or is another version: `rye verify` checks its signature.",
-        )
 
 
 log = family(

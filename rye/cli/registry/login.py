@@ -8,7 +8,6 @@ import sys
 import click
 
 from rye.cli.options import Session, command
-from rye.cli.registry.registry_access import configured, open_api, open_registry, show_document
 from rye.errors import RyeError, UsageError
 from rye.project.registries import normal_address
 from rye.project.user_config import (
@@ -19,6 +18,8 @@ from rye.project.user_config import (
     set_setting,
     store_credential,
 )
+from rye.registry.transport.api import RegistryApi
+from rye.workspace.registry_access import configured, open_api, open_registry
 
 
 def _address(session: Session, given: str | None) -> str:
@@ -51,15 +52,12 @@ def login(session: Session, address: str | None, token: str | None, fingerprint:
     where = _address(session, address)
     with open_registry(session, where, fingerprint=fingerprint) as client:
         secret = _token(session, token)
-        from rye.registry.transport.api import RegistryApi
-
         found = RegistryApi(client.address, client.api, secret).whoami()
         origin = client.origin
     store_credential(Credential(where, secret, found.name))
     if read_settings().get("registry") is None:
         set_setting("registry", where)
-    show_document(
-        session,
+    session.console.answer(
         {"registry": where, "origin": origin, "name": found.name, "namespaces": found.namespaces},
         f"logged in to {origin} as {found.name}",
     )
@@ -73,7 +71,7 @@ def logout(session: Session, address: str | None) -> None:
     where = _address(session, address)
     if not forget_credential(where):
         raise RyeError("not-logged-in", f"There is no token for {where}.", "`rye login` stores one.")
-    show_document(session, {"registry": where, "logged_out": True}, f"logged out of {where}")
+    session.console.answer({"registry": where, "logged_out": True}, f"logged out of {where}")
 
 
 @command("whoami")
@@ -88,8 +86,7 @@ def whoami(session: Session, address: str | None) -> None:
     with open_registry(session, where) as client:
         found = open_api(session, client, argument=named).whoami()
         origin = client.origin
-    show_document(
-        session,
+    session.console.answer(
         {"registry": where, "origin": origin, "name": found.name, "token": found.token, "namespaces": found.namespaces},
         f"{found.name} at {origin}" + (f"\nnamespaces: {', '.join(found.namespaces)}" if found.namespaces else ""),
     )

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING
 
 import click
 
 from rye.cli.main import family
 from rye.cli.options import Session, command
-from rye.cli.registry.registry_access import configured, open_registry, pin_question, show_document
 from rye.errors import RyeError
 from rye.project.registries import normal_address
+from rye.project.user_config import forget_credential, read_settings, set_setting
+from rye.registry.client import RegistryClient
+from rye.registry.protocol.lines import write_key, write_time
+from rye.registry.store.state import StateStore
 from rye.storage.folders import data_dir
-
-if TYPE_CHECKING:
-    from rye.registry.client import RegistryClient
+from rye.workspace.airgap_access import Airgap, open_from_airgap
+from rye.workspace.pin_question import pin_question
+from rye.workspace.registry_access import configured, open_registry
 
 
 @command("add")
@@ -26,15 +28,12 @@ if TYPE_CHECKING:
 @click.pass_obj
 def add(session: Session, address: str, fingerprint: str | None, bundle: str | None, make_default: bool) -> None:
     """Pin a registry: from now on only this registry, with this history, is accepted at this address."""
-    from rye.project.user_config import read_settings, set_setting
-
     where = normal_address(address, session.cwd)
     with _opened(session, where, fingerprint, bundle) as client:
         origin, found, size = client.origin, client.state.fingerprint, client.head.checkpoint.size
     if make_default or read_settings().get("registry") is None:
         set_setting("registry", where)
-    show_document(
-        session,
+    session.console.answer(
         {"registry": where, "origin": origin, "fingerprint": found, "size": size},
         f"pinned {origin} at {where} ({size} log entries)",
     )
@@ -45,11 +44,8 @@ def _opened(
 ) -> AbstractContextManager[RegistryClient]:
     if bundle is None:
         return open_registry(session, where, fingerprint=fingerprint)
-    from rye.cli.registry.airgap_access import open_from_bundle
-    from rye.registry.airgap import open_bundle
-
     accept = fingerprint or pin_question(session)
-    return open_from_bundle(session, open_bundle(session.path(bundle)), bundle, where, accept)
+    return open_from_airgap(session, Airgap(session.path(bundle), bundle), where, accept)
 
 
 @command("remove")
@@ -62,9 +58,6 @@ def _opened(
 @click.pass_obj
 def remove(session: Session, address: str, forget_trusted_history: bool) -> None:
     """Unpin an address. What is trusted of the registry itself stays, unless you say otherwise."""
-    from rye.project.user_config import forget_credential, read_settings, set_setting
-    from rye.registry.store.state import StateStore
-
     where = normal_address(address, session.cwd)
     store = StateStore(data_dir() / "registries")
     origin = store.origin_at(where)
@@ -76,8 +69,7 @@ def remove(session: Session, address: str, forget_trusted_history: bool) -> None
         set_setting("registry", None)
     if forget_trusted_history:
         store.forget(origin)
-    show_document(
-        session,
+    session.console.answer(
         {"registry": where, "origin": origin, "history_forgotten": forget_trusted_history},
         f"unpinned {where}" + (f" and forgot {origin}" if forget_trusted_history else ""),
     )
@@ -87,9 +79,6 @@ def remove(session: Session, address: str, forget_trusted_history: bool) -> None
 @click.pass_obj
 def list_registries(session: Session) -> None:
     """Show the registries that you pinned, with the largest log that was seen of each."""
-    from rye.project.user_config import read_settings
-    from rye.registry.store.state import StateStore
-
     store = StateStore(data_dir() / "registries")
     default = read_settings().get("registry")
     rows = []
@@ -122,8 +111,6 @@ def list_registries(session: Session) -> None:
 @click.pass_obj
 def show(session: Session, address: str | None) -> None:
     """Show what is trusted of a registry now: its root, its owners, its head."""
-    from rye.registry.protocol.lines import write_key, write_time
-
     where = normal_address(address, session.cwd) if address else configured(session).main()
     with open_registry(session, where) as client:
         root, head = client.state.root, client.head
@@ -143,7 +130,7 @@ def show(session: Session, address: str | None) -> None:
     lines = [
         f"{name.replace('_', ' '):<15}{', '.join(v) if isinstance(v, list) else v}" for name, v in document.items()
     ]
-    show_document(session, document, "\n".join(lines))
+    session.console.answer(document, "\n".join(lines))
 
 
 @command("serve")

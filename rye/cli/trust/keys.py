@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from rye.cli.main import family
 from rye.cli.options import Session, command
-from rye.cli.trust.key_access import key_store, passphrase_asker
-from rye.errors import RyeError, UsageError
-
-if TYPE_CHECKING:
-    from rye.signing.key_store import StoredKey
-
-
-def _new_passphrase(session: Session, wanted: bool) -> str | None:
-    if not wanted:
-        return None
-    passphrase = passphrase_asker(session, "New passphrase")()
-    if not passphrase:
-        raise UsageError(
-            "empty-passphrase", "An empty passphrase seals nothing.", "Leave --passphrase out, or give one."
-        )
-    return passphrase
+from rye.cli.trust.own_keys import own_keys
+from rye.errors import RyeError
+from rye.project.item_file import read_bytes
+from rye.signing.key_store import StoredKey
+from rye.signing.keys import is_sealed
 
 
 def _show(session: Session, key: StoredKey, done: str) -> None:
@@ -46,7 +34,8 @@ def _show(session: Session, key: StoredKey, done: str) -> None:
 @click.pass_obj
 def generate(session: Session, name: str, passphrase: bool) -> None:
     """Make an Ed25519 key pair and trust it."""
-    key = key_store().generate(name, datetime.now(UTC), _new_passphrase(session, passphrase))
+    keys = own_keys(session)
+    key = keys.store.generate(name, session.now(), keys.new_passphrase() if passphrase else None)
     _show(session, key, "made key")
 
 
@@ -54,7 +43,7 @@ def generate(session: Session, name: str, passphrase: bool) -> None:
 @click.pass_obj
 def list_keys(session: Session) -> None:
     """Show your keys; the default one is marked with *."""
-    keys = key_store().list()
+    keys = own_keys(session).list()
     for key in keys:
         if key.warning:
             session.console.warn(key.warning)
@@ -79,7 +68,7 @@ def list_keys(session: Session) -> None:
 @click.pass_obj
 def export(session: Session, name: str | None, private: bool, output: str | None) -> None:
     """Print a key's public half as PEM (or, with --private, the private one)."""
-    store = key_store()
+    store = own_keys(session).store
     stored = store.get(name)
     text = store.export_private(name) if private else stored.public.pem
     if output is not None:
@@ -92,8 +81,6 @@ def export(session: Session, name: str | None, private: bool, output: str | None
 
 
 def _write(path: Path, text: str, private: bool) -> None:
-    import os
-
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o644)
     except FileExistsError:
@@ -109,14 +96,11 @@ def _write(path: Path, text: str, private: bool) -> None:
 @click.pass_obj
 def import_key(session: Session, file: str, name: str, passphrase: bool) -> None:
     """Store a private key (PEM or sealed) and trust it."""
-    from rye.project.item_file import read_bytes
-    from rye.signing.keys import is_sealed
-
     text = read_bytes(session.path(file), 64 * 1024).decode("utf-8", "replace")
-    opened = passphrase_asker(session)() if is_sealed(text) else None
-    key = key_store().import_private(
-        name, text, datetime.now(UTC), _new_passphrase(session, passphrase) or opened, unseal_with=opened
-    )
+    keys = own_keys(session)
+    opened = keys.passphrase() if is_sealed(text) else None
+    sealed_with = keys.new_passphrase() if passphrase else opened
+    key = keys.store.import_private(name, text, session.now(), sealed_with, unseal_with=opened)
     _show(session, key, "imported key")
 
 
@@ -125,7 +109,7 @@ def import_key(session: Session, file: str, name: str, passphrase: bool) -> None
 @click.pass_obj
 def default(session: Session, name: str) -> None:
     """Choose the key that is used when none is named."""
-    _show(session, key_store().set_default(name), "default key is")
+    _show(session, own_keys(session).store.set_default(name), "default key is")
 
 
 keys = family(

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
-
 import click
 
 from rye.cli.console import printable
 from rye.cli.kind_choice import kind_option
 from rye.cli.options import Session, command
 from rye.cli.use.findings import show_findings
+from rye.cli.use.indented import indented_lines
 from rye.errors import UsageError
 from rye.workspace.effective_item import effective_item
 
@@ -53,35 +51,8 @@ def show(session: Session, target: str, kind: str | None, base: bool, mermaid: b
         session.console.document(document)
         return
     drawn = hasattr(module, "as_text")
-    for line in _lines({key: entry for key, entry in document.items() if not (drawn and key == "graph")}):
+    for line in indented_lines({key: entry for key, entry in document.items() if not (drawn and key == "graph")}):
         session.console.data(line)
     if drawn:
         session.console.data("\n" + printable(module.as_text(value)), newline=False)
     show_findings(session, found.own_findings())
-
-
-def _lines(value: Any, indent: int = 0) -> Iterator[str]:
-    """A value as indented text; what is empty is left out."""
-    pad = "  " * indent
-    for key, entry in value.items():
-        if entry in (None, "", [], {}, ()):
-            continue
-        name = printable(str(key)).replace("_", " ")
-        if isinstance(entry, dict):
-            yield f"{pad}{name}:"
-            yield from _lines(entry, indent + 1)
-        elif isinstance(entry, list | tuple):
-            yield f"{pad}{name}:"
-            for element in entry:
-                if isinstance(element, dict):
-                    inner = list(_lines(element, indent + 2))
-                    yield f"{pad}  - {inner[0].strip()}" if inner else f"{pad}  -"
-                    yield from inner[1:]
-                else:
-                    yield f"{pad}  - {printable(str(element))}"
-        elif isinstance(entry, str) and "\n" in entry:
-            yield f"{pad}{name}:"
-            yield from (f"{pad}  {printable(line)}" for line in entry.splitlines())
-        else:
-            shown = {True: "yes", False: "no"}.get(entry, entry) if isinstance(entry, bool) else entry
-            yield f"{pad}{name}: {printable(str(shown))}"

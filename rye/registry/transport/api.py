@@ -16,13 +16,14 @@ from urllib.parse import quote, urlsplit
 from rye.errors import RyeError
 from rye.limits import REGISTRY
 from rye.registry.protocol import wire
+from rye.registry.transport.bearer_token import bearer
+from rye.registry.transport.loopback import is_loopback
 
 if TYPE_CHECKING:
     import httpx
 
 _A = TypeVar("_A")
 _ANSWER_BYTES = 8 * 1024 * 1024
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _BUSY = frozenset({429, 503})
 """Not now: the same request again, later, is harmless, because whatever was stored or logged is a duplicate then."""
 
@@ -46,14 +47,10 @@ class RegistryApi:
                 f"{registry} can only be read: it has no API.",
                 "Write to the registry that it is a copy of.",
             )
-        if parts.scheme != "https" and parts.hostname not in _LOOPBACK:
+        if parts.scheme != "https" and not is_loopback(parts.hostname or ""):
             raise ApiError("insecure-registry", f"{api} is not https: a token would be readable on the way.")
-        if token is not None and not (token.isascii() and token.isprintable() and " " not in token and token):
-            raise ApiError(
-                "bad-token", "The token holds blanks or other characters that no token has.", "Copy it again, whole."
-            )
         self._base = api.rstrip("/") + "/"
-        self._token = token
+        self._authorization = bearer(token) if token is not None else None
         self._client: httpx.Client | None = None
         self._making = threading.Lock()
 
@@ -107,8 +104,8 @@ class RegistryApi:
                 timeout = httpx.Timeout(REGISTRY.file_seconds, connect=REGISTRY.connect_seconds)
                 self._client = httpx.Client(timeout=timeout, follow_redirects=False)
         headers = {"Accept": "application/json"}
-        if self._token is not None:
-            headers["Authorization"] = f"Bearer {self._token}"
+        if self._authorization is not None:
+            headers["Authorization"] = self._authorization
         if content_type is not None:
             headers["Content-Type"] = content_type
         url = self._base + "/".join(quote(part, safe="") for part in path.split("/"))

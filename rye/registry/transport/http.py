@@ -21,8 +21,8 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from urllib.parse import urljoin, urlsplit
 
-from rye.errors import RyeError
 from rye.limits import RegistryLimits
+from rye.registry.transport.bearer_token import bearer
 from rye.registry.transport.http_connection import (
     Answer,
     AnswerTimeout,
@@ -49,13 +49,7 @@ class HttpTransport:
             limits.redirects if token is None else 0
         )  # a token is sent where the user meant it and nowhere else
         if token is not None:
-            if not (token.isascii() and token.isprintable() and " " not in token and token):  # it could end its header
-                raise RyeError(
-                    "bad-token",
-                    "The token holds blanks or other characters that no token has.",
-                    "Copy it again, whole.",
-                )
-            self._headers["Authorization"] = f"Bearer {token}"
+            self._headers["Authorization"] = bearer(token)
         self._tls: ssl.SSLContext | None = None
         self._connections: deque[Connection] = deque()
         self._left = limits.total_seconds
@@ -133,7 +127,7 @@ class HttpTransport:
     def _new_connection(self) -> Connection:
         if not _is_proxied():
             return DirectConnection(self._address, self._headers, self._limits, self._tls)
-        from rye.registry.transport.lean_httpx import ProxiedConnection
+        from rye.registry.transport.proxied_connection import ProxiedConnection
 
         return ProxiedConnection(self._headers, self._limits, self._tls)
 

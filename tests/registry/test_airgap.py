@@ -14,14 +14,15 @@ from rye.errors import RyeError
 from rye.items.identity import Identity
 from rye.limits import MirrorLimits
 from rye.registry import airgap as bundle
-from rye.registry.airgap import Bundle, BundleError, Wanted, decode_bundle, encode_bundle, open_bundle, open_client
+from rye.registry.airgap import AirgapError, AirgapFile, Wanted, decode_airgap, encode_airgap, open_airgap, open_client
 from rye.registry.client import RegistryClient
 from rye.registry.protocol import wire
 from rye.registry.store.cache import Cache
 from rye.registry.store.state import StateStore
-from rye.registry.transport.seam import FetchError, MemoryTransport, Request
+from rye.registry.transport.seam import FetchError, Request
 from rye.registry.trust.trust_error import TrustError
 from rye.registry.trust.trusted import TrustedState
+from tests.registry.memory_transport import MemoryTransport
 from tests.registry.simulated_registry import SimulatedRegistry, key
 
 ONE = Identity("directive", "acme/work/one")
@@ -51,7 +52,7 @@ def pinned(registry: SimulatedRegistry, folder: Path) -> StateStore:
 def written(registry: SimulatedRegistry, base: Path, name: str = "b.rye-bundle") -> Path:
     wanted = [Wanted(ADDRESS, registry.origin, ((ONE, "1.0.0"), (SKILL, "1.0.0")))]
     store = pinned(registry, base / "writer")
-    bundle.write_bundle(base / name, LOCK, wanted, lambda _: MemoryTransport(registry.files), store)
+    bundle.write_airgap(base / name, LOCK, wanted, lambda _: MemoryTransport(registry.files), store)
     return base / name
 
 
@@ -59,7 +60,7 @@ def opened(
     path: Path, base: Path, registry: SimulatedRegistry, *, as_of: date | None = None, now: datetime = NOW
 ) -> RegistryClient:
     return open_client(
-        open_bundle(path),
+        open_airgap(path),
         ADDRESS,
         StateStore(base / "state"),
         Cache(base / "cache"),
@@ -89,7 +90,7 @@ class TestRoundTrip:
         registry = filled()
         data = written(registry, tmp_path).read_bytes()
         assert b"nobody asked for this" not in data
-        read = open_bundle(tmp_path / "b.rye-bundle")
+        read = open_airgap(tmp_path / "b.rye-bundle")
         assert read.lock == LOCK
         assert read.registries == ((ADDRESS, registry.origin),)
 
@@ -121,7 +122,7 @@ class TestRoundTrip:
         wanted = [Wanted(ADDRESS, registry.origin, ((ONE, "9.9.9"),))]
         store = pinned(registry, tmp_path / "writer")
         with pytest.raises(RyeError) as error:
-            bundle.write_bundle(tmp_path / "b", LOCK, wanted, lambda _: MemoryTransport(registry.files), store)
+            bundle.write_airgap(tmp_path / "b", LOCK, wanted, lambda _: MemoryTransport(registry.files), store)
         assert error.value.code == "no-such-version"
         assert not (tmp_path / "b").exists()
 
@@ -129,7 +130,7 @@ class TestRoundTrip:
         registry = filled()
         wanted = [Wanted(ADDRESS, registry.origin, ((ONE, "1.0.0"),))]
         with pytest.raises(RyeError) as error:
-            bundle.write_bundle(
+            bundle.write_airgap(
                 tmp_path / "b", LOCK, wanted, lambda _: MemoryTransport(registry.files), StateStore(tmp_path / "empty")
             )
         assert error.value.code == "registry-unpinned"
@@ -138,9 +139,9 @@ class TestRoundTrip:
 class TestAttacks:
     def test_a_swapped_blob_is_found_by_its_hash(self, tmp_path: Path) -> None:
         registry = filled()
-        read = open_bundle(written(registry, tmp_path))
+        read = open_airgap(written(registry, tmp_path))
         path = "0/" + wire.blob_path(hashlib.sha256(b"text\n").hexdigest())
-        forged = Bundle(read.registries, read.lock, {**read.files, path: b"evil\n"})
+        forged = AirgapFile(read.registries, read.lock, {**read.files, path: b"evil\n"})
         store, cache = StateStore(tmp_path / "s"), Cache(tmp_path / "c")
         client = open_client(forged, ADDRESS, store, cache, accept_root=registry.fingerprint)
         with pytest.raises(TrustError) as error:
@@ -162,7 +163,7 @@ class TestAttacks:
         path = written(filled(), tmp_path)
         store = StateStore(tmp_path / "s")
         with pytest.raises(RyeError) as error:
-            open_client(open_bundle(path), ADDRESS, store, Cache(tmp_path / "c"))
+            open_client(open_airgap(path), ADDRESS, store, Cache(tmp_path / "c"))
         assert error.value.code == "registry-unpinned"
         assert store.origins() == []
 
@@ -173,7 +174,7 @@ class TestAttacks:
         registry.publish()
         with opened(written(registry, tmp_path, "newer"), tmp_path, registry):
             pass
-        with pytest.raises(BundleError) as error:
+        with pytest.raises(AirgapError) as error:
             opened(older, tmp_path, registry)
         assert error.value.code == "bundle-outdated"
 
@@ -181,12 +182,12 @@ class TestAttacks:
         registry = filled()
         store = StateStore(tmp_path / "s")
         store.remember_address("https://other.example", "other.example")
-        with pytest.raises(BundleError) as error:
-            open_client(open_bundle(written(registry, tmp_path)), "https://other.example", store, Cache(tmp_path / "c"))
+        with pytest.raises(AirgapError) as error:
+            open_client(open_airgap(written(registry, tmp_path)), "https://other.example", store, Cache(tmp_path / "c"))
         assert error.value.code == "bundle-other-registry"
 
     def test_a_file_that_is_not_in_it_is_not_found_and_sizes_hold(self, tmp_path: Path) -> None:
-        transport = open_bundle(written(filled(), tmp_path)).transport("registry.example")
+        transport = open_airgap(written(filled(), tmp_path)).transport("registry.example")
         missing, large = transport.fetch_many([Request("index/" + "0" * 64, 10), Request("head", 10)])
         assert isinstance(missing, FetchError)
         assert missing.code == "fetch-not-found"
@@ -217,12 +218,12 @@ class TestAge:
         files = {f"0/{name}": data for name, data in recorder.files.items()}
         listing = b'[{"address":"https://registry.example","origin":"registry.example"}]'
         path = tmp_path / "old"
-        path.write_bytes(encode_bundle({**files, "rye.lock": LOCK, "registries.json": listing}))
+        path.write_bytes(encode_airgap({**files, "rye.lock": LOCK, "registries.json": listing}))
         return registry, path
 
     def test_over_seven_days_it_is_refused_and_the_error_names_the_day(self, tmp_path: Path) -> None:
         registry, path = self.old(tmp_path)
-        with pytest.raises(BundleError) as error:
+        with pytest.raises(AirgapError) as error:
             opened(path, tmp_path, registry)
         assert error.value.code == "bundle-old"
         assert f"--bundle-as-of {self.DAY}" in (error.value.hint or "")
@@ -235,7 +236,7 @@ class TestAge:
     def test_another_day_does_not_do(self, tmp_path: Path) -> None:
         registry, path = self.old(tmp_path)
         for days in (1, 30):
-            with pytest.raises(BundleError) as error:
+            with pytest.raises(AirgapError) as error:
                 opened(path, tmp_path, registry, as_of=(NOW - timedelta(days=days)).date())
             assert error.value.code == "bundle-old"
 
@@ -256,18 +257,18 @@ class TestStrictReader:
     def sealed(self, body: bytes) -> bytes:
         return body + f"end {hashlib.sha256(body).hexdigest()}\n".encode()
 
-    def refused(self, data: bytes, code: str = "bundle-malformed") -> None:
-        with pytest.raises(BundleError) as error:
-            decode_bundle(data)
+    def refused(self, data: bytes, code: str = "airgap-malformed") -> None:
+        with pytest.raises(AirgapError) as error:
+            decode_airgap(data)
         assert error.value.code == code
         assert error.value.hint
 
     def test_the_form_is_what_the_docstring_says(self) -> None:
-        data = encode_bundle(self.good())
+        data = encode_airgap(self.good())
         lines = data.split(b"\n")
         assert lines[:3] == [b"rye.bundle-file/v1", b"0/head 2", b"{}"]
         assert lines[-2].startswith(b"end ")
-        assert decode_bundle(data).files == {"0/head": b"{}"}
+        assert decode_airgap(data).files == {"0/head": b"{}"}
 
     @pytest.mark.parametrize(
         "name",
@@ -290,10 +291,10 @@ class TestStrictReader:
         ],
     )
     def test_no_other_name_is_a_file_of_a_bundle(self, name: str) -> None:
-        self.refused(encode_bundle({**self.good(), name: b"x"}))
+        self.refused(encode_airgap({**self.good(), name: b"x"}))
 
     def test_files_of_a_registry_that_is_not_listed(self) -> None:
-        self.refused(encode_bundle({**self.good(), "1/head": b"x"}))
+        self.refused(encode_airgap({**self.good(), "1/head": b"x"}))
 
     @pytest.mark.parametrize(
         "listing",
@@ -309,51 +310,51 @@ class TestStrictReader:
         ],
     )
     def test_a_list_of_registries_of_another_form(self, listing: bytes) -> None:
-        self.refused(encode_bundle({**self.good(), "registries.json": listing}))
+        self.refused(encode_airgap({**self.good(), "registries.json": listing}))
 
     def test_without_a_lock(self) -> None:
         files = self.good()
         del files["rye.lock"]
-        self.refused(encode_bundle(files))
+        self.refused(encode_airgap(files))
 
     def test_unsorted_repeated_and_cut_files(self) -> None:
         title = b"rye.bundle-file/v1\n"
         one, two = b"0/config.json 1\nx\n", b"0/head 1\nx\n"
         rest = b"registries.json %d\n%s\nrye.lock 0\n\n" % (len(self.LISTING), self.LISTING)
-        assert decode_bundle(self.sealed(title + one + two + rest)).files.keys() == {"0/config.json", "0/head"}
+        assert decode_airgap(self.sealed(title + one + two + rest)).files.keys() == {"0/config.json", "0/head"}
         self.refused(self.sealed(title + two + one + rest))
         self.refused(self.sealed(title + two + two + rest))
         for size in (b"2", b"0", b"01", b"-1", b"+1", b"9" * 12, b"", b"1 "):
             self.refused(self.sealed(title + b"0/head " + size + b"\nx\n" + rest))
 
     def test_damage_anywhere_and_an_end_anywhere(self) -> None:
-        data = encode_bundle(self.good())
+        data = encode_airgap(self.good())
         for at in range(len(data)):
-            with pytest.raises(BundleError):
-                decode_bundle(data[:at])
-            with pytest.raises(BundleError):
-                decode_bundle(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
+            with pytest.raises(AirgapError):
+                decode_airgap(data[:at])
+            with pytest.raises(AirgapError):
+                decode_airgap(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
         self.refused(data + b"\n")
         self.refused(data.replace(b"{}", b"[]"), "bundle-damaged")
 
     def test_too_many_files_and_too_many_bytes(self, tmp_path: Path) -> None:
-        data = encode_bundle(self.good())
-        with pytest.raises(BundleError):
-            decode_bundle(data, limits=MirrorLimits(bundle_files=2))
+        data = encode_airgap(self.good())
+        with pytest.raises(AirgapError):
+            decode_airgap(data, limits=MirrorLimits(airgap_files=2))
         path = tmp_path / "b"
         path.write_bytes(data)
-        with pytest.raises(BundleError) as error:
-            open_bundle(path, MirrorLimits(bundle_bytes=10))
+        with pytest.raises(AirgapError) as error:
+            open_airgap(path, MirrorLimits(airgap_bytes=10))
         assert error.value.code == "bundle-too-large"
 
     def test_no_file(self, tmp_path: Path) -> None:
         with pytest.raises(RyeError) as error:
-            open_bundle(tmp_path / "absent")
+            open_airgap(tmp_path / "absent")
         assert error.value.code == "no-such-file"
 
     @settings(max_examples=200, deadline=None)
     @given(st.binary(max_size=300))
     def test_any_bytes_are_an_error_in_words(self, noise: bytes) -> None:
         for data in (noise, b"rye.bundle-file/v1\n" + noise, self.sealed(b"rye.bundle-file/v1\n" + noise)):
-            with pytest.raises(BundleError):
-                decode_bundle(data)
+            with pytest.raises(AirgapError):
+                decode_airgap(data)

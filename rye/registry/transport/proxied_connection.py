@@ -1,27 +1,15 @@
-"""GET through a proxy, which httpx knows how to use; imported only where a proxy is set, because importing httpx is slow.
-
-httpx comes without its own command line, which would import rich and click: half of the time that importing it takes.
-"""
+"""GET through a proxy, which httpx knows how to use. Imported only where a proxy is set: importing httpx is slow."""
 
 from __future__ import annotations
 
 import ssl
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
+import httpx
+
 from rye.limits import RegistryLimits
 from rye.registry.transport.http_connection import Answer, AnswerTimeout, BrokenAnswer
-
-_CLI = "httpx._main"
-_absent = sys.modules.setdefault(_CLI, None) is None  # type: ignore[arg-type]  # None: importing it fails, and httpx goes on
-
-import httpx  # noqa: E402
-
-if _absent:
-    del sys.modules[_CLI]
-
-__all__ = ["ProxiedConnection", "httpx"]
 
 
 class ProxiedConnection:

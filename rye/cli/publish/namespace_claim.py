@@ -1,0 +1,37 @@
+"""``rye namespace claim``."""
+
+from __future__ import annotations
+
+import click
+
+from rye.cli.options import Session, command
+from rye.cli.publish.namespace_options import key_option, output_option, show_keyset, signing
+from rye.cli.trust.own_keys import own_keys
+from rye.workspace import namespaces
+
+
+@command("claim")
+@click.argument("namespace")
+@key_option
+@click.option(
+    "--owner", "owner_files", multiple=True, metavar="FILE", help="Another owner's public key; repeat for more."
+)
+@click.option(
+    "--threshold", type=click.IntRange(1, 16), default=1, show_default=True, help="How many owners must sign."
+)
+@output_option
+@click.pass_obj
+def claim(
+    session: Session,
+    namespace: str,
+    key_names: tuple[str, ...],
+    owner_files: tuple[str, ...],
+    threshold: int,
+    output: str | None,
+) -> None:
+    """Claim NAMESPACE for your key, or for several owners of whom --threshold must sign every change of keys."""
+    owners = [session.path(file) for file in owner_files]
+    outcome = namespaces.claim(
+        session, own_keys(session), namespace, owners, threshold, signing(session, key_names, output)
+    )
+    show_keyset(session, outcome, output)

@@ -1,0 +1,36 @@
+"""What the commands about a namespace's keys share: which keys sign, where a keyset goes, and how its outcome is shown."""
+
+from __future__ import annotations
+
+import click
+
+from rye.cli.options import Session
+from rye.workspace.keyset_signing import KeysetOutcome, Signing
+
+key_option = click.option(
+    "--key", "key_names", multiple=True, metavar="NAME", help="Sign with this key of yours; repeat for more."
+)
+output_option = click.option("-o", "--output", metavar="FILE", help="Where a keyset goes that more owners must sign.")
+threshold_option = click.option(
+    "--threshold", type=click.IntRange(1, 16), help="How many owners must sign from now on."
+)
+
+
+def signing(session: Session, key_names: tuple[str, ...], output: str | None = None) -> Signing:
+    return Signing(key_names, session.path(output) if output is not None else None)
+
+
+def show_keyset(session: Session, outcome: KeysetOutcome, output: str | None = None) -> None:
+    """``output``: the file as the person gave it."""
+    keyset = outcome.keyset
+    document: dict[str, object] = {"namespace": keyset.namespace, "number": keyset.number}
+    if outcome.log is not None:
+        document["log"] = outcome.log
+        text = f"keyset {keyset.number} of {keyset.namespace} is in the log at position {outcome.log}"
+    else:
+        document.update(file=output, missing=outcome.missing)
+        text = (
+            f"wrote {output}; it needs {outcome.missing}: the other owners run `rye namespace sign {output}`, "
+            f"then `rye namespace submit {output}`"
+        )
+    session.console.answer(document, text)

@@ -1,0 +1,41 @@
+"""``rye namespace recover`` and ``object``: when all keys of a namespace are lost, or somebody claims that they are."""
+
+from __future__ import annotations
+
+import click
+
+from rye.cli.options import Session, command
+from rye.cli.publish.namespace_options import key_option, output_option, show_keyset, signing
+from rye.cli.trust.own_keys import own_keys
+from rye.workspace.namespaces import draft_recovery, object_to_recovery
+
+
+@command("recover")
+@click.argument("namespace")
+@key_option
+@click.option(
+    "-o", "--output", metavar="FILE", required=True, help="Where the draft goes that the registry's owners sign."
+)
+@click.pass_obj
+def recover(session: Session, namespace: str, key_names: tuple[str, ...], output: str) -> None:
+    """Draft a recovery of a namespace whose keys are lost, for your key.
+
+    The registry's owners sign the draft (`rye-registry root sign FILE`), then `rye namespace submit FILE` publishes it. It takes
+    effect after 72 hours in public, and every user of the namespace is asked.
+    """
+    keyset = draft_recovery(session, own_keys(session), namespace, signing(session, key_names), session.path(output))
+    session.console.answer(
+        {"file": output, "namespace": namespace, "number": keyset.number},
+        f"wrote {output}; the registry's owners sign it with `rye-registry root sign {output} --key FILE`",
+    )
+
+
+@command("object")
+@click.argument("namespace")
+@key_option
+@output_option
+@click.pass_obj
+def object_(session: Session, namespace: str, key_names: tuple[str, ...], output: str | None) -> None:
+    """Object to a recovery that has not taken effect: the present keys stay, and the recovery is gone."""
+    outcome = object_to_recovery(session, own_keys(session), namespace, signing(session, key_names, output))
+    show_keyset(session, outcome, output)

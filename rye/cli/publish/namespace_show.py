@@ -1,0 +1,49 @@
+"""``rye namespace show``."""
+
+from __future__ import annotations
+
+import click
+
+from rye.cli.options import Session, command
+from rye.registry.protocol.lines import write_time
+from rye.signing.keys import PublicKey
+from rye.workspace.namespaces import state_of
+
+
+@command("show")
+@click.argument("namespace")
+@click.pass_obj
+def show(session: Session, namespace: str) -> None:
+    """Show a namespace's keys, how many must sign, and its history of keysets."""
+    state = state_of(session, namespace)
+    keyset, pending = state.current.keyset, state.pending
+    keys = [PublicKey(key).fingerprint for key in keyset.keys]
+    revoked = [(PublicKey(revocation.key).fingerprint, revocation.position) for revocation in keyset.revoked]
+    waiting = [PublicKey(key).fingerprint for key in pending.keyset.keys] if pending else []
+    effect = write_time(pending.keyset.recovery) if pending and pending.keyset.recovery else None
+    document = {
+        "namespace": namespace,
+        "number": keyset.number,
+        "threshold": keyset.threshold,
+        "keys": keys,
+        "revoked": [{"key": key, "position": position} for key, position in revoked],
+        "history": [
+            {
+                "number": link.keyset.number,
+                "position": link.position,
+                "time": write_time(link.keyset.time),
+                "recovery": write_time(link.keyset.recovery) if link.keyset.recovery else None,
+            }
+            for link in state.links
+        ],
+        "pending_recovery": effect,
+        "pending_keys": waiting,
+    }
+    text = [f"{namespace}: keyset {keyset.number}, {keyset.threshold} of {len(keyset.keys)} sign"]
+    text += [f"  key      {key}" for key in keys]
+    text += [f"  revoked  {key} from position {position}" for key, position in revoked]
+    if pending is not None:
+        text.append(f"  a recovery by the registry's owners takes effect at {effect}, with")
+        text += [f"  key      {key}" for key in waiting]
+        text.append(f"  its present owners can object: rye namespace object {namespace}")
+    session.console.answer(document, "\n".join(text))

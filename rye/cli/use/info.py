@@ -1,0 +1,72 @@
+"""``rye info``: everything about one published item."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from rye.cli.options import Session, command
+from rye.cli.use.indented import indented_lines
+from rye.permissions.risk import tier
+from rye.registry.protocol.lines import write_time
+from rye.signing.keys import PublicKey
+from rye.workspace.item_info import item_info
+
+
+@command("info")
+@click.argument("item", metavar="[KIND:]ID[@VERSION]")
+@click.pass_obj
+def info(session: Session, item: str) -> None:
+    """Show a published item: its versions, signer, rights, dependencies, and whether it was yanked or deprecated."""
+    found = item_info(session, item)
+    identity, record, history, pending = found.identity, found.record, found.history, found.pending
+    release = record.release
+    document: dict[str, Any] = {
+        "kind": identity.kind,
+        "id": identity.id,
+        "version": release.version,
+        "description": release.description,
+        "registry": found.origin,
+        "time": write_time(release.time),
+        "log": record.line.log,
+        "keyset": release.keyset,
+        "signers": [PublicKey(key).fingerprint for key in record.signers],
+        "pending_recovery": write_time(pending.keyset.recovery) if pending and pending.keyset.recovery else None,
+        "pending_keys": [PublicKey(key).fingerprint for key in pending.keyset.keys] if pending else [],
+        "size": release.file.size,
+        "sha256": release.file.sha256,
+        "attached": [{"path": a.path, "size": a.size, "executable": a.executable} for a in release.attached],
+        "depends_on": [f"{r.identity}@{r.range}" for r in release.depends_on],
+        "requires": [f"{r.identity or r.reference}@{r.range}" for r in release.requires],
+        "conflicts_with": [f"{r.identity}@{r.range}" for r in release.conflicts_with],
+        "capabilities": [{"capability": c, "tier": str(tier(c))} for c in release.capabilities],
+        "hooks": [f"{hook.item_type} {hook.item_id}" for hook in release.hooks],
+        "yanked": record.yank.reason if record.yank else None,
+        "revoked": record.revoked,
+        "deprecated": history.deprecation.reason if history.deprecation else None,
+        "replacement": str(history.deprecation.replacement)
+        if history.deprecation and history.deprecation.replacement
+        else None,
+        "advisories": [
+            {"number": a.number, "severity": a.severity, "range": a.range, "title": a.title} for a in record.advisories
+        ],
+        "versions": [
+            {
+                "version": r.version,
+                "time": write_time(r.release.time),
+                "yanked": r.yank is not None,
+                "yank_reason": r.yank.reason if r.yank is not None else None,
+                "revoked": r.revoked,
+            }
+            for r in history.records
+        ],
+    }
+    if session.json:
+        session.console.document(document)
+        return
+    versions = [v["version"] + (f" (yanked: {v['yank_reason']})" if v["yanked"] else "") for v in document["versions"]]
+    rights = [f"{c['tier']}  {c['capability']}" for c in document["capabilities"]]
+    flat = {**document, "versions": versions, "capabilities": rights, "revoked": "yes" if record.revoked else None}
+    for line in indented_lines(flat):
+        session.console.data(line)

@@ -1,0 +1,86 @@
+"""How a namespace's keyset follows from the one before it. Pure: keysets and keys in, a keyset out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+from msgspec.structs import replace
+
+from rye.errors import RyeError, UsageError
+from rye.registry.protocol.statements import MAX_KEYS, Keyset, Revocation
+from rye.signing.keys import PublicKey
+
+
+def next_keyset(
+    before: Keyset,
+    keys: Sequence[bytes],
+    threshold: int | None,
+    time: datetime,
+    *,
+    recovery: datetime | None = None,
+    revoked: tuple[Revocation, ...] | None = None,
+) -> Keyset:
+    """The keyset after ``before``. The threshold stays unless the person says otherwise: it is never lowered silently.
+
+    Raises UsageError ``bad-threshold`` and RyeError ``too-many-keys``.
+    """
+    wanted = threshold or before.threshold
+    if wanted > len(keys):
+        raise UsageError(
+            "bad-threshold",
+            f"{wanted} owners must sign for {before.namespace!r}, and {len(keys)} would be left.",
+            f"Say how many must sign from now on: --threshold {len(keys)}.",
+        )
+    if len(keys) > MAX_KEYS:
+        raise RyeError(
+            "too-many-keys",
+            f"A namespace has at most {MAX_KEYS} keys.",
+            f"Take one out first: `rye namespace keys remove {before.namespace} FINGERPRINT`.",
+        )
+    return replace(
+        before,
+        number=before.number + 1,
+        previous=before.sha256(),
+        time=time,
+        recovery=recovery,
+        keys=tuple(keys),
+        threshold=wanted,
+        revoked=before.revoked if revoked is None else revoked,
+    )
+
+
+def selected_key(namespace: str, keys: Iterable[bytes], wanted: str) -> bytes:
+    """The one of ``keys`` that is meant: by fingerprint, or by a key id that only one has. Raises RyeError ``unknown-key``."""
+    found = {key for key in keys if wanted in (PublicKey(key).fingerprint, PublicKey(key).key_id)}
+    if len(found) != 1:
+        raise RyeError(
+            "unknown-key",
+            f"{wanted!r} is {'more than one' if found else 'not a'} key of {namespace!r}.",
+            f"`rye namespace show {namespace}` lists them.",
+        )
+    return found.pop()
+
+
+def without_key(before: Keyset, gone: bytes) -> tuple[bytes, ...]:
+    """The keys that are left. Raises RyeError ``last-key``."""
+    rest = tuple(key for key in before.keys if key != gone)
+    if not rest:
+        raise RyeError(
+            "last-key",
+            f"It is the only key of {before.namespace!r}.",
+            f"Add another first: `rye namespace keys add {before.namespace} FILE`.",
+        )
+    return rest
+
+
+def refuse_revoked(before: Keyset, keys: Iterable[bytes]) -> None:
+    """A key that was revoked in a namespace never comes back. Raises RyeError ``key-revoked``."""
+    gone = {revocation.key for revocation in before.revoked}
+    for key in keys:
+        if key in gone:
+            raise RyeError(
+                "key-revoked",
+                f"{PublicKey(key).fingerprint} was revoked in {before.namespace!r}, for ever.",
+                "Make another: `rye keys generate`.",
+            )

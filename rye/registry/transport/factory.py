@@ -1,0 +1,46 @@
+"""Which end of the transport an address gets."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from rye.errors import UsageError
+from rye.limits import REGISTRY, RegistryLimits
+from rye.registry.transport.file import FileTransport
+from rye.registry.transport.loopback import is_loopback
+from rye.registry.transport.seam import Transport
+
+
+def open_transport(
+    address: str, limits: RegistryLimits = REGISTRY, *, allow_http: bool = False, token: str | None = None
+) -> Transport:
+    """The end for an address: ``https://…``, ``http://`` on loopback, or ``file://…``. Raises UsageError (``registry-address``).
+
+    ``token`` is sent with every request to this host, for registries that only members may read.
+    """
+    parts = urlsplit(address)
+    if parts.username or parts.password or parts.query or parts.fragment or re.search(r"[\x00-\x20\\]", address):
+        raise _bad_address(address, "it holds a user name, a query, a fragment or blanks")
+    if parts.scheme == "file":
+        if parts.netloc not in ("", "localhost") or not parts.path.startswith("/"):
+            raise _bad_address(address, "a file address is file:// and an absolute path")
+        return FileTransport(Path(unquote(parts.path)))
+    if parts.scheme not in ("https", "http") or not parts.hostname:
+        raise _bad_address(address, "it begins with neither https:// nor file://")
+    if parts.scheme == "http" and not allow_http and not is_loopback(parts.hostname):
+        raise _bad_address(
+            address, "http:// is for loopback addresses only; anybody on the way could read what you fetch"
+        )
+    from rye.registry.transport.http import HttpTransport  # what a folder does not need
+
+    return HttpTransport(address, limits, token=token)
+
+
+def _bad_address(address: str, reason: str) -> UsageError:
+    return UsageError(
+        "registry-address",
+        f"{address!r} cannot be a registry's address: {reason}.",
+        "Give https://host/path or file:///absolute/path.",
+    )

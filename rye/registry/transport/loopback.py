@@ -1,0 +1,12 @@
+"""Which hosts are this machine by their very name: the only ones that plain http may talk to."""
+
+from __future__ import annotations
+
+import re
+
+_BYTE = "(?:25[0-5]|2[0-4][0-9]|1?[0-9]?[0-9])"
+
+
+def is_loopback(host: str) -> bool:
+    """``localhost``, ``127.0.0.0/8`` and ``::1``, as :func:`urllib.parse.urlsplit` gives a host."""
+    return host in ("localhost", "::1") or re.fullmatch(rf"127(?:\.{_BYTE}){{3}}", host) is not None

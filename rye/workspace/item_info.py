@@ -1,0 +1,62 @@
+"""Everything that a registry says of one published item."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from rye.errors import RyeError
+from rye.items.identity import Identity
+from rye.registry.trust.keysets import Link
+from rye.registry.trust.records import ItemHistory, ReleaseRecord
+from rye.resolution.ranges import Range
+from rye.resolution.versions import Version
+from rye.workspace.published_items import published, registry_of
+from rye.workspace.registry_access import open_registry
+
+if TYPE_CHECKING:
+    from rye.workspace.context import Context
+
+
+class ItemInfo(Struct, frozen=True):
+    identity: Identity
+    origin: str
+    """The registry's."""
+    history: ItemHistory
+    record: ReleaseRecord
+    """The release asked for, or the latest."""
+    pending: Link | None
+    """A recovery of the namespace that has not taken effect."""
+
+
+def item_info(context: Context, reference: str) -> ItemInfo:
+    """``reference``: ``[kind:]id[@range]``. Raises RyeError, among them ``no-such-item``, ``no-such-version``."""
+    with open_registry(context, registry_of(context, reference)) as client:
+        identity, wanted = published(client, reference)
+        history = client.histories([identity])[identity]
+        pending = client.keysets([identity.namespace])[identity.namespace].pending(client.head.snapshot.time)
+        return ItemInfo(identity, client.origin, history, _chosen(history, wanted, str(identity)), pending)
+
+
+def latest_release(history: ItemHistory) -> ReleaseRecord | None:
+    """The highest release that may be chosen; a pre-release only where there is nothing else. None: there is none."""
+    usable = [record for record in history.records if record.yank is None and not record.revoked]
+
+    def rank(record: ReleaseRecord) -> tuple[bool, Version]:
+        version = Version.parse(record.version)
+        return not version.is_prerelease, version
+
+    return max(usable, key=rank, default=None)
+
+
+def _chosen(history: ItemHistory, wanted: str | None, name: str) -> ReleaseRecord:
+    if wanted is None:
+        found = latest_release(history) or (history.records[-1] if history.records else None)
+    else:
+        matching = [r for r in history.records if Version.parse(r.version) in Range.parse(wanted)]
+        found = max(matching, key=lambda r: Version.parse(r.version), default=None)
+    if found is None:
+        versions = ", ".join(record.version for record in history.records[-10:])
+        raise RyeError("no-such-version", f"{name} has no version {wanted or ''}.", f"There are: {versions}.")
+    return found

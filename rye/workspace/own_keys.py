@@ -1,0 +1,62 @@
+"""The user's own keys, and the passphrases that unseal them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from rye.errors import RyeError, UsageError
+from rye.signing.key_store import KeyStore, StoredKey
+from rye.signing.keys import PrivateKey, PublicKey
+from rye.storage.folders import config_dir
+
+if TYPE_CHECKING:
+    from rye.workspace.context import Context
+
+AskPassphrase = Callable[[str], str]
+"""Takes the question; called only where a person can be asked."""
+
+
+class OwnKeys:
+    """The user's private keys, as a use case may use them."""
+
+    def __init__(self, context: Context, ask: AskPassphrase):
+        self.context = context
+        self.store = KeyStore(config_dir())
+        self._ask = ask
+
+    def list(self) -> tuple[StoredKey, ...]:
+        return tuple(self.store.list())
+
+    def public(self, name: str | None = None) -> PublicKey:
+        """The public half of the key called ``name`` (None: the default one)."""
+        return self.store.get(name).public
+
+    def private(self, name: str | None = None) -> PrivateKey:
+        """The private key, unsealed, with a warning when others can read its file."""
+        stored = self.store.get(name)
+        if stored.warning:
+            self.context.warn(stored.warning)
+        return self.store.private(name, lambda: self.passphrase(f"Passphrase of the key {stored.name!r}"))
+
+    def passphrase(self, question: str = "Passphrase of the key") -> str:
+        """``RYE_PASSPHRASE``, else a person's answer. Raises RyeError ``passphrase-needed`` where there is neither."""
+        given = self.context.environment.get("RYE_PASSPHRASE")
+        if given is not None:
+            return given
+        if not self.context.interactive:
+            raise RyeError(
+                "passphrase-needed", "The private key is sealed.", "Set RYE_PASSPHRASE, or run on a terminal."
+            )
+        return self._ask(question)
+
+    def new_passphrase(self) -> str:
+        """A passphrase to seal with; a person gives it twice. Raises ``passphrase-mismatch`` and ``empty-passphrase``."""
+        found = self.passphrase("New passphrase")
+        if not found:
+            raise UsageError(
+                "empty-passphrase", "An empty passphrase seals nothing.", "Leave --passphrase out, or give one."
+            )
+        if "RYE_PASSPHRASE" not in self.context.environment and self._ask("The same passphrase again") != found:
+            raise RyeError("passphrase-mismatch", "The two passphrases differ; nothing was changed.", "Run it again.")
+        return found

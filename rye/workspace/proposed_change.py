@@ -1,0 +1,71 @@
+"""Changes to the person's own files: proposed as values, written when they are agreed to.
+
+A file that changed since it was read is left alone: what was agreed to is what was shown.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from pathlib import Path
+
+from msgspec import Struct
+
+from rye.errors import RyeError
+from rye.limits import CONTENT
+from rye.project.item_file import read_bytes
+from rye.signing.signature_line import Found, content_hash, find, layout_of, text_of
+from rye.storage.atomic import replace_file
+from rye.text import content
+
+
+class ProposedChange(Struct, frozen=True):
+    """One file's new bytes. Both old and new are UTF-8."""
+
+    path: Path
+    shown: str
+    kind: str
+    old: bytes
+    new: bytes
+    changes: tuple[str, ...]
+    """What was done, in words."""
+    breaks_signature: bool = False
+    """The file has a signature line, and the signature does not cover the new text."""
+
+    @property
+    def diff(self) -> str:
+        """A unified diff of the text, ending with a newline; empty where only line endings or a byte order mark change."""
+        old, new = (content.fixed(data).decode("utf-8").split("\n") for data in (self.old, self.new))
+        shown = self.shown.lstrip("/")
+        names = (f"a/{shown}", f"b/{shown}")
+        lines = difflib.unified_diff(old, new, *names, lineterm="")
+        return "".join(f"{line}\n" for line in lines)
+
+    def as_json(self, written: bool) -> dict[str, object]:
+        return {
+            "path": self.shown,
+            "kind": self.kind,
+            "written": written,
+            "changes": list(self.changes),
+            "diff": self.diff,
+            "breaks_signature": self.breaks_signature,
+        }
+
+
+def breaks_signature(old: bytes, new: bytes, kind: str, file_name: str) -> bool:
+    """Whether ``old`` has a signature line, and the text that it stands above is another one in ``new``."""
+    layout = layout_of(kind, file_name)
+    before, after = find(text_of(old), layout), find(text_of(new), layout)
+    if not isinstance(before, Found) or before.line is None:
+        return False
+    return not isinstance(after, Found) or after.line is None or content_hash(before.rest) != content_hash(after.rest)
+
+
+def write_changes(changes: Iterable[ProposedChange]) -> None:
+    """Replace each file whole. Raises RyeError ``changed-meanwhile`` for one that is no longer what was shown."""
+    for change in changes:
+        if read_bytes(change.path, CONTENT.item_bytes) != change.old:
+            raise RyeError(
+                "changed-meanwhile", f"{change.shown} was changed just now and was left alone.", "Run it again."
+            )
+        replace_file(change.path.resolve(), change.new)

@@ -1,0 +1,26 @@
+"""The public keys that count when signatures are verified. Trust comes only from the user (DESIGN 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from msgspec import Struct
+
+from rye.signing.keys import PublicKey
+from rye.signing.trust_store import TrustStore, read_key_file
+from rye.storage.folders import config_dir
+
+
+class Trusted(Struct, frozen=True):
+    """The keys that a verification counts."""
+
+    keys: tuple[PublicKey, ...]
+    revoked: tuple[PublicKey, ...]
+
+
+def trusted_keys(files: Iterable[Path]) -> Trusted:
+    """The user's trust store and the key files that they named; nothing that a project or package brings along."""
+    named = tuple(read_key_file(file)[0] for file in files)
+    store = TrustStore(config_dir())
+    return Trusted((*named, *store.trusted()), store.revoked())
