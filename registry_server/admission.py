@@ -2,7 +2,9 @@
 
 Rules, in the order in which :func:`admit` checks them:
 
-1. The very same note again is a duplicate: it succeeds and changes nothing, so a replay has no effect.
+1. A statement whose text stands already in the index of its name is a duplicate, whatever signature lines come with it this time:
+   it succeeds and changes nothing, so a replay has no effect. New or replayed, each signature line is by a key that the
+   registry knows for this purpose and is right (``unknown-signer``, ``note-signature-wrong``).
 2. A keyset: the first claims a free namespace (``namespace-taken``, ``name-look-alike``); a later one must follow the chain
    (:func:`rye.registry.trust.keysets.extend`). A recovery stands in public for 72 h from *now*, whatever its own time says
    (``recovery-too-soon``), and nothing that is dated back replaces one that is in effect (``recovery-in-effect``).
@@ -16,13 +18,15 @@ Rules, in the order in which :func:`admit` checks them:
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from registry_server.acceptance import Candidate
 from registry_server.ledger import Ledger, content_digest
 from rye.errors import RyeError
-from rye.registry.protocol.notes import NoteError
+from rye.registry.protocol import notes
+from rye.registry.protocol.notes import NoteError, VerifierKey
 from rye.registry.protocol.statements import (
     RECOVERY_DELAY,
     Advisory,
@@ -34,7 +38,7 @@ from rye.registry.protocol.statements import (
     root_key_name,
 )
 from rye.registry.protocol.wire import index_name
-from rye.registry.trust.keysets import extend, signed_by_owners
+from rye.registry.trust.keysets import extend, namespace_keys, owner_keys, signed_by_owners
 from rye.registry.trust.trust_error import TrustError
 
 BACKDATING = timedelta(hours=24)
@@ -51,17 +55,21 @@ class Admitted:
 
 def admit(ledger: Ledger, candidate: Candidate, now: datetime, skew: timedelta = timedelta(minutes=10)) -> Admitted:
     """Append the statement, or find it. Raises RyeError when it may not be in the log; nothing was written then."""
-    known = ledger.position_of(candidate.leaf)
-    if known is not None:
-        return Admitted(known, True)
     statement = candidate.statement
+    known = ledger.position_of(statement)
     try:
+        if known is not None:
+            _check_lines(ledger, candidate)
+            return Admitted(known, True)
         if isinstance(statement, Root):
             _check_root(ledger, candidate, statement, now)
+            _check_lines(ledger, candidate)
         elif isinstance(statement, Keyset):
             _check_keyset(ledger, candidate, statement, now, skew)
+            _check_lines(ledger, candidate)
         elif isinstance(statement, Release | Yank | Deprecation | Advisory):
-            _check_signers(ledger, candidate, statement, now)
+            checked = _check_signers(ledger, candidate, statement, now)
+            _check_lines(ledger, candidate, checked)
             if isinstance(statement, Release):
                 earlier = ledger.release(index_name(statement.identity), statement.version)
                 if earlier is not None:
@@ -83,7 +91,35 @@ def admit(ledger: Ledger, candidate: Candidate, now: datetime, skew: timedelta =
             raise RyeError("statement-not-accepted", f"{statement.TITLE} statements are made by the log itself.", None)
     except (TrustError, NoteError) as error:
         raise _for_publishers(error) from error
-    return Admitted(ledger.append(candidate), False)
+    return Admitted(ledger.append(candidate, now), False)
+
+
+def _check_lines(ledger: Ledger, candidate: Candidate, checked: Iterable[VerifierKey] = ()) -> None:
+    """Rule 1: no signature line that proves nothing. Anybody could add such lines to a public statement and send it again.
+
+    ``checked``: keys whose lines were verified already.
+    """
+    done = {(key.name, key.key_id) for key in checked}
+    if all((line.name, line.key_id) in done for line in candidate.note.signatures):
+        return
+    statement = candidate.statement
+    known = {key for root in ledger.roots() for key in owner_keys(root)}
+    if isinstance(statement, Root):
+        known.update(owner_keys(statement))
+    elif isinstance(statement, Keyset):
+        known.update(namespace_keys(statement))
+    if isinstance(statement, Keyset | Release | Yank | Deprecation | Advisory):
+        space = statement.namespace if isinstance(statement, Keyset) else statement.identity.namespace
+        known.update(key for link in ledger.chain(space).links for key in link.keys)
+    ids = {(key.name, key.key_id) for key in known}
+    for line in candidate.note.signatures:
+        if (line.name, line.key_id) not in ids:
+            raise RyeError(
+                "unknown-signer",
+                f"A signature line is by {line.name} ({line.key_id.hex()}), a key that this registry does not know for it.",
+                "Send the statement with the signatures of its own signers only.",
+            )
+    notes.verify(candidate.note, known)
 
 
 def _check_root(ledger: Ledger, candidate: Candidate, root: Root, now: datetime) -> None:
@@ -137,7 +173,8 @@ def _check_keyset(ledger: Ledger, candidate: Candidate, keyset: Keyset, now: dat
 
 def _check_signers(
     ledger: Ledger, candidate: Candidate, statement: Release | Yank | Deprecation | Advisory, now: datetime
-) -> None:
+) -> tuple[VerifierKey, ...]:
+    """Rule 3; returns the keys whose signature lines it verified."""
     identity = statement.identity
     if isinstance(statement, Advisory) and statement.keyset is None:
         if not signed_by_owners(candidate.note, ledger.roots()[-1:]):
@@ -146,7 +183,7 @@ def _check_signers(
                 f"The advisory {statement.number} is not signed by the registry's owners.",
                 "Operators sign it with rye-registry root sign.",
             )
-        return
+        return ()
     chain = ledger.chain(identity.namespace)
     current = chain.current(now)
     if current is None:
@@ -171,6 +208,7 @@ def _check_signers(
             f"The file of {identity} is signed by a key that is not in force in {identity.namespace}.",
             "Sign the file again with a key of the namespace: rye sign FILE",
         )
+    return current.keys
 
 
 def _check_subject(ledger: Ledger, statement: Release | Yank | Deprecation | Advisory) -> None:

@@ -68,9 +68,16 @@ _STATUS = {
     "statement-kind": 400,
     "busy": 503,
     "uploads-full": 507,
-    "publish-timeout": 504,
+    "storage-full": 507,
+    "publish-timeout": 503,
     "internal": 500,
+    "database-behind": 503,
+    "database-busy": 503,
+    "database-damaged": 503,
     "database-unavailable": 503,
+    "store-credentials": 503,
+    "store-foreign": 503,
+    "store-unavailable": 503,
     "log-key-missing": 503,
 }
 

@@ -1,28 +1,38 @@
-"""Every public file computed again from the log's entries alone: to verify, to rebuild, to export.
+"""Every public file computed again from the log's entries alone: to verify, to rebuild, to clean up, to export.
 
 docs/protocol.md: head, shards and index files are functions of the log. So nothing here trusts the tables beside the entries:
-names and index lines come from parsing each leaf, the tree from hashing them all.
+names and index lines come from parsing each leaf, the tree from hashing them all. Nothing here takes the writer's lock: what
+the entries of a committed log make never changes, so it can be read and written while the log goes on.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
+import sqlalchemy as sa
+
+from registry_server import database, derived
 from registry_server.ledger import Ledger
 from registry_server.objects import Folder, Objects
+from registry_server.showing import check_contained, shown_checkpoint
 from registry_server.tree import Edge
 from rye.errors import RyeError
 from rye.registry.protocol import notes, statements, wire
 from rye.registry.protocol.merkle import leaf_hash
 from rye.registry.protocol.statements import Checkpoint, Keyset, Release, Root, Snapshot
-from rye.registry.protocol.tiles import WIDTH, Tile, encode_bundle
+from rye.registry.protocol.tiles import WIDTH, Tile, encode_bundle, partial_tiles
 from rye.registry.trust.keysets import log_keys
 
 _AT_ONCE = 64 * WIDTH
+_PRUNED_AT_ONCE = 200
+"""Files that one step of cleaning up looks at."""
+_REFRESHED_AT_ONCE = 20
+"""Items that are refreshed under one lock."""
 
 
 @dataclass(slots=True)
@@ -39,13 +49,21 @@ class Recomputed:
     """Path of every public file but head, checkpoint, config and blobs → SHA-256 of its bytes."""
     blobs: dict[str, int] = field(default_factory=dict)
     """SHA-256 → size."""
+    lines: dict[str, list[wire.IndexLine]] = field(default_factory=dict)
+    """The index of each name."""
+    shards: dict[str, str] = field(default_factory=dict)
+    """SHA-256 of each shard."""
+    edge: dict[int, bytes] = field(default_factory=dict)
+    """The partial tiles by level."""
+    roots: list[tuple[int, int, bytes]] = field(default_factory=list)
+    """Number, position and note of each root."""
 
 
 def recompute(ledger: Ledger, write: Objects | None = None) -> Recomputed:
     """Go through the whole log; with ``write``, write every file that is missing or different."""
     edge = Edge(0, {})
-    lines: dict[str, list[wire.IndexLine]] = {}
     found = Recomputed(0, b"", b"", "")
+    lines = found.lines
 
     def emit(path: str, data: bytes) -> None:
         found.files[path] = hashlib.sha256(data).hexdigest()
@@ -63,6 +81,7 @@ def recompute(ledger: Ledger, write: Objects | None = None) -> Recomputed:
             statement = statements.parse(notes.parse(leaf).text)
             if isinstance(statement, Root):
                 emit(f"root/{statement.number}", leaf)
+                found.roots.append((statement.number, position, leaf))
             elif not isinstance(statement, Snapshot):
                 subject = statement.namespace if isinstance(statement, Keyset) else statement.identity
                 lines.setdefault(wire.index_name(subject), []).append(wire.IndexLine(position, leaf.decode()))
@@ -77,20 +96,51 @@ def recompute(ledger: Ledger, write: Objects | None = None) -> Recomputed:
         sha256 = hashlib.sha256(data).hexdigest()
         emit(f"index/{sha256}", data)
         by_shard.setdefault(wire.shard_of(name), []).append(wire.ShardEntry(name, sha256, len(data)))
-    shards = {}
+    shards = found.shards
     for shard, shard_entries in by_shard.items():
         data = wire.encode_shard(shard_entries)
         shards[shard] = hashlib.sha256(data).hexdigest()
         emit(f"shards/{shards[shard]}", data)
+    found.edge = edge.partial()
     found.size, found.root_hash, found.shards_root = edge.size, edge.range.root(), wire.shards_root(shards)
     return found
 
 
-def verify(ledger: Ledger, public: Objects) -> list[str]:
-    """Everything that is wrong with the registry, in words; empty: nothing. Reads every entry and every public file."""
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What the store showed before the database was read."""
+
+    head: bytes | None
+    checkpoint: bytes | None
+
+
+def look(public: Objects) -> Seen:
+    """Read what the store shows: to be called before the database is read, so that :func:`verify` knows what is later."""
+    return Seen(public.get("head"), public.get("checkpoint"))
+
+
+def verify(
+    ledger: Ledger,
+    public: Objects,
+    seen: Seen | None = None,
+    contained_now: Callable[[Checkpoint], bool] = lambda _shown: True,
+) -> list[str]:
+    """Everything that is wrong with the registry, in words; empty: nothing. Reads every entry, table and public file.
+
+    A head that is later than the database is excused only where ``seen``, which was read before the database, is in the
+    database, and ``contained_now`` says of the later one that it is in the database as it is by then.
+    """
     published = ledger.published()
     if published is None:
         return ["The database holds no head."]
+    before = seen or look(public)
+    for path, data in (("head", before.head), ("checkpoint", before.checkpoint)):
+        shown = shown_checkpoint(path, data)
+        try:
+            if shown is not None:
+                check_contained(ledger, shown)
+        except RyeError as error:
+            return [error.message]
     found = recompute(ledger)
     problems = []
     root = ledger.roots()[-1]
@@ -107,26 +157,30 @@ def verify(ledger: Ledger, public: Objects) -> list[str]:
             problems.append("The last snapshot does not fix the index that the entries make.")
     except RyeError as error:
         problems.append(f"The head is not signed by the log's key: {error.message}")
-    for path, wanted in [("checkpoint", published.checkpoint), ("head", published.document)]:
-        shown = public.get(path)
-        if shown != wanted and not _is_later(shown, path, root, found.size):
-            problems.append(f"/{path} is missing or not the newest one.")
+    problems += derived.compare(ledger, found.lines, found.shards, found.edge, found.roots, published.time).problems
     for path, sha256 in found.files.items():
         problems += _check(public, path, sha256)
     for sha256 in found.blobs:
         problems += _check(public, wire.blob_path(sha256), sha256)
+    after = look(public)
+    for path, wanted, data in [
+        ("checkpoint", published.checkpoint, after.checkpoint),
+        ("head", published.document, after.head),
+    ]:
+        if data != wanted and not (seen is not None and _is_later(data, path, found.size, contained_now)):
+            problems.append(f"/{path} is missing or not the newest one.")
     return problems
 
 
-def _is_later(shown: bytes | None, path: str, root: Root, size: int) -> bool:
-    """Whether a head or checkpoint is a signed one of a larger tree: something was published while the audit ran."""
-    try:
-        text = (shown or b"").decode() if path == "checkpoint" else wire.decode_head(shown or b"").checkpoint
-        note = notes.parse(text)
-        notes.verify(note, log_keys(root))
-        return Checkpoint.parse(note.text).size > size
-    except (RyeError, UnicodeDecodeError):
-        return False
+def _is_later(
+    data: bytes | None,
+    path: str,
+    size: int,
+    contained_now: Callable[[Checkpoint], bool],
+) -> bool:
+    """Whether this is a head or checkpoint of a larger tree of ours: something was published while the audit ran."""
+    shown = shown_checkpoint(path, data)
+    return shown is not None and shown.size > size and contained_now(shown)
 
 
 def _check(public: Objects, path: str, sha256: str) -> list[str]:
@@ -138,16 +192,58 @@ def _check(public: Objects, path: str, sha256: str) -> list[str]:
     return []
 
 
-def prune(ledger: Ledger, public: Objects, older_than: float) -> int:
+def repair(engine: sa.Engine, public: Objects) -> tuple[Recomputed, int]:
+    """Write static files that are missing or different, and refresh yanks and search entries that are wrong.
+
+    Returns what the entries make, and how many items were refreshed. The lock is taken for a moment, and only for the latter.
+    """
+    with database.reader(engine) as connection:
+        ledger = Ledger(connection)
+        found = recompute(ledger, public)
+        published = ledger.published()
+        wrong: set[str] = set()
+        if published is not None:
+            tables = derived.compare(ledger, found.lines, found.shards, found.edge, found.roots, published.time)
+            wrong = tables.names & found.lines.keys()
+    for start in range(0, len(wrong), _REFRESHED_AT_ONCE):
+        with database.writer(engine) as connection:
+            ledger = Ledger(connection)
+            published = ledger.published()
+            for name in sorted(wrong)[start : start + _REFRESHED_AT_ONCE]:
+                if published is not None:
+                    ledger.refresh(name, published.time)
+    return found, len(wrong)
+
+
+def prune(engine: sa.Engine, public: Objects, older_than: float) -> int:
     """Delete index files, shards and partial tiles that the newest head does not lead to and that are older than a point in
-    time (seconds since 1970). Blobs, roots and full tiles always stay. Returns how many were deleted."""
-    wanted = recompute(ledger).files
+    time (seconds since 1970). Blobs, roots and full tiles always stay. Returns how many were deleted.
+
+    No lock: each small step asks the database again, and a file that a batch has just written or found is not old.
+    """
     count = 0
-    for path, _, modified in list(public.listing()):
-        is_replaceable = path.startswith(("index/", "shards/")) or (path.startswith("tile/") and ".p/" in path)
-        if is_replaceable and path not in wanted and modified < older_than:
-            public.delete(path)
-            count += 1
+    found = (
+        path
+        for top in ("index", "shards", "tile")
+        for path, _, modified in public.listing(top)
+        if modified < older_than and (top != "tile" or ".p/" in path)
+    )
+    while candidates := list(islice(found, _PRUNED_AT_ONCE)):
+        with database.reader(engine) as connection:
+            ledger = Ledger(connection)
+            published = ledger.published()
+            kept = ledger.leading_to(path.rpartition("/")[2] for path in candidates)
+        partial = {tile.path for tile in partial_tiles(published.size)} if published else set()
+        partial |= (
+            {tile.entries_path for tile in partial_tiles(published.size) if tile.level == 0} if published else set()
+        )
+        for path in candidates:
+            if path in partial or (not path.startswith("tile/") and path.rpartition("/")[2] in kept):
+                continue
+            modified = public.modified(path)
+            if modified is not None and modified < older_than:
+                public.delete(path)
+                count += 1
     return count
 
 

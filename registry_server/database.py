@@ -1,17 +1,28 @@
 """Opening the database, and the one lock that elects the log's writer.
 
-SQLite and PostgreSQL run the same Core code; what differs stands here. Every transaction is explicit: :func:`reader` sees one
-consistent state, :func:`writer` is alone among all processes on the same database (SQLite: ``BEGIN IMMEDIATE``; PostgreSQL: an
-advisory lock held to the transaction's end). SQLite runs with a write-ahead log and ``synchronous=FULL``: a committed
-transaction survives losing power.
+SQLite and PostgreSQL run the same Core code; what differs stands here. Every transaction is explicit:
+
+* :func:`reader` sees one consistent state and waits for nobody.
+* :func:`change` writes to tables beside the log (tokens). On PostgreSQL it never waits for the log's writer; SQLite has one
+  lock for all writing, so there it waits for the batch under way.
+* :func:`writer` is alone among all processes on the same database (SQLite: ``BEGIN IMMEDIATE``; PostgreSQL: an advisory lock
+  held to the transaction's end). It waits ``wait_seconds`` at most. PostgreSQL ends the session of a writer that says
+  nothing for ``idle_seconds``, stopped or unplugged, so that another process can take over.
+
+SQLite runs with a write-ahead log and ``synchronous=FULL``: a committed transaction survives losing power.
+
+Errors of the driver become RyeErrors: ``database-busy`` (locked for too long), ``storage-full``, ``database-unavailable``.
 """
 
 from __future__ import annotations
 
+import os
+import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import sqlalchemy as sa
 from sqlalchemy import event
@@ -19,29 +30,57 @@ from sqlalchemy import event
 from registry_server.schema import REVISION
 from rye.errors import RyeError
 
+if TYPE_CHECKING:
+    from registry_server.settings import Settings
+
 #: Key of PostgreSQL's advisory lock: the ASCII text "rye-log" as a number.
 _WRITER_LOCK = int.from_bytes(b"rye-log", "big")
+_CONNECT_SECONDS = 10
+#: TCP keep-alives of a PostgreSQL connection: a peer that is gone is noticed within 20 seconds.
+_KEEP_ALIVE = {"keepalives": 1, "keepalives_idle": 8, "keepalives_interval": 4, "keepalives_count": 3}
+_SERVER_KEEP_ALIVE = {"tcp_keepalives_idle": "8", "tcp_keepalives_interval": "4", "tcp_keepalives_count": "3"}
+_TCP_USER_TIMEOUT = 20_000
+"""Milliseconds that sent data may stay unacknowledged."""
 
 
-def connect(url: str, *, wait_seconds: float = 30.0) -> sa.Engine:
+def connect(url: str, *, wait_seconds: float = 30.0, idle_seconds: float = 20.0) -> sa.Engine:
     """An engine for the database at ``url``, its tables brought up to date. Raises RyeError when it cannot be opened."""
     try:
         address = sa.make_url(url)
         if address.get_backend_name() == "sqlite":
-            engine = sa.create_engine(address, connect_args={"timeout": wait_seconds, "check_same_thread": False})
-            event.listen(engine, "connect", _set_up_sqlite)
-            event.listen(engine, "begin", _begin_sqlite)
+            engine = _sqlite(address, wait_seconds)
         elif address.get_backend_name() == "postgresql":
             if address.drivername == "postgresql":
                 address = address.set(drivername="postgresql+psycopg")
-            engine = sa.create_engine(address, pool_pre_ping=True)
+            options = {"rye_wait_seconds": wait_seconds, "rye_idle_seconds": idle_seconds}
+            arguments = {
+                "connect_timeout": _CONNECT_SECONDS,
+                "tcp_user_timeout": _TCP_USER_TIMEOUT,
+                **_KEEP_ALIVE,
+                **dict(address.query),
+            }
+            engine = sa.create_engine(
+                address,
+                pool_pre_ping=True,
+                connect_args=arguments,
+                execution_options=options,
+                pool_timeout=wait_seconds,
+            )
         else:
             raise RyeError("bad-setting", f"{address.get_backend_name()} databases are not supported.", _HINT)
         _upgrade(engine)
     except (sa.exc.SQLAlchemyError, ModuleNotFoundError) as error:
-        reason = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
-        raise RyeError("database-unavailable", f"The database cannot be opened: {reason}", _HINT) from error
+        raise RyeError("database-unavailable", f"The database cannot be opened: {_reason(error)}", _HINT) from error
     return engine
+
+
+def open_database(settings: Settings) -> sa.Engine:
+    """The registry's database, with the waiting times of its settings. Raises RyeError."""
+    return connect(
+        settings.database_url,
+        wait_seconds=settings.database_wait_seconds,
+        idle_seconds=settings.leader_seconds,
+    )
 
 
 _HINT = "Check `database` in registry.toml (empty: SQLite in the data folder), and that the folder is writable."
@@ -53,17 +92,131 @@ def reader(engine: sa.Engine) -> Iterator[sa.Connection]:
     options: dict[str, Any] = {}
     if engine.dialect.name == "postgresql":
         options["isolation_level"] = "REPEATABLE READ"
-    with engine.connect().execution_options(**options) as connection, connection.begin():
+    with _explaining(), engine.connect().execution_options(**options) as connection, connection.begin():
+        yield connection
+
+
+@contextmanager
+def change(engine: sa.Engine) -> Iterator[sa.Connection]:
+    """A transaction that writes tables which do not belong to the log; committed at the block's end."""
+    with _explaining(), engine.connect().execution_options(rye_writer=True) as connection, connection.begin():
+        _bound_waiting(connection)
         yield connection
 
 
 @contextmanager
 def writer(engine: sa.Engine) -> Iterator[sa.Connection]:
     """A transaction that is the only writer; committed at the block's end, rolled back when the block raises."""
-    with engine.connect().execution_options(rye_writer=True) as connection, connection.begin():
+    with _explaining(), engine.connect().execution_options(rye_writer=True) as connection, connection.begin():
+        _bound_waiting(connection)
         if connection.dialect.name == "postgresql":
             connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_WRITER_LOCK)))
         yield connection
+
+
+def keep_alive(connection: sa.Connection) -> None:
+    """Tell PostgreSQL that this writer still works, while it does something slow beside the database."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(sa.select(1))
+
+
+def explained(error: sa.exc.SQLAlchemyError) -> RyeError:
+    """A driver's error in our words: ``database-busy``, ``storage-full`` or ``database-unavailable``."""
+    original = getattr(error, "orig", None)
+    state = getattr(original, "sqlstate", None) or ""
+    name = getattr(original, "sqlite_errorname", None) or ""
+    if isinstance(error, sa.exc.TimeoutError) or state in _BUSY_STATES or name.startswith(_BUSY_NAMES):
+        return RyeError(
+            "database-busy",
+            "The database is locked by another process for too long.",
+            "Try again in a moment. If it stays so, find the process that holds the lock: a stopped server, a backup tool.",
+        )
+    if state in _FULL_STATES or name.startswith(_FULL_NAMES):
+        return RyeError("storage-full", f"The database's disk is full: {_reason(error)}", "Make room, then try again.")
+    return RyeError(
+        "database-unavailable",
+        f"The database does not answer as it should: {_reason(error)}",
+        "Check that it runs, and `database` in registry.toml; then try again.",
+    )
+
+
+_BUSY_STATES = {
+    "55P03",
+    "57014",
+    "40001",
+    "40P01",
+}  # lock not available, cancelled by a timeout, serialization, deadlock
+_BUSY_NAMES = ("SQLITE_BUSY", "SQLITE_LOCKED")
+_FULL_STATES = {"53100"}
+_FULL_NAMES = ("SQLITE_FULL", "SQLITE_IOERR_SHMSIZE")
+
+
+@contextmanager
+def _explaining() -> Iterator[None]:
+    try:
+        yield
+    except sa.exc.SQLAlchemyError as error:
+        raise explained(error) from error
+
+
+def _reason(error: Exception) -> str:
+    text = str(getattr(error, "orig", None) or error).strip()
+    return text.splitlines()[0][:300] if text else type(error).__name__
+
+
+def _bound_waiting(connection: sa.Connection) -> None:
+    """PostgreSQL: how long this transaction waits for locks, and how long it may be silent."""
+    if connection.dialect.name != "postgresql":
+        return
+    options = connection.get_execution_options()
+    values = {
+        "lock_timeout": str(int(options.get("rye_wait_seconds", 30.0) * 1000)),
+        "idle_in_transaction_session_timeout": str(int(options.get("rye_idle_seconds", 20.0) * 1000)),
+        **_SERVER_KEEP_ALIVE,
+    }
+    connection.execute(sa.select(*(sa.func.set_config(name, value, True) for name, value in values.items())))
+
+
+def _sqlite(address: sa.URL, wait_seconds: float) -> sa.Engine:
+    """An engine that makes the file now, where it is missing, and never later: a database that vanishes is an error."""
+    path = address.database
+    if path is None or path in ("", ":memory:"):
+        raise RyeError("bad-setting", "A database in memory would lose the registry.", _HINT)
+    place = Path(path).absolute()
+    if not place.exists():
+        try:
+            sqlite3.connect(place).close()
+        except sqlite3.Error as error:
+            raise RyeError("database-unavailable", f"The database cannot be opened: {error}", _HINT) from error
+
+    def open_file() -> sqlite3.Connection:
+        return sqlite3.connect(
+            f"file:{quote(str(place))}?mode=rw", uri=True, timeout=wait_seconds, check_same_thread=False
+        )
+
+    engine = sa.create_engine(address, creator=open_file, pool_timeout=wait_seconds)
+    event.listen(engine, "connect", _set_up_sqlite)
+    event.listen(engine, "begin", _begin_sqlite)
+
+    def remember(_connection: Any, record: Any) -> None:
+        record.info["file"] = _file_of(place)
+
+    def check(_connection: Any, record: Any, _proxy: Any) -> None:
+        # A file put in the place of the one that is open: what is written to the open one would be lost.
+        if record.info.get("file") != _file_of(place):
+            raise sa.exc.DisconnectionError("the database file was replaced")
+
+    event.listen(engine, "connect", remember)
+    event.listen(engine, "checkout", check)
+    return engine
+
+
+def _file_of(place: Path) -> tuple[int, int] | None:
+    try:
+        facts = os.stat(place)
+    except OSError:
+        return None
+    return facts.st_dev, facts.st_ino
 
 
 def _set_up_sqlite(connection: Any, _record: object) -> None:

@@ -76,7 +76,7 @@ def _fill(settings: Settings, origin: str, root_key_out: Path | None, root_days:
     expires = now + timedelta(days=root_days)
     root = Root(origin, 1, None, now, expires, 1, (owner.verifier.key,), (log.verifier.key,))
     note = notes.sign(root.text(), [owner.signer])
-    engine = database.connect(settings.database_url)
+    engine = database.open_database(settings)
     try:
         with database.writer(engine) as connection:
             if connection.execute(registry.select()).first() is not None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 import semver
@@ -27,19 +27,25 @@ from registry_server.schema import (
     releases,
     roots,
     shards,
+    takedowns,
     tree_edge,
 )
 from rye.errors import RyeError
-from rye.items.identity import fold
+from rye.items.identity import Identity, fold
 from rye.registry.protocol import notes
-from rye.registry.protocol.lines import read_time
+from rye.registry.protocol.lines import read_time, write_time
 from rye.registry.protocol.merkle import leaf_hash
-from rye.registry.protocol.statements import Keyset, Release, Root, Yank
+from rye.registry.protocol.statements import ItemStatement, Keyset, Logged, Release, Root, Snapshot, Yank
 from rye.registry.protocol.wire import IndexLine, ShardEntry, index_name, shard_of
 from rye.registry.trust.keysets import KeysetChain, extend
+from rye.registry.trust.records import judge
+from rye.registry.trust.trust_error import TrustError
+from rye.registry.trust.trusted import read_line
 
 _CHUNK = 500
 """Values in one IN list."""
+_HASHES = 100_000
+"""Leaf hashes read at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +111,50 @@ class Ledger:
             self._chains[namespace] = chain
         return self._chains[namespace]
 
-    def position_of(self, leaf: bytes) -> int | None:
-        """Where exactly this note already stands in the log."""
-        where = log_entries.c.hash == leaf_hash(leaf)
-        position: int | None = self.connection.scalar(sa.select(sa.func.min(log_entries.c.position)).where(where))
+    def position_of(self, statement: Logged) -> int | None:
+        """Where this statement's text stands first in the index of its name, whatever signatures it has there."""
+        if isinstance(statement, Root):
+            row = self.connection.execute(sa.select(roots).where(roots.c.number == statement.number)).first()
+            is_same = row is not None and notes.parse(row.note).text == statement.text()
+            return row.position if row is not None and is_same else None
+        if isinstance(statement, Snapshot):
+            return None
+        where = sa.and_(
+            name_entries.c.name == name_of(statement), name_entries.c.text_sha256 == _text_sha256(statement.text())
+        )
+        position: int | None = self.connection.scalar(sa.select(sa.func.min(name_entries.c.position)).where(where))
         return position
+
+    def leaf_hashes(self, size: int) -> Iterator[bytes]:
+        """The leaf hashes of the first ``size`` entries, in order."""
+        for start in range(0, size, _HASHES):
+            where = sa.and_(log_entries.c.position >= start, log_entries.c.position < min(start + _HASHES, size))
+            yield from self.connection.scalars(
+                sa.select(log_entries.c.hash).where(where).order_by(log_entries.c.position)
+            )
+
+    def leading_to(self, hashes: Iterable[str]) -> set[str]:
+        """Of these hashes those of an index file or a shard that the newest head leads to."""
+        found: set[str] = set()
+        for chunk in _chunks(sorted(set(hashes))):
+            for column in (names.c.index_sha256, shards.c.sha256):
+                found.update(self.connection.scalars(sa.select(column).where(column.in_(chunk))))
+        return found
+
+    def taken_down(self, hashes: Iterable[str]) -> dict[str, str]:
+        """Of these blobs those that were taken down, each with the first reason."""
+        found: dict[str, str] = {}
+        for chunk in _chunks(sorted(set(hashes))):
+            rows = self.connection.execute(
+                sa.select(takedowns).where(takedowns.c.sha256.in_(chunk)).order_by(takedowns.c.position)
+            )
+            for row in rows:
+                found.setdefault(row.sha256, row.reason)
+        return found
+
+    def all_taken_down(self) -> list[str]:
+        """The hashes of all blobs that were taken down."""
+        return list(self.connection.scalars(sa.select(takedowns.c.sha256).distinct().order_by(takedowns.c.sha256)))
 
     def release(self, name: str, version: str) -> sa.Row[Any] | None:
         where = sa.and_(releases.c.name == name, releases.c.version == version)
@@ -120,7 +165,7 @@ class Ledger:
 
     def look_alike(self, name: str) -> str | None:
         """Another name, already taken, that folds to the same letters."""
-        where = sa.and_(names.c.fold == _folded(name), names.c.name != name)
+        where = sa.and_(names.c.fold == folded(name), names.c.name != name)
         return self.connection.scalar(sa.select(names.c.name).where(where))
 
     def leaves(self, start: int, end: int) -> list[bytes]:
@@ -167,22 +212,26 @@ class Ledger:
         self.size += 1
         return position
 
-    def append(self, candidate: Candidate) -> int:
-        """Put an admitted statement into the log and into everything that follows from it."""
+    def append(self, candidate: Candidate, now: datetime) -> int:
+        """Put an admitted statement into the log and into everything that follows from it. ``now``: the batch's time."""
         statement, leaf = candidate.statement, candidate.leaf
         position = self.append_leaf(leaf)
         if isinstance(statement, Root):
             self.connection.execute(roots.insert().values(number=statement.number, position=position, note=leaf))
             self._roots = None
             return position
+        if isinstance(statement, Snapshot):
+            raise ValueError("a snapshot is a bare leaf")
+        name = name_of(statement)
+        self._add_to_index(name, position, statement.text())
         if isinstance(statement, Keyset):
-            self._add_to_index(index_name(statement.namespace), position)
-            values = {"namespace": statement.namespace, "position": position, "note": leaf}
+            recovery = write_time(statement.recovery) if statement.recovery else None
+            values = {"namespace": statement.namespace, "position": position, "note": leaf, "recovery": recovery}
             self.connection.execute(keysets.insert().values(values))
             self._chains.pop(statement.namespace, None)
+            if statement.revoked:
+                self.refresh_namespace(statement.namespace, now)
             return position
-        name = index_name(statement.identity)  # type: ignore[union-attr]  # snapshots are appended as bare leaves
-        self._add_to_index(name, position)
         if isinstance(statement, Release):
             self.connection.execute(
                 releases.insert().values(
@@ -197,10 +246,47 @@ class Ledger:
             )
             self._refresh_document(name)
         elif isinstance(statement, Yank):
-            where = sa.and_(releases.c.name == name, releases.c.version == statement.version)
-            self.connection.execute(releases.update().where(where).values(yanked=statement.yanked))
-            self._refresh_document(name)
+            self.refresh(name, now)
         return position
+
+    def refresh(self, name: str, now: datetime) -> None:
+        """Bring the withdrawn releases of a name, and what search finds, up to what clients read in its index."""
+        withdrawn = self.withdrawn(name, now)
+        if withdrawn is None:
+            return  # clients refuse the whole history; `verify` says so
+        where = releases.c.name == name
+        rows = self.connection.execute(sa.select(releases.c.version, releases.c.yanked).where(where)).all()
+        for version, before in rows:
+            if before != (version in withdrawn):
+                change = releases.update().where(sa.and_(where, releases.c.version == version))
+                self.connection.execute(change.values(yanked=version in withdrawn))
+        self._refresh_document(name)
+
+    def refresh_namespace(self, namespace: str, now: datetime) -> None:
+        """All names of a namespace: a key of it was revoked, so what it signed may count no more."""
+        parts = sa.select(releases.c.name).where(releases.c.name.like(f"%:{_like(namespace)}/%", escape="!")).distinct()
+        for name in self.connection.scalars(parts).all():
+            self.refresh(name, now)
+
+    def withdrawn(self, name: str, now: datetime) -> frozenset[str] | None:
+        """The versions that search must not offer: yanked, signed by a revoked key or taken down, as clients judge it.
+
+        None: clients refuse the history as a whole.
+        """
+        kind, _, identifier = name.partition(":")
+        identity = Identity(kind, identifier)
+        lines = dict(self.index_lines([name])).get(name, [])
+        try:
+            entries = [read_line(line, name) for line in lines]
+            history = judge(identity, entries, self.chain(identity.namespace), self.roots(), now)
+        except TrustError:
+            return None
+        return frozenset(record.version for record in history.records if record.is_withdrawn)
+
+    def recovered_between(self, earlier: datetime, later: datetime) -> list[str]:
+        """Namespaces with a recovery that took effect after ``earlier`` and not after ``later``."""
+        where = sa.and_(keysets.c.recovery > write_time(earlier), keysets.c.recovery <= write_time(later))
+        return list(self.connection.scalars(sa.select(keysets.c.namespace).where(where).distinct()))
 
     def rolled_back(self, size: int, touched: set[str]) -> None:
         """After a rollback to a savepoint: back to what was so when it began."""
@@ -216,7 +302,7 @@ class Ledger:
         self.connection.execute(shards.insert().values(shard=shard, sha256=sha256))
 
     def write_head(self, published: Published, edge: dict[int, bytes]) -> None:
-        time = published.time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        time = write_time(published.time)
         self.connection.execute(head.delete())
         self.connection.execute(
             head.insert().values(
@@ -227,14 +313,14 @@ class Ledger:
         for level, hashes in edge.items():
             self.connection.execute(tree_edge.insert().values(level=level, hashes=hashes))
 
-    def _add_to_index(self, name: str, position: int) -> None:
+    def _add_to_index(self, name: str, position: int, text: str) -> None:
         if not self.has_name(name):
             self.connection.execute(
-                names.insert().values(
-                    name=name, shard=shard_of(name), fold=_folded(name), index_sha256="", index_size=0
-                )
+                names.insert().values(name=name, shard=shard_of(name), fold=folded(name), index_sha256="", index_size=0)
             )
-        self.connection.execute(name_entries.insert().values(name=name, position=position))
+        self.connection.execute(
+            name_entries.insert().values(name=name, position=position, text_sha256=_text_sha256(text))
+        )
         self.touched.add(name)
 
     def _refresh_document(self, name: str) -> None:
@@ -245,11 +331,16 @@ class Ledger:
         if not rows:
             search.remove(self.connection, kind, identifier)
             return
-        latest = max(rows, key=lambda row: _rank(row.version))
+        latest = max(rows, key=lambda row: rank(row.version))
         search.put(
             self.connection,
             search.Document(kind, identifier, latest.version, latest.description, latest.keywords),
         )
+
+
+def name_of(statement: Keyset | ItemStatement) -> str:
+    """The name in whose index a statement stands."""
+    return index_name(statement.namespace if isinstance(statement, Keyset) else statement.identity)
 
 
 def content_digest(release: Release) -> str:
@@ -258,15 +349,25 @@ def content_digest(release: Release) -> str:
     return hashlib.sha256("\n".join(content).encode()).hexdigest()
 
 
-def _rank(version: str) -> tuple[bool, semver.Version]:
+def rank(version: str) -> tuple[bool, semver.Version]:
     """Versions as search prefers them: a release before any pre-release, then by precedence."""
     parsed = semver.Version.parse(version)
     return parsed.prerelease is None, parsed
 
 
-def _folded(name: str) -> str:
+def folded(name: str) -> str:
+    """The name with look-alike letters folded."""
     kind, _, identifier = name.partition(":")
     return f"{kind}:{fold(identifier)}"
+
+
+def _like(text: str) -> str:
+    """A literal part of a LIKE pattern: ``_`` is a letter of names."""
+    return text.replace("!", "!!").replace("_", "!_").replace("%", "!%")
+
+
+def _text_sha256(text: str) -> bytes:
+    return hashlib.sha256(text.encode()).digest()
 
 
 def _chunks(values: list[str]) -> Iterator[list[str]]:

@@ -1,23 +1,42 @@
 """Where the bytes of static files and blobs lie: a local folder, or a bucket of an S3-compatible service.
 
-Four methods are the whole seam. ``put`` returns only when the object is durable and then shows it whole: a reader sees the old
-object or the new one, never a part. Paths are relative, made of the protocol's safe segments, and come from code, not from
-requests (:mod:`registry_server.static` checks those before they get here).
+The methods of :class:`Objects` are the whole seam. ``put`` returns only when the object is durable and then shows it whole:
+a reader sees the old object or the new one, never a part. Paths are relative, made of the protocol's safe segments, and come
+from code, not from requests (:mod:`registry_server.static` checks those before they get here).
+
+Errors: ``storage-full`` (a full disk, quota or bucket), ``store-credentials``, ``store-unavailable``; never one of the
+library's own.
 """
 
 from __future__ import annotations
 
+import errno
+import hashlib
 import os
 import secrets
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
+
+from rye.errors import RyeError
 
 if TYPE_CHECKING:
     from obstore.store import S3Store
 
     from registry_server.settings import Settings
+
+ABSENT = ""
+"""The tag of an object that does not exist."""
+
+
+_YOUNG_SECONDS = 3600.0
+
+
+class ChangedError(Exception):
+    """The object is not the one that the caller has seen: another process replaced it."""
 
 
 class Objects(Protocol):
@@ -29,8 +48,14 @@ class Objects(Protocol):
     def get(self, path: str) -> bytes | None:
         """The object's bytes; None where there is none."""
 
+    def get_tagged(self, path: str) -> tuple[bytes | None, str]:
+        """The object's bytes and the tag of this version, for ``replace``; ``(None, ABSENT)`` where there is none."""
+
     def put(self, path: str, content: bytes) -> None:
         """Write the object, replacing an older one."""
+
+    def replace(self, path: str, content: bytes, tag: str) -> str:
+        """Write the object if it still has this tag; returns the new tag. Raises ChangedError."""
 
     def put_all(self, objects: Iterable[tuple[str, bytes]]) -> None:
         """Write several objects, all durable when it returns; those that are there with the same bytes are left alone.
@@ -43,6 +68,9 @@ class Objects(Protocol):
 
     def listing(self, prefix: str = "") -> Iterator[tuple[str, int, float]]:
         """``(path, size, modification time)`` of every object below ``prefix`` (a folder's path, or empty)."""
+
+    def modified(self, path: str) -> float | None:
+        """When the object was last written or found the same by ``put_all``; None where there is none."""
 
 
 class Folder:
@@ -58,28 +86,46 @@ class Folder:
             return (self.root / path).read_bytes()
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
             return None
+        except OSError as error:
+            raise _disk_error(error, path) from error
+
+    def get_tagged(self, path: str) -> tuple[bytes | None, str]:
+        content = self.get(path)
+        return content, ABSENT if content is None else hashlib.sha256(content).hexdigest()
 
     def put(self, path: str, content: bytes) -> None:
         target = self.root / path
-        self._write(target, content)
-        _sync_folder(target.parent)
+        with _explaining_disk(path):
+            self._write(target, content)
+            _sync_folder(target.parent)
+
+    def replace(self, path: str, content: bytes, tag: str) -> str:
+        """The caller holds the writer's lock: a file system has no write that compares by itself."""
+        if self.get_tagged(path)[1] != tag:
+            raise ChangedError(path)
+        self.put(path, content)
+        return hashlib.sha256(content).hexdigest()
 
     def put_all(self, objects: Iterable[tuple[str, bytes]]) -> None:
         folders = set()
         for path, content in objects:
             target = self.root / path
             folders.add(target.parent)
-            # A file is renamed into place only after its bytes are on the disk: one that reads the same is durable.
-            if self.get(path) != content:
-                self._write(target, content)
+            with _explaining_disk(path):
+                # A file is renamed into place only after its bytes are on the disk: one that reads the same is durable.
+                if self.get(path) != content:
+                    self._write(target, content)
+                else:
+                    os.utime(target)  # young again: clean-up leaves it alone
         for folder in folders:
-            _sync_folder(folder)
+            with _explaining_disk(str(folder)):
+                _sync_folder(folder)
 
     def _write(self, target: Path, content: bytes) -> None:
         _make_folder(target.parent)
         temporary = target.parent / f".{target.name}.{secrets.token_hex(6)}.tmp"
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o644)
         try:
+            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o644)
             with os.fdopen(descriptor, "wb") as file:
                 file.write(content)
                 file.flush()
@@ -90,7 +136,8 @@ class Folder:
             raise
 
     def delete(self, path: str) -> None:
-        (self.root / path).unlink(missing_ok=True)
+        with _explaining_disk(path):
+            (self.root / path).unlink(missing_ok=True)
 
     def listing(self, prefix: str = "") -> Iterator[tuple[str, int, float]]:
         for folder, _, files in os.walk(self.root / prefix):
@@ -101,6 +148,12 @@ class Folder:
                 except FileNotFoundError:
                     continue
                 yield full.relative_to(self.root).as_posix(), facts.st_size, facts.st_mtime
+
+    def modified(self, path: str) -> float | None:
+        try:
+            return (self.root / path).stat().st_mtime
+        except OSError:
+            return None
 
     def remove_leftovers(self, older_than_seconds: float = 3600) -> None:
         """Delete temporary files that a killed process left."""
@@ -130,7 +183,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 class Bucket:
-    """A prefix in an S3 bucket. The service makes each ``put`` durable and atomic."""
+    """A prefix in an S3 bucket. The service makes each ``put`` durable and atomic, and ``replace`` conditional (If-Match)."""
 
     is_local = False
 
@@ -138,29 +191,64 @@ class Bucket:
         self.store = store
 
     def get(self, path: str) -> bytes | None:
-        try:
-            return bytes(self.store.get(path).bytes())
-        except FileNotFoundError:
-            return None
+        return self.get_tagged(path)[0]
+
+    def get_tagged(self, path: str) -> tuple[bytes | None, str]:
+        with _explaining_bucket():
+            try:
+                found = self.store.get(path)
+                return bytes(found.bytes()), found.meta["e_tag"] or ABSENT
+            except FileNotFoundError:
+                return None, ABSENT
 
     def put(self, path: str, content: bytes) -> None:
-        self.store.put(path, content)
+        with _explaining_bucket():
+            self.store.put(path, content)
+
+    def replace(self, path: str, content: bytes, tag: str) -> str:
+        from obstore.exceptions import AlreadyExistsError, PreconditionError
+
+        with _explaining_bucket():
+            try:
+                written = self.store.put(path, content, mode="create" if tag == ABSENT else {"e_tag": tag})
+            except (AlreadyExistsError, PreconditionError) as error:
+                raise ChangedError(path) from error
+            return written["e_tag"] or ABSENT
 
     def put_all(self, objects: Iterable[tuple[str, bytes]]) -> None:
         for path, content in objects:
-            if self.get(path) != content:
-                self.store.put(path, content)
+            if not self._is_young_and_same(path, content):
+                self.put(path, content)
+
+    def _is_young_and_same(self, path: str, content: bytes) -> bool:
+        """An old object is written again even when it is the same: clean-up then leaves it alone."""
+        with _explaining_bucket():
+            try:
+                found = self.store.get(path)
+                age = time.time() - found.meta["last_modified"].timestamp()
+                return age < _YOUNG_SECONDS and bytes(found.bytes()) == content
+            except FileNotFoundError:
+                return False
 
     def delete(self, path: str) -> None:
-        try:
-            self.store.delete(path)
-        except FileNotFoundError:
-            return
+        with _explaining_bucket():
+            try:
+                self.store.delete(path)
+            except FileNotFoundError:
+                return
 
     def listing(self, prefix: str = "") -> Iterator[tuple[str, int, float]]:
-        for page in self.store.list(prefix or None):
-            for entry in page:
-                yield entry["path"], entry["size"], entry["last_modified"].timestamp()
+        with _explaining_bucket():
+            for page in self.store.list(prefix or None):
+                for entry in page:
+                    yield entry["path"], entry["size"], entry["last_modified"].timestamp()
+
+    def modified(self, path: str) -> float | None:
+        with _explaining_bucket():
+            try:
+                return self.store.head(path)["last_modified"].timestamp()
+            except FileNotFoundError:
+                return None
 
 
 def public_objects(settings: Settings) -> Objects:
@@ -178,8 +266,6 @@ def _open(settings: Settings, folder: Path, part: str) -> Objects:
         return Folder(folder)
     from obstore.store import S3Store
 
-    from rye.errors import RyeError
-
     if not settings.objects.startswith("s3://"):
         raise RyeError(
             "bad-setting", f"objects is {settings.objects!r}.", "Leave it empty, or give s3://bucket/prefix."
@@ -191,10 +277,65 @@ def _open(settings: Settings, folder: Path, part: str) -> Objects:
     if settings.s3_region:
         options["region"] = settings.s3_region
     is_plain = settings.s3_endpoint.startswith("http://")
-    store = S3Store(
-        bucket,
-        prefix="/".join(filter(None, [prefix.strip("/"), part])),
-        client_options={"allow_http": is_plain},
-        **options,  # type: ignore[arg-type]
-    )
+    seconds = max(settings.store_wait_seconds, 1.0)
+    with _explaining_bucket():
+        store = S3Store(
+            bucket,
+            prefix="/".join(filter(None, [prefix.strip("/"), part])),
+            client_options={
+                "allow_http": is_plain,
+                "connect_timeout": timedelta(seconds=min(seconds, 5.0)),
+                "timeout": timedelta(seconds=seconds),
+            },
+            retry_config={"max_retries": 3, "retry_timeout": timedelta(seconds=seconds)},
+            **options,  # type: ignore[arg-type]
+        )
     return Bucket(store)
+
+
+_FULL_DISK = {errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)}
+_FULL_BUCKET = ("507 ", "StorageFull", "QuotaExceeded", "InsufficientCapacity", "EntityTooLarge", "NoSpace")
+_NO_CREDENTIALS = ("169.254.", "NoCredentials", "credential", "InvalidAccessKeyId", "SignatureDoesNotMatch")
+
+
+@contextmanager
+def _explaining_disk(path: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise _disk_error(error, path) from error
+
+
+def _disk_error(error: OSError, path: str) -> RyeError:
+    if error.errno in _FULL_DISK:
+        return RyeError("storage-full", f"The disk is full: {path} could not be written.", "Make room, then try again.")
+    return RyeError(
+        "store-unavailable",
+        f"{path} in the store cannot be used: {error.strerror or error}.",
+        "Check the disk, and that the folder belongs to the user who runs the registry.",
+    )
+
+
+@contextmanager
+def _explaining_bucket() -> Iterator[None]:
+    """The store's library raises many types, with its own internals in their text: one line of that is enough."""
+    try:
+        yield
+    except (RyeError, ChangedError):
+        raise
+    except Exception as error:
+        text = str(error).strip()
+        reason = text.splitlines()[0][:300] if text else type(error).__name__
+        if any(word in reason for word in _FULL_BUCKET):
+            raise RyeError("storage-full", f"The bucket is full: {reason}", "Make room, then try again.") from error
+        if any(word in reason for word in _NO_CREDENTIALS):
+            raise RyeError(
+                "store-credentials",
+                f"The bucket takes no requests without valid credentials: {reason}",
+                "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or run on a machine with a role that may use the bucket.",
+            ) from error
+        raise RyeError(
+            "store-unavailable",
+            f"The bucket does not answer as it should: {reason}",
+            "Check `objects`, `s3_endpoint` and `s3_region` in registry.toml, and that the service runs.",
+        ) from error

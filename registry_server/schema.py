@@ -25,7 +25,7 @@ from sqlalchemy import (
 
 metadata = MetaData()
 
-REVISION = "0001"
+REVISION = "0002"
 """The newest alembic revision: what a database must be at. A test compares it with the revisions' folder."""
 
 registry = Table(
@@ -43,6 +43,14 @@ log_entries = Table(
     Column("leaf", LargeBinary, nullable=False, comment="The whole signed note."),
     Column("hash", LargeBinary, nullable=False, comment="RFC 6962 leaf hash."),
     Index("log_entries_hash", "hash"),
+)
+
+leader = Table(
+    "leader",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False, comment="Always 1."),
+    Column("epoch", BigInteger, nullable=False, comment="Grows whenever another process begins to write."),
+    Column("holder", String(120), nullable=False, comment="The process that wrote last."),
 )
 
 tree_edge = Table(
@@ -86,6 +94,7 @@ name_entries = Table(
     metadata,
     Column("name", String(1100), ForeignKey("names.name"), primary_key=True),
     Column("position", BigInteger, ForeignKey("log_entries.position"), primary_key=True, autoincrement=False),
+    Column("text_sha256", LargeBinary, nullable=False, comment="Of the statement without its signatures."),
     comment="Which statements stand in the name's index file.",
 )
 
@@ -95,6 +104,7 @@ keysets = Table(
     Column("namespace", String(64), primary_key=True),
     Column("position", BigInteger, primary_key=True, autoincrement=False),
     Column("note", LargeBinary, nullable=False),
+    Column("recovery", String(20), comment="When a recovery takes effect; empty for any other keyset."),
 )
 
 releases = Table(
@@ -109,6 +119,28 @@ releases = Table(
     Column("description", Text, nullable=False),
     Column("keywords", Text, nullable=False),
     Column("yanked", Boolean, nullable=False),
+)
+
+takedowns = Table(
+    "takedowns",
+    metadata,
+    Column("sha256", String(64), primary_key=True, comment="A blob that left the store."),
+    Column("position", BigInteger, ForeignKey("log_entries.position"), primary_key=True, autoincrement=False),
+    Column("name", String(1100), nullable=False),
+    Column("version", String(256), nullable=False),
+    Column("reason", Text, nullable=False),
+    comment="Bytes that must not come back, and why.",
+)
+
+submissions = Table(
+    "submissions",
+    metadata,
+    Column("position", BigInteger, ForeignKey("log_entries.position"), primary_key=True, autoincrement=False),
+    Column("token", String(16), nullable=False),
+    Column("address", String(64), nullable=False, comment="Where the request came from; empty: unknown."),
+    Column("time", String(20), nullable=False),
+    Index("submissions_token", "token"),
+    comment="Which token uploaded an entry. A fact of this server, not of the log.",
 )
 
 shards = Table(

@@ -10,9 +10,11 @@ batch is one database transaction under the writer's lock, and goes in steps tha
 5. ``shown``: ``/checkpoint`` and ``/head`` are replaced, each as a whole, by those of the newest transaction.
 6. The requests are answered.
 
-A crash before 4 leaves files that nothing refers to and that the next batch replaces where it needs the names; a crash after 4 is
-mended by :meth:`Sequencer.recover`. Since the signed checkpoint is part of the transaction, two different trees of one size are
-never signed for anybody to see: the log cannot fork by accident.
+A crash before 4 leaves files that nothing refers to and that the next batch replaces where it needs the names; after a crash
+behind 4, :meth:`Sequencer.recover` goes on with 5. Since the signed checkpoint is part of the transaction, and what the
+store shows is compared with the database before 1 and replaced conditionally in 5 (:mod:`registry_server.showing`), two
+different trees of one size are never signed for anybody to see: not by a crash, not by an old backup, not by a leader that
+was stopped and goes on (:mod:`registry_server.leadership`).
 """
 
 from __future__ import annotations
@@ -21,10 +23,13 @@ import hashlib
 import logging
 import queue
 import threading
-from collections.abc import Callable, Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 
 import sqlalchemy as sa
 
@@ -32,9 +37,11 @@ from registry_server import database
 from registry_server.acceptance import Candidate, blobs_of
 from registry_server.admission import Admitted, admit
 from registry_server.keys import PrivateKey
+from registry_server.leadership import confirm, holder_name, take
 from registry_server.ledger import Ledger, Published
 from registry_server.objects import Objects
 from registry_server.settings import Settings
+from registry_server.showing import Showing
 from registry_server.tree import Edge
 from rye.errors import RyeError
 from rye.registry.protocol import notes, wire
@@ -43,6 +50,23 @@ from rye.registry.protocol.statements import Checkpoint, Root, Snapshot
 from rye.registry.protocol.tiles import WIDTH, Tile, encode_bundle
 
 _log = logging.getLogger("rye.registry")
+
+TROUBLE = frozenset(
+    {
+        "database-behind",
+        "database-busy",
+        "database-damaged",
+        "database-unavailable",
+        "log-key-missing",
+        "storage-full",
+        "store-credentials",
+        "store-foreign",
+        "store-unavailable",
+    }
+)
+"""Errors of the database or the store, not of a request: all that waits fails, and it is for the operator to act."""
+_SILENCE_SECONDS = 2.0
+"""How long a batch may be at work on files before it tells PostgreSQL that it is alive."""
 
 #: Told the name of each step that is done; a test raises in it, or ends the process, to see what a crash leaves.
 Fault = Callable[[str], None]
@@ -57,6 +81,7 @@ class Receipt:
 
 
 Outcome = Receipt | Exception
+_Waiting = tuple[tuple[Candidate, ...], Future[Receipt]]
 
 
 class Sequencer:
@@ -83,8 +108,12 @@ class Sequencer:
         self._clock = clock
         self._fault = fault
         self._shown = -1
-        """Size of the head that this process has last written out."""
-        self._queue: queue.SimpleQueue[tuple[tuple[Candidate, ...], Future[Receipt]] | None] = queue.SimpleQueue()
+        """Size of the head that this process has last written out, or found in the store."""
+        self._showing = Showing(public)
+        self._holder = holder_name()
+        self.trouble: RyeError | None = None
+        """Why the last attempt to write failed, where it was not the request's fault: database or store."""
+        self._queue: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
 
     # -- requests -----------------------------------------------------------------------------------------------------
@@ -94,12 +123,17 @@ class Sequencer:
         self._thread = threading.Thread(target=self._run, name="sequencer", daemon=True)
         self._thread.start()
 
-    def stop(self) -> None:
-        """Finish what waits, then stop."""
+    def stop(self, seconds: float | None = None) -> bool:
+        """Finish what waits, then stop; False when that takes longer than ``seconds``. What is cut off then is as after a
+        crash.
+        """
         if self._thread is not None:
             self._queue.put(None)
-            self._thread.join()
+            self._thread.join(seconds)
+            if self._thread.is_alive():
+                return False
             self._thread = None
+        return True
 
     def submit(self, candidates: Sequence[Candidate]) -> Future[Receipt]:
         """Hand in one request. Its result comes when its entries are in a signed, durable checkpoint; or a RyeError."""
@@ -137,7 +171,7 @@ class Sequencer:
             if stopping:
                 return
 
-    def _serve(self, batch: list[tuple[tuple[Candidate, ...], Future[Receipt]]]) -> None:
+    def _serve(self, batch: list[_Waiting]) -> None:
         """Append a batch and answer it; nothing that a request does or its sender cancels ends the thread."""
         # From here on nobody can cancel; who did before, because the answer took too long, is left out.
         batch = [(candidates, future) for candidates, future in batch if future.set_running_or_notify_cancel()]
@@ -145,7 +179,10 @@ class Sequencer:
         try:
             outcomes = self.append(requests)
         except Exception as error:
-            if len(batch) == 1:
+            if _is_trouble(error):
+                outcomes = [error] * len(batch)
+                self._give_up_waiting(error)
+            elif len(batch) == 1:
                 outcomes = [error]
                 if not isinstance(error, RyeError):
                     _log.exception("a request failed")
@@ -157,6 +194,21 @@ class Sequencer:
                 future.set_result(outcome)
             else:
                 future.set_exception(outcome)
+
+    def _give_up_waiting(self, error: Exception) -> None:
+        """Requests that waited behind a batch which found no database or store need not wait for the same again."""
+        _log.warning("nothing can be published: %s", error)
+        waiting: list[_Waiting | None] = []
+        while True:
+            try:
+                waiting.append(self._queue.get_nowait())
+            except queue.Empty:
+                break
+        for entry in waiting:
+            if entry is None:
+                self._queue.put(None)  # stop comes last
+            elif entry[1].set_running_or_notify_cancel():
+                entry[1].set_exception(error)
 
     def _alone(self, request: tuple[Candidate, ...]) -> Outcome:
         """One request of a batch that failed as a whole; what the batch had committed all the same is a duplicate now."""
@@ -170,6 +222,8 @@ class Sequencer:
     def _beat(self) -> None:
         try:
             self.heartbeat()
+        except RyeError as error:
+            _log.warning("the heartbeat failed; it will be tried again: %s", error)
         except Exception:
             _log.exception("the heartbeat failed; it will be tried again")
 
@@ -179,8 +233,7 @@ class Sequencer:
         """Append one batch: for each request a receipt, or the error that refused it alone. Raises when nothing was written."""
         outcomes: list[Outcome] = []
         promoted: set[str] = set()
-        with database.writer(self.engine) as connection:
-            ledger = Ledger(connection)
+        with self._writing() as ledger:
             old = ledger.published()
             before = ledger.size
             now = self._now(old)
@@ -208,13 +261,15 @@ class Sequencer:
         """Sign a fresh snapshot when the newest is older than the setting; returns whether it did. Shows a head that waits."""
         age = timedelta(seconds=self.settings.heartbeat_seconds)
         with database.reader(self.engine) as connection:
-            published = Ledger(connection).published()
+            ledger = Ledger(connection)
+            published = ledger.published()
+            with self._noticing():
+                shown = self._showing.check(ledger)
         if published is not None and self._clock() - published.time < age:
-            if self._shown < published.size:
+            if self._shown < published.size or shown is None or shown.size < published.size:
                 self.show()
             return False
-        with database.writer(self.engine) as connection:
-            ledger = Ledger(connection)
+        with self._writing() as ledger:
             old = ledger.published()
             if old is not None and self._clock() - old.time < age:
                 return False  # another process was faster
@@ -225,29 +280,41 @@ class Sequencer:
         return True
 
     def show(self) -> None:
-        """Write ``/checkpoint`` and ``/head`` of the newest transaction, under the lock so that an older one never comes last."""
-        with database.writer(self.engine) as connection:
-            published = Ledger(connection).published()
+        """Write ``/checkpoint`` and ``/head`` of the newest transaction, under the lock so that an older one never comes
+        last.
+        """
+        with self._noticing(), database.writer(self.engine) as connection:
+            ledger = Ledger(connection)
+            published = ledger.published()
             if published is None:
                 return
-            self.public.put("checkpoint", published.checkpoint)
-            self._fault("checkpoint")
-            self.public.put("head", published.document)
+            self._showing.replace(ledger, published, self._fault)
             self._shown = published.size
-            self._fault("shown")
+
+    def is_shown(self) -> bool:
+        """Whether the store shows the newest head. Raises RyeError ``database-behind`` or ``store-foreign``."""
+        with self._noticing(), database.reader(self.engine) as connection:
+            ledger = Ledger(connection)
+            self._showing.check(ledger, thorough=True)
+            published = ledger.published()
+            return (
+                published is not None
+                and self.public.get("head") == published.document
+                and self.public.get("checkpoint") == published.checkpoint
+            )
 
     def recover(self) -> None:
         """After a start: show the newest head, having put back whatever static file it needs and is missing."""
-        with database.writer(self.engine) as connection:
-            ledger = Ledger(connection)
+        with self._writing() as ledger:
             published = ledger.published()
+            self._showing.check(ledger, thorough=True)
             if published is None:
                 return
             if ledger.size != published.size:
                 raise RyeError(
                     "database-damaged",
                     f"The log has {ledger.size} entries, its signed checkpoint {published.size}.",
-                    "Restore the database from a backup; nothing was changed.",
+                    "Restore the database from a backup: rye-registry restore. Nothing was changed.",
                 )
             head = wire.decode_head(published.document)
             self.public.put_all(self._roots(ledger))
@@ -258,6 +325,27 @@ class Sequencer:
             self.public.put_all((tile.path, data) for tile, data in edge.tiles())
             self.public.put_all(self._bundles(ledger, ledger.size // WIDTH * WIDTH, ledger.size))
         self.show()
+
+    @contextmanager
+    def _writing(self) -> Iterator[Ledger]:
+        """A transaction under the writer's lock, in this process's term, on a database that holds what the store shows."""
+        with self._noticing(), database.writer(self.engine) as connection:
+            term = take(connection, self._holder)
+            ledger = Ledger(connection)
+            self._showing.check(ledger, thorough=term.is_new)
+            yield ledger
+            confirm(connection, self._holder, term)
+
+    @contextmanager
+    def _noticing(self) -> Iterator[None]:
+        """Remember whether database and store let this process write."""
+        try:
+            yield
+        except RyeError as error:
+            if _is_trouble(error):
+                self.trouble = error
+            raise
+        self.trouble = None
 
     # -- steps of a batch ---------------------------------------------------------------------------------------------
 
@@ -283,6 +371,9 @@ class Sequencer:
     def _seal(self, ledger: Ledger, old: Published | None, now: datetime, promoted: set[str]) -> int:
         """Compute, sign and write everything that follows from the new entries; returns the tree's size."""
         first = old.size if old else 0
+        if old is not None:
+            for namespace in ledger.recovered_between(old.time, now):
+                ledger.refresh_namespace(namespace, now)
         index_files = self._index_files(ledger, ledger.touched)
         for name, (path, data) in index_files.items():
             ledger.write_index(name, path.rpartition("/")[2], len(data))
@@ -305,11 +396,14 @@ class Sequencer:
         if len(document) > wire.MAX_HEAD_BYTES:
             raise RyeError("head-too-large", "The head has become larger than clients accept.", None)
         self._fault("appended")
-        self.public.put_all(self._blobs(promoted))
-        self.public.put_all(index_files.values())
-        self.public.put_all((path, data) for path, data, _ in shard_files)
-        self.public.put_all((tile.path, data) for tile, data in edge.tiles())
-        self.public.put_all(_bundles_of(entries, first // WIDTH * WIDTH))
+        written = chain(
+            self._blobs(promoted),
+            index_files.values(),
+            ((path, data) for path, data, _ in shard_files),
+            ((tile.path, data) for tile, data in edge.tiles()),
+            _bundles_of(entries, first // WIDTH * WIDTH),
+        )
+        self.public.put_all(_keeping_alive(ledger.connection, written))
         if first == 0 or any(Root.TITLE.encode() in leaf[:20] for leaf in entries[first % WIDTH :]):
             self.public.put_all(self._roots(ledger))
         ledger.write_head(Published(edge.size, now, checkpoint_note.encode(), document), edge.partial())
@@ -362,6 +456,21 @@ class Sequencer:
                 partial = Tile(0, tile, width)
                 self.public.delete(partial.path)
                 self.public.delete(partial.entries_path)
+
+
+def _is_trouble(error: Exception) -> bool:
+    """Whether no request can be blamed: to try each alone would only take longer."""
+    return isinstance(error, RyeError) and error.code in TROUBLE
+
+
+def _keeping_alive(connection: sa.Connection, objects: Iterable[tuple[str, bytes]]) -> Iterator[tuple[str, bytes]]:
+    """The objects one by one, with a word to the database now and then: a slow store is not a leader that hangs."""
+    last = time.monotonic()
+    for entry in objects:
+        if time.monotonic() - last > _SILENCE_SECONDS:
+            database.keep_alive(connection)
+            last = time.monotonic()
+        yield entry
 
 
 def _bundles_of(entries: Sequence[bytes], start: int) -> list[tuple[str, bytes]]:

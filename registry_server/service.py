@@ -30,7 +30,7 @@ class Service:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.engine = database.connect(settings.database_url, wait_seconds=settings.database_wait_seconds)
+        self.engine = database.open_database(settings)
         with database.reader(self.engine) as connection:
             self.origin = Ledger(connection).origin
         self.public = public_objects(settings)
@@ -140,7 +140,9 @@ class Service:
             )
 
     def health(self) -> tuple[int, int]:
-        """Size of the log and age of the newest snapshot in seconds. Raises when the database does not answer."""
+        """Size of the log and age of the newest snapshot in seconds. Raises when nothing can be published."""
+        if self.sequencer.trouble is not None:
+            raise self.sequencer.trouble
         with database.reader(self.engine) as connection:
             published = Ledger(connection).published()
         if published is None:

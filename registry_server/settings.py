@@ -92,7 +92,11 @@ class Settings:
     stop_seconds: int = 10
     """How long requests at work may take to finish after SIGTERM."""
     database_wait_seconds: float = 30.0
-    """How long a transaction waits for the writer lock."""
+    """How long a transaction waits for the writer lock; then the request gets 503."""
+    leader_seconds: float = 20.0
+    """PostgreSQL: how long a writer may say nothing before it loses the lock to another process."""
+    store_wait_seconds: float = 20.0
+    """One request to the bucket, its repeats included."""
 
     @property
     def database_url(self) -> str:

@@ -27,7 +27,7 @@ def engine_of(settings: Settings) -> Iterator[sa.Engine]:
     """The registry's database, let go at the end."""
     from registry_server import database
 
-    engine = database.connect(settings.database_url, wait_seconds=settings.database_wait_seconds)
+    engine = database.open_database(settings)
     try:
         yield engine
     finally:
@@ -35,11 +35,20 @@ def engine_of(settings: Settings) -> Iterator[sa.Engine]:
 
 
 @contextmanager
-def transaction(data: Path) -> Iterator[sa.Connection]:
-    """One transaction with the writer's lock: commands are rare, and simple is safe."""
+def reading(data: Path) -> Iterator[sa.Connection]:
+    """One transaction that reads, and waits for nobody."""
     from registry_server import database
 
-    with engine_of(settings_of(data, {})) as engine, database.writer(engine) as connection:
+    with engine_of(settings_of(data, {})) as engine, database.reader(engine) as connection:
+        yield connection
+
+
+@contextmanager
+def changing(data: Path) -> Iterator[sa.Connection]:
+    """One transaction that changes what does not belong to the log."""
+    from registry_server import database
+
+    with engine_of(settings_of(data, {})) as engine, database.change(engine) as connection:
         yield connection
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from registry_server.cli.options import Output, data_option, json_option, pass_output
-from registry_server.cli.registry_access import sequencer_of, settings_of, transaction
+from registry_server.cli.registry_access import reading, sequencer_of, settings_of
 from rye.errors import RyeError
 
 
@@ -26,7 +26,7 @@ def root_show(output: Output, data: Path) -> None:
     """Show the root in force and the fingerprint that clients pin."""
     from registry_server.ledger import Ledger
 
-    with transaction(data) as connection:
+    with reading(data) as connection:
         all_roots = Ledger(connection).roots()
     text = all_roots[-1].text()
     fingerprint = all_roots[0].sha256()
@@ -88,7 +88,7 @@ def root_draft(
     from registry_server import founding
     from registry_server.ledger import Ledger
 
-    with transaction(data) as connection:
+    with reading(data) as connection:
         drafted = founding.draft(
             Ledger(connection),
             add_owners=_public_keys(add_owner),

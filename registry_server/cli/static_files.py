@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import sys
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from registry_server.cli.options import Output, data_option, json_option, pass_output
-from registry_server.cli.registry_access import engine_of, settings_of, transaction
+from registry_server.cli.registry_access import engine_of, reading, sequencer_of, settings_of
+from rye.errors import RyeError
+
+if TYPE_CHECKING:
+    import sqlalchemy as sa
+
+    from rye.registry.protocol.statements import Checkpoint
 
 
 @click.command("export")
@@ -24,7 +32,7 @@ def export_command(output: Output, directory: Path, data: Path) -> None:
     from registry_server.objects import public_objects
 
     settings = settings_of(data, {})
-    with transaction(data) as connection:
+    with reading(data) as connection:
         origin = Ledger(connection).origin
     count = sum(1 for _ in export(public_objects(settings), origin, directory))
     output.result({"directory": str(directory), "files": count}, f"{count} new files in {directory}.")
@@ -41,10 +49,13 @@ def verify(output: Output, data: Path) -> None:
     from registry_server.objects import public_objects
 
     settings = settings_of(data, {})
-    with engine_of(settings) as engine, database.reader(engine) as connection:  # publishes go on meanwhile
-        ledger = Ledger(connection)
-        problems = audit.verify(ledger, public_objects(settings))
-        size = ledger.size
+    public = public_objects(settings)
+    with engine_of(settings) as engine:
+        seen = audit.look(public)  # before the database: what is newer than that was published meanwhile
+        with database.reader(engine) as connection:
+            ledger = Ledger(connection)
+            problems = audit.verify(ledger, public, seen, partial(_contains, engine))
+            size = ledger.size
     text = "\n".join(problems) or f"Everything is as the {size} entries of the log make it."
     output.result({"ok": not problems, "size": size, "problems": problems}, text)
     if problems:
@@ -63,19 +74,38 @@ def verify(output: Output, data: Path) -> None:
 @pass_output
 def rebuild(output: Output, data: Path, prune: bool) -> None:
     """Write every static file again from the database."""
-    from registry_server import audit, database
-    from registry_server.ledger import Ledger
+    from registry_server import audit
     from registry_server.objects import public_objects
 
     settings = settings_of(data, {})
     public = public_objects(settings)
-    with engine_of(settings) as engine, database.writer(engine) as connection:
-        ledger = Ledger(connection)
-        written = audit.recompute(ledger, public)
-        published = ledger.published()
-        if published is not None:
-            public.put("checkpoint", published.checkpoint)
-            public.put("head", published.document)
-        pruned = audit.prune(ledger, public, datetime.now(UTC).timestamp() - 86_400) if prune else 0
-    text = f"{len(written.files)} files are as they should be; {pruned} old ones were deleted."
-    output.result({"files": len(written.files), "pruned": pruned, "size": written.size}, text)
+    with sequencer_of(settings) as sequencer:
+        is_shown = sequencer.is_shown()
+        written, refreshed = audit.repair(sequencer.engine, public)
+        if not is_shown:
+            sequencer.show()
+        pruned = audit.prune(sequencer.engine, public, datetime.now(UTC).timestamp() - 86_400) if prune else 0
+    words = [f"{len(written.files)} files are as they should be", f"{pruned} old ones were deleted"]
+    if refreshed:
+        words.append(f"{refreshed} items were refreshed in the tables")
+    document: dict[str, object] = {
+        "files": len(written.files),
+        "pruned": pruned,
+        "refreshed": refreshed,
+        "size": written.size,
+    }
+    output.result(document, "; ".join(words) + ".")
+
+
+def _contains(engine: sa.Engine, shown: Checkpoint) -> bool:
+    """Whether the database holds this tree by now."""
+    from registry_server import database
+    from registry_server.ledger import Ledger
+    from registry_server.showing import check_contained
+
+    try:
+        with database.reader(engine) as connection:
+            check_contained(Ledger(connection), shown)
+    except RyeError:
+        return False
+    return True

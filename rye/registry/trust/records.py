@@ -61,6 +61,11 @@ class ReleaseRecord(Struct, frozen=True):
     def origin(self) -> str:
         return self.release.origin
 
+    @property
+    def is_withdrawn(self) -> bool:
+        """Whether nobody should be offered it: yanked, or signed by revoked keys alone."""
+        return self.yank is not None or self.revoked
+
 
 class ItemHistory(Struct, frozen=True):
     """Everything that stands about one identity, in the order of the log."""

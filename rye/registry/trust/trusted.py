@@ -334,7 +334,7 @@ class TrustedHead(Struct, frozen=True):
                     f"The index of {entry.name} has a statement at {line.log}, beyond the log's {self.checkpoint.size}."
                 )
                 raise TrustError("index-position", message)
-            logged = _parse_line(line, entry.name)
+            logged = read_line(line, entry.name)
             subject = _subject(logged.statement)
             if subject != (self.origin, entry.name):
                 message = f"The index of {entry.name} has a statement about {subject[1]} of {subject[0]} at {line.log}."
@@ -429,7 +429,8 @@ def _subject(statement: Logged) -> tuple[str, str]:
     return statement.origin, str(statement.identity)
 
 
-def _parse_line(line: IndexLine, name: str) -> LoggedStatement:
+def read_line(line: IndexLine, name: str) -> LoggedStatement:
+    """One line of the index of ``name``, parsed. Raises TrustError ``index-statement``."""
     try:
         note = notes.parse(line.note)
         return LoggedStatement(line, note, parse(note.text))

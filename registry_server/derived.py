@@ -1,0 +1,179 @@
+"""The tables that follow from the log, computed again from its entries: what ``rye-registry verify`` compares.
+
+Nothing here trusts a table: names, statements, keysets, yanks and what search finds come from the index lines that the
+entries make, judged as clients judge them (:func:`rye.registry.trust.records.judge`). Keywords of items are the one
+exception: they follow from blobs, and are compared between the two tables that hold them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TypeVar
+
+import sqlalchemy as sa
+
+from registry_server import schema
+from registry_server.ledger import Ledger, content_digest, folded, rank
+from rye.items.identity import Identity
+from rye.registry.protocol import notes, wire
+from rye.registry.protocol.lines import write_time
+from rye.registry.protocol.statements import Keyset, Root
+from rye.registry.protocol.wire import IndexLine
+from rye.registry.trust.keysets import KeysetChain, extend
+from rye.registry.trust.records import judge
+from rye.registry.trust.trust_error import TrustError
+from rye.registry.trust.trusted import read_line
+
+_K = TypeVar("_K")
+_V = TypeVar("_V")
+_LISTED = 20
+"""Differences of one table that are listed one by one."""
+
+
+@dataclass(slots=True)
+class Differences:
+    """What the tables say otherwise than the log."""
+
+    problems: list[str] = field(default_factory=list)
+    names: set[str] = field(default_factory=set)
+    """Items whose yanks or search entries are wrong; refreshing them is enough (``rye-registry rebuild``)."""
+
+
+def compare(
+    ledger: Ledger,
+    lines: Mapping[str, Sequence[IndexLine]],
+    shards: Mapping[str, str],
+    edge: Mapping[int, bytes],
+    roots: Sequence[tuple[int, int, bytes]],
+    time: datetime,
+) -> Differences:
+    """Compare every table with what the entries make.
+
+    ``lines``: the index of each name; ``edge``: the partial tiles; ``roots``: number, position and note of each root;
+    ``time``: the last snapshot's.
+    """
+    found = Differences()
+    execute = ledger.connection.execute
+    index_files = {name: wire.encode_index(entries) for name, entries in lines.items()}
+    _table(
+        found,
+        "names",
+        {
+            name: (wire.shard_of(name), folded(name), hashlib.sha256(data).hexdigest(), len(data))
+            for name, data in index_files.items()
+        },
+        {row.name: (row.shard, row.fold, row.index_sha256, row.index_size) for row in execute(sa.select(schema.names))},
+    )
+    _table(
+        found,
+        "name_entries",
+        {(name, line.log): _text_sha256(line.note) for name, entries in lines.items() for line in entries},
+        {(row.name, row.position): bytes(row.text_sha256) for row in execute(sa.select(schema.name_entries))},
+    )
+    _table(found, "shards", dict(shards), ledger.shards())
+    _table(found, "tree_edge", dict(edge), {level: bytes(data) for level, data in ledger.edge().items()})
+    _table(
+        found,
+        "roots",
+        {number: (position, note) for number, position, note in roots},
+        {row.number: (row.position, bytes(row.note)) for row in execute(sa.select(schema.roots))},
+    )
+    _keysets(found, ledger, lines)
+    _items(found, ledger, lines, [Root.parse(notes.parse(note).text) for _, _, note in roots], time)
+    return found
+
+
+def _keysets(found: Differences, ledger: Ledger, lines: Mapping[str, Sequence[IndexLine]]) -> None:
+    wanted = {}
+    for name, entries in lines.items():
+        kind, _, namespace = name.partition(":")
+        if kind == wire.NAMESPACE:
+            for line in entries:
+                recovery = Keyset.parse(notes.parse(line.note).text).recovery
+                when = write_time(recovery) if recovery else None
+                wanted[namespace, line.log] = (line.note.encode(), when)
+    rows = ledger.connection.execute(sa.select(schema.keysets))
+    _table(found, "keysets", wanted, {(row.namespace, row.position): (bytes(row.note), row.recovery) for row in rows})
+
+
+def _items(
+    found: Differences,
+    ledger: Ledger,
+    lines: Mapping[str, Sequence[IndexLine]],
+    roots: Sequence[Root],
+    time: datetime,
+) -> None:
+    execute = ledger.connection.execute
+    releases = {(row.name, row.version): row for row in execute(sa.select(schema.releases))}
+    documents = {row.name: row for row in execute(sa.select(schema.documents))}
+    chains: dict[str, KeysetChain] = {}
+    wanted: dict[tuple[str, str], tuple[int, str, str, bool]] = {}
+    offered: dict[str, tuple[str, str, str, str, str]] = {}
+    for name, entries in lines.items():
+        kind, _, identifier = name.partition(":")
+        if kind == wire.NAMESPACE:
+            continue
+        identity = Identity(kind, identifier)
+        try:
+            if identity.namespace not in chains:
+                chains[identity.namespace] = _chain(ledger.origin, identity.namespace, lines, roots)
+            history = judge(
+                identity, [read_line(line, name) for line in entries], chains[identity.namespace], roots, time
+            )
+        except TrustError as error:
+            found.problems.append(f"Clients refuse what the log says of {name}: {error.message}")
+            continue
+        latest = None
+        for record in history.records:
+            release = record.release
+            wanted[name, release.version] = (
+                record.line.log,
+                content_digest(release),
+                release.description,
+                record.is_withdrawn,
+            )
+            if not record.is_withdrawn and (latest is None or rank(release.version) > rank(latest.version)):
+                latest = release
+        if latest is not None:
+            row = releases.get((name, latest.version))
+            words = row.keywords if row is not None else ""
+            offered[name] = (identity.namespace, identifier, latest.version, latest.description, words)
+    _table(
+        found,
+        "releases",
+        wanted,
+        {key: (row.position, row.content, row.description, row.yanked) for key, row in releases.items()},
+    )
+    _table(
+        found,
+        "documents",
+        offered,
+        {name: (row.namespace, row.id, row.version, row.description, row.keywords) for name, row in documents.items()},
+    )
+
+
+def _chain(origin: str, namespace: str, lines: Mapping[str, Sequence[IndexLine]], roots: Sequence[Root]) -> KeysetChain:
+    chain = KeysetChain(origin, namespace)
+    for line in lines.get(wire.namespace_name(namespace), ()):
+        note = notes.parse(line.note)
+        chain = extend(chain, line.log, note, Keyset.parse(note.text), roots)
+    return chain
+
+
+def _table(found: Differences, table: str, wanted: Mapping[_K, _V], present: Mapping[_K, _V]) -> None:
+    wrong = [key for key in wanted if present.get(key) != wanted[key]] + [key for key in present if key not in wanted]
+    for key in wrong[:_LISTED]:
+        what = "has no row" if key not in present else "has a row too many" if key not in wanted else "has a wrong row"
+        words = " ".join(map(str, key)) if isinstance(key, tuple) else str(key)
+        found.problems.append(f"The table {table} {what} for {words}.")
+    if len(wrong) > _LISTED:
+        found.problems.append(f"The table {table} has {len(wrong) - _LISTED} more wrong rows.")
+    if table in ("releases", "documents"):
+        found.names.update(str(key[0] if isinstance(key, tuple) else key) for key in wrong)
+
+
+def _text_sha256(note: str) -> bytes:
+    return hashlib.sha256(notes.parse(note).text.encode()).digest()

@@ -1,0 +1,51 @@
+"""Who writes the log now: one row with an epoch that grows with every change of hands.
+
+The writer's lock (:func:`registry_server.database.writer`) lets one process in at a time. The epoch fences the others out: a
+batch commits only under the epoch that it began with, and a process that finds another one in the row knows that it has
+taken over and must look at the store again before it writes.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+
+from registry_server.schema import leader
+from rye.errors import RyeError
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """The time for which one process writes."""
+
+    epoch: int
+    is_new: bool
+    """Another process wrote before."""
+
+
+def holder_name() -> str:
+    """A name for this process that no other one has."""
+    return f"{socket.gethostname()[:60]}:{os.getpid()}:{secrets.token_hex(6)}"
+
+
+def take(connection: sa.Connection, holder: str) -> Term:
+    """Become the leader, in a transaction with the writer's lock; or stay it."""
+    row = connection.execute(sa.select(leader).with_for_update()).first()
+    if row is None:
+        connection.execute(leader.insert().values(id=1, epoch=1, holder=holder))
+        return Term(1, True)
+    if row.holder == holder:
+        return Term(row.epoch, False)
+    connection.execute(leader.update().values(epoch=row.epoch + 1, holder=holder))
+    return Term(row.epoch + 1, True)
+
+
+def confirm(connection: sa.Connection, holder: str, term: Term) -> None:
+    """The last statement before a batch commits. Raises RyeError ``database-busy`` when another process has taken over."""
+    where = sa.and_(leader.c.id == 1, leader.c.epoch == term.epoch, leader.c.holder == holder)
+    if connection.execute(leader.update().where(where).values(epoch=term.epoch)).rowcount != 1:
+        raise RyeError("database-busy", "Another process has taken over the log.", "Try again in a moment.")

@@ -1,0 +1,120 @@
+"""The head that the store shows, compared with the database: the registry never signs a second history.
+
+Rules:
+
+1. What the store shows must be in the database: the checkpoints of ``/head`` and ``/checkpoint`` are not larger than the
+   database's log and are its own at their size. Otherwise somebody went back to an older database, and nothing is written
+   (``database-behind``). It does not matter whether the checkpoint's signature can be verified: refusing to write is safe.
+2. A store that shows another registry is never written to (``store-foreign``).
+3. ``/head`` is replaced only if it is still the one that was compared.
+4. A head or checkpoint that is missing or damaged shows nothing; it is written again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from registry_server.ledger import Ledger, Published
+from registry_server.objects import ChangedError, Objects
+from rye.errors import RyeError
+from rye.registry.protocol import merkle, notes, wire
+from rye.registry.protocol.statements import Checkpoint
+
+_ATTEMPTS = 8
+"""Other processes may replace the head as often as this while one tries to."""
+
+
+def shown_checkpoint(path: str, data: bytes | None) -> Checkpoint | None:
+    """What ``/head`` or ``/checkpoint`` says, without a look at its signatures; None when it is missing or damaged."""
+    if data is None:
+        return None
+    try:
+        text = data.decode() if path == "checkpoint" else wire.decode_head(data).checkpoint
+        return Checkpoint.parse(notes.parse(text).text)
+    except (RyeError, UnicodeDecodeError):
+        return None
+
+
+def check_contained(ledger: Ledger, shown: Checkpoint) -> None:
+    """Rules 1 and 2 for one checkpoint. Raises RyeError ``database-behind`` or ``store-foreign``."""
+    if shown.origin != ledger.origin:
+        raise RyeError(
+            "store-foreign",
+            f"The store shows the registry {shown.origin}; the database is of {ledger.origin}.",
+            "Check `objects` and `database` in registry.toml: each registry has a store of its own.",
+        )
+    published = ledger.published()
+    size = published.size if published else 0
+    if shown.size > size:
+        raise _behind(f"The store shows a log of {shown.size} entries, the database has {size}")
+    if shown.root_hash != _root_at(ledger, shown.size, published):
+        raise _behind(f"The store shows another log of {shown.size} entries than the database has")
+
+
+def _behind(what: str) -> RyeError:
+    return RyeError(
+        "database-behind",
+        f"{what}: an older database was restored. Nothing was written, because clients would see a forked log.",
+        "Bring the missing entries back: rye-registry restore --from store (or a mirror's address), then serve again.",
+    )
+
+
+def _root_at(ledger: Ledger, size: int, published: Published | None) -> bytes:
+    if published is not None and published.size == size:
+        return Checkpoint.parse(notes.parse(published.checkpoint).text).root_hash
+    tree = merkle.CompactRange()
+    for leaf_hash in ledger.leaf_hashes(size):
+        tree, _ = tree.append(leaf_hash)
+    return tree.root()
+
+
+class Showing:
+    """One process's knowledge of what the store shows."""
+
+    def __init__(self, public: Objects) -> None:
+        self._public = public
+        self._tags: dict[str, str] = {}
+
+    def check(self, ledger: Ledger, *, thorough: bool = False) -> Checkpoint | None:
+        """Compare ``/head`` with the database; ``thorough``: and ``/checkpoint``. Returns what the head shows. Raises
+        RyeError.
+        """
+        shown = self._look(ledger, "head")
+        if thorough or shown is None:
+            self._look(ledger, "checkpoint")
+        return shown
+
+    def replace(self, ledger: Ledger, published: Published, step: Callable[[str], None] = lambda _step: None) -> bool:
+        """Show this head, which the ledger contains; False when the store shows a larger one by now. Raises RyeError.
+
+        ``step`` is told ``checkpoint`` and ``shown`` when these are done.
+        """
+        if not self._put(ledger, "checkpoint", published.checkpoint, published.size):
+            return False
+        step("checkpoint")
+        if not self._put(ledger, "head", published.document, published.size):
+            return False
+        step("shown")
+        return True
+
+    def _put(self, ledger: Ledger, path: str, content: bytes, size: int) -> bool:
+        for _ in range(_ATTEMPTS):
+            if path not in self._tags:
+                shown = self._look(ledger, path)
+                if shown is not None and shown.size > size:
+                    return False
+            try:
+                self._tags[path] = self._public.replace(path, content, self._tags.pop(path))
+            except ChangedError:
+                continue
+            return True
+        raise RyeError("database-busy", "Other processes replace the head all the time.", "Try again in a moment.")
+
+    def _look(self, ledger: Ledger, path: str) -> Checkpoint | None:
+        self._tags.pop(path, None)
+        data, tag = self._public.get_tagged(path)
+        shown = shown_checkpoint(path, data)
+        if shown is not None:
+            check_contained(ledger, shown)
+        self._tags[path] = tag
+        return shown
