@@ -28,6 +28,8 @@ from rye.registry.store.state import StateStore
 from tests.registry_process import ORIGIN, run, token
 from tests.server.publishing import Client, Publisher, error_code
 
+pytestmark = pytest.mark.processes
+
 _HELD = sa.text("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted AND database = "
                 "(SELECT oid FROM pg_database WHERE datname = current_database())")  # fmt: skip
 _EPOCH = sa.text("SELECT epoch FROM leader")

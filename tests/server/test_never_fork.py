@@ -26,6 +26,8 @@ from rye.registry.store.state import StateStore
 from tests.registry_process import init, run, token
 from tests.server.publishing import Client, Publisher, error_code
 
+pytestmark = pytest.mark.processes
+
 
 @contextmanager
 def serving(data: Path) -> Iterator[Client]:

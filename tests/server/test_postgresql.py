@@ -6,6 +6,8 @@ import shutil
 import threading
 from pathlib import Path
 
+import pytest
+
 from registry_server import database, schema, search
 from registry_server.embedded import start_embedded, stop_embedded
 from registry_server.search import Document

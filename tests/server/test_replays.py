@@ -18,6 +18,8 @@ from rye.signing.keys import PrivateKey
 from tests.registry_process import ORIGIN, init, run, token
 from tests.server.publishing import Client, Publisher, error_code, now
 
+pytestmark = pytest.mark.processes
+
 
 @dataclass
 class Server:
