@@ -117,6 +117,8 @@ def main() -> int:
     for text in texts[:50]:
         reading = read(Source(text), options)
         assert reading.ok
+        assert reading.value is not None
+        assert reading.value.process is not None
         assert reading.value.process.steps
 
     rows = (

@@ -30,7 +30,8 @@ from registry_server.service import Service
 from registry_server.static import served
 from registry_server.tokens import Account
 from rye.errors import RyeError
-from rye.items.identity import KIND_NAMES, is_segment
+from rye.items.identity import is_segment
+from rye.items.kinds import KINDS
 from rye.registry.protocol import wire
 
 _log = logging.getLogger("rye.registry")
@@ -178,8 +179,8 @@ async def _search(request: Request[Any, Any, State]) -> Response[bytes]:
     namespace = request.query_params.get("namespace") or None
     if len(query) > limits.search_characters:
         raise RyeError("bad-request", f"A query has at most {limits.search_characters} characters.", "Use fewer words.")
-    if kind is not None and kind not in KIND_NAMES:
-        raise RyeError("bad-request", f"{kind[:80]!r} is not a kind of item.", f"Kinds: {', '.join(KIND_NAMES)}.")
+    if kind is not None and kind not in KINDS:
+        raise RyeError("bad-request", f"{kind[:80]!r} is not a kind of item.", f"Kinds: {KINDS.names()}.")
     if namespace is not None and not is_segment(namespace):
         raise RyeError("bad-request", f"{namespace[:80]!r} is no namespace.", None)
     limit = _number(request, "limit", 20, 1, limits.search_results)

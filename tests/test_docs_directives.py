@@ -14,6 +14,7 @@ from rye.items.reading import ReadOptions, Source
 from rye.permissions.static_check import check_calls
 from rye.text.content import decode
 from rye.text.diagnostics import strict
+from tests.parsed import parsed
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "docs" / "directives.md").read_text("utf-8")
@@ -74,4 +75,4 @@ def test_each_capability_of_the_page_s_table_is_what_is_granted() -> None:
     for written, capability in rows:
         inside = written if written.startswith("<permissions>") else f"<permissions>{written}</permissions>"
         changed = whole.sub(lambda _, inside=inside: inside, source.text)  # type: ignore[misc]
-        assert read(Source(changed), ReadOptions()).value.capabilities == (capability,)
+        assert parsed(read(Source(changed), ReadOptions())).capabilities == (capability,)

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from rye.items.identity import KIND_NAMES
 from rye.items.kinds import KINDS
 from rye.items.reading import ReadOptions, Source
 
@@ -24,12 +23,12 @@ EXAMPLES = {
 
 def test_every_kind_has_one_section_and_one_example() -> None:
     prose = re.sub(r"^(`{3,}).*?^\1$", "", TEXT, flags=re.M | re.S)
-    assert sorted(re.findall(r"^## (\w+)$", prose.lower(), re.M)) == sorted(KIND_NAMES)
-    assert sorted(EXAMPLES) == sorted(KIND_NAMES)
-    assert TEXT.count("<!-- example:") == len(KIND_NAMES)
+    assert sorted(re.findall(r"^## (\w+)$", prose.lower(), re.M)) == sorted(KINDS)
+    assert sorted(EXAMPLES) == sorted(KINDS)
+    assert TEXT.count("<!-- example:") == len(KINDS)
 
 
-@pytest.mark.parametrize("kind", KIND_NAMES)
+@pytest.mark.parametrize("kind", list(KINDS))
 def test_the_example_is_valid_for_publishing(kind: str) -> None:
     example = EXAMPLES[kind]
     category, _, file_name = example["place"].rpartition("/")
@@ -43,9 +42,10 @@ def test_the_example_is_valid_for_publishing(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["agent", "role"])
 def test_the_example_is_a_closed_set_by_itself(kind: str) -> None:
-    module = KINDS[kind].load()
-    reading = module.read(Source(EXAMPLES[kind]["text"]), ReadOptions())
-    assert module.check_set({"example": reading}, ReadOptions()) == {}
+    rules = KINDS[kind].load_set_rules()
+    assert rules is not None
+    reading = KINDS[kind].load().read(Source(EXAMPLES[kind]["text"]), ReadOptions())
+    assert rules.check_set({"example": reading}, ReadOptions()) == {}
 
 
 def test_the_table_has_every_folder() -> None:

@@ -31,7 +31,7 @@ from rye.items.reading import Reading, ReadOptions, Source
 from rye.text import content
 from rye.text.diagnostics import Diagnostic, has_errors, in_order
 
-ReadText = Callable[[str], Reading]
+ReadText = Callable[[str], Reading[object]]
 
 
 class Applied(Struct, frozen=True):
@@ -51,7 +51,7 @@ class Effective(Struct, frozen=True):
 
     base: str
     text: str
-    reading: Reading
+    reading: Reading[object]
     files: tuple[Applied, ...]
     origins: tuple[Origin, ...] = ()
     """Where each line of ``text`` was written (DECISIONS Directives 20)."""
@@ -65,11 +65,11 @@ def reader(location: Location, shown: str, options: ReadOptions) -> ReadText:
     """Reads a text as the item that stands there, by its kind's rules and those of all content."""
     kind = KINDS[location.kind]
 
-    def read(text: str) -> Reading:
+    def read(text: str) -> Reading[object]:
         decoded = content.decode(text.encode("utf-8"))
         if decoded.text is None:
             return Reading(None, None, tuple(decoded.diagnostics))
-        reading: Reading = kind.load().read(Source(decoded.text, shown, location.name, location.category), options)
+        reading = kind.load().read(Source(decoded.text, shown, location.name, location.category), options)
         return replace(reading, diagnostics=in_order((*decoded.diagnostics, *reading.diagnostics)))
 
     return read
@@ -129,7 +129,7 @@ def effective(
     return Effective(base, text, reading, tuple(applied), origins)
 
 
-def _renamed(original: Reading, merged: Reading) -> list[Diagnostic]:
+def _renamed(original: Reading[object], merged: Reading[object]) -> list[Diagnostic]:
     old, new = original.metadata, merged.metadata
     if old is None or new is None or old.name == new.name:
         return []
@@ -137,7 +137,9 @@ def _renamed(original: Reading, merged: Reading) -> list[Diagnostic]:
     return [Diagnostic("error", "override-renames", message, hint="Leave the name as it is.")]
 
 
-def _new_errors(before: Reading, after: Reading, origins: tuple[Origin, ...], overrides: str) -> list[Diagnostic]:
+def _new_errors(
+    before: Reading[object], after: Reading[object], origins: tuple[Origin, ...], overrides: str
+) -> list[Diagnostic]:
     """Errors of the merged text that the text before it had not, as findings about the overrides file.
 
     One that is on a line of another file names that file and line (DECISIONS Directives 20).

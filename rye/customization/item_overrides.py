@@ -19,12 +19,12 @@ from rye.customization.places import Folder, Places
 from rye.customization.role_directives import Level
 from rye.errors import RyeError
 from rye.items.identity import Reference, is_id
+from rye.items.kinds import KINDS
 from rye.project.layout import Project
 from rye.project.spaces import Entry, find
 
 SUFFIX = ".overrides.md"
-OVERRIDABLE = ("agent", "role", "directive", "knowledge")
-"""Kinds that are Markdown as a whole. Skills and tools have files of their own, formulas have overlays."""
+OVERRIDABLE = tuple(kind.name for kind in KINDS.values() if kind.overridable)
 
 
 class OverrideSource(Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""The files attached to an installed skill, against the lock: its signature covers only its own file."""
+"""The files attached to an installed item, against the lock: its signature covers only its own file."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from pathlib import Path
 from rye.errors import RyeError
 from rye.installation.on_disk import drift, scan
 from rye.installation.placement import item_folder
+from rye.items.kinds import KINDS
 from rye.project.layout import find_project
 from rye.project.lock_file import read_lock
 
 
 def attached_problem(main_file: Path) -> str | None:
-    """What is wrong with the files beside an installed ``SKILL.md``, in words; None for whatever is not installed."""
+    """What is wrong with the files beside an installed ``SKILL.md`` or the like; None for what is not installed."""
     path = main_file.absolute()
     project = find_project(path.parent)
-    if project is None or path.name != "SKILL.md" or not path.is_relative_to(project.packages):
+    if project is None or path.name not in KINDS.main_files() or not path.is_relative_to(project.packages):
         return None
     place = path.parent.relative_to(project.root).as_posix()
     try:

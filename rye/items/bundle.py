@@ -28,7 +28,8 @@ from typing import Any
 from msgspec import Struct
 
 from rye.items.declared import normalized_version, version_of
-from rye.items.identity import KIND_NAMES, is_id, is_segment
+from rye.items.identity import is_id, is_segment
+from rye.items.kinds import KINDS
 from rye.items.reading import Dependency, Metadata, Reading, ReadOptions, Source
 from rye.text.diagnostics import Diagnostic, Severity, in_order
 from rye.text.spelling import near_miss
@@ -60,7 +61,7 @@ class Bundle(Struct, frozen=True):
     members: tuple[Member, ...]
 
 
-def read(source: Source, options: ReadOptions) -> Reading:
+def read(source: Source, options: ReadOptions) -> Reading[Bundle]:
     """Read a bundle's manifest. ``value`` is a :class:`Bundle`, or None where a required part is missing or malformed."""
     try:
         document = read_toml(source.text)
@@ -170,7 +171,7 @@ def _member(entry: Any, line: int | None) -> Member | None:
         return None
     version = version.removeprefix("=")
     exact = normalized_version(version) == version
-    if kind not in KIND_NAMES or not is_id(identifier) or "/" not in identifier or not exact:
+    if kind not in KINDS or not is_id(identifier) or "/" not in identifier or not exact:
         return None
     return Member(kind, identifier, version, line)
 
@@ -185,7 +186,7 @@ def as_json(bundle: Bundle) -> dict[str, object]:
     }
 
 
-def template(name: str) -> str:
+def template(name: str, category: str = "", author: str | None = None) -> str:
     """The file that ``rye new bundle NAME`` writes; its one member is to be replaced."""
     return f'''[bundle]
 name = "{name}"

@@ -11,10 +11,12 @@ import re
 
 from rye.errors import UsageError
 from rye.items.identity import is_id
+from rye.items.kinds import KINDS
 from rye.limits import PERMISSIONS
 
 PRIMARIES = ("execute", "search", "load", "sign")
-ITEM_TYPES = ("tool", "directive", "knowledge")
+ITEM_TYPES = tuple(kind.name for kind in KINDS.values() if kind.item_type)
+"""The kinds that actions name. They are words of the capability language, not of this run: that is why they are a constant."""
 
 EVERYTHING = "rye.*"
 """What ``<permissions>*</permissions>`` grants."""

@@ -10,7 +10,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from rye.items.identity import KIND_NAMES, is_id
+from rye.items.identity import is_id
+from rye.items.kinds import KINDS
 from rye.items.reading import Dependency
 from rye.items.version_range import is_range
 from rye.text.diagnostics import Diagnostic
@@ -60,7 +61,7 @@ def parse_dependency(text: str, line: int | None = None) -> Dependency | None:
     """``[kind:]id[@range]`` as a dependency, or None where it is malformed."""
     reference, at, wanted = (part.strip() for part in text.partition("@"))
     kind, colon, identifier = reference.rpartition(":")
-    if (colon and kind not in KIND_NAMES) or not is_id(identifier) or (at and not is_range(wanted)):
+    if (colon and kind not in KINDS) or not is_id(identifier) or (at and not is_range(wanted)):
         return None
     return Dependency("depends_on", reference, wanted or None, line)
 

@@ -11,8 +11,7 @@ import re
 from msgspec import Struct
 
 from rye.errors import UsageError
-
-KIND_NAMES = ("directive", "tool", "knowledge", "agent", "role", "formula", "skill", "bundle")
+from rye.items.kinds import KINDS
 
 _SEGMENT = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _WINDOWS_DEVICES = frozenset(
@@ -80,8 +79,8 @@ def parse_reference(text: str) -> Reference:
     """Read ``[kind:]id[@range]``. Raises UsageError naming what is wrong with it."""
     rest, at, wanted = text.partition("@")
     kind, colon, identifier = rest.rpartition(":")
-    if colon and kind not in KIND_NAMES:
-        raise UsageError("unknown-kind", f"{kind!r} is not a kind of item.", f"Kinds: {', '.join(KIND_NAMES)}.")
+    if colon and kind not in KINDS:
+        raise UsageError("unknown-kind", f"{kind!r} is not a kind of item.", f"Kinds: {KINDS.names()}.")
     if not is_id(identifier):
         raise UsageError(
             "bad-reference",

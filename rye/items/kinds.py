@@ -1,52 +1,251 @@
-"""The one table of kinds. A new kind is one module and one row here; nothing else asks which kind an item is.
+"""The one table of kinds. A new kind is one module and one row of :data:`TABLE`; nothing else asks which kind an item is.
 
-Kinds and folders: DESIGN §1. Comment styles of the signature line: DESIGN §4.
+Kinds and folders: DESIGN §1. Comment styles of the signature line: DESIGN §4. What a kind's module offers: the protocols of
+:mod:`rye.items.reading`. :data:`KINDS` is a view of the table and never a copy, so nobody has to be told of a new row.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from importlib import import_module
-from types import ModuleType
+from typing import TYPE_CHECKING, Literal, cast
 
 from msgspec import Struct
 
-from rye.items.identity import KIND_NAMES
+if TYPE_CHECKING:
+    from rye.items.reading import Fixer, GraphReader, KindReader, PromptReader, SetRules
+
+Format = Literal["markdown", "hash", "slashes", "yaml", "toml"]
+"""How a file carries its signature line (:mod:`rye.signing.signature_line`): Markdown, code with ``#`` or ``//``, YAML, TOML."""
+OlderPart = Literal["directive element", "below shebang", "below frontmatter"]
+"""What the oldest signatures of a kind cover where they don't cover the whole file (:mod:`rye.signing.verification`)."""
+
+
+class Sign(Struct, frozen=True):
+    """What a file outside every kind's folder says when it is an item of the kind."""
+
+    pattern: str
+    """A regular expression; ``^`` and ``$`` match at lines."""
+    within: Literal["text", "frontmatter", "metadata"] = "text"
+    """Where it is searched: everywhere, in the frontmatter, or there and, without frontmatter, in a leading ``yaml`` fence."""
+    rank: int = 0
+    """Signs are tried in this order: a general one after the particular ones that it would match too."""
+    suffixes: tuple[str, ...] = (".md", ".txt")
+    """Files that end otherwise are not searched."""
+    ignore_case: bool = False
+
+
+class NoPrompt(Struct, frozen=True):
+    """Why items of a kind have no prompt, and what to do instead."""
+
+    message: str
+    hint: str
 
 
 class Kind(Struct, frozen=True):
-    """One row: where items of the kind live and which module reads them."""
+    """One row: where items of the kind live, what holds for all of them, and which modules know more."""
 
     name: str
+    summary: str
+    """What such an item is, for lists of kinds: no capital, no full stop."""
     folder: str
     """Below ``.ai/``."""
-    suffixes: tuple[str, ...]
-    """The file name's end, the longest first; what stands before it is the item's name."""
+    formats: Mapping[str, Format]
+    """The endings that the kind's files may have, the one of new files first, and how each carries its signature line."""
     module: str
-    """Imported only when a file of the kind is read."""
-    nested: bool
+    """The reader (:class:`rye.items.reading.KindReader`), imported only when a file of the kind is read."""
+    nested: bool = False
     """Whether folders below ``folder`` are a category (``directives/rye/core/x.md``); otherwise items stand directly in it."""
-    fixer: str | None = None
-    """The module whose ``fix(text, source)`` brings files of the kind to today's rules; None: nothing to fix."""
     main_file: str | None = None
     """For a kind that is a folder: the signed file in it. The folder is then the item, every other file is attached."""
+    set_rules: str | None = None
+    """The module with rules across the items of a folder (:class:`rye.items.reading.SetRules`); None: there are none."""
+    fixer: str | None = None
+    """The module that brings files to today's rules (:class:`rye.items.reading.Fixer`); None: nothing to fix."""
+    graph: str | None = None
+    """The module that draws items as graphs (:class:`rye.items.reading.GraphReader`); None: they are none."""
+    telling: bool = False
+    """Whether the ending alone tells the kind, wherever the file stands."""
+    sign: Sign | None = None
+    """What else tells it; None: only the folder does."""
+    older_part: OlderPart | None = None
+    overridable: bool = False
+    """Whether ``.overrides.md`` files apply: the item is Markdown as a whole, without files of its own."""
+    instead_of_override: str | None = None
+    """For a kind that is customized in another way: the sentence that says how."""
+    item_type: bool = False
+    """Whether actions and capabilities name items of the kind (``rye.execute.tool.…``: DESIGN §7)."""
+    prompt: Literal["text", "inputs"] | NoPrompt = "text"
+    """How the item becomes a prompt: the module makes it (:class:`rye.items.reading.PromptReader`), ``rye.rendering`` fills
+    inputs in, or there is none."""
 
-    def load(self) -> ModuleType:
-        """The module with ``read`` and ``as_json`` (contract in :mod:`rye.items.reading`)."""
-        return import_module(self.module)
+    @property
+    def endings(self) -> tuple[str, ...]:
+        """What the item's own file may end with: the suffixes, or the main file's name."""
+        return tuple(self.formats)
+
+    @property
+    def suffixes(self) -> tuple[str, ...]:
+        """What follows the item's name in its file's name; none where the item is a folder."""
+        return () if self.main_file is not None else tuple(self.formats)
+
+    def load(self) -> KindReader[object]:
+        """The kind's reader. What its ``read`` gave, and nothing else, may go into its other functions."""
+        return cast("KindReader[object]", import_module(self.module))
+
+    def load_set_rules(self) -> SetRules[object] | None:
+        return cast("SetRules[object]", import_module(self.set_rules)) if self.set_rules else None
+
+    def load_fixer(self) -> Fixer | None:
+        return cast("Fixer", import_module(self.fixer)) if self.fixer else None
+
+    def load_graph(self) -> GraphReader[object] | None:
+        return cast("GraphReader[object]", import_module(self.graph)) if self.graph else None
+
+    def load_prompt(self) -> PromptReader[object] | None:
+        return cast("PromptReader[object]", import_module(self.module)) if self.prompt == "text" else None
 
 
-KINDS: dict[str, Kind] = {
-    kind.name: kind
-    for kind in (
-        Kind("directive", "directives", (".md",), "rye.items.directive.reader", True, "rye.items.directive.fix"),
-        Kind("tool", "tools", (".py", ".js", ".ts", ".sh", ".yaml"), "rye.items.tool.reader", nested=True),
-        Kind("knowledge", "knowledge", (".md",), "rye.items.knowledge", nested=True),
-        Kind("agent", "agents", (".md",), "rye.items.agent.reader", nested=False),
-        Kind("role", "roles", (".md",), "rye.items.role.reader", nested=False),
-        Kind("formula", "formulas", (".formula.toml",), "rye.items.formula.reader", nested=False),
-        Kind("skill", "skills", (), "rye.items.skill.reader", nested=False, main_file="SKILL.md"),
-        Kind("bundle", "bundles", (".bundle.toml",), "rye.items.bundle", nested=False),
-    )
-}
-BY_FOLDER: dict[str, Kind] = {kind.folder: kind for kind in KINDS.values()}
-assert tuple(KINDS) == KIND_NAMES
+TABLE: tuple[Kind, ...] = (
+    Kind(
+        name="directive",
+        summary="a workflow for an agent: inputs, rights and steps",
+        folder="directives",
+        formats={".md": "markdown"},
+        module="rye.items.directive.reader",
+        nested=True,
+        fixer="rye.items.directive.fix",
+        sign=Sign(r"^ {0,3}(`{3,}|~{3,}) *xml\b[^\n]*\n\s*<directive\b", rank=1, ignore_case=True),
+        older_part="directive element",
+        overridable=True,
+        item_type=True,
+        prompt="inputs",
+    ),
+    Kind(
+        name="tool",
+        summary="code that agents run",
+        folder="tools",
+        formats={".py": "hash", ".js": "slashes", ".ts": "slashes", ".sh": "hash", ".yaml": "yaml"},
+        module="rye.items.tool.reader",
+        nested=True,
+        sign=Sign("__version__", rank=5, suffixes=(".py", ".js", ".ts", ".sh", ".yaml")),
+        older_part="below shebang",
+        item_type=True,
+        prompt=NoPrompt(
+            "A tool is code that is run, not text for an agent.", "`rye show` prints what it says about itself."
+        ),
+    ),
+    Kind(
+        name="knowledge",
+        summary="what agents should know about a subject",
+        folder="knowledge",
+        formats={".md": "markdown"},
+        module="rye.items.knowledge",
+        nested=True,
+        set_rules="rye.items.knowledge",
+        sign=Sign(r"^(?:entry_type|title|tags)[ \t]*:", "metadata", rank=4),
+        older_part="below frontmatter",
+        overridable=True,
+        item_type=True,
+    ),
+    Kind(
+        name="agent",
+        summary="one agent of a state machine: prompt, tools and transitions",
+        folder="agents",
+        formats={".md": "markdown"},
+        module="rye.items.agent.reader",
+        set_rules="rye.items.agent.closed_set",
+        sign=Sign(r"^(?:whenToUse|transitions)[ \t]*:", "frontmatter", rank=3),
+        overridable=True,
+    ),
+    Kind(
+        name="role",
+        summary="one role of a team: duties, rights and hand-offs",
+        folder="roles",
+        formats={".md": "markdown"},
+        module="rye.items.role.reader",
+        set_rules="rye.items.role.closed_set",
+        sign=Sign(r"^# .+ — Nexus SDLC Agent[ \t]*$", rank=2),
+        overridable=True,
+    ),
+    Kind(
+        name="formula",
+        summary="steps of work and what each one needs",
+        folder="formulas",
+        formats={".formula.toml": "toml"},
+        module="rye.items.formula.reader",
+        graph="rye.items.formula.graph",
+        telling=True,
+        instead_of_override="`rye overlay edit` changes a formula's steps.",
+        prompt="inputs",
+    ),
+    Kind(
+        name="skill",
+        summary="instructions for one task, with the files that they use",
+        folder="skills",
+        formats={"SKILL.md": "markdown"},
+        module="rye.items.skill.reader",
+        main_file="SKILL.md",
+        telling=True,
+    ),
+    Kind(
+        name="bundle",
+        summary="items at exact versions, published and installed as one",
+        folder="bundles",
+        formats={".bundle.toml": "toml"},
+        module="rye.items.bundle",
+        telling=True,
+        prompt=NoPrompt("A bundle names other items and has no text of its own.", "Render one of its members."),
+    ),
+)
+"""The rows, in the order in which kinds are listed and looked for."""
+
+
+class _Index(Struct, frozen=True):
+    """The rows of one table by name and by folder."""
+
+    rows: tuple[Kind, ...]
+    by_name: dict[str, Kind]
+    by_folder: dict[str, Kind]
+
+
+_index = _Index((), {}, {})
+
+
+def _indexed() -> _Index:
+    """The index of the table as it is now."""
+    global _index
+    if _index.rows is not TABLE:
+        _index = _Index(TABLE, {row.name: row for row in TABLE}, {row.folder: row for row in TABLE})
+    return _index
+
+
+class Kinds(Mapping[str, Kind]):
+    """The table by name, in its order."""
+
+    def __getitem__(self, name: str) -> Kind:
+        return _indexed().by_name[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in _indexed().by_name
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_indexed().by_name)
+
+    def __len__(self) -> int:
+        return len(TABLE)
+
+    def in_folder(self, folder: str) -> Kind | None:
+        """The kind whose items live in a folder of that name; None: no kind's do."""
+        return _indexed().by_folder.get(folder)
+
+    def main_files(self) -> tuple[str, ...]:
+        """Names of files that make the folder around them an item."""
+        return tuple(kind.main_file for kind in TABLE if kind.main_file is not None)
+
+    def names(self) -> str:
+        """All names for a message: ``directive, tool, …``."""
+        return ", ".join(self)
+
+
+KINDS = Kinds()

@@ -54,7 +54,7 @@ class Knowledge(Struct, frozen=True):
     reference_lines: tuple[int, ...] = ()
 
 
-def read(source: Source, options: ReadOptions) -> Reading:
+def read(source: Source, options: ReadOptions) -> Reading[Knowledge]:
     """Read an entry. ``value`` is a :class:`Knowledge`, or None without metadata or a name."""
     try:
         parts = _parts(source.text)
@@ -160,12 +160,14 @@ def _placed(
     return out
 
 
-def check_set(readings: Mapping[str, Reading], options: ReadOptions | None = None) -> dict[str, tuple[Diagnostic, ...]]:
+def check_set(
+    readings: Mapping[str, Reading[Knowledge]], options: ReadOptions | None = None
+) -> dict[str, tuple[Diagnostic, ...]]:
     """K06 by path, paths in order. References with a slash or a dot are paths or ids of other places and not looked at."""
     names = {lookup_key(reading.value.name) for reading in readings.values() if reading.value is not None}
     found: dict[str, tuple[Diagnostic, ...]] = {}
     for path in sorted(readings):
-        entry: Knowledge | None = readings[path].value
+        entry = readings[path].value
         if entry is None:
             continue
         here = tuple(
@@ -196,7 +198,12 @@ def as_json(entry: Knowledge) -> dict[str, object]:
     }
 
 
-def template(name: str, category: str = "notes") -> str:
+def prompt(entry: Knowledge, text: str) -> str:
+    """The Markdown below the metadata."""
+    return entry.body.strip("\n")
+
+
+def template(name: str, category: str = "notes", author: str | None = None) -> str:
     """The file that ``rye new knowledge NAME`` writes."""
     title = name.replace("-", " ").replace("_", " ").title()
     return f"""```yaml

@@ -11,7 +11,7 @@ from pathlib import PurePath
 
 from msgspec import Struct
 
-from rye.items.kinds import BY_FOLDER, KINDS, Kind
+from rye.items.kinds import KINDS, Kind, Sign
 
 PACKAGES = "packages"
 """The folder below ``.ai`` that installed items stand in."""
@@ -47,7 +47,7 @@ def locate(path: PurePath) -> Location | None:
     parts = path.parts
     start = len(parts) - 1 - parts[::-1].index(".ai") if ".ai" in parts else 0
     for index in range(start, len(parts) - 1):
-        kind = BY_FOLDER.get(parts[index])
+        kind = KINDS.in_folder(parts[index])
         if kind is None:
             continue
         name = item_name(kind, path)
@@ -61,37 +61,35 @@ def locate(path: PurePath) -> Location | None:
     return None
 
 
-_DIRECTIVE = re.compile(r"^ {0,3}(`{3,}|~{3,}) *xml\b[^\n]*\n\s*<directive\b", re.MULTILINE | re.IGNORECASE)
-_ROLE = re.compile(r"^# .+ — Nexus SDLC Agent[ \t]*$", re.MULTILINE)
-_AGENT = re.compile(r"^(?:whenToUse|transitions)[ \t]*:", re.MULTILINE)
-_KNOWLEDGE = re.compile(r"^(?:entry_type|title|tags)[ \t]*:", re.MULTILINE)
-_FRONTMATTER = re.compile(r"\A(?:<!--[^\n]*-->\n)?---[ \t]*\n(?P<body>.*?)^---[ \t]*$", re.MULTILINE | re.DOTALL)
-_YAML_FENCE = re.compile(r"\A(?:<!--[^\n]*-->\n)?\s*```ya?ml[ \t]*\n(?P<body>.*?)^```", re.MULTILINE | re.DOTALL)
+_FRONTMATTER = r"\A(?:<!--[^\n]*-->\n)?---[ \t]*\n(?P<body>.*?)^---[ \t]*$"
+_YAML_FENCE = r"\A(?:<!--[^\n]*-->\n)?\s*```ya?ml[ \t]*\n(?P<body>.*?)^```"
+
+
+def tells_kind(path: PurePath) -> Kind | None:
+    """The kind that a file's name tells, wherever the file stands; None where the name alone tells none."""
+    return next((kind for kind in KINDS.values() if kind.telling and item_name(kind, path) is not None), None)
 
 
 def guess(path: PurePath, text: str) -> Location | None:
     """The kind that a file outside every kind's folder shows by its name or its content; None where it shows none."""
-    for kind in (KINDS["formula"], KINDS["bundle"], KINDS["skill"]):
-        name = item_name(kind, path)
-        if name is not None:
-            return Location(kind.name, name, None)
-    if path.suffix in (".md", ".txt"):
-        found = _guess_markdown(text)
-        return Location(found, path.stem, None) if found else None
-    if path.suffix in KINDS["tool"].suffixes and "__version__" in text:
-        return Location("tool", path.stem, None)
+    named = tells_kind(path)
+    if named is not None:
+        return Location(named.name, item_name(named, path) or path.stem, None)
+    signs = [
+        (kind.sign, kind) for kind in KINDS.values() if kind.sign is not None and path.suffix in kind.sign.suffixes
+    ]
+    for sign, kind in sorted(signs, key=lambda pair: pair[0].rank):
+        if _shows(sign, text):
+            return Location(kind.name, path.stem, None)
     return None
 
 
-def _guess_markdown(text: str) -> str | None:
-    if _DIRECTIVE.search(text):
-        return "directive"
-    if _ROLE.search(text):
-        return "role"
-    head = _FRONTMATTER.search(text)
-    if head is not None:
-        if _AGENT.search(head["body"]):
-            return "agent"
-        return "knowledge" if _KNOWLEDGE.search(head["body"]) else None
-    fence = _YAML_FENCE.search(text)
-    return "knowledge" if fence is not None and _KNOWLEDGE.search(fence["body"]) else None
+def _shows(sign: Sign, text: str) -> bool:
+    if sign.within != "text":
+        head = re.search(_FRONTMATTER, text, re.MULTILINE | re.DOTALL)
+        if head is None and sign.within == "metadata":
+            head = re.search(_YAML_FENCE, text, re.MULTILINE | re.DOTALL)
+        if head is None:
+            return False
+        text = head["body"]
+    return re.search(sign.pattern, text, re.MULTILINE | (re.IGNORECASE if sign.ignore_case else 0)) is not None

@@ -35,7 +35,7 @@ def read_published(
     data: bytes | Decoded,
     attached: Iterable[str],
     options: ReadOptions = _AS_PUBLISHED,
-) -> Reading:
+) -> Reading[object]:
     """What the kind's reader finds in an item's own file, given as bytes or as what :func:`decode_published` made of them.
 
     ``attached``: relative paths of the files that belong to it.
@@ -48,10 +48,10 @@ def read_published(
     category = "" if place.parent == PurePosixPath(".") else str(place.parent)
     source = Source(
         decoded.text,
-        f"{place}{suffix}",  # a tool's language is told by its file's name
+        f"{place}{suffix}",  # the suffix tells the language where the kind has several
         place.name,
         category if kind.nested else "",
         tuple(sorted(attached)) if kind.main_file is not None else None,
     )
-    reading: Reading = kind.load().read(source, options)
+    reading = kind.load().read(source, options)
     return replace(reading, diagnostics=(*decoded.diagnostics, *reading.diagnostics))

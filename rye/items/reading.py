@@ -1,13 +1,14 @@
-"""What goes into a parser and what comes out: the contract between the table of kinds and each kind's module.
+"""What goes into a parser and what comes out: the contract between the table of kinds and each kind's modules.
 
-A kind's module has ``read(source: Source, options: ReadOptions) -> Reading`` which never raises for bad content (it reports
-diagnostics), and ``as_json(value) -> dict`` for ``rye show``. A kind with rules across files also has
-``check_set(readings) -> {path: diagnostics}``.
+Every kind has a :class:`KindReader`. What only some kinds have, the row names or leaves out: :class:`PromptReader`,
+:class:`GraphReader`, :class:`SetRules`, :class:`Fixer`.
+The modules themselves fulfil these protocols: their functions are the methods.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Generic, Protocol, TypeVar
 
 from msgspec import Struct, field
 
@@ -74,13 +75,78 @@ class Metadata(Struct, frozen=True):
     """Tools of the agent program itself (an agent's ``tools``, a skill's ``allowed-tools``): shown, never translated."""
 
 
-class Reading(Struct, frozen=True):
+V = TypeVar("V")
+V_co = TypeVar("V_co", covariant=True)
+V_contra = TypeVar("V_contra", contravariant=True)
+
+
+class Reading(Struct, Generic[V_co], frozen=True):
     """What reading one file gave. ``value`` and ``metadata`` are None when the file does not parse far enough to have them."""
 
-    value: Any
+    value: V_co | None
     metadata: Metadata | None
     diagnostics: tuple[Diagnostic, ...] = field(default=())
 
     @property
     def ok(self) -> bool:
         return not has_errors(self.diagnostics)
+
+
+class Fixed(Struct, frozen=True):
+    """The new text, and what was changed in the order it was done. No changes: the text is the one given."""
+
+    text: str
+    changes: tuple[str, ...]
+
+
+class KindReader(Protocol[V]):
+    """What every kind's module offers. ``V`` is the kind's own value, such as :class:`rye.items.agent.model.Agent`."""
+
+    def read(self, source: Source, options: ReadOptions, /) -> Reading[V]:
+        """Read one file. Never raises for bad content: that is what diagnostics are for."""
+        ...
+
+    def as_json(self, value: V, /) -> dict[str, object]:
+        """The fields of ``rye show``: stable, fields are only ever added."""
+        ...
+
+    def template(self, name: str, category: str, author: str | None, /) -> str:
+        """What ``rye new`` writes: a file that conforms. ``category`` is empty for kinds without; ``author`` may be unknown.
+
+        Raises UsageError for a name that no item of the kind can have.
+        """
+        ...
+
+
+class PromptReader(Protocol[V_contra]):
+    """A kind whose prompt needs nothing but the item itself."""
+
+    def prompt(self, value: V_contra, text: str, /) -> str:
+        """What an agent gets. ``text`` is the whole file without its signature line."""
+        ...
+
+
+class SetRules(Protocol[V_contra]):
+    """Rules across the items of one kind in one folder, a closed set (DECISIONS Agents 11)."""
+
+    def check_set(
+        self, readings: Mapping[str, Reading[V_contra]], options: ReadOptions, /
+    ) -> Mapping[str, tuple[Diagnostic, ...]]:
+        """Findings by path. A file without a value is no member of the set."""
+        ...
+
+
+class GraphReader(Protocol[V_contra]):
+    """A kind whose items are graphs, which ``rye show`` draws; ``as_json`` then has it under ``graph``."""
+
+    def as_text(self, value: V_contra, /) -> str: ...
+
+    def as_mermaid(self, value: V_contra, /) -> str: ...
+
+
+class Fixer(Protocol):
+    """A kind whose files can be brought to today's rules."""
+
+    def fix(self, text: str, source: Source, /) -> Fixed:
+        """Change what has one answer. ``text`` may have a BOM and CR LF; of ``source`` only name and category are used."""
+        ...

@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from rye.items.capabilities import ITEM_TYPES, is_path_pattern
-from rye.items.directive.model import Call, Directive, Permission
+from rye.items.rights import Call, Caller, Permission
 from rye.limits import PERMISSIONS
 from rye.permissions.containment import Budget, Granted, TooComplex, find
 from rye.permissions.matching import search_allowed_by
@@ -28,9 +28,9 @@ _UNKNOWN = re.compile(r"\$?\{[^{}]*\}|<[^<>]*>|\.{3,}|…")
 _STARS = re.compile(r"\*+")
 
 
-def check_calls(directive: Directive) -> tuple[Diagnostic, ...]:
-    """The findings for one directive, in the order of the file."""
-    return compare(directive.permissions, directive.calls)
+def check_calls(caller: Caller) -> tuple[Diagnostic, ...]:
+    """The findings for one item, in the order of the file."""
+    return compare(caller.permissions, caller.calls)
 
 
 def compare(permissions: Sequence[Permission], calls: Iterable[Call]) -> tuple[Diagnostic, ...]:

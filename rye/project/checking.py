@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from rye.errors import RyeError
 from rye.items.kinds import KINDS
 from rye.items.reading import Reading, ReadOptions
+from rye.items.rights import Caller
 from rye.project.discovery import Found
 from rye.project.item_file import ItemFile, load_item
 from rye.text.diagnostics import Diagnostic, in_order
@@ -31,7 +32,7 @@ def check_files(found: Iterable[Found], kind: str | None, options: ReadOptions) 
     """Validate every file; one that cannot be read is a finding, not the end, unless it is the only one named."""
     entries = list(found)
     checked: list[Checked] = []
-    sets: dict[tuple[Path, str], dict[str, Reading]] = defaultdict(dict)
+    sets: dict[tuple[Path, str], dict[str, Reading[object]]] = defaultdict(dict)
     for entry in entries:
         try:
             item = load_item(entry.path, shown=entry.shown, kind=kind, options=options)
@@ -51,19 +52,20 @@ def check_files(found: Iterable[Found], kind: str | None, options: ReadOptions) 
 
 def _static(item: ItemFile) -> tuple[Diagnostic, ...]:
     """DECISIONS Directives 7: calls that nothing covers, rights that nothing uses."""
-    if item.location.kind != "directive" or item.reading.value is None:
+    value = item.reading.value
+    if not isinstance(value, Caller):
         return ()
-    from rye.permissions.static_check import check_calls
+    from rye.permissions.static_check import check_calls  # most files make no calls
 
-    return tuple(check_calls(item.reading.value))
+    return check_calls(value)
 
 
 def _across(
-    sets: Mapping[tuple[Path, str], Mapping[str, Reading]], options: ReadOptions
+    sets: Mapping[tuple[Path, str], Mapping[str, Reading[object]]], options: ReadOptions
 ) -> dict[str, tuple[Diagnostic, ...]]:
     found: dict[str, tuple[Diagnostic, ...]] = {}
     for (_, kind), readings in sets.items():
-        check = getattr(KINDS[kind].load(), "check_set", None)
-        if check is not None:
-            found.update({path: tuple(findings) for path, findings in check(readings, options).items()})
+        rules = KINDS[kind].load_set_rules()
+        if rules is not None:
+            found.update(rules.check_set(readings, options))
     return found

@@ -16,7 +16,8 @@ from msgspec import Struct
 
 from rye.errors import RyeError, UsageError
 from rye.items.kinds import KINDS
-from rye.items.location import PACKAGES, locate
+from rye.items.location import PACKAGES, guess, locate, tells_kind
+from rye.limits import CONTENT
 
 _LEFT_OUT = frozenset({".git", ".hg", ".venv", "node_modules", "__pycache__"})
 _CUSTOMIZATIONS = frozenset({"overrides", "formula-overlays", "role-directives"})
@@ -46,8 +47,9 @@ def _expand_one(argument: str, base: Path) -> Iterator[Found]:
         raise UsageError("no-such-file", "A path is empty.", "Name a file, a folder or a pattern.")
     path = base / argument
     if _is_folder(path):
-        if (path / "SKILL.md").is_file():
-            yield Found(path / "SKILL.md", argument)
+        main = main_file_in(path)
+        if main is not None:
+            yield Found(main, argument)
             return
         before = True
         for file in walk(path):
@@ -88,7 +90,8 @@ def _matching(pattern: str, base: Path) -> Iterator[Found]:
             none = False
             yield Found(match, shown)
             continue
-        for file in [match / "SKILL.md"] if (match / "SKILL.md").is_file() else walk(match):
+        main = main_file_in(match)
+        for file in walk(match) if main is None else [main]:
             none = False
             yield Found(file, str(Path(shown) / file.relative_to(match)), set_root=match)
     if none:
@@ -100,6 +103,11 @@ def _is_folder(path: Path) -> bool:
         return path.is_dir()
     except OSError:  # a symlink loop is no folder
         return False
+
+
+def main_file_in(folder: Path) -> Path | None:
+    """The signed file of a folder that is an item, such as a skill's ``SKILL.md``; None where the folder is none."""
+    return next((folder / name for name in KINDS.main_files() if (folder / name).is_file()), None)
 
 
 def walk(root: Path) -> Iterator[Path]:
@@ -120,8 +128,8 @@ def walk(root: Path) -> Iterator[Path]:
                 continue
             if locate(path.absolute()) is not None or _shows_kind(path):
                 yield path
-        if "SKILL.md" in files and locate((here / "SKILL.md").absolute()) is not None:
-            folders[:] = []  # what stands below a skill is attached to it
+        if any(name in files and locate((here / name).absolute()) is not None for name in KINDS.main_files()):
+            folders[:] = []  # what stands below it is attached to the item
 
 
 def _unreadable(error: OSError) -> None:
@@ -139,13 +147,10 @@ def _enter(here: Path, name: str, inside_packages: bool) -> bool:
 
 def _shows_kind(path: Path) -> bool:
     """Whether a file outside every kind's folder is an item all the same; only names and first bytes are looked at."""
-    if path.name == "SKILL.md" or any(path.name.endswith(s) for s in (".formula.toml", ".bundle.toml")):
+    if tells_kind(path) is not None:
         return True
     if path.suffix != ".md":
         return False
-    from rye.items.location import guess
-    from rye.limits import CONTENT
-
     try:
         with path.open("rb") as stream:
             data = stream.read(CONTENT.item_bytes)

@@ -13,6 +13,7 @@ from rye.errors import RyeError, UsageError
 from rye.items.kinds import KINDS, Kind
 from rye.items.location import Location, guess, item_name, locate
 from rye.items.reading import Reading, ReadOptions, Source
+from rye.project.discovery import main_file_in
 from rye.text import content
 from rye.text.diagnostics import Diagnostic, in_order
 
@@ -21,14 +22,14 @@ class ItemFile(Struct, frozen=True):
     """One item as it is on disk. ``reading.value`` is None where the file does not parse."""
 
     path: Path
-    """The signed file itself (for a skill its ``SKILL.md``)."""
+    """The signed file itself (for a folder its main file)."""
     shown: str
     """The path as the person gave it, for messages."""
     data: bytes
     text: str | None
     """Decoded, LF, no BOM; None where the bytes are not text."""
     location: Location
-    reading: Reading
+    reading: Reading[object]
 
     @property
     def kind(self) -> Kind:
@@ -66,8 +67,8 @@ def load_item(
 ) -> ItemFile:
     """Read the item at ``path`` (a file, or a skill's folder). Raises RyeError when it cannot be read or its kind is unknown."""
     shown = shown or str(path)
-    if path.is_dir() and (path / "SKILL.md").is_file():
-        path = path / "SKILL.md"
+    if path.is_dir():
+        path = main_file_in(path) or path
     from rye.limits import CONTENT
 
     data = read_bytes(path, CONTENT.item_bytes)
@@ -77,7 +78,7 @@ def load_item(
         raise UsageError(
             "unknown-kind-of-file",
             f"Cannot tell what kind of item {shown!r} is.",
-            f"Say so with --kind ({', '.join(KINDS)}), or move it into its folder below .ai/.",
+            f"Say so with --kind ({KINDS.names()}), or move it into its folder below .ai/.",
         )
     if decoded.text is None:
         return ItemFile(path, shown, data, None, location, Reading(None, None, tuple(decoded.diagnostics)))
@@ -107,7 +108,7 @@ def place(path: Path, text: str | None, kind: str | None) -> Location | None:
 def _attached(path: Path, kind: Kind) -> tuple[tuple[str, ...] | None, tuple[Diagnostic, ...]]:
     if kind.main_file is None or path.name != kind.main_file:
         return None, ()
-    from rye.items.skill.folder import attached_files
+    from rye.items.attached import attached_files
 
-    files, problems = attached_files(path.parent)
+    files, problems = attached_files(path)
     return tuple(file.path for file in files), tuple(problems)

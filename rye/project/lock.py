@@ -16,7 +16,8 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from rye.errors import RyeError
-from rye.items.identity import KIND_NAMES, Identity, is_id
+from rye.items.identity import Identity, is_id
+from rye.items.kinds import KINDS
 from rye.items.reading import HookAction
 from rye.project.lock_canonical import read_canonical
 
@@ -212,15 +213,12 @@ def _read_toml(text: str) -> dict[str, Any]:
 
 
 def _check_item(item: LockedItem) -> None:
-    from rye.items.kinds import KINDS
-
-    if item.kind not in KIND_NAMES or not is_id(item.id) or "/" not in item.id:
+    if item.kind not in KINDS or not is_id(item.id) or "/" not in item.id:
         raise LockError(f"{item.kind}:{item.id} is not an item's name.")
     kind = KINDS[item.kind]
-    allowed = (kind.main_file,) if kind.main_file else kind.suffixes
     if not kind.nested and item.id.count("/") != 1:
         raise LockError(f"{item.id}: a {item.kind} stands directly below its namespace.")
-    if item.suffix not in allowed:
+    if item.suffix not in kind.endings:
         raise LockError(f"{item.id}: {item.suffix!r} is no suffix of a {item.kind}.")
     if not _HASH.fullmatch(item.sha256) or not all(_HASH.fullmatch(entry.sha256) for entry in item.attached):
         raise LockError(f"{item.id}: a hash is not 64 lower-case hex digits.")

@@ -44,7 +44,8 @@ from typing import Any
 from msgspec import Struct, field
 
 from rye.errors import RyeError
-from rye.items.identity import KIND_NAMES, is_id, is_segment
+from rye.items.identity import is_id, is_segment
+from rye.items.kinds import KINDS
 
 TIERS = ("safe", "write", "elevated", "unrestricted")
 MAIN_GROUP = "main"
@@ -199,7 +200,7 @@ class _Reader:
         found = []
         for key, value in table.items():
             kind, colon, identifier = key.rpartition(":")
-            if (colon and kind not in KIND_NAMES) or not is_id(identifier) or "/" not in identifier:
+            if (colon and kind not in KINDS) or not is_id(identifier) or "/" not in identifier:
                 raise self.fail(
                     f"[{where}] {key!r} is not an item's name.", 'Write "[kind:]namespace/category/name" = "range".'
                 )

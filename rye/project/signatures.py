@@ -34,6 +34,6 @@ def verify_file(
         raise UsageError(
             "unknown-kind-of-file",
             f"Cannot tell what kind of item {shown!r} is.",
-            f"Say so with --kind ({', '.join(KINDS)}).",
+            f"Say so with --kind ({KINDS.names()}).",
         )
     return Judged(location.kind, verify(data, location.kind, path.name, trusted, revoked))

@@ -17,7 +17,7 @@ from rye.errors import RyeError, UsageError
 from rye.items.identity import Reference, is_segment, lookup_key
 from rye.items.kinds import KINDS
 from rye.items.location import Location, locate
-from rye.project.discovery import own_items
+from rye.project.discovery import main_file_in, own_items
 from rye.project.layout import Project
 
 SPACES = ("project", "installed", "user", "system")
@@ -136,7 +136,7 @@ def _missing(reference: Reference, known: Sequence[Entry]) -> RyeError:
 def _is_item_path(path: Path) -> bool:
     """Whether something is there that can be an item: a folder only if it is a skill's, for ids are often folders' names, too."""
     try:
-        return path.exists() and (not path.is_dir() or (path / "SKILL.md").exists())
+        return path.exists() and (not path.is_dir() or main_file_in(path) is not None)
     except OSError:  # too long for a file name
         return False
 
@@ -145,5 +145,5 @@ def looks_like_path(text: str, base: Path) -> bool:
     """Whether an argument ``FILE|ID`` is a file: it exists, or it could never be an id."""
     if _is_item_path(base / text):
         return True
-    suffixes = tuple(suffix for kind in KINDS.values() for suffix in kind.suffixes)
-    return text.startswith((".", "/", "~")) or text.endswith((*suffixes, "SKILL.md")) or "\\" in text
+    endings = tuple(ending for kind in KINDS.values() for ending in kind.endings)
+    return text.startswith((".", "/", "~")) or text.endswith(endings) or "\\" in text

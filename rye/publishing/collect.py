@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from rye.errors import RyeError
 from rye.items.identity import Identity
+from rye.items.kinds import KINDS
 from rye.items.reading import ReadOptions
 from rye.project.item_file import load_item
 from rye.publishing.release import AttachedBytes, Publishable, publishable
@@ -63,14 +64,14 @@ def collect(
 
 
 def attached_bytes(main_file: Path) -> tuple[AttachedBytes, ...]:
-    """The files attached to a skill's ``SKILL.md``; none for other kinds. Raises RyeError when one may not be attached."""
-    if main_file.name != "SKILL.md":
+    """The files attached to a main file such as ``SKILL.md``, none to others. Raises RyeError for one that may not be."""
+    if main_file.name not in KINDS.main_files():
         return ()
-    from rye.items.skill.folder import attached_files
+    from rye.items.attached import attached_files
     from rye.limits import CONTENT
     from rye.project.item_file import read_bytes
 
-    files, problems = attached_files(main_file.parent)
+    files, problems = attached_files(main_file)
     errors = [problem for problem in problems if problem.severity == "error"]
     if errors:
         raise RyeError("invalid-item", f"{main_file.parent}: {errors[0].message}", errors[0].hint)

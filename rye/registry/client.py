@@ -19,7 +19,8 @@ from types import TracebackType
 from msgspec import Struct
 
 from rye.errors import RyeError
-from rye.items.identity import KIND_NAMES, Identity
+from rye.items.identity import Identity
+from rye.items.kinds import KINDS
 from rye.limits import REGISTRY, RegistryLimits
 from rye.registry.protocol import merkle, tiles, wire
 from rye.registry.protocol.statements import AttachedFile, FileEntry, Root, root_key_name
@@ -262,7 +263,7 @@ class RegistryClient:
         wanted = list(dict.fromkeys(ids))
         self._load_shards(wanted)
         return {
-            identifier: tuple(kind for kind in KIND_NAMES if self._entry(f"{kind}:{identifier}") is not None)
+            identifier: tuple(kind for kind in KINDS if self._entry(f"{kind}:{identifier}") is not None)
             for identifier in wanted
         }
 
@@ -270,7 +271,7 @@ class RegistryClient:
         """Every item of the registry, sorted: all shards, in one wave. For registries without a search of their own."""
         self._open_shards(set(self.head.shards))
         pairs = (name.split(":", 1) for entries in self._shards.values() for name in entries)
-        return tuple(sorted(Identity(kind, identifier) for kind, identifier in pairs if kind in KIND_NAMES))
+        return tuple(sorted(Identity(kind, identifier) for kind, identifier in pairs if kind in KINDS))
 
     def keysets(self, namespaces: Iterable[str]) -> dict[str, KeysetChain]:
         """The keyset chains of these namespaces; an unclaimed one has an empty chain."""

@@ -39,7 +39,7 @@ from datetime import UTC, datetime
 from msgspec import Struct
 
 from rye.errors import RyeError, UsageError
-from rye.items.identity import KIND_NAMES
+from rye.items.kinds import KINDS, Format
 
 
 class CommentStyle(Struct, frozen=True):
@@ -79,30 +79,30 @@ class Layout(Struct, frozen=True):
 
 MARKDOWN = Layout(HTML, frontmatter=True)
 TOML = Layout(HASH)
-_TOOLS = {
-    ".py": Layout(HASH, shebang=True),
-    ".sh": Layout(HASH, shebang=True),
-    ".yaml": Layout(HASH, shebang=True, frontmatter=True),
-    ".js": Layout(SLASHES, shebang=True),
-    ".ts": Layout(SLASHES, shebang=True),
+LAYOUTS: dict[Format, Layout] = {
+    "markdown": MARKDOWN,
+    "toml": TOML,
+    "hash": Layout(HASH, shebang=True),
+    "yaml": Layout(HASH, shebang=True, frontmatter=True),
+    "slashes": Layout(SLASHES, shebang=True),
 }
-_OTHERS = dict.fromkeys(KIND_NAMES, MARKDOWN) | {"formula": TOML, "bundle": TOML}
 
 
 def layout_of(kind: str, file_name: str) -> Layout:
-    """The layout of a file; ``file_name`` may be a path, a name or a suffix, and matters for tools only.
+    """The layout of a file. ``file_name`` may be a path, a name or a suffix; it matters for a kind of several formats only.
 
-    Raises UsageError for an unknown kind, RyeError ``unknown-suffix`` for a tool in no known language.
+    Raises UsageError for an unknown kind, RyeError ``unknown-suffix`` where the kind leaves it to a suffix that it does not have.
     """
-    if kind not in _OTHERS:
-        raise UsageError("unknown-kind", f"{kind!r} is not a kind of item.", f"Kinds: {', '.join(KIND_NAMES)}.")
-    if kind != "tool":
-        return _OTHERS[kind]
-    for suffix, layout in _TOOLS.items():
+    if kind not in KINDS:
+        raise UsageError("unknown-kind", f"{kind!r} is not a kind of item.", f"Kinds: {KINDS.names()}.")
+    formats = KINDS[kind].formats
+    if len(set(formats.values())) == 1:
+        return LAYOUTS[next(iter(formats.values()))]
+    for suffix, name in formats.items():
         if file_name.endswith(suffix):
-            return layout
-    message = f"{file_name!r} is not a tool's file: its suffix says no language whose comments are known."
-    raise RyeError("unknown-suffix", message, f"Suffixes of tools: {', '.join(_TOOLS)}.")
+            return LAYOUTS[name]
+    message = f"{file_name!r} is not a {kind}'s file: its suffix says no language whose comments are known."
+    raise RyeError("unknown-suffix", message, f"Suffixes of {kind}s: {', '.join(formats)}.")
 
 
 class SignatureLine(Struct, frozen=True):

@@ -20,6 +20,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from rye.items.kinds import KINDS
 from rye.signing.keys import PublicKey
 from rye.signing.signature_line import Absent, Malformed, SignatureLine, content_hash, find, layout_of, text_of
 
@@ -64,7 +65,7 @@ class Verification(Struct, frozen=True):
 def verify(
     data: bytes, kind: str, file_name: str, trusted: Iterable[PublicKey], revoked: Iterable[PublicKey] = ()
 ) -> Verification:
-    """Judge a file's signature. ``file_name`` (path, name or suffix) gives a tool's language.
+    """Judge a file's signature. ``file_name`` (path, name or suffix) gives the language where the kind has several.
 
     Raises what :func:`rye.signing.signature_line.layout_of` raises; nothing that is in ``data`` raises.
     """
@@ -115,13 +116,14 @@ def _selects(line: SignatureLine, key: PublicKey) -> bool:
 
 def _older_part(rest: str, kind: str) -> tuple[str, str] | None:
     """The part of a file that older signatures of its kind cover, and its description; None where there is no such part."""
-    if kind == "directive":
+    part = KINDS[kind].older_part
+    if part == "directive element":
         start, end = rest.find("<directive"), rest.rfind("</directive>")
         if 0 <= start < end:
             return rest[start : end + len("</directive>")].strip(), "from <directive to </directive>"
-    if kind == "tool" and rest.startswith("#!"):
+    if part == "below shebang" and rest.startswith("#!"):
         return rest.partition("\n")[2], "everything but the shebang line"
-    if kind == "knowledge":
+    if part == "below frontmatter":
         body = _below_frontmatter(rest)
         if body is not None:
             return body.strip(), "everything but the frontmatter"

@@ -25,6 +25,7 @@ from rye.customization.provenance import Origin, file_lines, origin_of, placed_m
 from rye.errors import RyeError
 from rye.installation.policy_files import override_widening_allowed
 from rye.items.identity import Identity
+from rye.items.kinds import KINDS
 from rye.items.location import Location, locate
 from rye.items.reading import ReadOptions
 from rye.project.context import load_manifest
@@ -165,7 +166,7 @@ def installed_problem(
         )
     if sha256(item.data).hexdigest() != locked.sha256:
         return _changed(item, locked)
-    if locked.kind == "skill":
+    if KINDS[locked.kind].main_file is not None:
         from rye.installation.attached_check import attached_problem
 
         if (problem := attached_problem(path)) is not None:

@@ -7,7 +7,6 @@ items are never changed: overrides do that.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -74,10 +73,10 @@ def _propose_fix(entry: Found, kind: str | None) -> ProposedChange | None:
 
 
 def _fixed(text: str, shown: str, location: Location) -> tuple[str, tuple[str, ...]]:
-    fixer = KINDS[location.kind].fixer
+    fixer = KINDS[location.kind].load_fixer()
     if fixer is None:
         return text, ()
-    fixed = import_module(fixer).fix(text, Source(text, shown, location.name, location.category))
+    fixed = fixer.fix(text, Source(text, shown, location.name, location.category))
     return fixed.text, fixed.changes
 
 

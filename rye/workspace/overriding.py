@@ -83,9 +83,7 @@ def overridable(context: Context, argument: str) -> Overridable:
     manifest = load_manifest(found.project) if found.project is not None else None
     kind = found.item.kind.name
     if kind not in OVERRIDABLE:
-        hint = {"formula": "`rye overlay edit` changes a formula's steps."}.get(
-            kind, f"Overrides are for {', '.join(OVERRIDABLE)}."
-        )
+        hint = found.item.kind.instead_of_override or f"Overrides are for {', '.join(OVERRIDABLE)}."
         raise UsageError("not-overridable", f"Items of kind {kind} take no overrides.", hint)
     if found.item.text is None:
         raise RyeError("does-not-parse", f"{found.item.shown} is not text.", f"`rye validate {argument}` says why.")

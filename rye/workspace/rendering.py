@@ -16,19 +16,24 @@ neither has a prompt.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from rye.errors import RyeError, UsageError
+from rye.items.kinds import NoPrompt
 from rye.workspace.context import Context
 from rye.workspace.effective_item import EffectiveItem, effective_item
 from rye.workspace.findings import FileFindings, as_json
 
+if TYPE_CHECKING:
+    from rye.items.directive.model import Directive
+    from rye.items.formula.model import Formula
+
 AskValue = Callable[[str, str, str], str]
 """Asks a person for one input's value as text; gets its name, declared type and description."""
-Steps = Callable[[EffectiveItem, Any], tuple[Any, tuple[FileFindings, ...]]]
+Steps = Callable[[EffectiveItem, "Formula"], tuple["Formula", tuple[FileFindings, ...]]]
 """Changes a resolved formula before its variables are filled in; gives findings about the file that did, too."""
 
 
@@ -92,12 +97,7 @@ def render(context: Context, request: RenderRequest, ask: AskValue | None = None
     not parse, may not be used or has no prompt, and for inputs that do not fit.
     """
     found = effective_item(context, request.item, request.kind, base=request.base)
-    steps: Steps | None = None
-    if found.item.kind.name == "formula" and not request.base:
-        from rye.workspace.overlaying import overlay_in_force
-
-        steps = overlay_in_force
-    return render_item(context, found, request.texts, request.values, ask, steps)
+    return render_item(context, found, request.texts, request.values, ask, None if request.base else _overlaid)
 
 
 def render_item(
@@ -110,29 +110,52 @@ def render_item(
 ) -> Rendered:
     """As :func:`render`, for an item that was found already. ``steps``: the overlay of a formula."""
     value = found.parsed()
-    name = found.item.kind.name
-    asking = ask if context.interactive else None
-    if name == "directive":
-        return _directive(found, value, dict(texts), values, asking)
-    if name == "formula":
-        return _formula(context, found, value, dict(texts), values, asking, steps)
-    if name not in _PROMPTS:
-        raise _no_prompt(name)
+    kind = found.item.kind
+    if isinstance(kind.prompt, NoPrompt):
+        raise UsageError("no-prompt", kind.prompt.message, kind.prompt.hint)
+    if kind.prompt == "inputs":
+        return _with_inputs(context, found, value, dict(texts), values, ask if context.interactive else None, steps)
     if texts or values:
         first = next(iter({**values, **texts}))
         raise UsageError(
             "unknown-input",
-            f"Items of kind {name} take no inputs, so {first!r} cannot be filled in.",
+            f"Items of kind {kind.name} take no inputs, so {first!r} cannot be filled in.",
             "Leave --input out.",
         )
-    return _rendered(found, _PROMPTS[name](found, value), {}, value)
+    return _rendered(found, _text(found, value), {}, value)
+
+
+def _with_inputs(
+    context: Context,
+    found: EffectiveItem,
+    value: object,
+    texts: dict[str, str],
+    values: Mapping[str, object],
+    ask: AskValue | None,
+    steps: Steps | None,
+) -> Rendered:
+    """Renders by the value's type: how inputs are declared and filled in is each format's own."""
+    from rye.items.directive.model import Directive  # prompts without inputs need neither
+    from rye.items.formula.model import Formula
+
+    if isinstance(value, Directive):
+        return _directive(found, value, texts, values, ask)
+    if isinstance(value, Formula):
+        return _formula(context, found, value, texts, values, ask, steps)
+    raise TypeError(f"{type(value).__name__} takes inputs, and nothing here fills them in.")
+
+
+def _overlaid(found: EffectiveItem, formula: Formula) -> tuple[Formula, tuple[FileFindings, ...]]:
+    from rye.workspace.overlaying import overlay_in_force  # only a formula has one
+
+    return overlay_in_force(found, formula)
 
 
 def _rendered(
     found: EffectiveItem,
     prompt: str,
     inputs: Mapping[str, object],
-    value: Any,
+    value: object,
     findings: tuple[FileFindings, ...] = (),
 ) -> Rendered:
     from rye.text.yaml_reading import json_safe
@@ -160,7 +183,11 @@ def _rendered(
 
 
 def _directive(
-    found: EffectiveItem, directive: Any, texts: dict[str, str], values: Mapping[str, object], ask: AskValue | None
+    found: EffectiveItem,
+    directive: Directive,
+    texts: dict[str, str],
+    values: Mapping[str, object],
+    ask: AskValue | None,
 ) -> Rendered:
     from rye.rendering.inputs import resolve
     from rye.rendering.prompt import first_uses, source_of
@@ -194,38 +221,15 @@ def _directive(
 # -- kinds that are text -----------------------------------------------------------------------------------------------
 
 
-def _agent(_found: EffectiveItem, value: Any) -> str:
-    return str(value.system_prompt)
-
-
-def _role(found: EffectiveItem, _value: Any) -> str:
-    """The file's text without its signature line; other comments are the author's."""
+def _text(found: EffectiveItem, value: object) -> str:
+    """The prompt that the kind's module makes of an item."""
     from rye.signing.sign_item import unsigned_text
     from rye.signing.signature_line import layout_of
 
-    text = found.item.text or ""
-    return unsigned_text(text, layout_of("role", found.item.path.name)).strip("\n")
-
-
-def _body(_found: EffectiveItem, value: Any) -> str:
-    return str(value.body).strip("\n")
-
-
-_PROMPTS: dict[str, Callable[[EffectiveItem, Any], str]] = {
-    "agent": _agent,
-    "role": _role,
-    "knowledge": _body,
-    "skill": _body,
-}
-
-
-def _no_prompt(kind: str) -> UsageError:
-    reasons = {
-        "tool": ("A tool is code that is run, not text for an agent.", "`rye show` prints what it says about itself."),
-        "bundle": ("A bundle names other items and has no text of its own.", "Render one of its members."),
-    }
-    message, hint = reasons.get(kind, (f"Items of kind {kind} have no prompt.", "`rye show` prints what it says."))
-    return UsageError("no-prompt", message, hint)
+    kind = found.item.kind
+    reader = kind.load_prompt()
+    assert reader is not None, f"the row of {kind.name} says that its module makes the prompt"
+    return reader.prompt(value, unsigned_text(found.item.text or "", layout_of(kind.name, found.item.path.name)))
 
 
 # -- formulas ----------------------------------------------------------------------------------------------------------
@@ -234,7 +238,7 @@ def _no_prompt(kind: str) -> UsageError:
 def _formula(
     context: Context,
     found: EffectiveItem,
-    formula: Any,
+    formula: Formula,
     texts: dict[str, str],
     values: Mapping[str, object],
     ask: AskValue | None,
@@ -264,7 +268,7 @@ def _formula(
 
 
 def _variables(
-    formula: Any, texts: Mapping[str, str], values: Mapping[str, object], ask: AskValue | None
+    formula: Formula, texts: Mapping[str, str], values: Mapping[str, object], ask: AskValue | None
 ) -> dict[str, str]:
     """The given variables as texts, all problems reported together; a person is asked for required ones."""
     from rye.text.spelling import near_miss

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from rye.errors import RyeError
 from rye.installation.attached_check import attached_problem
+from rye.items.kinds import KINDS
 from rye.items.location import locate
 from rye.project.context import arguments_or_all_items, require_project
 from rye.project.lock_file import read_lock
@@ -90,8 +91,8 @@ def _revoked(context: Context, path: Path, keyset: Keyset) -> list[PublicKey]:
 
 
 def _with_attached(path: Path, judged: Judged) -> Judged:
-    """An installed skill is more than its signed file: a changed, missing or extra file makes it modified."""
-    if judged.kind != "skill" or not judged.verification.ok:
+    """An installed folder is more than its signed file: a changed, missing or extra file makes it modified."""
+    if judged.kind is None or KINDS[judged.kind].main_file is None or not judged.verification.ok:
         return judged
     problem = attached_problem(path)
     if problem is None:

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rye.items.agent.model import Agent
 from rye.items.agent.prompt import extract_prompt
-from rye.items.agent.reader import Agent, as_json, read, template
+from rye.items.agent.reader import as_json, read, template
 from rye.items.reading import Reading, ReadOptions, Source
 from rye.text.diagnostics import Diagnostic
 from tests.shared_data import shared
@@ -22,19 +23,19 @@ BODY = "\n# Dev\n\n## System Prompt\n\nDo it.\n"
 BASE = "name: dev\nwhenToUse: always\ntransitions:\n  onSuccess: complete\n"
 
 
-def parse(yaml: str, body: str = BODY, **options: Any) -> Reading:
+def parse(yaml: str, body: str = BODY, **options: Any) -> Reading[Agent]:
     return read(Source(f"---\n{yaml}---\n{body}", "dev.md", "dev", ""), ReadOptions(**options))
 
 
-def found(reading: Reading, severity: str = "error") -> list[tuple[str, int | None]]:
+def found(reading: Reading[Agent], severity: str = "error") -> list[tuple[str, int | None]]:
     return [(d.code, d.line) for d in reading.diagnostics if d.severity == severity]
 
 
-def messages(reading: Reading) -> str:
+def messages(reading: Reading[Agent]) -> str:
     return "\n".join(f"{d.severity} {d.message} {d.hint or ''}" for d in reading.diagnostics)
 
 
-def agent(reading: Reading) -> Agent:
+def agent(reading: Reading[Agent]) -> Agent:
     assert isinstance(reading.value, Agent), messages(reading)
     return reading.value
 

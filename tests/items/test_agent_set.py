@@ -9,11 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rye.errors import RyeError
+from rye.items.agent.closed_set import check_set
 from rye.items.agent.graph import AgentGraph, as_mermaid, as_text, build
 from rye.items.agent.migration import migrate
-from rye.items.agent.reader import Agent, check_set, read
+from rye.items.agent.model import Agent
+from rye.items.agent.reader import read
 from rye.items.reading import Reading, ReadOptions, Source
 from rye.text.yaml_reading import read_yaml
+from tests.parsed import parsed
 
 EXAMPLES = 1000 if os.environ.get("RYE_FUZZ") else 60
 
@@ -23,12 +26,12 @@ def text(name: str, tools: str = "", **transitions: str) -> str:
     return f"---\nname: {name}\nwhenToUse: x\n{tools}transitions:\n{lines}---\n## System Prompt\n\nDo.\n"
 
 
-def parse(name: str, tools: str = "", **transitions: str) -> Reading:
+def parse(name: str, tools: str = "", **transitions: str) -> Reading[Agent]:
     return read(Source(text(name, tools, **transitions), name=name), ReadOptions())
 
 
 def graph_of(*agents: tuple[str, dict[str, str]], entry: str | None = None) -> AgentGraph:
-    values: list[Agent] = [parse(name, **transitions).value for name, transitions in agents]
+    values: list[Agent] = [parsed(parse(name, **transitions)) for name, transitions in agents]
     return build(values, entry)
 
 
@@ -160,8 +163,8 @@ custom: {a: 1.0, b: '1', c: true}
 def test_every_field_and_comment_is_kept_and_the_prompt_comes_back() -> None:
     result = migrate(YAML)
     reading = read(Source(result, name="dev"), ReadOptions())
-    assert reading.value.system_prompt == "You develop.\n\n### Steps\n\n- one"
-    assert reading.value.extra == {"custom": {"a": 1.0, "b": "1", "c": True}}
+    assert parsed(reading).system_prompt == "You develop.\n\n### Steps\n\n- one"
+    assert parsed(reading).extra == {"custom": {"a": 1.0, "b": "1", "c": True}}
     assert result.startswith("---\n# an agent\nname: dev   # kept\n")
     assert "# about tools\ntools:" in result
     assert "systemPrompt" not in result
@@ -179,7 +182,7 @@ def test_the_prompt_may_stand_anywhere_and_be_quoted_or_folded() -> None:
     rest = "name: dev\nwhenToUse: x\ntransitions:\n  onSuccess: complete\n"
     for prompt in ('systemPrompt: "a\\n\\nb"\n', "systemPrompt: >\n  a\n\n  b\n", "systemPrompt: |-\n  a\n\n  b\n"):
         for yaml in (prompt + rest, rest + prompt, "---\n" + rest + prompt + "...\n"):
-            value = read(Source(migrate(yaml), name="dev"), ReadOptions()).value
+            value = parsed(read(Source(migrate(yaml), name="dev"), ReadOptions()))
             assert value.system_prompt in ("a\n\nb", "a\nb")
 
 
@@ -200,7 +203,7 @@ def test_a_prompt_that_would_change_is_refused(prompt: str, words: str | None) -
     indented = "\n".join("  " + line for line in prompt.split("\n"))
     yaml = f"name: dev\nwhenToUse: x\ntransitions: {{onSuccess: complete}}\nsystemPrompt: |2+\n{indented}\n"
     if words is None:
-        assert read(Source(migrate(yaml), name="dev"), ReadOptions()).value.system_prompt == prompt
+        assert parsed(read(Source(migrate(yaml), name="dev"), ReadOptions())).system_prompt == prompt
     else:
         with pytest.raises(RyeError) as caught:
             migrate(yaml)

@@ -9,20 +9,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rye.items.bundle import as_json, read, template
+from rye.items.bundle import Bundle, as_json, read, template
 from rye.items.declared import normalized_version, parse_dependency
 from rye.items.reading import Reading, ReadOptions, Source
 from rye.text.spelling import near_miss
+from tests.parsed import parsed
 
 EXAMPLES = 1000 if os.environ.get("RYE_FUZZ") else 60
 HEAD = '[bundle]\nname = "starter"\nversion = "1.0.0"\n'
 
 
-def parse(text: str, publishing: bool = False) -> Reading:
+def parse(text: str, publishing: bool = False) -> Reading[Bundle]:
     return read(Source(text, "starter.bundle.toml", "starter", ""), ReadOptions(publishing=publishing))
 
 
-def found(reading: Reading, severity: str = "error") -> list[tuple[str, int | None]]:
+def found(reading: Reading[Bundle], severity: str = "error") -> list[tuple[str, int | None]]:
     return [(d.code, d.line) for d in reading.diagnostics if d.severity == severity]
 
 
@@ -39,15 +40,15 @@ def test_members_become_exact_dependencies() -> None:
         ("depends_on", "directive:acme/w/deploy", "=1.2.3"),
         ("depends_on", "skill:acme/pdf", "=2.0.0-rc.1"),
     ]
-    shown = json.loads(json.dumps(as_json(reading.value)))
+    shown = json.loads(json.dumps(as_json(parsed(reading))))
     assert shown["members"][0] == {"kind": "directive", "id": "acme/w/deploy", "version": "1.2.3"}
 
 
 def test_members_as_tables_and_at_the_top() -> None:
     tables = parse(HEAD + '[[members]]\nkind = "tool"\nid = "acme/a"\nversion = "1.0.0"\n')
-    assert [str(member) for member in tables.value.members] == ["tool:acme/a@1.0.0"]
+    assert [str(member) for member in parsed(tables).members] == ["tool:acme/a@1.0.0"]
     top = parse('members = ["tool:acme/a@=1.0.0"]\n' + HEAD)
-    assert [str(member) for member in top.value.members] == ["tool:acme/a@1.0.0"]
+    assert [str(member) for member in parsed(top).members] == ["tool:acme/a@1.0.0"]
 
 
 @pytest.mark.parametrize(

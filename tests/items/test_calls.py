@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rye.items.directive.calls import find_calls
-from rye.items.directive.model import Call
+from rye.items.rights import Call
 
 
 def one(text: str) -> tuple[str, str | None, str | None]:

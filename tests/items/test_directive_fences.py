@@ -12,6 +12,7 @@ from markdown_it import MarkdownIt
 
 from rye.text.markdown_fences import MAX_DEPTH, scan
 from tests.items.test_directive_sample import AFTER, FENCE, findings, only, reading, text, value
+from tests.parsed import parsed
 
 FUZZ = bool(os.environ.get("RYE_FUZZ"))
 
@@ -106,8 +107,8 @@ def test_the_directive_s_fence_in_every_form(opener: str, closer: str, prefix: s
     body = "\n".join(prefix + line for line in FENCE.split("\n"))
     result = reading(f"# T\n\n{opener}\n{body}\n{closer}\n\n{AFTER}")
     assert result.diagnostics == ()
-    assert (result.value.line, result.value.permissions[0].line) == (4, 12)
-    assert result.value.permissions[0].column == 16 + len(prefix)
+    assert (parsed(result).line, parsed(result).permissions[0].line) == (4, 12)
+    assert parsed(result).permissions[0].column == 16 + len(prefix)
 
 
 @pytest.mark.parametrize(

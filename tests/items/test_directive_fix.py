@@ -10,14 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rye.errors import UsageError
-from rye.items.directive.fix import Fixed, fix, is_signed_over_fence_only, migrate
+from rye.items.directive.fix import fix, is_signed_over_fence_only, migrate
 from rye.items.directive.reader import read
 from rye.items.directive.template import new_directive
 from rye.items.location import locate
-from rye.items.reading import ReadOptions, Source
+from rye.items.reading import Fixed, ReadOptions, Source
 from rye.permissions.static_check import check_calls
 from rye.text.diagnostics import strict
 from tests.items.test_directive_sample import AFTER, FENCE, changed, findings, text, value
+from tests.parsed import parsed
 from tests.shared_data import shared
 
 PLACE = Source("", "deploy_app.md", "deploy_app", "workflows")
@@ -246,8 +247,8 @@ def test_a_new_directive_conforms_under_strict(words: str) -> None:
     content = new_directive("deploy_app", "team/release", words, words)
     result = read(Source(content, "", "deploy_app", "team/release"), ReadOptions())
     assert strict(result.diagnostics) == ()
-    assert check_calls(result.value) == ()
-    assert not words or result.value.description == " ".join(words.split())
+    assert check_calls(parsed(result)) == ()
+    assert not words or parsed(result).description == " ".join(words.split())
 
 
 def test_a_new_directives_own_sentence_names_it_as_it_is() -> None:

@@ -14,6 +14,7 @@ from rye.items.directive.model import Directive
 from rye.items.directive.reader import as_json
 from rye.limits import CONTENT
 from tests.items.test_directive_sample import FENCE, changed, findings, only, reading, text
+from tests.parsed import parsed
 
 pytestmark = pytest.mark.processes
 
@@ -63,7 +64,7 @@ def test_only_the_five_entities(entity: str) -> None:
 
 
 def test_the_five_entities_and_character_references_are_read() -> None:
-    directive = reading(changed("Deploy the app<", "&lt;&gt;&amp;&quot;&apos;&#233;&#xe9;<")).value
+    directive = parsed(reading(changed("Deploy the app<", "&lt;&gt;&amp;&quot;&apos;&#233;&#xe9;<")))
     assert directive.description == "<>&\"'éé"
 
 
@@ -154,7 +155,7 @@ def test_a_prefixed_element_is_not_the_element() -> None:
     )
     assert ("error", "D015") in findings(content)
     assert ("error", "R02") in findings(content)
-    assert reading(content).value.permissions == ()
+    assert parsed(reading(content)).permissions == ()
 
 
 def test_depth_is_capped() -> None:
@@ -169,7 +170,7 @@ def test_characters_that_xml_cannot_hold(character: str) -> None:
 
 
 def test_comments_split_no_value() -> None:
-    directive = reading(changed("rye.shell.*", "rye.<!-- x -->shell.*")).value
+    directive = parsed(reading(changed("rye.shell.*", "rye.<!-- x -->shell.*")))
     assert directive.capabilities[0] == "rye.execute.tool.rye.shell.*"
 
 

@@ -16,6 +16,7 @@ from rye.items.reading import Dependency, HookAction, ReadOptions, Source
 from rye.permissions.static_check import check_calls
 from rye.text.diagnostics import strict
 from tests.items.test_directive_sample import AFTER, FENCE, changed, findings, line_of, reading, text, value
+from tests.parsed import parsed
 from tests.shared_data import shared
 
 pytestmark = pytest.mark.processes
@@ -222,7 +223,7 @@ def test_the_format_document_s_own_examples_conform_under_strict() -> None:
     for example in examples:
         result = read(Source(example), ReadOptions())
         assert strict(result.diagnostics) == ()
-    last = as_json(result.value)
+    last = as_json(parsed(result))
     assert last["permissions"] == [
         "rye.execute.tool.rye.shell.docker",
         "rye.execute.tool.rye.shell.kubectl",
@@ -233,7 +234,7 @@ def test_the_format_document_s_own_examples_conform_under_strict() -> None:
     ], "in the order of the document"
     assert [step["name"] for step in last["process"]["steps"]] == ["build_images", "deploy", "run_tests"]
     assert len(last["success_criteria"]) == 3
-    assert [found.code for found in check_calls(result.value) if found.severity != "info"] == []
+    assert [found.code for found in check_calls(parsed(result)) if found.severity != "info"] == []
 
 
 @pytest.mark.corpus
@@ -246,6 +247,8 @@ def test_real_directives_pass_with_a_warning_for_their_missing_cost() -> None:
         assert place is not None
         result = read(Source(path.read_text("utf-8"), str(path), place.name, place.category), ReadOptions())
         assert [(found.severity, found.code) for found in result.diagnostics] == [("warning", "R02")], path
-        assert result.value.process.steps
-        assert result.value.calls
-        assert as_json(result.value)["permissions"]
+        process = parsed(result).process
+        assert process is not None
+        assert process.steps
+        assert parsed(result).calls
+        assert as_json(parsed(result))["permissions"]

@@ -87,7 +87,7 @@ def changed(old: str, new: str) -> str:
     return text(FENCE.replace(old, new))
 
 
-def reading(content: str, name: str | None = "deploy_app", category: str | None = "workflows") -> Reading:
+def reading(content: str, name: str | None = "deploy_app", category: str | None = "workflows") -> Reading[Directive]:
     return read(Source(content, "deploy_app.md", name, category), ReadOptions())
 
 

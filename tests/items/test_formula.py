@@ -16,13 +16,14 @@ from rye.items.formula.model import Formula, Step
 from rye.items.formula.reader import as_json, read, template
 from rye.items.reading import Reading, ReadOptions, Source
 from rye.text.toml_reading import TomlError, read_toml
+from tests.parsed import parsed
 from tests.shared_data import shared
 
 EXAMPLES = 1000 if os.environ.get("RYE_FUZZ") else 80
 STEP = '[[steps]]\nid = "a"\n'
 
 
-def parse(toml: str, stem: str | None = "x", publishing: bool = False) -> Reading:
+def parse(toml: str, stem: str | None = "x", publishing: bool = False) -> Reading[Formula]:
     return read(Source(toml, "x.formula.toml", stem, ""), ReadOptions(publishing=publishing))
 
 
@@ -32,7 +33,7 @@ def formula(toml: str) -> Formula:
     return reading.value
 
 
-def found(reading: Reading, severity: str = "error") -> list[tuple[str, int | None]]:
+def found(reading: Reading[Formula], severity: str = "error") -> list[tuple[str, int | None]]:
     return [(d.code, d.line) for d in reading.diagnostics if d.severity == severity]
 
 
@@ -174,7 +175,7 @@ def test_unknown_keys_are_kept_and_near_misses_warned_about() -> None:
     reading = parse('formula = "x"\nfoo = 1\n[[steps]]\nid = "a"\nneed = ["b"]\nfocus = "f"\n[custom]\nk = "v"\n')
     assert found(reading) == []
     assert found(reading, "warning") == [("F07", 5)]
-    assert (reading.value.extra, reading.value.steps[0].extra) == (
+    assert (parsed(reading).extra, parsed(reading).steps[0].extra) == (
         {"foo": 1, "custom": {"k": "v"}},
         {"need": ["b"], "focus": "f"},
     )
@@ -285,7 +286,7 @@ def test_all_real_formulas_parse() -> None:
         stem = path.name.removesuffix(".formula.toml")
         reading = parse(path.read_text(encoding="utf-8"), stem)
         assert found(reading) == [], stem
-        kinds[stem] = reading.value.type
+        kinds[stem] = parsed(reading).type
     assert sum(kind == "workflow" for kind in kinds.values()) == 17
     assert (kinds["design"], kinds["tdd-cycle"], kinds["security-audit"]) == ("convoy", "expansion", "aspect")
 

@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 
 from rye.items.knowledge import Knowledge, as_json, check_set, read, template
 from rye.items.reading import Reading, ReadOptions, Source
+from tests.parsed import parsed
 from tests.shared_data import shared
 
 EXAMPLES = 1000 if os.environ.get("RYE_FUZZ") else 60
 DATA = "name: style\ntitle: Style\nentry_type: reference\ncategory: notes\nversion: 1.0.0\n"
 
 
-def parse(text: str, publishing: bool = False) -> Reading:
+def parse(text: str, publishing: bool = False) -> Reading[Knowledge]:
     return read(Source(text, "style.md", "style", "notes"), ReadOptions(publishing=publishing))
 
 
@@ -25,7 +26,7 @@ def fenced(data: str = DATA, opener: str = "```yaml", closer: str = "```", head:
     return f"{head}{opener}\n{data}{closer}\n\n# Style\n\nText.\n"
 
 
-def found(reading: Reading, severity: str = "error") -> list[tuple[str, int | None]]:
+def found(reading: Reading[Knowledge], severity: str = "error") -> list[tuple[str, int | None]]:
     return [(d.code, d.line) for d in reading.diagnostics if d.severity == severity]
 
 
@@ -50,7 +51,7 @@ SIGNED = "<!-- rye:signed:2026-01-01T00:00:00Z:x:y:z -->\n"
 def test_the_places_of_metadata(text: str) -> None:
     reading = parse(text, publishing=True)
     assert reading.diagnostics == ()
-    assert reading.value.body == "# Style\n\nText."
+    assert parsed(reading).body == "# Style\n\nText."
 
 
 @pytest.mark.parametrize(
@@ -81,7 +82,7 @@ def test_fields_lines_and_metadata() -> None:
         + 'created_at: 2026-02-18T00:00:00Z\nauthor: a\ntags: [x, y]\nreferences:\n  - one\n  - "docs/two.md"\nmood: good\n'
     )
     reading = parse(fenced(data + "dependencies: [tool:a/b@1]\ndescription: >-\n  two\n  lines\n"))
-    value: Knowledge = reading.value
+    value: Knowledge = parsed(reading)
     assert (value.created_at, value.tags, value.references, value.extra) == (
         "2026-02-18T00:00:00Z", ("x", "y"), ("one", "docs/two.md"), {"mood": "good"},
     )  # fmt: skip

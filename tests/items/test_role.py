@@ -11,9 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rye.items.reading import Reading, ReadOptions, Source
-from rye.items.role.reader import Role, as_json, check_set, read, template
+from rye.items.role.closed_set import check_set
+from rye.items.role.model import Role
+from rye.items.role.reader import as_json, read, template
 from rye.items.role.sections import slug
 from rye.text.diagnostics import Diagnostic, strict
+from tests.parsed import parsed
 from tests.shared_data import shared
 
 EXAMPLES = 1000 if os.environ.get("RYE_FUZZ") else 60
@@ -47,15 +50,15 @@ def role_text(
     return f"{head}# {name} — Nexus SDLC Agent\n\n> It builds.\n\n{body}"
 
 
-def parse(text: str, stem: str | None = "builder", publishing: bool = False) -> Reading:
+def parse(text: str, stem: str | None = "builder", publishing: bool = False) -> Reading[Role]:
     return read(Source(text, "builder.md", stem, ""), ReadOptions(publishing=publishing))
 
 
-def change(**sections: str | None) -> Reading:
+def change(**sections: str | None) -> Reading[Role]:
     return parse(role_text({key.replace("_", " "): value for key, value in sections.items()}))
 
 
-def only(reading: Reading) -> Diagnostic:
+def only(reading: Reading[Role]) -> Diagnostic:
     (diagnostic,) = reading.diagnostics
     return diagnostic
 
@@ -67,7 +70,7 @@ def line_of(text: str, part: str) -> int:
 def test_a_role_that_keeps_every_rule() -> None:
     reading = parse(role_text(), publishing=True)
     assert reading.diagnostics == ()
-    value: Role = reading.value
+    value: Role = parsed(reading)
     assert (value.name, value.slug, value.tagline, value.tier, value.tier_name) == (
         "Builder",
         "builder",
@@ -166,7 +169,7 @@ def test_section_names_match_exactly(written: str) -> None:
 
 
 def test_headings_inside_templates_are_no_sections() -> None:
-    assert "Inside the template" not in as_json(parse(role_text()).value)["sections"]  # type: ignore[operator]
+    assert "Inside the template" not in as_json(parsed(parse(role_text())))["sections"]  # type: ignore[operator]
 
 
 def test_a_repeated_section_is_an_error_at_the_second() -> None:
@@ -195,19 +198,19 @@ def test_the_tier_line_has_one_form(line: str) -> None:
     text = role_text().replace("**Declared access level:** Tier 3 — Read and Write", line)
     reading = parse(text)
     assert (only(reading).severity, only(reading).code) == ("error", "N02")
-    assert reading.value.tier is None
+    assert parsed(reading).tier is None
 
 
 @pytest.mark.parametrize("number", range(5))
 def test_tiers_0_to_4(number: int) -> None:
     text = role_text().replace("Tier 3 — Read and Write", f"Tier {number} — Anything (really)  ")
-    assert (parse(text).value.tier, parse(text).value.tier_name) == (number, "Anything (really)")
+    assert (parsed(parse(text)).tier, parsed(parse(text)).tier_name) == (number, "Anything (really)")
 
 
 def test_a_second_tier_line_is_an_error() -> None:
     twice = SECTIONS["Tool Permissions"] + "\n\n**Declared access level:** Tier 4 — Root\n"
     reading = change(Tool_Permissions=twice)
-    assert (only(reading).severity, reading.value.tier) == ("error", 3)
+    assert (only(reading).severity, parsed(reading).tier) == ("error", 3)
 
 
 def test_a_tier_line_in_a_fence_is_no_tier_line() -> None:
@@ -338,7 +341,7 @@ def test_relative_links_warn_and_are_errors_to_publish() -> None:
 # --- sets -------------------------------------------------------------------------------------------------------------
 
 
-def _role(name: str, receives: str, hands: str, inputs: str = "") -> Reading:
+def _role(name: str, receives: str, hands: str, inputs: str = "") -> Reading[Role]:
     protocol = f"**You receive work from:** {receives}\n**You hand off to:** {hands}"
     text = role_text({"Handoff Protocol": protocol, "Input Contract": inputs or "- anything"}, name=name)
     reading = parse(text, None)
@@ -346,7 +349,7 @@ def _role(name: str, receives: str, hands: str, inputs: str = "") -> Reading:
     return reading
 
 
-def _problems(**readings: Reading) -> list[tuple[str, str, str]]:
+def _problems(**readings: Reading[Role]) -> list[tuple[str, str, str]]:
     return [(path, d.severity, d.code) for path, ds in check_set(readings, ReadOptions()).items() for d in ds]
 
 
@@ -363,7 +366,7 @@ def test_a_hand_off_to_an_unknown_role_is_an_error_with_its_line() -> None:
     readings = {"a": _role("Planner", "Nexus", "Scaffolder")}
     ((diagnostic,),) = check_set(readings).values()
     assert (diagnostic.severity, diagnostic.code) == ("error", "N02")
-    assert diagnostic.line == readings["a"].value.hands_off_to[0].line
+    assert diagnostic.line == parsed(readings["a"]).hands_off_to[0].line
 
 
 def test_a_hand_off_that_the_other_side_does_not_mention_warns() -> None:
@@ -410,11 +413,11 @@ def test_one_role_in_two_files_is_an_error_in_both() -> None:
 )
 def test_names_on_a_hand_off_line(line: str, names: list[str]) -> None:
     reading = change(Handoff_Protocol=f"**You receive work from:** Nexus\n**You hand off to:** {line}")
-    assert [mention.name for mention in reading.value.hands_off_to] == names
+    assert [mention.name for mention in parsed(reading).hands_off_to] == names
 
 
 def test_show_has_the_fields_of_the_design() -> None:
-    shown = json.loads(json.dumps(as_json(parse(role_text()).value)))
+    shown = json.loads(json.dumps(as_json(parsed(parse(role_text())))))
     assert {"name", "tagline", "sections", "tier", "handoff"} <= set(shown)
     assert list(shown["sections"]) == list(SECTIONS)
     assert shown["handoff"] == {"receives_from": ["Nexus"], "hands_off_to": ["Nexus"]}
@@ -440,7 +443,7 @@ def test_the_nine_real_roles_are_read_and_their_findings_make_sense() -> None:
         "architect": ["The section 'Input Contract' is missing."]
     }
     assert check_set(readings) == {}
-    assert {stem: r.value.tier for stem, r in readings.items()}["methodologist"] == 0
+    assert {stem: parsed(r).tier for stem, r in readings.items()}["methodologist"] == 0
     planner = [d.message for d in readings["planner"].diagnostics if d.severity == "warning"]
     assert any("8 behavioral principles" in message for message in planner)
     assert any("MUST ASK" in message for message in planner)

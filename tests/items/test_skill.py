@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from rye.items.attached import AttachedFile, attached_files, is_safe_path
+from rye.items.ignore_patterns import parse_ignore
 from rye.items.reading import Reading, ReadOptions, Source
 from rye.items.skill.adoption import AdoptableFile, analyze
-from rye.items.skill.folder import AttachedFile, attached_files, is_safe_path
-from rye.items.skill.ignore_patterns import parse_ignore
 from rye.items.skill.reader import Skill, as_json, read, template
 from rye.limits import CONTENT
 
@@ -27,16 +27,16 @@ BASE = "name: pdf\ndescription: Reads PDFs.\n"
 
 def parse(
     yaml: str = BASE, body: str = "# PDF\n", attached: tuple[str, ...] | None = None, publishing: bool = False
-) -> Reading:
+) -> Reading[Skill]:
     return read(Source(f"---\n{yaml}---\n{body}", "SKILL.md", "pdf", "", attached), ReadOptions(publishing=publishing))
 
 
-def skill(reading: Reading) -> Skill:
+def skill(reading: Reading[Skill]) -> Skill:
     assert isinstance(reading.value, Skill), reading.diagnostics
     return reading.value
 
 
-def found(reading: Reading, severity: str = "error") -> list[tuple[str, int | None]]:
+def found(reading: Reading[Skill], severity: str = "error") -> list[tuple[str, int | None]]:
     return [(d.code, d.line) for d in reading.diagnostics if d.severity == severity]
 
 
@@ -161,13 +161,13 @@ def _folder(tmp_path: Path, **files: str) -> Path:
 
 
 def _codes(folder: Path) -> list[str]:
-    return [d.code for d in attached_files(folder)[1]]
+    return [d.code for d in attached_files(folder / "SKILL.md")[1]]
 
 
 def test_every_other_file_is_attached_with_size_hash_and_mode(tmp_path: Path) -> None:
     folder = _folder(tmp_path, **{"scripts/run.sh": "echo", "LICENSE.txt": "MIT", "a/b/c.md": ""})
     (folder / "scripts/run.sh").chmod(0o755)
-    files, problems = attached_files(folder)
+    files, problems = attached_files(folder / "SKILL.md")
     assert problems == ()
     assert files == (
         AttachedFile("LICENSE.txt", 3, hashlib.sha256(b"MIT").hexdigest(), False),
@@ -187,7 +187,7 @@ def test_hidden_and_ignored_files_stay_out(tmp_path: Path) -> None:
         "src/a.pyc": "x",
     }
     folder = _folder(tmp_path, **files, **{".ryeignore": "# c\n*.pyc\n!keep.pyc\n/build/\n"})
-    assert [file.path for file in attached_files(folder)[0]] == ["keep.pyc"]
+    assert [file.path for file in attached_files(folder / "SKILL.md")[0]] == ["keep.pyc"]
 
 
 def test_symlinks_are_neither_followed_nor_attached(tmp_path: Path) -> None:
@@ -199,7 +199,7 @@ def test_symlinks_are_neither_followed_nor_attached(tmp_path: Path) -> None:
     (folder / "dir").symlink_to(secret)
     (folder / "loop").symlink_to(folder)
     (folder / "dangling").symlink_to("nowhere")
-    files, problems = attached_files(folder)
+    files, problems = attached_files(folder / "SKILL.md")
     assert files == ()
     assert [d.code for d in problems] == ["S10"] * 4
 
@@ -208,7 +208,7 @@ def test_a_symlink_as_ryeignore_is_not_followed(tmp_path: Path) -> None:
     folder = _folder(tmp_path, **{"a.txt": "x"})
     (tmp_path / "patterns").write_text("*")
     (folder / ".ryeignore").symlink_to(tmp_path / "patterns")
-    assert [file.path for file in attached_files(folder)[0]] == ["a.txt"]
+    assert [file.path for file in attached_files(folder / "SKILL.md")[0]] == ["a.txt"]
 
 
 def test_pipes_are_not_opened(tmp_path: Path) -> None:
@@ -233,10 +233,10 @@ def test_names_that_fall_together_on_some_systems(tmp_path: Path, names: tuple[s
 def test_limits_of_number_and_bytes(tmp_path: Path) -> None:
     folder = _folder(tmp_path, **{f"f{n}": "12345" for n in range(10)})
     few = replace(CONTENT, attached_files=10, attached_bytes=50)
-    assert attached_files(folder, few)[1] == ()
-    assert [d.code for d in attached_files(folder, replace(few, attached_files=9))[1]] == ["S12"]
-    assert [d.code for d in attached_files(folder, replace(few, attached_bytes=49))[1]] == ["S13"]
-    assert [d.code for d in attached_files(folder, replace(few, folder_entries=5))[1]] == ["S12"]
+    assert attached_files(folder / "SKILL.md", few)[1] == ()
+    assert [d.code for d in attached_files(folder / "SKILL.md", replace(few, attached_files=9))[1]] == ["S12"]
+    assert [d.code for d in attached_files(folder / "SKILL.md", replace(few, attached_bytes=49))[1]] == ["S13"]
+    assert [d.code for d in attached_files(folder / "SKILL.md", replace(few, folder_entries=5))[1]] == ["S12"]
 
 
 def test_a_path_that_is_too_long(tmp_path: Path) -> None:

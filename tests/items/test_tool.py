@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 
 from rye.items.reading import Reading, ReadOptions, Source
 from rye.items.tool.reader import Tool, as_json, read, template
+from tests.parsed import parsed
 
 EXAMPLES = 1000 if os.environ.get("RYE_FUZZ") else 60
 
 
-def parse(text: str, suffix: str = ".py", category: str | None = "a/b", publishing: bool = False) -> Reading:
+def parse(text: str, suffix: str = ".py", category: str | None = "a/b", publishing: bool = False) -> Reading[Tool]:
     return read(Source(text, f"t{suffix}", "t", category), ReadOptions(publishing=publishing))
 
 
@@ -27,7 +28,7 @@ def tool(text: str, suffix: str = ".py") -> Tool:
     return reading.value
 
 
-def found(reading: Reading, severity: str = "error") -> list[tuple[str, int | None]]:
+def found(reading: Reading[Tool], severity: str = "error") -> list[tuple[str, int | None]]:
     return [(d.code, d.line) for d in reading.diagnostics if d.severity == severity]
 
 
@@ -99,7 +100,7 @@ config: {command: sh}
 def test_every_language_gives_the_same_metadata(suffix: str, text: str) -> None:
     reading = parse(text, suffix, publishing=True)
     assert reading.diagnostics == ()
-    value, metadata = reading.value, reading.metadata
+    value, metadata = parsed(reading), reading.metadata
     assert metadata is not None
     assert (value.version, value.category, value.description) == ("1.2.3", "a/b", "Does things")
     assert (metadata.version, metadata.category, metadata.capabilities) == ("1.2.3", "a/b", ())
@@ -198,8 +199,8 @@ def test_what_does_not_parse(suffix: str, text: str, line: int | None) -> None:
 
 
 def test_the_language_is_told_by_suffix_then_shebang() -> None:
-    assert parse("#!/usr/bin/env python3\n__version__ = '1.0.0'\n", "").value.language == "python"
-    assert parse("#!/bin/sh\n", "").value.language == "shell"
+    assert parsed(parse("#!/usr/bin/env python3\n__version__ = '1.0.0'\n", "")).language == "python"
+    assert parsed(parse("#!/bin/sh\n", "")).language == "shell"
     assert found(parse("x", ".rb")) == [("T01", None)]
 
 

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from rye.items.directive.calls import find_calls
-from rye.items.directive.model import Call, Permission
+from rye.items.rights import Call, Permission
 from rye.permissions.matching import check
 from rye.permissions.static_check import compare, required_pattern
 from rye.text.diagnostics import Diagnostic
@@ -91,7 +91,7 @@ def test_wildcards_in_a_call_are_no_wildcards() -> None:
 
 def test_an_unknown_item_type_names_the_known_ones() -> None:
     (found,) = findings([], '`rye_load(item_type="agent", item_id="a")`')
-    assert found.hint == "Item types are tool, directive, knowledge."
+    assert found.hint == "Item types are directive, tool, knowledge."
 
 
 def test_findings_stand_in_the_order_of_the_file() -> None:

@@ -13,7 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from rye.items.identity import KIND_NAMES, Identity
+from rye.items.capabilities import ITEM_TYPES
+from rye.items.identity import Identity
+from rye.items.kinds import KINDS
 from rye.registry.protocol import lines, statements
 from rye.registry.protocol.lines import StatementError
 from rye.registry.protocol.statements import (
@@ -149,7 +151,7 @@ WORD = st.text(string.ascii_letters + string.digits + string.punctuation, min_si
 LINE = st.text(st.characters(codec="utf-8"), max_size=60).map(lambda text: lines.one_line(text, 40, "none"))
 IDENTITY = st.builds(
     lambda kind, segments: Identity(kind, "/".join(segments)),
-    st.sampled_from(KIND_NAMES),
+    st.sampled_from(tuple(KINDS)),
     st.lists(SEGMENT, min_size=2, max_size=4),
 )
 
@@ -223,7 +225,7 @@ def releases(draw: st.DrawFn) -> Release:
         requires=tuple(draw(st.sets(REQUIRED, max_size=3))),
         conflicts_with=tuple(draw(st.sets(RELATION, max_size=2))),
         capabilities=tuple(draw(st.sets(WORD.map(lambda word: "rye." + word), max_size=3))),
-        hooks=tuple(draw(st.sets(st.builds(Hook, st.sampled_from(statements.ITEM_TYPES), WORD), max_size=2))),
+        hooks=tuple(draw(st.sets(st.builds(Hook, st.sampled_from(ITEM_TYPES), WORD), max_size=2))),
     )
 
 

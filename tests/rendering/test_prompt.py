@@ -9,6 +9,7 @@ from rye.items.directive.model import LegacyOutputs, Output
 from rye.items.directive.reader import read
 from rye.items.reading import ReadOptions, Source
 from rye.rendering.prompt import Part, PromptSource, render, source_of
+from tests.parsed import parsed
 
 PROCESS = """<process>
   <step name="deploy">
@@ -79,7 +80,7 @@ in {input:language}.
 
 
 def test_a_directive_from_its_file() -> None:
-    directive = read(Source(DIRECTIVE, "greet.md"), ReadOptions()).value
+    directive = parsed(read(Source(DIRECTIVE, "greet.md"), ReadOptions()))
     assert render(source_of(directive), {"who": "Ann", "language": "Welsh"}) == (
         "# Greet Ann\n\nSay hello to Ann,\nin Welsh.\n\n"
         '<process>\n  <step name="greet">Greet Ann.</step>\n</process>\n\n'

@@ -21,8 +21,8 @@ from rye.cli.options import Session, command
 from rye.errors import RyeError
 
 if TYPE_CHECKING:
+    from rye.items.attached import AttachedFile
     from rye.items.skill.adoption import Adoption
-    from rye.items.skill.folder import AttachedFile
     from rye.text.diagnostics import Diagnostic
 
 _MAIN = "SKILL.md"
@@ -95,12 +95,12 @@ def _skills(session: Session, folder: str) -> list[tuple[Path, str]]:
 
 
 def _look(folder: Path, shown: str, in_place: bool) -> _Candidate:
+    from rye.items.attached import attached_files
     from rye.items.skill.adoption import AdoptableFile, analyze
-    from rye.items.skill.folder import attached_files
     from rye.limits import CONTENT
     from rye.project.item_file import read_bytes
 
-    files, problems = attached_files(folder)
+    files, problems = attached_files(folder / _MAIN)
     data = read_bytes(folder / _MAIN, CONTENT.item_bytes)
     read = [AdoptableFile(file, read_bytes(folder / file.path, file.size)) for file in files]
     adoption = analyze(data, folder.resolve().name, read)
@@ -146,9 +146,9 @@ def _adopted(
 
 def _same(candidate: _Candidate, target: Path) -> bool:
     """Whether the folder holds exactly what would be copied there."""
-    from rye.items.skill.folder import attached_files
+    from rye.items.attached import attached_files
 
-    files, problems = attached_files(target)
+    files, problems = attached_files(target / _MAIN)
     if problems or files != candidate.files:
         return False
     pairs = [(candidate.folder / file.path, target / file.path) for file in files]

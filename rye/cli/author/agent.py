@@ -28,13 +28,14 @@ def graph(session: Session, folder: str | None, entry: str | None, mermaid: bool
     FOLDER is a folder of agents; without it .ai/agents or .rawko/agents. Files that do not parse are listed, the rest goes on.
     """
     from rye.items.agent.graph import as_mermaid, as_text, build
+    from rye.items.agent.model import Agent
     from rye.project.checking import check_files
     from rye.project.context import read_options
 
     checked = [
         c for c in check_files(_agents(session, folder), "agent", read_options(session.cwd)) if c.kind == "agent"
     ]
-    agents = [c.item.reading.value for c in checked if c.item is not None and c.item.reading.value is not None]
+    agents = [c.item.reading.value for c in checked if c.item is not None and isinstance(c.item.reading.value, Agent)]
     failed = _report(session, checked)
     if entry is not None and entry not in {agent.name for agent in agents}:
         raise _unknown_entry(entry, [agent.name for agent in agents])

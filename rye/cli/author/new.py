@@ -76,15 +76,10 @@ def _path(project: Project, kind: Kind, category: str, name: str) -> Path:
 
 
 def _text(kind: Kind, category: str, name: str, project: Project) -> str:
-    """What the kind's own template gives; nested kinds get their category, too."""
-    if kind.name == "directive":
-        from rye.items.directive.template import new_directive
-        from rye.project.context import load_manifest
+    """What the kind's own template gives."""
+    from rye.project.context import load_manifest
 
-        return new_directive(name, category, author=load_manifest(project).namespace)
-    template = kind.load().template
-    text: str = template(name, category) if kind.nested else template(name)
-    return text
+    return kind.load().template(name, category, load_manifest(project).namespace)
 
 
 def _check(kind: Kind, category: str, name: str, path: Path, text: str) -> None:

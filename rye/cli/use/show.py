@@ -27,11 +27,11 @@ def show(session: Session, target: str, kind: str | None, base: bool, mermaid: b
     found = effective_item(session, target, kind, base=base, inspect=True)
     show_findings(session, found.findings)
     value = found.parsed()
-    module = found.item.kind.load()
+    graph = found.item.kind.load_graph()
     if mermaid:
-        if not hasattr(module, "as_mermaid"):
+        if graph is None:
             raise UsageError("no-graph", f"A {found.item.kind.name} has no graph.", "Leave --mermaid out.")
-        diagram = module.as_mermaid(value)
+        diagram = graph.as_mermaid(value)
         if session.json:
             session.console.document({"kind": found.item.kind.name, "id": found.id, "mermaid": diagram})
         session.console.data(printable(diagram), newline=False)
@@ -42,7 +42,7 @@ def show(session: Session, target: str, kind: str | None, base: bool, mermaid: b
         "id": found.id,
         "version": metadata.version if metadata else None,
         "description": metadata.description if metadata else None,
-        **module.as_json(value),
+        **found.item.kind.load().as_json(value),
         "path": found.item.shown,
         "space": found.entry.space if found.entry else None,
         "overrides": list(found.overrides),
@@ -50,9 +50,8 @@ def show(session: Session, target: str, kind: str | None, base: bool, mermaid: b
     if session.json:
         session.console.document(document)
         return
-    drawn = hasattr(module, "as_text")
-    for line in indented_lines({key: entry for key, entry in document.items() if not (drawn and key == "graph")}):
+    for line in indented_lines({key: entry for key, entry in document.items() if graph is None or key != "graph"}):
         session.console.data(line)
-    if drawn:
-        session.console.data("\n" + printable(module.as_text(value)), newline=False)
+    if graph is not None:
+        session.console.data("\n" + printable(graph.as_text(value)), newline=False)
     show_findings(session, found.own_findings())

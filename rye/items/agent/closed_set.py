@@ -4,24 +4,21 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
+from rye.items.agent.model import KNOWN_TOOLS, TERMINAL, Agent, unknown_tool_hint
 from rye.items.reading import Reading, ReadOptions
 from rye.text.diagnostics import Diagnostic, in_order
 from rye.text.spelling import near_miss
 
-if TYPE_CHECKING:
-    from rye.items.agent.reader import Agent
 
-
-def check_set(readings: Mapping[str, Reading], options: ReadOptions | None = None) -> dict[str, tuple[Diagnostic, ...]]:
+def check_set(
+    readings: Mapping[str, Reading[Agent]], options: ReadOptions | None = None
+) -> dict[str, tuple[Diagnostic, ...]]:
     """Findings by path, paths in order: unknown transition targets, unknown tools, names that stand twice.
 
     A file that did not parse is no agent, so transitions to it are unknown; its own findings say why.
     """
-    from rye.items.agent.reader import KNOWN_TOOLS, TERMINAL, unknown_tool_hint
-
-    agents: dict[str, Agent] = {path: readings[path].value for path in sorted(readings) if readings[path].value}
+    agents = {path: value for path in sorted(readings) if (value := readings[path].value) is not None}
     names = {agent.name for agent in agents.values()}
     known_tools = {*KNOWN_TOOLS, *(options.tools if options else ())}
     places: dict[str, list[str]] = defaultdict(list)

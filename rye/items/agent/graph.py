@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
-from rye.items.agent.reader import TERMINAL, Agent
+from rye.items.agent.model import TERMINAL, Agent
 
 _LABELS = {"onSuccess": "success", "onFailure": "failure", "onMaxIterations": "max iterations"}
 

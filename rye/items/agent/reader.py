@@ -23,9 +23,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from msgspec import Struct, field
-
-from rye.items.agent.closed_set import check_set
+from rye.items.agent.model import KNOWN_TOOLS, TERMINAL, TRANSITIONS, Agent, unknown_tool_hint
 from rye.items.agent.prompt import extract_prompt
 from rye.items.declared import dependencies_of, version_of
 from rye.items.identity import is_segment
@@ -36,58 +34,16 @@ from rye.text.spelling import near_miss
 from rye.text.yaml_findings import YamlFindings
 from rye.text.yaml_reading import YamlError, json_safe, read_yaml
 
-__all__ = ["Agent", "as_json", "check_set", "read"]
-
-KNOWN_TOOLS = ("Read", "Write", "Edit", "Glob", "Grep", "Bash", "WebFetch", "WebSearch")
-"""The tools that every agent program of the format has (DECISIONS Agents 8)."""
-TERMINAL = "complete"
-"""The state that ends a run; no agent's name (DECISIONS Agents 7)."""
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 _TOP = (
     "name", "displayName", "whenToUse", "tools", "transitions", "limits", "provider", "metadata", "version", "dependencies",
 )  # fmt: skip
 _TOOLS = ("allowed", "blocked", "bashFilter")
 _FILTER = ("allowedCommands", "blockedPatterns")
-_TRANSITIONS = ("onSuccess", "onFailure", "onMaxIterations")
 _LIMITS = ("maxIterations", "timeout", "maxTokens")
 _PROVIDER = ("name", "model")
 _PROVIDERS = ("claude", "copilot")
 _LARGEST = 2**53 - 1
-
-
-class Agent(Struct, frozen=True):
-    """One agent. The sections are as written, whole numbers as integers; an absent section is None."""
-
-    name: str
-    display_name: str
-    when_to_use: str
-    transitions: dict[str, Any]
-    """As written: the default of ``onFailure`` is not filled in, unknown keys are kept."""
-    system_prompt: str
-    tools: dict[str, Any] | None = None
-    limits: dict[str, Any] | None = None
-    provider: dict[str, Any] | None = None
-    metadata: dict[str, Any] | None = None
-    version: str | None = None
-    extra: dict[str, Any] = field(default_factory=dict)
-    """Unknown keys at the top level, kept."""
-    lines: dict[str, int] = field(default_factory=dict)
-    """Lines of ``name``, each transition (``onSuccess``…) and each allowed tool (``tool:Read``)."""
-
-    @property
-    def targets(self) -> dict[str, str]:
-        """The transitions that are written, by key, without unknown keys."""
-        return {key: self.transitions[key] for key in _TRANSITIONS if key in self.transitions}
-
-    @property
-    def resolved_targets(self) -> dict[str, str]:
-        """The same with ``onFailure`` defaulting to the agent itself (DECISIONS Agents 7)."""
-        return {"onFailure": self.name, **self.targets}
-
-    @property
-    def requires(self) -> tuple[str, ...]:
-        """Other agents that this one hands over to: requirements that the file itself cannot fulfil (DECISIONS Agents 7)."""
-        return tuple(sorted({t for t in self.targets.values() if t not in (self.name, TERMINAL)}))
 
 
 class _Checks(YamlFindings):
@@ -147,7 +103,7 @@ class _Checks(YamlFindings):
         return [entry for entry in part if isinstance(entry, str) and entry.strip()]
 
 
-def read(source: Source, options: ReadOptions) -> Reading:
+def read(source: Source, options: ReadOptions) -> Reading[Agent]:
     """Read an agent's file. ``value`` is an :class:`Agent`, or None where a required part is missing or malformed."""
     try:
         parts = split(source.text)
@@ -282,11 +238,6 @@ def _tools(data: dict[str, Any], options: ReadOptions, checks: _Checks) -> dict[
     return tools
 
 
-def unknown_tool_hint(tool: str, known: set[str]) -> str:
-    meant = near_miss(tool, known)
-    return f"Did you mean {meant}?" if meant else "Add it to the tools of rye.toml if your agent program has it."
-
-
 def _transitions(data: dict[str, Any], checks: _Checks) -> dict[str, Any] | None:
     value = data.get("transitions")
     if not isinstance(value, dict):
@@ -294,13 +245,13 @@ def _transitions(data: dict[str, Any], checks: _Checks) -> dict[str, Any] | None
         hint = f"Add `transitions:` with `onSuccess:`, the next agent's name or {TERMINAL!r}."
         checks.report("error", "A07", f"transitions {what}.", "transitions", hint=hint)
         return None
-    checks.keys(value, _TRANSITIONS, "transitions")
+    checks.keys(value, TRANSITIONS, "transitions")
     ok = True
     if "onSuccess" not in value:
         hint = f"Name the agent that comes next, or {TERMINAL!r}."
         checks.report("error", "A07", "transitions.onSuccess is missing.", "transitions", hint=hint)
         ok = False
-    for key in _TRANSITIONS:
+    for key in TRANSITIONS:
         ok &= key not in value or checks.text(value, key, "transitions", code="A07") is not None
     return dict(value) if ok else None
 
@@ -385,7 +336,12 @@ def as_json(agent: Agent) -> dict[str, object]:
     }
 
 
-def template(name: str) -> str:
+def prompt(agent: Agent, text: str) -> str:
+    """The System Prompt section."""
+    return agent.system_prompt
+
+
+def template(name: str, category: str = "", author: str | None = None) -> str:
     """The file that ``rye new agent NAME`` writes: valid, to be filled in."""
     title = name.replace("-", " ").replace("_", " ").title()
     return f"""---

@@ -19,27 +19,17 @@ import re
 import textwrap
 from collections.abc import Callable
 from decimal import Decimal
-from xml.sax.saxutils import escape
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from rye.items.directive.metadata import read_limits
 from rye.items.directive.process import Tag, tags
 from rye.items.directive.reader import read
 from rye.items.directive.rules import Findings
-from rye.items.directive.xml_tree import Element, XmlError, parse
+from rye.items.directive.xml_tree import Element, XmlError, escape, parse
 from rye.items.identity import is_id
-from rye.items.reading import ReadOptions, Source
+from rye.items.reading import Fixed, ReadOptions, Source
 from rye.text.markdown_fences import Fence, scan
-
-
-class Fixed(Struct, frozen=True):
-    """The new text, and what was changed in the order it was done. No changes: the text is the one given."""
-
-    text: str
-    changes: tuple[str, ...]
-
 
 Step = Callable[[str, Source], tuple[str, str] | None]
 """One kind of change: the new text and what was done, or None where there is nothing to do."""

@@ -9,6 +9,7 @@ from msgspec import Struct
 from rye.items.directive.expressions import Expression
 from rye.items.directive.input_values import InputDeclaration
 from rye.items.reading import Dependency
+from rye.items.rights import Call, Permission
 
 RELATIONS = ("requires", "depends_on", "used_by", "suggests", "conflicts_with", "example_of")
 """The relationship elements, direct children of ``<context>`` (R09)."""
@@ -23,14 +24,6 @@ class Model(Struct, frozen=True):
     fallback_id: str | None = None
     text: str = ""
     """How the model should reason, in a sentence or two."""
-
-
-class Permission(Struct, frozen=True):
-    """One capability, where it is declared."""
-
-    capability: str
-    line: int
-    column: int
 
 
 class CostContext(Struct, frozen=True):
@@ -146,19 +139,6 @@ class Process(Struct, frozen=True):
 class Criterion(Struct, frozen=True):
     text: str
     line: int
-
-
-class Call(Struct, frozen=True):
-    """One action that the process asks for, whichever way it is written (DECISIONS Directives 7).
-
-    ``item_type`` and ``item_id`` are as written, placeholders included; None where they are not given.
-    """
-
-    primary: str
-    item_type: str | None
-    item_id: str | None
-    line: int
-    column: int
 
 
 class Directive(Struct, frozen=True):

@@ -7,9 +7,9 @@ is ambiguous (two of it, or ``*`` beside anything) nothing in it counts.
 from __future__ import annotations
 
 from rye.items.capabilities import EVERYTHING, ITEM_TYPES, PRIMARIES, capability, everything_of, is_path_pattern
-from rye.items.directive.model import Permission
 from rye.items.directive.rules import Findings
 from rye.items.directive.xml_tree import Element
+from rye.items.rights import Permission
 
 _SHAPE = "Write primaries (`<execute>`, `<search>`, `<load>`, `<sign>`) with item types in them, or `*` alone."
 

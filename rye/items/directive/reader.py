@@ -30,7 +30,6 @@ from rye.items.directive.metadata import no_children, no_text, read_context, rea
 from rye.items.directive.model import (
     OPAQUE,
     RELATIONS,
-    Call,
     Context,
     Directive,
     LegacyOutputs,
@@ -42,10 +41,12 @@ from rye.items.directive.permissions import read_permissions
 from rye.items.directive.placeholders import find as find_placeholders
 from rye.items.directive.process import Sections, read_sections, tags
 from rye.items.directive.rules import Findings
+from rye.items.directive.template import template
 from rye.items.directive.text_lines import consecutive, element_lines
 from rye.items.directive.xml_tree import Element, XmlError, parse, sniff_root
 from rye.items.identity import is_id
 from rye.items.reading import HookAction, Metadata, Reading, ReadOptions, Source
+from rye.items.rights import Call
 from rye.limits import CONTENT
 from rye.text.diagnostics import in_order
 from rye.text.markdown_fences import Fence, Scan, scan
@@ -61,7 +62,7 @@ _PROCESS_PLACE = (
 )
 
 
-def read(source: Source, options: ReadOptions) -> Reading:
+def read(source: Source, options: ReadOptions) -> Reading[Directive]:
     """Read a directive. Never raises for bad content; a value of None means that it does not parse."""
     del options  # a directive's rules are the same everywhere
     findings = Findings()
@@ -457,4 +458,4 @@ def _metadata(directive: Directive) -> Metadata:
     )
 
 
-__all__ = ["METADATA", "as_json", "read"]
+__all__ = ["METADATA", "as_json", "read", "template"]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from xml.sax.saxutils import escape
 
 from rye.errors import UsageError
+from rye.items.directive.xml_tree import escape
 from rye.items.identity import is_id
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
@@ -59,6 +59,11 @@ _TEXT = """\
   <criterion>The summary names every source that it uses</criterion>
 </success_criteria>
 """
+
+
+def template(name: str, category: str, author: str | None = None) -> str:
+    """What ``rye new directive`` writes: :func:`new_directive` without words of its own."""
+    return new_directive(name, category, author=author)
 
 
 def new_directive(name: str, category: str, description: str | None = None, author: str | None = None) -> str:

@@ -116,7 +116,7 @@ def shown(path: Iterable[str | int]) -> str:
     return out
 
 
-def read(source: Source, options: ReadOptions) -> Reading:
+def read(source: Source, options: ReadOptions) -> Reading[Formula]:
     """Read a formula's file. ``value`` is a :class:`Formula`, or None where it has no usable name, type or steps."""
     try:
         document = read_toml(source.text)
@@ -407,7 +407,7 @@ def step_as_json(step: Step) -> dict[str, object]:
     return {**json_safe(step.extra), **known}
 
 
-def template(name: str) -> str:
+def template(name: str, category: str = "", author: str | None = None) -> str:
     """The file that ``rye new formula NAME`` writes: valid, to be filled in."""
     return f'''formula = "{name}"
 description = "What this workflow achieves"

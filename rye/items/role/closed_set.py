@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
 
 from rye.items.reading import Reading, ReadOptions
+from rye.items.role.model import Role
 from rye.items.role.sections import EVERYONE, NEXUS, Mention
 from rye.text.diagnostics import Diagnostic, in_order
 from rye.text.spelling import near_miss
-
-if TYPE_CHECKING:
-    from rye.items.role.reader import Role
 
 _WORD = re.compile(r"[A-Z][\w'-]*")
 _DOCUMENTS_WORDS = (
@@ -25,9 +22,11 @@ _DOCUMENTS = frozenset(_DOCUMENTS_WORDS.split())
 """Last words of phrases that name what is handed over rather than who hands it over."""
 
 
-def check_set(readings: Mapping[str, Reading], options: ReadOptions | None = None) -> dict[str, tuple[Diagnostic, ...]]:
+def check_set(
+    readings: Mapping[str, Reading[Role]], options: ReadOptions | None = None
+) -> dict[str, tuple[Diagnostic, ...]]:
     """Findings by path, paths in order. A file that did not parse is no role of the set."""
-    roles: dict[str, Role] = {path: readings[path].value for path in sorted(readings) if readings[path].value}
+    roles = {path: value for path in sorted(readings) if (value := readings[path].value) is not None}
     by_name: dict[str, Role] = {}
     found: dict[str, list[Diagnostic]] = {path: [] for path in roles}
     paths: dict[str, str] = {}

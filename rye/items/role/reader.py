@@ -17,10 +17,8 @@ from __future__ import annotations
 
 import re
 
-from msgspec import Struct
-
 from rye.items.reading import Metadata, Reading, ReadOptions, Source
-from rye.items.role.closed_set import check_set
+from rye.items.role.model import Role
 from rye.items.role.sections import (
     Mention,
     Section,
@@ -37,8 +35,6 @@ from rye.items.role.sections import (
 from rye.text.diagnostics import Diagnostic, Severity, in_order
 from rye.text.markdown_headings import Outline, outline
 from rye.text.markdown_links import links
-
-__all__ = ["Role", "as_json", "check_set", "read"]
 
 PROFILES = ("Casual", "Commercial", "Critical", "Vital")
 _TITLE = re.compile(r"(\S.*?) — Nexus SDLC Agent")
@@ -65,24 +61,6 @@ _AGENT_FILE = re.compile(r"\bagents/(?:[\w.*\[\]<>{}-]+/){0,8}[\w.*\[\]<>{}-]+\.
 _IF_OR_WHEN = re.compile(r"[*_`\"'“]{0,4}(?:if|when)\b", re.IGNORECASE)
 
 
-class Role(Struct, frozen=True):
-    """One role. Mentions carry the file's lines, so that findings about the set point at them."""
-
-    name: str
-    """As in the title, e.g. ``Release Manager``."""
-    slug: str
-    tagline: str | None
-    sections: tuple[Section, ...]
-    tier: int | None
-    tier_name: str | None
-    receives_from: tuple[Mention, ...]
-    hands_off_to: tuple[Mention, ...]
-    inputs: tuple[Mention, ...]
-
-    def section(self, name: str) -> Section | None:
-        return next((section for section in self.sections if section.name == name), None)
-
-
 class _Found(list[Diagnostic]):
     def add(
         self, severity: Severity, code: str, message: str, line: int | None = None, hint: str | None = None
@@ -90,7 +68,7 @@ class _Found(list[Diagnostic]):
         self.append(Diagnostic(severity, code, message, line, hint=hint))
 
 
-def read(source: Source, options: ReadOptions) -> Reading:
+def read(source: Source, options: ReadOptions) -> Reading[Role]:
     """Read a role's file. ``value`` is a :class:`Role`, or None where there is no title of the right form."""
     scan = outline(source.text)
     found = _Found()
@@ -284,7 +262,12 @@ def as_json(role: Role) -> dict[str, object]:
     }
 
 
-def template(name: str) -> str:
+def prompt(role: Role, text: str) -> str:
+    """The whole text; comments are the author's and stay."""
+    return text.strip("\n")
+
+
+def template(name: str, category: str = "", author: str | None = None) -> str:
     """The file that ``rye new role NAME`` writes (``name`` is the slug): valid, to be filled in."""
     title = name.replace("-", " ").replace("_", " ").title()
     return f"""# {title} — Nexus SDLC Agent

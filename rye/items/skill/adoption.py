@@ -12,8 +12,8 @@ from pathlib import PurePosixPath
 from msgspec import Struct
 from msgspec.structs import replace
 
+from rye.items.attached import AttachedFile
 from rye.items.reading import Metadata, ReadOptions, Source
-from rye.items.skill.folder import AttachedFile
 from rye.items.skill.reader import inside, is_attached, read
 from rye.limits import CONTENT
 from rye.text import content

@@ -68,7 +68,7 @@ class _Checks(YamlFindings):
         return None
 
 
-def read(source: Source, options: ReadOptions) -> Reading:
+def read(source: Source, options: ReadOptions) -> Reading[Skill]:
     """Read a ``SKILL.md``. ``value`` is a :class:`Skill`, or None where frontmatter, name or description is not usable."""
     try:
         parts = split(source.text)
@@ -250,7 +250,12 @@ def as_json(skill: Skill) -> dict[str, object]:
     }
 
 
-def template(name: str) -> str:
+def prompt(skill: Skill, text: str) -> str:
+    """The Markdown below the frontmatter."""
+    return skill.body.strip("\n")
+
+
+def template(name: str, category: str = "", author: str | None = None) -> str:
     """The file that ``rye new skill NAME`` writes as ``SKILL.md`` in a folder of that name."""
     title = name.replace("-", " ").title()
     return f"""---

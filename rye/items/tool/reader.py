@@ -42,7 +42,7 @@ class Tool(Struct, frozen=True):
     metadata: dict[str, Any] = field(default_factory=dict)
 
 
-def read(source: Source, options: ReadOptions) -> Reading:
+def read(source: Source, options: ReadOptions) -> Reading[Tool]:
     """Read a tool's file. ``value`` is a :class:`Tool`, or None where the code does not parse."""
     language = _language(source)
     if language is None:
@@ -155,7 +155,7 @@ def as_json(tool: Tool) -> dict[str, object]:
     }
 
 
-def template(name: str, category: str = "tools") -> str:
+def template(name: str, category: str = "tools", author: str | None = None) -> str:
     """The file that ``rye new tool NAME`` writes (Python)."""
     return f'''"""What the tool does."""
 

@@ -19,7 +19,8 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from rye.errors import RyeError
-from rye.items.identity import KIND_NAMES, Identity, lookup_key
+from rye.items.identity import Identity, lookup_key
+from rye.items.kinds import KINDS
 from rye.items.reading import Dependency, Metadata
 from rye.registry.protocol.lines import one_line
 from rye.registry.protocol.statements import MAX_DESCRIPTION_CHARACTERS, Hook, Relation, Release
@@ -43,7 +44,7 @@ class DerivedLines(Struct, frozen=True):
 def candidates(dependent: Identity, reference: str) -> tuple[Identity, ...]:
     """What ``reference`` (``[kind:]id`` or a bare name) may stand for in the item ``dependent``, the preferred first."""
     kind, _, name = reference.rpartition(":")
-    kinds = (kind,) if kind else KIND_NAMES
+    kinds = (kind,) if kind else tuple(KINDS)
     if "/" in name:
         ids = [name]
     else:

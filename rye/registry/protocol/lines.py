@@ -13,7 +13,8 @@ from datetime import UTC, datetime
 from typing import TypeVar
 
 from rye.errors import RyeError
-from rye.items.identity import KIND_NAMES, Identity, is_id, is_segment
+from rye.items.identity import Identity, is_id, is_segment
+from rye.items.kinds import KINDS
 from rye.registry.protocol.notes import NoteError, decode_base64, encode_base64
 from rye.signing.ed25519 import key_problem
 from rye.text.content import DEFAULT_IGNORABLE
@@ -181,7 +182,7 @@ def read_namespace(text: str) -> str:
 def read_identity(text: str) -> Identity:
     """``<kind>:<qualified id>``."""
     kind, _, identifier = text.partition(":")
-    if kind not in KIND_NAMES or not is_id(identifier) or "/" not in identifier or identifier.startswith("root/"):
+    if kind not in KINDS or not is_id(identifier) or "/" not in identifier or identifier.startswith("root/"):
         raise malformed(f"{text[:80]!r} is not a kind and a qualified id")
     return Identity(kind, identifier)
 

@@ -90,7 +90,7 @@ def misplacement(release: Release) -> str | None:
         return f"a {kind.name} stands directly below its namespace"
     if kind.main_file is None and release.attached:
         return f"a {kind.name} has no attached files"
-    if release.file.suffix not in ((kind.main_file,) if kind.main_file else kind.suffixes):
+    if release.file.suffix not in kind.endings:
         return f"no {kind.name} has a file that ends with {release.file.suffix}"
     seen = {(kind.main_file or "").lower()}
     folders: set[str] = set()

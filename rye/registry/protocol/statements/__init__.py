@@ -26,7 +26,6 @@ from rye.registry.protocol.statements.ownership import (
     root_key_name,
 )
 from rye.registry.protocol.statements.release import (
-    ITEM_TYPES,
     MAX_DESCRIPTION_CHARACTERS,
     MAX_PATH_CHARACTERS,
     AttachedFile,
@@ -40,7 +39,6 @@ from rye.registry.protocol.statements.status import MAX_REASON_CHARACTERS, SEVER
 from rye.registry.protocol.statements.tree import Checkpoint, Snapshot
 
 __all__ = [
-    "ITEM_TYPES",
     "MAX_DESCRIPTION_CHARACTERS",
     "MAX_KEYS",
     "MAX_LOG_KEYS",

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from msgspec import Struct
 
+from rye.items.capabilities import ITEM_TYPES
 from rye.items.identity import Identity, is_segment
 from rye.items.kinds import KINDS
 from rye.registry.protocol import lines
@@ -17,8 +18,6 @@ from rye.registry.protocol.statements.grammar import Statement, fields, keep_sor
 
 MAX_DESCRIPTION_CHARACTERS = 300
 MAX_PATH_CHARACTERS = 200
-ITEM_TYPES = ("tool", "directive", "knowledge")
-"""What a hook can execute (DECISIONS Directives 6)."""
 
 _PATH_SEGMENT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
 _CAPABILITY = re.compile(r"rye\.[!-~]{1,1000}")
@@ -154,10 +153,10 @@ class Release(Statement, frozen=True):
             hooks=source.many("hook", Hook.read),
         )
         kind = KINDS[release.identity.kind]
-        if release.file.suffix not in ((kind.main_file,) if kind.main_file else kind.suffixes):
+        if release.file.suffix not in kind.endings:
             raise malformed(f"a {kind.name}'s file does not end in {release.file.suffix}")
-        if release.attached and release.identity.kind != "skill":
-            raise malformed("only a skill has attached files")
+        if release.attached and kind.main_file is None:
+            raise malformed(f"a {kind.name} has no attached files")
         if any(relation.identity is None for relation in (*release.depends_on, *release.conflicts_with)):
             raise malformed("only a `requires` line can be about something that is no item")
         _check_paths([entry.path for entry in release.attached])

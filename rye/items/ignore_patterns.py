@@ -1,7 +1,7 @@
-"""Patterns of ``.ryeignore``: what of a skill's folder stays out of its release (DECISIONS Skills 1). A subset of gitignore's.
+"""Patterns of ``.ryeignore``: what of an item's folder stays out of its release (DECISIONS Skills 1). A subset of gitignore's.
 
 One pattern per line; blank lines and ``#`` comments say nothing; ``!`` takes a match back; a ``/`` at the end means folders
-only; a pattern with another ``/`` is anchored at the skill's folder, one without matches a name at any depth; ``*``, ``?``
+only; a pattern with another ``/`` is anchored at the item's folder, one without matches a name at any depth; ``*``, ``?``
 and ``[…]`` stay within a name, ``**`` crosses folders. The last match decides; below an ignored folder nothing is looked at.
 """
 

@@ -1,4 +1,6 @@
-"""A skill's folder on disk: which files are attached, with sizes and hashes (DECISIONS Skills 1). This room's one thin shell.
+"""An item that is a folder, such as a skill: which files are attached, with sizes and hashes (DECISIONS Skills 1).
+
+This room's one thin shell.
 
 Only regular files, only paths of safe segments, no symlinks (neither followed nor attached), at most the limits' number and
 bytes. Hidden files and what ``.ryeignore`` matches stay out. Files are opened without following a link and checked after
@@ -16,11 +18,10 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from rye.items.skill.ignore_patterns import IgnorePatterns, parse_ignore
+from rye.items.ignore_patterns import IgnorePatterns, parse_ignore
 from rye.limits import CONTENT, ContentLimits
 from rye.text.diagnostics import Diagnostic, in_order
 
-MAIN_FILE = "SKILL.md"
 IGNORE_FILE = ".ryeignore"
 _SEGMENT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
 _DEVICE = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\..*)?", re.IGNORECASE)
@@ -28,7 +29,7 @@ _CHUNK = 1 << 16
 
 
 class AttachedFile(Struct, frozen=True, order=True):
-    """One attached file: path from the skill's folder with ``/``, size in bytes, hash, and whether its owner may execute it."""
+    """One attached file: path from the item's folder with ``/``, size in bytes, hash, and whether its owner may execute it."""
 
     path: str
     size: int
@@ -45,29 +46,30 @@ def is_safe_path(path: str) -> bool:
 
 
 def attached_files(
-    folder: Path, limits: ContentLimits = CONTENT
+    main_file: Path, limits: ContentLimits = CONTENT
 ) -> tuple[tuple[AttachedFile, ...], tuple[Diagnostic, ...]]:
-    """The files attached to the skill in ``folder``, by path, and what is wrong with the folder (codes S10 to S14).
+    """The files attached to the item whose signed file is ``main_file``, by path, and what is wrong with them.
 
     S10: a symlink, device, pipe or socket. S11: a path that is not safe everywhere. S12: too many files or entries. S13:
     too many bytes. S14: a file that cannot be read. Files with a finding are left out.
     """
-    walk = _Walk(folder, _ignore_patterns(folder, limits), limits)
+    walk = _Walk(main_file, _ignore_patterns(main_file.parent, limits), limits)
     walk.run()
     files = sorted(walk.files)
     folded: dict[str, str] = {}
     for file in files:
         key = unicodedata.normalize("NFC", file.path).lower()
         other = folded.setdefault(key, file.path)
-        if other != file.path or key == MAIN_FILE.lower():
-            same = MAIN_FILE if key == MAIN_FILE.lower() else other
+        if other != file.path or key == main_file.name.lower():
+            same = main_file.name if key == main_file.name.lower() else other
             walk.report("S11", f"{file.path!r} and {same!r} are the same name on some systems.")
     return tuple(files), in_order(walk.problems)
 
 
 class _Walk:
-    def __init__(self, folder: Path, ignored: IgnorePatterns, limits: ContentLimits):
-        self.folder = folder
+    def __init__(self, main_file: Path, ignored: IgnorePatterns, limits: ContentLimits):
+        self.folder = main_file.parent
+        self.main_file = main_file.name
         self.ignored = ignored
         self.limits = limits
         self.files: list[AttachedFile] = []
@@ -89,7 +91,7 @@ class _Walk:
                     self.report("S12", f"More than {self.limits.folder_entries} files and folders.", _IGNORE_HINT)
                     return
                 is_folder = entry.is_dir(follow_symlinks=False)
-                if entry.name.startswith(".") or path == MAIN_FILE or self.ignored.ignores(path, folder=is_folder):
+                if entry.name.startswith(".") or path == self.main_file or self.ignored.ignores(path, folder=is_folder):
                     continue
                 if entry.is_symlink():
                     self.report("S10", f"{path!r} is a symbolic link.", "Put the file itself there, or ignore it.")
@@ -151,7 +153,7 @@ class _Walk:
         return AttachedFile(path, size, digest.hexdigest(), bool(status.st_mode & stat.S_IXUSR))
 
 
-_IGNORE_HINT = f"List what does not belong to the skill in {IGNORE_FILE}."
+_IGNORE_HINT = f"List what does not belong to the item in {IGNORE_FILE}."
 
 
 def _ignore_patterns(folder: Path, limits: ContentLimits) -> IgnorePatterns:

@@ -1,0 +1,40 @@
+"""What an item may do and what it asks for, as values with their place in the file (DECISIONS Directives 6, 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+from msgspec import Struct
+
+
+class Permission(Struct, frozen=True):
+    """One capability, where it is declared."""
+
+    capability: str
+    line: int
+    column: int
+
+
+class Call(Struct, frozen=True):
+    """One action that the process asks for, whichever way it is written (DECISIONS Directives 7).
+
+    ``item_type`` and ``item_id`` are as written, placeholders included; None where they are not given.
+    """
+
+    primary: str
+    item_type: str | None
+    item_id: str | None
+    line: int
+    column: int
+
+
+@runtime_checkable
+class Caller(Protocol):
+    """A kind's value that declares rights and makes calls; validation compares the two."""
+
+    @property
+    def permissions(self) -> Sequence[Permission]: ...
+
+    @property
+    def calls(self) -> Sequence[Call]: ...

@@ -1,0 +1,25 @@
+"""A role as a value (DEC-0010; DECISIONS Roles)."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from rye.items.role.sections import Mention, Section
+
+
+class Role(Struct, frozen=True):
+    """One role. Mentions carry the file's lines, so that findings about the set point at them."""
+
+    name: str
+    """As in the title, e.g. ``Release Manager``."""
+    slug: str
+    tagline: str | None
+    sections: tuple[Section, ...]
+    tier: int | None
+    tier_name: str | None
+    receives_from: tuple[Mention, ...]
+    hands_off_to: tuple[Mention, ...]
+    inputs: tuple[Mention, ...]
+
+    def section(self, name: str) -> Section | None:
+        return next((section for section in self.sections if section.name == name), None)
