@@ -4,31 +4,32 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from rye.cli.kind_choice import KindChoice
 from rye.cli.options import Session, command
 from rye.errors import RyeError, UsageError
+from rye.items.identity import is_id
 from rye.items.kinds import KINDS, Kind
+from rye.items.reading import ReadOptions, Source
+from rye.project.context import load_manifest
+from rye.project.layout import Project, find_project
+from rye.text.diagnostics import strict
 
-if TYPE_CHECKING:
-    from rye.project.layout import Project
+
+def _help() -> str:
+    rows = [(f"{kind.name} {'CATEGORY/NAME' if kind.nested else 'NAME'}", kind.summary) for kind in KINDS.values()]
+    width = max(len(form) for form, _ in rows)
+    listed = "\n".join(f"  {form:{width}}  {summary}" for form, summary in rows)
+    return f"Write a new item below .ai/ that passes `rye validate --strict`.\n\n\b\nKIND and ID:\n{listed}"
 
 
-@command("new")
+@command("new", help=_help())
 @click.argument("kind", type=KindChoice(), metavar="KIND")
 @click.argument("identifier", metavar="ID")
 @click.pass_obj
 def new(session: Session, kind: str, identifier: str) -> None:
-    """Write a new item below .ai/ that passes `rye validate --strict`.
-
-    KIND is directive, tool, knowledge, agent, role, formula, skill or bundle. ID is category/name for a directive, a tool
-    or knowledge (workflows/deploy), the bare name for the others.
-    """
-    from rye.project.layout import Project, find_project
-
     project = find_project(session.cwd) or Project(session.cwd.absolute())
     category, name = _split(KINDS[kind], identifier)
     path = _path(project, KINDS[kind], category, name)
@@ -44,8 +45,6 @@ def new(session: Session, kind: str, identifier: str) -> None:
 
 
 def _split(kind: Kind, identifier: str) -> tuple[str, str]:
-    from rye.items.identity import is_id
-
     if not is_id(identifier):
         raise UsageError(
             "bad-id",
@@ -77,16 +76,11 @@ def _path(project: Project, kind: Kind, category: str, name: str) -> Path:
 
 def _text(kind: Kind, category: str, name: str, project: Project) -> str:
     """What the kind's own template gives."""
-    from rye.project.context import load_manifest
-
     return kind.load().template(name, category, load_manifest(project).namespace)
 
 
 def _check(kind: Kind, category: str, name: str, path: Path, text: str) -> None:
     """A name that the kind's rules refuse is refused here, so that what is written always conforms."""
-    from rye.items.reading import ReadOptions, Source
-    from rye.text.diagnostics import strict
-
     attached = () if kind.main_file is not None else None
     reading = kind.load().read(Source(text, str(path), name, category, attached), ReadOptions())
     errors = [finding for finding in strict(reading.diagnostics) if finding.severity == "error"]
