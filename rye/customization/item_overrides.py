@@ -24,7 +24,6 @@ from rye.project.layout import Project
 from rye.project.spaces import Entry, find
 
 SUFFIX = ".overrides.md"
-OVERRIDABLE = tuple(kind.name for kind in KINDS.values() if kind.overridable)
 
 
 class OverrideSource(Struct, frozen=True):
@@ -47,7 +46,7 @@ def named_for(folder: Folder, path: Path) -> NamedFor | None:
     """Read a file's name; None where it can be no item's."""
     stem = path.relative_to(folder.path).as_posix()[: -len(SUFFIX)]
     identifier, dot, kind = stem.rpartition(".")
-    if dot and kind in OVERRIDABLE and is_id(identifier):
+    if dot and kind in KINDS.overridable() and is_id(identifier):
         return NamedFor(identifier, kind)
     return NamedFor(stem, None) if is_id(stem) else None
 
@@ -91,7 +90,7 @@ def sources(
     places: Places, kind: str, ids: Iterable[str], is_meant: Callable[[str], bool] = lambda _: True
 ) -> tuple[OverrideSource, ...]:
     """The overrides of an item, the user's first. Raises RyeError for a file that cannot be read, or two at one level."""
-    if kind not in OVERRIDABLE:
+    if kind not in KINDS.overridable():
         return ()
     known = tuple(ids)
     found: list[OverrideSource] = []

@@ -243,6 +243,10 @@ class Kinds(Mapping[str, Kind]):
         """Names of files that make the folder around them an item."""
         return tuple(kind.main_file for kind in TABLE if kind.main_file is not None)
 
+    def overridable(self) -> tuple[str, ...]:
+        """The kinds that ``.overrides.md`` files apply to."""
+        return tuple(kind.name for kind in TABLE if kind.overridable)
+
     def names(self) -> str:
         """All names for a message: ``directive, tool, …``."""
         return ", ".join(self)

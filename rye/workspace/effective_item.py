@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rye.customization.item_overrides import OVERRIDABLE, OverrideSource, entry_sources
+from rye.customization.item_overrides import OverrideSource, entry_sources
 from rye.customization.places import rye_places
 from rye.customization.provenance import Origin, file_lines, origin_of, placed_message
 from rye.errors import RyeError
@@ -210,7 +210,7 @@ def _locked(lock: Lock, project: Project, path: Path) -> LockedItem | None:
 
 
 def _customized(context: Context, found: EffectiveItem, inspect: bool, today: date | None) -> EffectiveItem:
-    if found.item.kind.name not in OVERRIDABLE or found.item.text is None:
+    if not found.item.kind.overridable or found.item.text is None:
         return found
     result = overridden(found, today)
     if result is None:

@@ -14,7 +14,6 @@ from msgspec.structs import replace
 
 from rye.customization.effective_text import Applied, Effective
 from rye.customization.item_overrides import (
-    OVERRIDABLE,
     SUFFIX,
     OverrideSource,
     entry_sources,
@@ -29,6 +28,7 @@ from rye.customization.override_writing import described, directive_text, new_fi
 from rye.customization.places import Folder, rye_places
 from rye.errors import RyeError, UsageError
 from rye.items.identity import Reference, is_id
+from rye.items.kinds import KINDS
 from rye.project.context import load_manifest
 from rye.project.layout import Project, find_project
 from rye.project.manifest import Manifest
@@ -82,8 +82,8 @@ def overridable(context: Context, argument: str) -> Overridable:
     found = effective_item(context, argument, kind, base=True)
     manifest = load_manifest(found.project) if found.project is not None else None
     kind = found.item.kind.name
-    if kind not in OVERRIDABLE:
-        hint = found.item.kind.instead_of_override or f"Overrides are for {', '.join(OVERRIDABLE)}."
+    if not found.item.kind.overridable:
+        hint = found.item.kind.instead_of_override or f"Overrides are for {', '.join(KINDS.overridable())}."
         raise UsageError("not-overridable", f"Items of kind {kind} take no overrides.", hint)
     if found.item.text is None:
         raise RyeError("does-not-parse", f"{found.item.shown} is not text.", f"`rye validate {argument}` says why.")
@@ -98,7 +98,7 @@ def overridable(context: Context, argument: str) -> Overridable:
 
 def _only_kind(context: Context, argument: str) -> str | None:
     """The one overridable kind that an id without a kind stands for, where other kinds share it."""
-    kinds = [kind for kind in OVERRIDABLE if exists(context, f"{kind}:{argument}")]
+    kinds = [kind for kind in KINDS.overridable() if exists(context, f"{kind}:{argument}")]
     return kinds[0] if len(kinds) == 1 else None
 
 
@@ -180,7 +180,7 @@ def _place(item: Overridable, user: bool) -> tuple[Folder, Path]:
 
 def _shared(item: Overridable, identifier: str) -> bool:
     """Whether an item of another overridable kind has the id, too."""
-    for kind in OVERRIDABLE:
+    for kind in KINDS.overridable():
         if kind == item.kind:
             continue
         try:
@@ -330,7 +330,7 @@ def _check_file(
     context: Context, folder: Folder, path: Path, identifier: str, kind: str | None, today: date | None
 ) -> Iterator[OverrideChecked]:
     shown, level = folder.shown(path), folder.level
-    kinds = (kind,) if kind is not None else OVERRIDABLE
+    kinds = (kind,) if kind is not None else KINDS.overridable()
     targets = [reference for each in kinds if exists(context, reference := f"{each}:{identifier}")]
     if not targets:
         hint = "Remove it, or rename it to the id of its item; `rye list` shows what is here."

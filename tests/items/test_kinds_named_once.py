@@ -1,0 +1,148 @@
+"""No kind is asked for by name outside its wing (``rye/items/<kind>``) and the table (``rye/items/kinds.py``).
+
+Looked for in the syntax trees: a text that is a kind's name or holds a file ending that tells a kind, and an import from a wing.
+What is accepted is listed with its reason. A reason that nothing needs any more fails, too.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from fnmatch import fnmatch
+from pathlib import Path
+
+import pytest
+
+from rye.items.kinds import KINDS, TABLE
+
+ROOT = Path(__file__).resolve().parents[2]
+NAMES = frozenset(KINDS)
+ENDINGS = tuple(ending for kind in TABLE if kind.telling for ending in kind.endings)
+WINGS = frozenset(kind.module.split(".")[2] for kind in TABLE)
+
+ACCEPTED = {
+    "The commands and use cases of agents' graphs and their move from YAML: about agents alone.": (
+        "rye/cli/author/agent.py",
+        "rye/workspace/agent*.py",
+    ),
+    "`rye migrate directive` brings old directives to today's rules: about directives alone.": (
+        "rye/cli/author/migrate.py",
+        "rye/workspace/fixing.py",
+    ),
+    "`rye adopt` takes skills as others publish them: about skills alone.": (
+        "rye/cli/author/adopt.py",
+        "rye/workspace/adopt*.py",
+    ),
+    "Overlays change the steps of formulas (DECISIONS Role directives 7 to 11): about formulas alone.": (
+        "rye/cli/customize/overlay.py",
+        "rye/customization/overlay_*.py",
+        "rye/workspace/formulas.py",
+        "rye/workspace/overlaying.py",
+    ),
+    "Role directives are additions to roles (DECISIONS Role directives 1 to 5): about roles alone.": (
+        "rye/cli/customize/role.py",
+        "rye/customization/role_files.py",
+        "rye/workspace/roles.py",
+    ),
+    "`rye prime` joins one role and one formula into a prompt: the parts have these names.": (
+        "rye/cli/customize/prime.py",
+        "rye/customization/prime.py",
+        "rye/workspace/priming.py",
+    ),
+    "Hooks are a part of directives' language, and the listing reads their source.": (
+        "rye/cli/trust/hooks.py",
+        "rye/workspace/hook*.py",
+    ),
+    "How inputs are declared and filled in is each format's own; renderers are chosen by the value's type.": (
+        "rye/rendering/*.py",
+        "rye/workspace/rendering.py",
+    ),
+    "Frontmatter of overrides files has a key `agent` for the item's id, whatever its kind.": (
+        "rye/customization/legacy.py",
+        "rye/customization/override_file.py",
+        "rye/customization/override_writing.py",
+    ),
+    "Names of commands (`rye agent`, `rye role`), not of kinds.": ("rye/cli/main.py",),
+    "Words of other formats: `tool` in SARIF, and in commands of package managers.": (
+        "rye/installation/sarif.py",
+        "rye/text/facts/*.py",
+    ),
+}
+
+
+def findings(text: str) -> Iterator[tuple[int, str]]:
+    """Line and text of what asks for a kind by name."""
+    tree = ast.parse(text)
+    prose = {
+        id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in prose:
+            if node.value in NAMES or any(ending in node.value for ending in ENDINGS):
+                yield node.lineno, repr(node.value)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            modules = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+            yield from ((node.lineno, module) for module in modules[:1] if _in_wing(module))
+            if node.module == "rye.items":
+                yield from ((node.lineno, module) for module in modules[1:] if _in_wing(module))
+        elif isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names if _in_wing(alias.name))
+
+
+def _in_wing(module: str) -> bool:
+    parts = module.split(".")
+    return parts[:2] == ["rye", "items"] and len(parts) > 2 and parts[2] in WINGS
+
+
+def _outside() -> Iterator[Path]:
+    for path in sorted([*(ROOT / "rye").rglob("*.py"), *(ROOT / "registry_server").rglob("*.py")]):
+        parts = path.relative_to(ROOT).parts
+        own = parts[:2] == ("rye", "items") and parts[2].removesuffix(".py") in WINGS | {"kinds"}
+        if not own:
+            yield path
+
+
+FOUND = {
+    path.relative_to(ROOT).as_posix(): here for path in _outside() if (here := list(findings(path.read_text("utf-8"))))
+}
+
+
+def test_kinds_are_named_where_there_is_a_reason_only() -> None:
+    patterns = [pattern for patterns in ACCEPTED.values() for pattern in patterns]
+    wrong = {path: here for path, here in FOUND.items() if not any(fnmatch(path, pattern) for pattern in patterns)}
+    assert wrong == {}, "ask the row of rye/items/kinds.py instead"
+
+
+@pytest.mark.parametrize("reason", ACCEPTED)
+def test_every_reason_is_needed(reason: str) -> None:
+    assert any(fnmatch(path, pattern) for path in FOUND for pattern in ACCEPTED[reason])
+
+
+def test_the_server_and_the_security_core_need_no_exception() -> None:
+    """Signing, permissions, the registry's protocol and the server treat every kind alike."""
+    rooms = ("registry_server/", "rye/signing/", "rye/permissions/", "rye/registry/", "rye/project/", "rye/publishing/")
+    assert [path for path in FOUND if path.startswith(rooms)] == []
+
+
+@pytest.mark.parametrize(
+    "planted",
+    [
+        'if kind == "skill":\n    pass',
+        'TABLE = {"formula": 1}',
+        'name = f"{stem}.formula.toml"',
+        'path = folder / "SKILL.md"',
+        "from rye.items.agent.model import Agent",
+        "from rye.items import bundle",
+        "import rye.items.role.reader",
+        "def f():\n    from rye.items.directive.reader import read",
+    ],
+)
+def test_the_search_finds_a_name(planted: str) -> None:
+    assert len(list(findings(planted))) == 1
+
+
+@pytest.mark.parametrize(
+    "harmless", ['"""About ``SKILL.md`` and a\nrole."""', "role = 1", 'x = "the role"', "import rye"]
+)
+def test_the_search_leaves_prose_and_names_of_things_alone(harmless: str) -> None:
+    assert list(findings(harmless)) == []
