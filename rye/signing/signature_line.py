@@ -174,6 +174,16 @@ def content_hash(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
 
+class _Candidate(Struct, frozen=True):
+    """A line that looks signed, where one could count; ``leading`` lines (0 or 1) stand above it, ``after`` begins behind it."""
+
+    line: str
+    leading: int
+    after: str
+    rest: str
+    """The text without the line."""
+
+
 def find(text: str, layout: Layout) -> Found | Absent | Malformed:
     """Look for the signature line in its one canonical place (and, for the later form, above ``---``)."""
     if text.startswith("\ufeff"):
@@ -181,34 +191,53 @@ def find(text: str, layout: Layout) -> Found | Absent | Malformed:
         if isinstance(behind, Malformed) or (isinstance(behind, Found) and behind.line):
             return Malformed("line 1: a byte order mark stands before everything", 1, None)
         return Absent(text)
-    number = layout.leading_lines(text)
-    head_end = text.index("\n") + 1 if number and "\n" in text else 0
-    if number and not head_end:
+    candidate = _candidate(text, layout)
+    if candidate is None:
         return Absent(text)
+    if candidate.leading == 0 and layout.leading_lines(candidate.rest):
+        return _above_first_line(text, candidate, layout)
+    style = layout.style_in(text)
+    return _in_place(candidate, _parse(candidate.line, style), style)
+
+
+def _candidate(text: str, layout: Layout) -> _Candidate | None:
+    leading = layout.leading_lines(text)
+    head_end = text.index("\n") + 1 if leading and "\n" in text else 0
+    if leading and not head_end:
+        return None
     line = _first_line(text[head_end : head_end + _MAX_LINE + 1])
     if _LOOKS_SIGNED.match(line) is None:
-        return Absent(text)
+        return None
     after = text[head_end + len(line) :]
-    rest = text[:head_end] + after[1:]
-    above_frontmatter = not number and layout.opens_frontmatter(rest)
-    style = layout.style_in(text)
-    if above_frontmatter and line.startswith(HASH.prefix):
-        style = HASH
-    parsed = _parse(line, style)
+    return _Candidate(line, leading, after, text[:head_end] + after[1:])
+
+
+def _above_first_line(text: str, candidate: _Candidate, layout: Layout) -> Found | Absent | Malformed:
+    """The line stands above one that has to be first. Only the later form counts there, above ``---``; a broken line there is
+    reported, because it may have been one."""
+    frontmatter = layout.opens_frontmatter(candidate.rest)
+    style = HASH if frontmatter and candidate.line.startswith(HASH.prefix) else layout.style_in(text)
+    parsed = _parse(candidate.line, style)
     broken = isinstance(parsed, str)
     later = isinstance(parsed, SignatureLine) and parsed.later_form
-    if number == 0 and layout.leading_lines(rest) and not (above_frontmatter and (later or broken)):
-        return Absent(text) if broken else Absent(rest, misplaced=True)
+    if frontmatter and (later or broken):
+        return _in_place(candidate, parsed, style)
+    return Absent(text) if broken else Absent(candidate.rest, misplaced=True)
+
+
+def _in_place(candidate: _Candidate, parsed: SignatureLine | str | None, style: CommentStyle) -> Found | Malformed:
+    line, after, number = candidate.line, candidate.after, candidate.leading + 1
     if isinstance(parsed, str):
         lone = (
             line.startswith(style.prefix)
             and line.endswith(style.suffix)
             and line.count(" ") == style.wrap("").count(" ")
         )
-        return Malformed(f"line {number + 1}: {parsed}", number + 1, rest if lone and after[:1] in ("", "\n") else None)
+        return Malformed(f"line {number}: {parsed}", number, candidate.rest if lone and after[:1] in ("", "\n") else None)
     if not after.startswith("\n"):
-        return Malformed(f"line {number + 1}: the signature line does not end", number + 1, rest if not after else None)
-    return Found(parsed, rest, number + 1)
+        detail = f"line {number}: the signature line does not end"
+        return Malformed(detail, number, candidate.rest if not after else None)
+    return Found(parsed, candidate.rest, number)
 
 
 def insert(rest: str, line: SignatureLine, layout: Layout) -> str:
