@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-import semver
 import sqlalchemy as sa
 
 from registry_server import search
@@ -41,6 +40,7 @@ from rye.registry.trust.keysets import KeysetChain, extend
 from rye.registry.trust.records import judge
 from rye.registry.trust.trust_error import TrustError
 from rye.registry.trust.trusted import read_line
+from rye.resolution.versions import Version, comparable
 
 _CHUNK = 500
 """Values in one IN list."""
@@ -349,10 +349,10 @@ def content_digest(release: Release) -> str:
     return hashlib.sha256("\n".join(content).encode()).hexdigest()
 
 
-def rank(version: str) -> tuple[bool, semver.Version]:
-    """Versions as search prefers them: a release before any pre-release, then by precedence."""
-    parsed = semver.Version.parse(version)
-    return parsed.prerelease is None, parsed
+def rank(version: str) -> tuple[bool, Version]:
+    """Versions as search prefers them: a release before any pre-release, then by precedence; last what cannot be compared."""
+    parsed = comparable(version)
+    return (not parsed.is_prerelease, parsed) if parsed is not None else (False, Version.of(0, 0, 0, "0"))
 
 
 def folded(name: str) -> str:

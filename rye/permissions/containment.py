@@ -82,14 +82,6 @@ def contained(pattern: str, patterns: Iterable[str], budget: Budget | None = Non
         return False
 
 
-def overlap(pattern: str, other: str) -> bool:
-    """Whether some string matches both. Too complex to tell counts as yes."""
-    try:
-        return find([pattern, other], []) is not None
-    except TooComplex:
-        return True
-
-
 def _beyond(patterns: Sequence[str], others: Sequence[str]) -> Iterator[Change]:
     budget = Budget(PERMISSIONS.containment_steps + PERMISSIONS.pattern_steps * len(patterns))
     granted = Granted(others)

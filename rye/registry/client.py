@@ -23,7 +23,7 @@ from rye.items.identity import Identity
 from rye.items.kinds import KINDS
 from rye.limits import REGISTRY, RegistryLimits
 from rye.registry.protocol import merkle, tiles, wire
-from rye.registry.protocol.statements import AttachedFile, FileEntry, Root, root_key_name
+from rye.registry.protocol.statements import AttachedFile, FileEntry, Root
 from rye.registry.protocol.tiles import Tile, TileError, VerifiedTiles
 from rye.registry.protocol.wire import Config, ShardEntry
 from rye.registry.store.cache import Cache
@@ -58,10 +58,6 @@ class PinProposal(Struct, frozen=True):
     """Raw public keys."""
     threshold: int
     expires: datetime
-
-    @property
-    def owner_key_name(self) -> str:
-        return root_key_name(self.origin)
 
 
 AcceptRoot = str | Callable[[PinProposal], bool] | None

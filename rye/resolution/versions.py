@@ -199,9 +199,6 @@ class VersionSet(Struct, frozen=True):
     def is_subset(self, other: VersionSet) -> bool:
         return self.difference(other).is_empty()
 
-    def is_disjoint(self, other: VersionSet) -> bool:
-        return self.intersection(other).is_empty()
-
     __or__ = union
     __and__ = intersection
     __sub__ = difference
@@ -276,3 +273,11 @@ def _upper(high: Key) -> str:
     if patch:
         return f"<={major}.{minor}.{patch - 1}"
     return f"<{major}.{minor}" if minor else f"<{major}"
+
+
+def comparable(text: str) -> Version | None:
+    """The version, or None for text that cannot be compared with others: it breaks rule 1."""
+    try:
+        return _parse(text)
+    except UsageError:
+        return None

@@ -256,11 +256,6 @@ def unseal(text: str, passphrase: str) -> PrivateKey:
     return key
 
 
-def sealed_public_key(text: str) -> PublicKey:
-    """The public key that a sealed file names; :func:`unseal` checks that it is the right one."""
-    return _read_sealed(text).public
-
-
 class _Sealed(Struct, frozen=True):
     operations: int
     memory: int

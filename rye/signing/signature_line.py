@@ -233,7 +233,9 @@ def _in_place(candidate: _Candidate, parsed: SignatureLine | str | None, style: 
             and line.endswith(style.suffix)
             and line.count(" ") == style.wrap("").count(" ")
         )
-        return Malformed(f"line {number}: {parsed}", number, candidate.rest if lone and after[:1] in ("", "\n") else None)
+        return Malformed(
+            f"line {number}: {parsed}", number, candidate.rest if lone and after[:1] in ("", "\n") else None
+        )
     if not after.startswith("\n"):
         detail = f"line {number}: the signature line does not end"
         return Malformed(detail, number, candidate.rest if not after else None)

@@ -11,7 +11,7 @@ from rye.items.identity import Identity
 from rye.registry.trust.keysets import Link
 from rye.registry.trust.records import ItemHistory, ReleaseRecord
 from rye.resolution.ranges import Range
-from rye.resolution.versions import Version
+from rye.resolution.versions import comparable
 from rye.workspace.published_items import published, registry_of
 from rye.workspace.registry_access import open_registry
 
@@ -41,21 +41,22 @@ def item_info(context: Context, reference: str) -> ItemInfo:
 
 def latest_release(history: ItemHistory) -> ReleaseRecord | None:
     """The highest release that may be chosen; a pre-release only where there is nothing else. None: there is none."""
-    usable = [record for record in history.records if record.yank is None and not record.revoked]
-
-    def rank(record: ReleaseRecord) -> tuple[bool, Version]:
-        version = Version.parse(record.version)
-        return not version.is_prerelease, version
-
-    return max(usable, key=rank, default=None)
+    usable = [
+        (not version.is_prerelease, version, record)
+        for record in history.records
+        if record.yank is None and not record.revoked and (version := comparable(record.version)) is not None
+    ]
+    return max(usable, key=lambda entry: entry[:2], default=(None, None, None))[2]
 
 
 def _chosen(history: ItemHistory, wanted: str | None, name: str) -> ReleaseRecord:
     if wanted is None:
         found = latest_release(history) or (history.records[-1] if history.records else None)
     else:
-        matching = [r for r in history.records if Version.parse(r.version) in Range.parse(wanted)]
-        found = max(matching, key=lambda r: Version.parse(r.version), default=None)
+        versions_wanted = Range.parse(wanted)
+        known = [(version, r) for r in history.records if (version := comparable(r.version)) is not None]
+        matching = [(version, r) for version, r in known if version in versions_wanted]
+        found = max(matching, key=lambda entry: entry[0], default=(None, None))[1]
     if found is None:
         versions = ", ".join(record.version for record in history.records[-10:])
         raise RyeError("no-such-version", f"{name} has no version {wanted or ''}.", f"There are: {versions}.")

@@ -40,6 +40,7 @@ from rye.registry.protocol.statements import (
     root_key_name,
 )
 from rye.signing.keys import PrivateKey
+from tests.registry.tile_bytes import tile_bytes
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -319,7 +320,7 @@ class SimulatedRegistry:
             "head": wire.encode_head(present),
             "checkpoint": present.checkpoint.encode(),
             **{f"root/{number}": note.encode().encode() for number, note in enumerate(self.roots, 1)},
-            **{tile.path: tiles.tile_bytes(tile, read) for tile in tiles.all_tiles(self.size)},
+            **{tile.path: tile_bytes(tile, read) for tile in tiles.all_tiles(self.size)},
             **{wire.blob_path(sha256): data for sha256, data in self.blobs.items()},
         }
         for tile in tiles.all_tiles(self.size):

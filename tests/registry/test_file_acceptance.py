@@ -131,6 +131,9 @@ CASES = {
     "knowledge that poses as a directive": of_directive("format", "---\nname: deploy\nversion: 1.0.0\n---\n\n# Deploy\n"),
     # note
     "another version": of_directive("note", note={"version": "1.0.1"}),
+    "a version that nobody can compare": Case(
+        "note", Identity("formula", "acme/bot"), FORMULA, ".formula.toml", note={"version": "99999999999999999999.0.0"}
+    ),
     "fewer rights": of_directive("note", note={"capabilities": ()}),
     "more rights": of_directive("note", note={"capabilities": ("rye.execute.*", "rye.search.tool.*")}),
     "an invented hook": of_directive("note", note={"hooks": (Hook("tool", "acme/tools/run"),)}),

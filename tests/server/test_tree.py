@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from registry_server.tree import Edge
 from rye.registry.protocol import merkle
-from rye.registry.protocol.tiles import Tile, all_tiles, tile_bytes
+from rye.registry.protocol.tiles import Tile, all_tiles
+from tests.registry.tile_bytes import tile_bytes
 
 LEAVES = [merkle.leaf_hash(str(number).encode()) for number in range(66_000)]
 

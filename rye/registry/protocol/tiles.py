@@ -11,7 +11,6 @@ Rules:
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 
 from msgspec import Struct, field
@@ -26,15 +25,11 @@ HASH_BYTES = 32
 MAX_ENTRY_BYTES = 0xFFFF
 MAX_BUNDLE_BYTES = WIDTH * (MAX_ENTRY_BYTES + 2)
 
-_PATH = re.compile(
-    r"tile/(?:([0-9]|[1-5][0-9]|6[0-3])|entries)/((?:x[0-9]{3}/){0,5}[0-9]{3})(?:\.p/([1-9][0-9]{0,2}))?"
-)
-
 
 class TileError(RyeError):
     """A tile or bundle that is not what the tree demands.
 
-    Codes: ``tile-path``, ``tile-size``, ``tile-missing``, ``tile-root``, ``tile-parent``, ``bundle-malformed``.
+    Codes: ``tile-size``, ``tile-missing``, ``tile-root``, ``tile-parent``, ``bundle-malformed``.
     """
 
 
@@ -64,18 +59,6 @@ class Tile(Struct, frozen=True, order=True):
     def bytes(self) -> int:
         """Its exact size."""
         return self.width * HASH_BYTES
-
-
-def parse_path(path: str) -> tuple[Tile, bool]:
-    """The tile that a path names, and whether the path is its bundle's. Raises TileError (``tile-path``)."""
-    match = _PATH.fullmatch(path)
-    if match is None:
-        raise TileError("tile-path", f"{path!r} is not the path of a tile.")
-    level, index, width = match.groups()
-    tile = Tile(int(level or 0), int(index.replace("x", "").replace("/", "")), int(width or WIDTH))
-    if path != (tile.path if level else tile.entries_path):
-        raise TileError("tile-path", f"{path!r} is not the one path of its tile.")
-    return tile, level is None
 
 
 def tile_at(level: int, index: int, size: int) -> Tile:
@@ -114,20 +97,6 @@ def all_tiles(size: int) -> list[Tile]:
     return found
 
 
-def new_tiles(old: int, new: int) -> list[Tile]:
-    """The tiles that a tree of ``new`` leaves has and the smaller one of ``old`` leaves has not: what an append writes."""
-    found, level = [], 0
-    while count := new >> (HEIGHT * level):
-        before = old >> (HEIGHT * level)
-        if count != before:
-            last = count // WIDTH
-            found += [Tile(level, index) for index in range(before // WIDTH, last)]
-            if count % WIDTH:
-                found.append(Tile(level, last, count % WIDTH))
-        level += 1
-    return found
-
-
 def with_parents(tiles: Iterable[Tile], size: int) -> list[Tile]:
     """Those tiles, the tree's partial tiles and every parent between: what :class:`VerifiedTiles` needs to trust them. Sorted."""
     needed = set(partial_tiles(size))
@@ -157,12 +126,6 @@ def consistency_tiles(old: int, new: int) -> list[Tile]:
     """All tiles of the larger tree from which its consistency with the smaller can be proved, authenticity included."""
     nodes = merkle.nodes_read(lambda read: merkle.consistency_proof(old, new, read))
     return with_parents({tile_of_node(node, new) for node in nodes}, new)
-
-
-def tile_bytes(tile: Tile, read: merkle.HashReader) -> bytes:
-    """A tile's content, from a reader of nodes."""
-    first = tile.index * WIDTH
-    return b"".join(read(tile.level * HEIGHT, first + offset) for offset in range(tile.width))
 
 
 def clip(tile: Tile, data: bytes) -> bytes:

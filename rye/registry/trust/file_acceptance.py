@@ -7,7 +7,8 @@ place      The release's files have places of their own: no other item's and no 
 text       The file is text that the content rules allow: UTF-8, LF, no byte order mark, nothing hidden (DESIGN 5).
 signature  Its in-file signature is ``valid`` by one of the keys given.
 format     Its kind's parser reads it without an error.
-note       Relations, capabilities, hooks, name and version are what the release note says (DESIGN 5: truth is the blob).
+note       Its version can be compared with others, and relations, capabilities, hooks, name and version are what the release
+           note says (DESIGN 5: truth is the blob).
 ========== ======================================================================================================
 
 A version is used up once it is logged, so the server must refuse whatever a client would refuse. It asks with the rules for
@@ -27,6 +28,7 @@ from rye.items.published import decode_published, read_published
 from rye.items.reading import Metadata, ReadOptions
 from rye.registry.protocol.derivation import contradiction
 from rye.registry.protocol.statements import Release
+from rye.resolution.versions import comparable
 from rye.signing.keys import PublicKey
 from rye.signing.verification import Verdict, verify
 from rye.text.diagnostics import Diagnostic
@@ -74,6 +76,8 @@ def judge_release_file(
     if reading.metadata is None or not reading.ok:
         return _finding("format", reading.diagnostics)
     said = contradiction(release, reading.metadata)
+    if said is None and comparable(release.version) is None:
+        said = f"its version {release.version[:80]} has a number that is too large to be compared"
     if said is not None:
         return Refusal("note", said)
     return Accepted(reading.metadata, verification.key)

@@ -308,11 +308,6 @@ class TrustedHead(Struct, frozen=True):
     shards: Mapping[str, str]
     warnings: tuple[str, ...] = ()
 
-    def shard_path(self, name: str) -> str | None:
-        """Where the shard of a name (``kind:id``, ``namespace:segment`` or a bare id) is; None: no name is in that shard."""
-        sha256 = self.shards.get(wire.shard_of(name))
-        return None if sha256 is None else f"shards/{sha256}"
-
     def open_shard(self, shard: str, data: bytes) -> dict[str, ShardEntry]:
         """I1."""
         expected = self.shards.get(shard)
