@@ -1,7 +1,11 @@
 """What people and programs see: data on stdout, everything else on stderr.
 
 ``--json``: stdout carries exactly one document. Colour and movement only on a terminal, never with ``NO_COLOR``, ``CI`` or
-``TERM=dumb`` (DESIGN §9). rich is imported only when a bar or a table is really drawn on a terminal.
+``TERM=dumb`` (DESIGN §9). rich is imported only when a bar is really drawn.
+
+What authors and registries wrote must not steer a terminal: on one, everything that is not printable is escaped. Elsewhere data
+goes out byte by byte, because programs read it; a table's cells are escaped everywhere, so that a row stays a row. Styles pass
+through text under marks that no other text can hold: they contain a number drawn for this run.
 """
 
 from __future__ import annotations
@@ -50,6 +54,8 @@ class Console:
         self._color_out = color == "always" or (color == "auto" and not plain and sys.stdout.isatty())
         self._color_err = color == "always" or (color == "auto" and not plain and sys.stderr.isatty())
         self.moves = progress and not quiet and not dumb and sys.stderr.isatty()
+        self._terminal_out = sys.stdout is not None and sys.stdout.isatty()
+        self._mark_out = f"\0{os.urandom(8).hex()}:"
         self.is_interactive = sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
 
     # -- stdout: data -------------------------------------------------------------------------------------------------
@@ -57,7 +63,7 @@ class Console:
     def data(self, text: str = "", *, newline: bool = True) -> None:
         """What the command is asked for. Nothing in JSON mode: there the one document is all."""
         if not self.json:
-            click.echo(text, nl=newline, color=self._color_out or None)
+            click.echo(self._shown(text), nl=newline, color=self._color_out or None)
 
     def document(self, value: object) -> None:
         """The one JSON document. What could steer a terminal, or is no character, is escaped as JSON escapes it."""
@@ -77,21 +83,33 @@ class Console:
             self.data(text)
 
     def style(self, text: str, style: str) -> str:
-        """``text`` in the style of that name for stdout; unchanged without colour."""
-        return click.style(text, **_STYLES[style]) if self._color_out else text  # type: ignore[arg-type]
+        """``text`` in the style of that name, for :meth:`data`; unchanged without colour."""
+        return f"{self._mark_out}{style}\0{text}{self._mark_out}\0" if self._color_out else text
+
+    def _shown(self, text: str) -> str:
+        """Text as stdout gets it: escaped on a terminal, and with the colours that :meth:`style` asked for."""
+        if self._mark_out not in text:
+            return printable(text) if self._terminal_out else text
+        shown = []
+        for number, part in enumerate(text.split(self._mark_out)):
+            style, _, plain = part.partition("\0") if number else ("", "", part)
+            plain = printable(plain) if self._terminal_out else plain
+            shown.append(click.style(plain, **_STYLES[style]) if style and plain else plain)  # type: ignore[arg-type]
+        return "".join(shown)
 
     def table(self, rows: Sequence[Sequence[str]], header: Sequence[str]) -> None:
         """Columns: with a header on a terminal, tab-separated without one elsewhere, so that programs can cut them."""
         if self.json:
             return
-        if not sys.stdout.isatty():
-            for row in rows:
+        safe = [[printable(cell).replace("\t", " ").replace("\n", " ") for cell in row] for row in rows]
+        if not self._terminal_out:
+            for row in safe:
                 click.echo("\t".join(row))
             return
-        widths = [max(len(cell) for cell in column) for column in zip(header, *rows, strict=True)]
-        for number, row in enumerate([header, *rows]):
+        widths = [max(len(cell) for cell in column) for column in zip(header, *safe, strict=True)]
+        for number, row in enumerate([list(header), *safe]):
             line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-            click.echo(self.style(line, "dim") if number == 0 else line)
+            self.data(self.style(line, "dim") if number == 0 else line)
 
     # -- stderr: everything else --------------------------------------------------------------------------------------
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,6 +18,7 @@ from rye.errors import RyeError, UsageError
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from datetime import datetime
+    from pathlib import Path
 
     from rye.cli.console import Advance
 
@@ -59,10 +59,14 @@ class Session:
     @property
     def cwd(self) -> Path:
         """The folder to work in: ``-C`` or where the program was started."""
+        from pathlib import Path
+
         return self.directory or Path.cwd()
 
     def path(self, given: str | Path) -> Path:
         """A path as the person means it: below ``-C`` when that is given."""
+        from pathlib import Path
+
         return self.directory / given if self.directory is not None else Path(given)
 
     # -- rye.workspace.context.Context ---------------------------------------------------------------------------------
@@ -103,6 +107,8 @@ class Session:
 def _enter(_ctx: click.Context, _param: click.Parameter, value: str | None) -> Path | None:
     if value is None:
         return None
+    from pathlib import Path
+
     path = Path(value)
     if not path.is_dir():
         raise UsageError("no-such-folder", f"There is no folder {value!r}.", "Give an existing folder to -C.")
@@ -186,6 +192,8 @@ def _undo_interrupted(session: Session) -> None:
             return
     if not os.path.exists(f"{folder}/.ai/.rye/journal"):
         return
+    from pathlib import Path
+
     from rye.installation.transaction import exclusive
     from rye.project.layout import Project
 

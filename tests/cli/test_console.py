@@ -1,0 +1,68 @@
+"""What authors and registries wrote never steers a terminal, and programs get data byte by byte."""
+
+from __future__ import annotations
+
+import io
+import sys
+
+import pytest
+
+from rye.cli.console import Console
+
+HOSTILE = "a\x1b[2Jb\x9b1mc\u202ed\u2028e\rf"
+ESCAPED = r"a\u{1b}[2Jb\u{9b}1mc\u{202e}d\u{2028}e\u{d}f"
+
+
+class Screen(io.StringIO):
+    def __init__(self, terminal: bool):
+        super().__init__()
+        self.terminal = terminal
+
+    def isatty(self) -> bool:
+        return self.terminal
+
+
+def console(monkeypatch: pytest.MonkeyPatch, *, terminal: bool, color: str = "never") -> tuple[Console, Screen]:
+    screen = Screen(terminal)
+    monkeypatch.setattr(sys, "stdout", screen)
+    return Console(json=False, quiet=False, verbose=0, color=color, progress=False), screen
+
+
+def test_a_terminal_gets_hostile_text_escaped(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, screen = console(monkeypatch, terminal=True)
+    made.data(HOSTILE)
+    assert screen.getvalue() == ESCAPED + "\n"
+
+
+def test_a_program_gets_data_byte_by_byte(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, screen = console(monkeypatch, terminal=False)
+    text = "zero\u200dwidth \u202e and\u2028 lines\r"
+    made.data(text, newline=False)
+    assert screen.getvalue() == text
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_cell_never_leaves_its_place(monkeypatch: pytest.MonkeyPatch, terminal: bool) -> None:
+    made, screen = console(monkeypatch, terminal=terminal)
+    made.table([[HOSTILE, "x\ty\nz"]], ["ONE", "TWO"])
+    rows = screen.getvalue().splitlines()
+    assert len(rows) == (2 if terminal else 1)
+    assert rows[-1].startswith(ESCAPED)
+    assert rows[-1].endswith("x y z")
+    assert "\x1b" not in screen.getvalue()
+
+
+def test_styles_pass_and_what_poses_as_one_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, screen = console(monkeypatch, terminal=True, color="always")
+    made.data(made.style("good \x1b[8mhidden", "ok") + " \x1b[31mred\x1b[0m \0ok\0plain")
+    shown = screen.getvalue()
+    assert shown.startswith("\x1b[32mgood " + r"\u{1b}[8mhidden" + "\x1b[0m")
+    assert shown.count("\x1b") == 2
+    assert r"\u{1b}[31mred" in shown
+    assert r"\u{0}ok\u{0}plain" in shown
+
+
+def test_without_colour_a_style_is_the_text_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, screen = console(monkeypatch, terminal=False)
+    made.data(made.style("text", "error"))
+    assert screen.getvalue() == "text\n"
