@@ -20,6 +20,9 @@ class ContentLimits(Struct, frozen=True):
     attached_path_characters: int = 200
     """One attached file's relative path."""
     yaml_depth: int = 32
+    json_depth: int = 64
+    """Objects and arrays inside each other in JSON that a person gives: inputs, a context."""
+    json_digits: int = 400
     """Nesting of YAML collections."""
     yaml_aliases: int = 64
     """Aliases in one YAML document."""
@@ -76,6 +79,8 @@ class ResolutionLimits(Struct, frozen=True):
     """What a version, a range and one run of the solver may be (DESIGN §6)."""
 
     version_characters: int = 256
+    version_number: int = 2**63 - 1
+    """The largest number in a version (DECISIONS Directives 19)."""
     """One version, build metadata included."""
     range_characters: int = 1024
     """One range as written."""

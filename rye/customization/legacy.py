@@ -102,7 +102,7 @@ def _head(
         found.append(Diagnostic("warning", "unknown-base-version", message))
     reviewed = said("last-reviewed") or (today or NEVER_REVIEWED).isoformat()
     values = zip(REQUIRED_FIELDS, (name, version, reviewed), strict=True)
-    return ["---", *(f"{key}: {_quoted(value)}" for key, value in values), "---"]
+    return ["---", *(f"{key}: {quoted(value)}" for key, value in values), "---"]
 
 
 def _frontmatter_directives(frontmatter: Frontmatter, found: list[Diagnostic]) -> list[list[str]]:
@@ -111,16 +111,16 @@ def _frontmatter_directives(frontmatter: Frontmatter, found: list[Diagnostic]) -
         if entry.key is None or entry.key in (*REQUIRED_FIELDS, "name"):
             continue
         line = (entry.line or 0) + 2
-        value = trimmed(_value_lines(entry.lines))
-        if not _KEY.fullmatch(entry.key) or not value or any(_breaks_out(each) for each in value):
+        value = trimmed(value_lines(entry.lines))
+        if not _KEY.fullmatch(entry.key) or not value or any(breaks_out(each) for each in value):
             message = f"The frontmatter key {visible(entry.key)!r} cannot be written as a directive."
             found.append(Diagnostic("error", "cannot-migrate", message, line, hint="Take it out and set it by hand."))
             continue
-        directives.append(_directive("frontmatter-set", f"key: {entry.key}", value))
+        directives.append(directive_lines("frontmatter-set", f"key: {entry.key}", value))
     return directives
 
 
-def _value_lines(lines: list[str]) -> list[str]:
+def value_lines(lines: list[str]) -> list[str]:
     """An entry's lines without its key. A value that starts behind the key stands on the first line."""
     key_line = lines[0].lstrip(" ")
     if key_line[0] in "'\"":
@@ -188,21 +188,23 @@ def _section(block: Block, lines: list[str], found: list[Diagnostic]) -> list[st
         message = "The section holds the escaped closing delimiter, which a directive's content cannot say."
         found.append(Diagnostic("error", "cannot-migrate", message, block.start + 1))
         return None
-    written = _quoted(target) if METADATA_END in target else target
-    return _directive(
+    written = quoted(target) if METADATA_END in target else target
+    return directive_lines(
         "replace", f"target: {written}", [line.replace(CLOSER, ESCAPED_CLOSER) for line in trimmed(lines)]
     )
 
 
-def _directive(operation: str, where: str, content: list[str]) -> list[str]:
-    return [f"<!-- DIRECTIVE: {operation}", where, f"reason: {REASON}", METADATA_END, *content, CLOSER]
+def directive_lines(operation: str, where: str, content: list[str], reason: str = REASON) -> list[str]:
+    """The lines of one directive; ``where``: its line ``target: …`` or ``key: …``."""
+    return [f"<!-- DIRECTIVE: {operation}", where, f"reason: {reason}", METADATA_END, *content, CLOSER]
 
 
-def _breaks_out(line: str) -> bool:
+def breaks_out(line: str) -> bool:
+    """Whether a line of content would end its directive, or open another one."""
     return CLOSER in line or ESCAPED_CLOSER in line or opener_operation(line) is not None
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
     """A YAML double-quoted scalar on one line, without ``-->`` in it."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("-->", "--\\x3E").replace("\t", "\\t")
     return f'"{escaped}"'

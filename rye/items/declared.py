@@ -14,13 +14,11 @@ from rye.items.identity import is_id
 from rye.items.kinds import KINDS
 from rye.items.reading import Dependency
 from rye.items.version_range import is_range
+from rye.items.version_text import version_problem
+from rye.limits import RESOLUTION
 from rye.text.diagnostics import Diagnostic
 
-_NUMBER = r"(?:0|[1-9][0-9]*)"
-_IDENTIFIERS = r"[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*"
-_SEMVER = re.compile(rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(?:-({_IDENTIFIERS}))?(?:\+{_IDENTIFIERS})?")
-_SHORT = re.compile(rf"{_NUMBER}(?:\.{_NUMBER})?")
-_VERSION_CHARACTERS = 256
+_SHORT = re.compile(r"(?:0|[1-9][0-9]*)(?:\.(?:0|[1-9][0-9]*))?")
 _DEPENDENCIES = 1000
 
 LineOf = Callable[..., int | None]
@@ -29,18 +27,19 @@ LineOf = Callable[..., int | None]
 
 def normalized_version(value: Any) -> str | None:
     """``X.Y.Z[-pre][+build]`` for a version as written (text or whole number), or None where it is none."""
+    text = _completed(value)
+    return text if text is not None and version_problem(text) is None else None
+
+
+def _completed(value: Any) -> str | None:
+    """A version as written with its missing parts; None for what is neither a text nor a whole number."""
     if isinstance(value, bool) or not isinstance(value, str | int):
         return None
-    if isinstance(value, int) and not 0 <= value < 10**9:
-        return None
+    if isinstance(value, int) and not 0 <= value <= RESOLUTION.version_number:
+        return str(value) if value < 0 else f"{RESOLUTION.version_number + 1}.0.0"
     text = str(value).strip()
-    if not text.isascii() or len(text) > _VERSION_CHARACTERS:
-        return None
-    if _SHORT.fullmatch(text):
+    if len(text) <= RESOLUTION.version_characters and _SHORT.fullmatch(text):
         return text + (".0" if "." in text else ".0.0")
-    match = _SEMVER.fullmatch(text)
-    if match is None or any(len(p) > 1 and p[0] == "0" and p.isdigit() for p in (match[1] or "").split(".")):
-        return None
     return text
 
 
@@ -48,13 +47,15 @@ def version_of(value: Any, code: str, name: str, line: int | None, diagnostics: 
     """The version declared under the key ``name``; one that is none is an error in ``diagnostics``."""
     if value is None:
         return None
-    version = normalized_version(value)
-    if version is None:
-        hint = "Write it as X.Y.Z, e.g. 1.0.0."
-        if isinstance(value, float):
-            hint = 'Put it in quotes, e.g. "1.0": without them it is a number, and 1.10 would be 1.1.'
-        diagnostics.append(Diagnostic("error", code, f"{name} is not a semantic version: {value!r}.", line, hint=hint))
-    return version
+    text = _completed(value)
+    problem = version_problem(text) if text is not None else "is not a semantic version"
+    if problem is None:
+        return text
+    hint = "Write it as X.Y.Z, e.g. 1.0.0."
+    if isinstance(value, float):
+        hint = 'Put it in quotes, e.g. "1.0": without them it is a number, and 1.10 would be 1.1.'
+    diagnostics.append(Diagnostic("error", code, f"{name} {problem}: {_short(value)}.", line, hint=hint))
+    return None
 
 
 def parse_dependency(text: str, line: int | None = None) -> Dependency | None:

@@ -3,7 +3,7 @@
 The rules of this file:
 
 1. A version is ``MAJOR.MINOR.PATCH[-prerelease][+build]`` exactly as SemVer 2 §2, §9 and §10 write it: no ``v``, no leading
-   zeros, no missing part. Numbers are at most 2^53-1, so every other reader of versions gets the same value.
+   zeros, no missing part. Numbers are below 2^63 (DECISIONS Directives 19).
 2. Order is SemVer 2 §11. Build metadata has no part in it: versions that differ in it alone are equal (``==`` and ``hash`` too).
    Where the very same release is meant, compare ``str(version)``.
 3. Every version has a next one: after ``1.2.3`` comes ``1.2.4-0``, after ``1.2.3-rc`` comes ``1.2.3-rc.0``; the first of all
@@ -30,7 +30,7 @@ Identifier = tuple[int, int | str]
 Key = tuple[int, int, int, int, tuple[Identifier, ...]]
 """``(major, minor, patch, 0 for a pre-release else 1, pre-release identifiers)``: compares as the version does."""
 
-MAX_NUMBER = 2**53 - 1
+MAX_NUMBER = RESOLUTION.version_number
 _LOWEST_IDENTIFIER: Identifier = (0, 0)
 _FIRST: Key = (0, 0, 0, 0, (_LOWEST_IDENTIFIER,))
 
@@ -115,7 +115,7 @@ def _parse(text: str) -> Version:
         )
     major, minor, patch = int(match[1]), int(match[2]), int(match[3])
     if max(major, minor, patch) > MAX_NUMBER:
-        raise UsageError("bad-version", f"{text!r} has a number above {MAX_NUMBER}.", "Use a smaller number.")
+        raise UsageError("bad-version", f"{text!r} has a number of 2^63 or more.", "Use a smaller number.")
     prerelease = match[4] or ""
     return Version((major, minor, patch, 0 if prerelease else 1, identifiers(prerelease)), match[5] or "")
 

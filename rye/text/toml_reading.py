@@ -93,7 +93,7 @@ def _refuse_hidden(value: Any) -> None:
         elif isinstance(part, list):
             stack += part
         elif isinstance(part, str) and (hidden := hidden_by_escape(part)):
-            raise TomlError(f"an escape writes {hidden}, which the file itself may not hold", None)
+            raise TomlError(hidden, None)
 
 
 def _line_starts(text: str) -> list[tuple[int, str]]:

@@ -119,7 +119,7 @@ class _Builder(Struct):
     def scalar(self, event: Any) -> None:
         self.refuse_tag(event)
         if event.style == '"' and (hidden := hidden_by_escape(event.value)):
-            raise self.fail(f"an escape writes {hidden}, which the file itself may not hold", event)
+            raise self.fail(hidden, event)
         top = self.stack[-1] if self.stack else None
         if top is not None and isinstance(top.value, dict) and not top.has_key:
             if event.anchor:
@@ -272,10 +272,17 @@ def core_value(text: str) -> Any:
 
 
 def hidden_by_escape(text: str) -> str | None:
-    """What no item may hold (DESIGN §5 Content) in text that escapes may have written, as words; else None."""
+    """Why text that escapes may have written may not be held by an item (DESIGN §5 Content), as a clause; None where it may."""
     if surrogate := _SURROGATE.search(text):
-        return f"the lone surrogate U+{ord(surrogate[0]):04X}"
-    return next((d.message.split(" at column")[0] for d in content.check_text(text) if d.severity == "error"), None)
+        return f"an escape writes the lone surrogate U+{ord(surrogate[0]):04X}, which is not a character"
+    found = next((finding for finding in content.check_text(text) if finding.severity == "error"), None)
+    if found is None:
+        return None
+    if found.code == "C08":
+        return "the quoted text is not in normalization form C (NFC)"
+    if found.code == "C13":
+        return f"the quoted text has more than {content.MAX_COMBINING} combining marks in a row"
+    return f"an escape writes {found.message.split(' at column')[0]}, which the file itself may not hold"
 
 
 def json_safe(value: Any) -> Any:

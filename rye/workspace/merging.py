@@ -13,6 +13,7 @@ from rye.customization.legacy import Migration, migrate_legacy
 from rye.customization.merge import MergeResult, drift
 from rye.customization.merge import merge as merge_texts
 from rye.customization.places import decode
+from rye.customization.recovery import recover
 from rye.errors import RyeError, UsageError
 from rye.items.location import locate
 from rye.limits import OVERRIDES
@@ -66,11 +67,18 @@ def merge(request: MergeRequest) -> Merged:
 
 
 def migrate(files: tuple[NamedFile, ...], output: NamedFile | None, today: date | None) -> Migration:
-    """Rewrite an old overrides file; in error, nothing is written. Raises RyeError as :func:`merge` does."""
+    """The new form of an old overrides file (one file), or of what an old merge made (a target and its merged text).
+
+    In error, nothing is written. Raises RyeError as :func:`merge` does.
+    """
     _refuse_overwriting(output, files)
-    overrides = files[-1]
-    text = _read(overrides, rejects=True)
-    migration = migrate_legacy(text, agent=overrides.path.resolve().parent.name or None, today=today)
+    if len(files) == 2:
+        base, effective = files
+        migration = recover(_read(base), _read(effective), name=_name_of(base.path), today=today)
+    else:
+        (overrides,) = files
+        text = _read(overrides, rejects=True)
+        migration = migrate_legacy(text, agent=overrides.path.resolve().parent.name or None, today=today)
     if output is not None and migration.output is not None:
         _write(output.path, migration.output)
     return migration

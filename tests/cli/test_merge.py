@@ -164,7 +164,7 @@ def test_migrating_the_new_format_is_refused(program: Program) -> None:
     [
         ["base.md"],
         ["base.md", "AGENT.overrides.md", "third.md"],
-        ["--migrate-legacy", "base.md", "AGENT.overrides.md"],
+        ["--migrate-legacy", "base.md", "AGENT.overrides.md", "old.md"],
         ["base.md", "AGENT.overrides.md", "-o", "base.md"],
         ["base.md", "AGENT.overrides.md", "-o", "./AGENT.overrides.md"],
         ["base.md", "AGENT.overrides.md", "-o", "x.md", "--check", "x.md"],

@@ -233,7 +233,8 @@ def test_expand_rules_that_are_incomplete(compose: str) -> None:
 
 
 def test_what_composition_does_not_apply_is_told() -> None:
-    assert found(parse(f'formula = "x"\n{STEP}[compose]\naspects = ["audit"]\n'), "notice") == [("F07", 5)]
+    assert found(parse(f'formula = "x"\n{STEP}[compose]\nmap = ["audit"]\n'), "notice") == [("F07", 5)]
+    assert found(parse(f'formula = "x"\n{STEP}[compose]\naspects = ["audit"]\n'), "notice") == []
 
 
 def test_version_and_dependencies() -> None:

@@ -29,7 +29,11 @@ from rye.workspace.named_file import NamedFile
 @click.option("--today", metavar="DATE", callback=parse_date, help="Report a review that is too old on this date.")
 @click.option("--explain", is_flag=True, help="Say of each directive what it did and where.")
 @click.option("--check", metavar="FILE", help="Compare the result with FILE; exit 1 with a diff where they differ.")
-@click.option("--migrate-legacy", is_flag=True, help="Rewrite OVERRIDES, in the old format of plain H2 sections.")
+@click.option(
+    "--migrate-legacy",
+    is_flag=True,
+    help="Write directives for OVERRIDES in the old format, or for what an old merge made of BASE.",
+)
 @click.pass_obj
 def merge(
     session: Session,
@@ -40,11 +44,21 @@ def merge(
     check: str | None,
     migrate_legacy: bool,
 ) -> int:
-    """Merge OVERRIDES into BASE and print the result. With --migrate-legacy only OVERRIDES is given."""
+    """Merge OVERRIDES into BASE and print the result.
+
+    With --migrate-legacy give OVERRIDES alone, or BASE and EFFECTIVE: the text that an old merge made of it. The directives for
+    the latter are proved by merging them again.
+    """
     if migrate_legacy:
         if explain or check is not None:
             raise UsageError("usage", "--migrate-legacy goes with neither --explain nor --check.", "Leave them out.")
-        return _migrate(session, _exactly(files, 1, "OVERRIDES"), output, today)
+        if len(files) not in (1, 2):
+            raise UsageError(
+                "usage",
+                f"--migrate-legacy takes OVERRIDES, or BASE and EFFECTIVE; got {len(files)} files.",
+                "`rye merge --help` shows how it is used.",
+            )
+        return _migrate(session, files, output, today)
     if output is not None and check is not None:
         raise UsageError("usage", "--check writes nothing, so -o makes no sense with it.", "Leave one of them out.")
     return _merge(session, _exactly(files, 2, "BASE and OVERRIDES"), output, today, explain, check)

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
 
 from msgspec import Struct
+
+from rye.limits import CONTENT
+from rye.text.json_reading import JsonError, read_json
 
 INPUT_TYPES = ("string", "integer", "boolean", "object", "array")
 
@@ -66,9 +68,9 @@ def checked(input_type: str, value: object) -> object:
         try:
             compact_json(value).encode()
         except UnicodeEncodeError:
-            raise ValueError("holds half of a surrogate pair, which is no text") from None
-        except RecursionError:
-            raise ValueError("is nested too deeply") from None
+            raise ValueError("holds half of a surrogate pair, which is not text") from None
+        except RecursionError:  # a program's value: JSON that was read is never so deep
+            raise ValueError(f"is nested more than {CONTENT.json_depth} deep") from None
     return value
 
 
@@ -79,24 +81,9 @@ def compact_json(value: object) -> str:
 
 def _json(text: str, input_type: str) -> object:
     try:
-        return json.loads(text, object_pairs_hook=_without_duplicates, parse_constant=_no_constant)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"expected JSON of type {input_type}: {error.msg} at column {error.pos + 1}") from None
-    except RecursionError:
-        raise ValueError("is nested too deeply") from None
-
-
-def _without_duplicates(pairs: Iterable[tuple[str, object]]) -> dict[str, object]:
-    result: dict[str, object] = {}
-    for key, value in pairs:
-        if key in result:
-            raise ValueError(f"the key {key!r} stands twice")
-        result[key] = value
-    return result
-
-
-def _no_constant(name: str) -> object:
-    raise ValueError(f"{name} is not JSON")
+        return read_json(text)
+    except JsonError as error:
+        raise ValueError(f"expected JSON of type {input_type}: {error}") from None
 
 
 def _described(value: object) -> str:

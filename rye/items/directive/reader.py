@@ -47,6 +47,7 @@ from rye.items.directive.xml_tree import Element, XmlError, parse, sniff_root
 from rye.items.identity import is_id
 from rye.items.reading import HookAction, Metadata, Reading, ReadOptions, Source
 from rye.items.rights import Call
+from rye.items.version_text import version_problem
 from rye.limits import CONTENT
 from rye.text.diagnostics import in_order
 from rye.text.markdown_fences import Fence, Scan, scan
@@ -55,7 +56,6 @@ METADATA = ("description", "category", "author", "model", "limits", "permissions
 """The children of ``<metadata>``."""
 _PARTS = ("metadata", "inputs", "outputs")
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
-_VERSION = re.compile(r"(?:0|[1-9][0-9]{0,8})\.(?:0|[1-9][0-9]{0,8})\.(?:0|[1-9][0-9]{0,8})")
 _TITLE = re.compile(r" {0,3}#(?=[ \t])")
 _PROCESS_PLACE = (
     "Move it behind the fence: the fence holds metadata, inputs and outputs only. `rye validate --fix` does it."
@@ -347,8 +347,8 @@ def _version(root: Element, findings: Findings) -> str:
     version = root.attributes.get("version", "")
     if not version.strip():
         findings.error("R01", "`<directive>` has no `version`.", root, 'Add `version="1.0.0"`.')
-    elif _VERSION.fullmatch(version) is None:
-        message = f"The version {version[:40]!r} is not exactly X.Y.Z."
+    elif (problem := version_problem(version, release_only=True)) is not None:
+        message = f"The version {version[:40]!r} {problem}."
         findings.error("R03", message, root, 'Write three numbers without leading zeros, e.g. `version="1.0.0"`.')
     return version
 
@@ -449,7 +449,7 @@ def _placeholders(directive: Directive, above: tuple[str, int], findings: Findin
 def _metadata(directive: Directive) -> Metadata:
     return Metadata(
         name=directive.name,
-        version=directive.version if _VERSION.fullmatch(directive.version) else None,
+        version=directive.version if version_problem(directive.version, release_only=True) is None else None,
         description=directive.description,
         category=directive.category or None,
         dependencies=directive.context.relations,

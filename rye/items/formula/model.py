@@ -46,7 +46,7 @@ class ExpandRule:
 
 @dataclass(frozen=True, slots=True)
 class Formula:
-    """One formula, resolved or not: a resolved one has no ``extends`` and no ``expand`` left."""
+    """One formula, resolved or not: a resolved one has no ``extends``, ``expand`` and ``weave`` left."""
 
     formula: str
     type: str
@@ -56,6 +56,8 @@ class Formula:
     vars: tuple[Var, ...] = ()
     extends: tuple[str, ...] = ()
     expand: tuple[ExpandRule, ...] = ()
+    weave: tuple[str, ...] = ()
+    """Names of the aspects to apply (``compose.aspects``)."""
     template: tuple[Step, ...] = ()
     legs: tuple[Step, ...] = ()
     synthesis: Step | None = None

@@ -133,15 +133,15 @@ def read(source: Source, options: ReadOptions) -> Reading[Formula]:
     steps = {key: _steps(data, key, checks) for key in ("steps", "template", "legs", "aspects")}
     synthesis = _synthesis(data, steps["legs"], checks)
     declared = _vars(data, checks)
-    expand, composition = _compose(data, checks)
+    expand, weave, composition = _compose(data, checks)
     version = version_of(data.get("version"), "F08", "version", document.line("version"), checks.found)
     dependencies = dependencies_of(data.get("dependencies"), "F08", document.line, checks.found, "dependencies")
     if kind is None:
         return Reading(None, None, in_order(checks.found))
     extra = {key: value for key, value in data.items() if key not in _TOP[:13]} | composition
     formula = Formula(
-        name or "", kind, description, version, steps["steps"], declared, extends, expand, steps["template"], steps["legs"],
-        synthesis, steps["aspects"], extra,
+        name or "", kind, description, version, steps["steps"], declared, extends, expand, weave, steps["template"],
+        steps["legs"], synthesis, steps["aspects"], extra,
     )  # fmt: skip
     _check_content(formula, data, checks)
     _check_variables(formula, checks)
@@ -300,14 +300,14 @@ def _vars(data: dict[str, Any], checks: _Checks) -> tuple[Var, ...]:
     return tuple(found)
 
 
-def _compose(data: dict[str, Any], checks: _Checks) -> tuple[tuple[ExpandRule, ...], dict[str, Any]]:
-    """The expand rules, and the rest of ``compose`` as a dict with that one key (empty when there is none)."""
+def _compose(data: dict[str, Any], checks: _Checks) -> tuple[tuple[ExpandRule, ...], tuple[str, ...], dict[str, Any]]:
+    """The expand rules, the names of aspects, and the rest of ``compose`` as a dict with that one key (empty without one)."""
     table = data.get("compose")
     if table is None:
-        return (), {}
+        return (), (), {}
     if not isinstance(table, dict):
         checks.report("error", "F02", "compose must be a table.", "compose")
-        return (), {}
+        return (), (), {}
     checks.near_misses(table, ("expand", "aspects", "map"), "compose")
     rules: list[ExpandRule] = []
     for index, entry in enumerate(checks.tables(table, "expand", "compose")):
@@ -322,10 +322,17 @@ def _compose(data: dict[str, Any], checks: _Checks) -> tuple[tuple[ExpandRule, .
             values = {}
         if target and with_ and _is_name(with_, checks, *path, "with"):
             rules.append(ExpandRule(target, with_, values))
+    aspects = table.get("aspects", [])
+    if not isinstance(aspects, list) or not all(isinstance(name, str) for name in aspects):
+        checks.report("error", "F02", "compose.aspects must be a list of names.", "compose", "aspects")
+        aspects = []
+    names = tuple(name for index, name in enumerate(aspects) if _is_name(name, checks, "compose", "aspects", index))
     rest = {key: value for key, value in table.items() if key != "expand"}
     for key in rest:
+        if key == "aspects":
+            continue
         checks.report("notice", "F07", f"compose.{key} is kept but not applied.", "compose", key)
-    return tuple(rules), {"compose": rest} if rest else {}
+    return tuple(rules), names, {"compose": rest} if rest else {}
 
 
 def _check_content(formula: Formula, data: dict[str, Any], checks: _Checks) -> None:

@@ -1,4 +1,5 @@
-"""``extends``, ``compose.expand`` and ``{{var}}``: from formulas as written to steps as rendered (DECISIONS Overlays 5, 6, 7).
+"""``extends``, ``compose.expand``, ``compose.aspects`` and ``{{var}}``: from formulas as written to steps as rendered
+(DECISIONS Overlays 5, 6, 7).
 
 * A parent's steps come first, in the order of ``extends``, its own expand rules applied; a child's step with the same id
   replaces the parent's in its place, others follow. Variables and templates alike; the child's description wins.
@@ -7,6 +8,7 @@
   ``{{name}}`` too where only the expansion declares it, otherwise it waits for the formula's own value. Template
   steps that need nothing in the template take over the target's needs; who needed the target needs every template step
   that no other template step needs (in a chain: the last).
+* Aspects are woven around what is then there, in their order (:mod:`rye.items.formula.aspects`).
 * Overlays apply to the result, then :func:`substitute` fills in ``{{var}}``: one pass, values are never scanned again.
 
 Everything is bounded (:data:`rye.limits.CONTENT`): the length of a chain, the number of steps, the size of their text.
@@ -19,6 +21,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from rye.errors import RyeError
+from rye.items.formula.aspects import weave
 from rye.items.formula.graph import cycle, ids_of, unknown_needs
 from rye.items.formula.model import ExpandRule, Formula, Step, Var
 from rye.items.formula.reader import PLACEHOLDER, TEMPLATE_WORDS, shown
@@ -56,7 +59,9 @@ class _Resolver:
         merged = self.merge(formula, chain)
         for rule in merged.expand:
             merged = self.expand(merged, rule, chain)
-        merged = replace(merged, extends=(), expand=())
+        for name in merged.weave:
+            merged = self.weave(merged, name, chain)
+        merged = replace(merged, extends=(), expand=(), weave=())
         check_steps(merged)
         return merged
 
@@ -94,6 +99,15 @@ class _Resolver:
             template=_overridden(inherited["template"], formula.template),
             vars=tuple(variables.values()),
         )
+
+    def weave(self, formula: Formula, name: str, chain: tuple[str, ...]) -> Formula:
+        aspect = self.find(name, chain, "applies the aspect")
+        if aspect.type != "aspect":
+            message = f"{formula.formula} applies {name!r} as an aspect, which is of type {aspect.type}."
+            raise RyeError("not-an-aspect", message, "Only a formula of type aspect has advice.")
+        steps = weave(formula.steps, aspect)
+        _check_size(formula.formula, steps)
+        return replace(formula, steps=steps)
 
     def expand(self, formula: Formula, rule: ExpandRule, chain: tuple[str, ...]) -> Formula:
         expansion = self.find(rule.with_, chain, "expands a step with")

@@ -67,7 +67,7 @@ def read(source: Source, options: ReadOptions) -> Reading[Tool]:
     def text(key: str) -> str | None:
         value = found.values.get(key)
         if isinstance(value, str) and (hidden := hidden_by_escape(value)):
-            message = f"{written(key)} holds {hidden}, which people do not see."
+            message = f"{written(key)} cannot be used: {hidden}."
             diagnostics.append(Diagnostic("error", "T02", message, found.lines[key]))
             return None
         if value is None and key not in found.lines:

@@ -1,0 +1,29 @@
+"""What is wrong with a version as it is written: one grammar for all kinds (DECISIONS Directives 19).
+
+SemVer 2, each number below 2^63; a directive's is exactly ``X.Y.Z``. The solver reads the same (:mod:`rye.resolution.versions`).
+"""
+
+from __future__ import annotations
+
+import re
+
+from rye.limits import RESOLUTION
+
+_NUMBER = r"(?:0|[1-9][0-9]*)"
+_RELEASE = re.compile(rf"({_NUMBER})\.({_NUMBER})\.({_NUMBER})")
+_REST = re.compile(
+    rf"(?:-(?:{_NUMBER}|[0-9]*[A-Za-z-][0-9A-Za-z-]*)(?:\.(?:{_NUMBER}|[0-9]*[A-Za-z-][0-9A-Za-z-]*))*)?"
+    r"(?:\+[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?"
+)
+
+
+def version_problem(text: str, *, release_only: bool = False) -> str | None:
+    """What is wrong, as the end of a sentence that names the version; None: nothing. ``release_only``: X.Y.Z alone is allowed."""
+    if len(text) > RESOLUTION.version_characters:
+        return f"has more than {RESOLUTION.version_characters} characters"
+    found = _RELEASE.match(text)
+    if found is None or (found.end() != len(text) if release_only else _REST.fullmatch(text, found.end()) is None):
+        return "is not exactly X.Y.Z" if release_only else "is not a semantic version"
+    if max(map(int, found.groups())) > RESOLUTION.version_number:
+        return "has a number of 2^63 or more"
+    return None

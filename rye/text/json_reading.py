@@ -1,0 +1,79 @@
+"""JSON that a person or a program gives, read strictly (RFC 8259).
+
+Refused: a key that is given twice, NaN and infinities, a number beyond a double, bytes that are not UTF-8, and nesting deeper
+than :data:`rye.limits.CONTENT` allows, which is counted before anything is built.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable
+from functools import cache
+from typing import NoReturn
+
+from rye.limits import CONTENT
+
+
+class JsonError(ValueError):
+    """The text is not JSON that may be read; the message is the end of a sentence about it."""
+
+
+def read_json(data: bytes | str) -> object:
+    """The value. Raises JsonError."""
+    try:
+        text = data.decode("utf-8-sig") if isinstance(data, bytes) else data
+    except UnicodeDecodeError as error:
+        raise JsonError(f"byte {error.start} is not UTF-8") from None
+    _check_depth(text)
+    try:
+        return json.loads(
+            text, object_pairs_hook=_unique, parse_constant=_refuse, parse_float=_finite, parse_int=_whole
+        )
+    except json.JSONDecodeError as error:
+        raise JsonError(f"{error.msg} at line {error.lineno}, column {error.colno}") from None
+
+
+@cache
+def _tokens() -> re.Pattern[str]:
+    """A string, closed or not, or what opens or closes an object or array."""
+    return re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)
+
+
+def _check_depth(text: str) -> None:
+    depth = 0
+    for found in _tokens().finditer(text):
+        token = found.group()
+        if token in "[{":
+            depth += 1
+            if depth > CONTENT.json_depth:
+                raise JsonError(f"objects and arrays are nested more than {CONTENT.json_depth} deep")
+        elif token in "]}":
+            depth -= 1
+
+
+def _unique(pairs: Iterable[tuple[str, object]]) -> dict[str, object]:
+    found: dict[str, object] = {}
+    for key, value in pairs:
+        if key in found:
+            raise JsonError(f"duplicate key {key[:80]!r}")
+        found[key] = value
+    return found
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise JsonError(f"{constant} is not a JSON value")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise JsonError(f"the number {text[:20]} is too large")
+    return number
+
+
+def _whole(text: str) -> int:
+    if len(text) > CONTENT.json_digits:
+        raise JsonError(f"a number has more than {CONTENT.json_digits} digits")
+    return int(text)
