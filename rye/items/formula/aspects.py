@@ -73,11 +73,11 @@ def _matches(step: Step, pointcut: Mapping[str, str]) -> bool:
     """Whether all that the pointcut says holds of the step."""
     labels = step.extra.get("labels")
     holds = {
-        "glob": lambda wanted: fnmatchcase(step.id, wanted),
-        "type": lambda wanted: step.extra.get("type") == wanted,
-        "label": lambda wanted: isinstance(labels, list) and wanted in labels,
+        "glob": fnmatchcase(step.id, pointcut.get("glob", "*")),
+        "type": step.extra.get("type") == pointcut.get("type"),
+        "label": isinstance(labels, list) and pointcut.get("label") in labels,
     }
-    return all(holds[key](wanted) for key, wanted in pointcut.items())
+    return all(holds[key] for key in pointcut)
 
 
 def _chain(steps: tuple[Step, ...], needs: tuple[str, ...]) -> tuple[Step, ...]:
