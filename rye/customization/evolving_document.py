@@ -26,7 +26,7 @@ from msgspec import Struct, field
 from rye.customization.heading_path import Selector
 from rye.customization.provenance import LineOrigin, consecutive
 from rye.text.line_form import is_blank
-from rye.text.markdown_sections import scan
+from rye.text.markdown_sections import Sections
 
 Label = bytes
 Slot = Literal["before", "prepended", "appended", "after"]
@@ -90,8 +90,8 @@ class Composed(NamedTuple):
 class EvolvingDocument:
     """The body of one target. First every replacement, then every insertion, then :meth:`compose`."""
 
-    def __init__(self, lines: list[str], start: int):
-        """``lines[start:]`` is the body, after the frontmatter."""
+    def __init__(self, lines: list[str], body: Sections):
+        """``body``: the sections of ``lines`` after the frontmatter."""
         self._blocks: dict[Label, _Block] = {}
         self._order: list[Label] = []
         self._levels: dict[int, list[Label]] = {level: [] for level in range(1, 7)}
@@ -101,14 +101,13 @@ class EvolvingDocument:
         """Prepended to a region that does not start with a heading."""
         self._prepended: dict[Label, list[_Insertion]] = {}
         self._endings: dict[int, dict[Label, _Ending]] = {}
-        found = scan(lines, start)
-        self.setext_lines = tuple(index + 1 for index in found.setext)
+        self.setext_lines = tuple(index + 1 for index in body.setext)
         self._insert_blocks(
             (
                 _number(index),
                 _Block(block.level, block.text, lines[block.start : block.end], block.start + 1, None, block.start + 1),
             )
-            for index, block in enumerate(found.blocks)
+            for index, block in enumerate(body.blocks)
         )
 
     # Looking up
@@ -165,11 +164,11 @@ class EvolvingDocument:
 
     # Changing
 
-    def replace(self, label: Label, content: list[str], first: int, source: int) -> tuple[int, int]:
-        """Put ``content`` (no blank lines at its ends; maybe none at all) in the section's place; it was written from line
-        ``first`` on.
+    def replace(self, label: Label, content: list[str], found: Sections, first: int, source: int) -> int:
+        """Put ``content`` (no blank lines at its ends; maybe none at all), whose sections are ``found``, in the section's place;
+        it was written from line ``first`` on.
 
-        Gives how many lines the section had and how many setext headings the content has.
+        Gives how many lines the section had.
         """
         start, end = self._span(label)
         old = self._blocks[label]
@@ -177,7 +176,6 @@ class EvolvingDocument:
         gone = sum(len(self._blocks[each].lines) for each in removed)
         self._remove_blocks(removed)
         marker = _Block(old.level, old.text, [], first, source, old.base_line, marker=True, emptied=not content)
-        found = scan(content)
         self._insert_blocks(
             [
                 (label, marker),
@@ -197,7 +195,7 @@ class EvolvingDocument:
                 ),
             ]
         )
-        return gone, len(found.setext)
+        return gone
 
     def _remove_blocks(self, labels: list[Label]) -> None:
         """Take out blocks that stand together."""

@@ -17,8 +17,8 @@ from typing import Any
 from msgspec import Struct, field
 
 from rye.limits import CONTENT
+from rye.text.frontmatter import is_marker
 from rye.text.line_form import is_blank
-from rye.text.markdown_sections import is_rule_line
 
 Tokens = tuple[tuple[object, ...], ...]
 """A YAML node as its events, without places and styles: two nodes are equal when their tokens are."""
@@ -127,7 +127,7 @@ class Frontmatter(Struct):
 def read_frontmatter(lines: list[str]) -> Frontmatter:
     """The entries of a block (its lines without the ``---`` ones). Raises FrontmatterError: not YAML, not one mapping in
     block style with plain or quoted scalar keys, a duplicate key, too deep, a tag outside YAML's core."""
-    if any(is_rule_line(line) for line in lines):
+    if any(is_marker(line) for line in lines):
         raise FrontmatterError("a line of three dashes would end the frontmatter")
     events = list(_events("\n".join([*lines, ""])))
     if not events:
@@ -196,7 +196,7 @@ def _top_level(events: list[_Event], lines: list[str]) -> list[tuple[str, int, i
 
 def _value_tokens(value: list[str]) -> tuple[Tokens, bool]:
     """A value standing alone: its tokens, and whether it is a sequence or mapping in block style."""
-    if any(is_rule_line(line) for line in value):
+    if any(is_marker(line) for line in value):
         raise FrontmatterError("a line of three dashes would end the frontmatter")
     events = list(_events("\n".join([*value, ""])))
     if not events:

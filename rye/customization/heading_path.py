@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from rye.text.markdown_sections import heading_of
+from rye.text.markdown_grammar import heading_of
 
 _JOINT = re.compile(r" > (?=#{1,6}[ \t])")
 _TOO_DEEP = re.compile(r"(?:^| > )#{7,}(?:[ \t]|$)")

@@ -20,12 +20,16 @@ from rye.customization.override_file import (
     ESCAPED_CLOSER,
     METADATA_END,
     REQUIRED_FIELDS,
+    TooDeep,
     first_opener,
     opener_operation,
 )
+from rye.limits import CONTENT
 from rye.text.diagnostics import Diagnostic, has_errors
+from rye.text.frontmatter import frontmatter_end
 from rye.text.line_form import is_blank, read_form, split_lines, trimmed
-from rye.text.markdown_sections import Block, frontmatter_end, scan
+from rye.text.markdown_sections import Block
+from rye.text.markdown_sections import sections as sections_of
 
 UNKNOWN_VERSION = "unknown"
 NEVER_REVIEWED = date(1970, 1, 1)
@@ -56,9 +60,13 @@ def migrate_legacy(
     end = frontmatter_end(lines)
     start = end or 0
     found: list[Diagnostic] = []
-    if first_opener(lines, start) < len(lines):
+    try:
+        opener = first_opener(lines, start)
+    except TooDeep as error:
+        return Migration(None, (_too_deep(error.index),))
+    if opener < len(lines):
         message = "The file has directives: it is in the new format already."
-        return Migration(None, (Diagnostic("error", "not-old-format", message, first_opener(lines, start) + 1),))
+        return Migration(None, (Diagnostic("error", "not-old-format", message, opener + 1),))
     try:
         frontmatter = read_frontmatter(lines[1 : start - 1]) if end else Frontmatter([])
     except FrontmatterError as error:
@@ -137,7 +145,10 @@ def _sections(lines: list[str], start: int, found: list[Diagnostic]) -> tuple[li
     sections: list[list[str]] = []
     targets: list[str] = []
     seen: set[str] = set()
-    blocks = scan(lines, start).blocks
+    read = sections_of(lines, start)
+    if read.too_deep is not None:
+        found.append(_too_deep(read.too_deep))
+    blocks = read.blocks
     at = 0
     while at < len(blocks):
         block = blocks[at]
@@ -165,6 +176,11 @@ def _sections(lines: list[str], start: int, found: list[Diagnostic]) -> tuple[li
         targets.append(target)
         sections.append(section)
     return trimmed(preamble), sections, targets
+
+
+def _too_deep(index: int) -> Diagnostic:
+    message = f"Quotes and lists are nested more than {CONTENT.markdown_depth} deep, so the sections cannot be found."
+    return Diagnostic("error", "nested-too-deep", message, index + 1, hint="Flatten them.")
 
 
 def _section(block: Block, lines: list[str], found: list[Diagnostic]) -> list[str] | None:

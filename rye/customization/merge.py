@@ -22,13 +22,20 @@ from rye.customization.display import visible
 from rye.customization.evolving_document import Composed, EvolvingDocument, Label, Match, Missing, Slot
 from rye.customization.frontmatter_editing import Entry, Frontmatter, FrontmatterError, read_frontmatter
 from rye.customization.heading_path import Selector, path_text
-from rye.customization.override_file import FRONTMATTER_OPERATIONS, Directive, OverrideFile, read_overrides
+from rye.customization.override_file import (
+    BODY_OPERATIONS,
+    FRONTMATTER_OPERATIONS,
+    Directive,
+    OverrideFile,
+    read_overrides,
+)
 from rye.customization.provenance import LineOrigin, consecutive
 from rye.errors import RyeError
-from rye.limits import OVERRIDES
+from rye.limits import CONTENT, OVERRIDES
 from rye.text.diagnostics import Diagnostic, Severity, has_errors, in_order
+from rye.text.frontmatter import frontmatter_end
 from rye.text.line_form import read_form, split_lines
-from rye.text.markdown_sections import frontmatter_end, scan
+from rye.text.markdown_sections import Sections, sections
 
 Outcome = Literal["applied", "no-op", "orphaned", "refused"]
 
@@ -134,9 +141,17 @@ def merge(
         return MergeResult(None, in_order(found))
     if not reading.file.directives:
         return MergeResult(base, in_order(found), origins=tuple(consecutive(False, 1, len(lines))))
+    body = sections(lines, end or 0)
+    if body.too_deep is not None and any(d.operation in BODY_OPERATIONS for d in reading.file.directives):
+        message = (
+            f"Line {body.too_deep + 1} of {base_file} nests quotes and lists more than {CONTENT.markdown_depth} deep"
+        )
+        message += ", so its headings cannot be found."
+        found.append(Diagnostic("error", "nested-too-deep", message, hint="Flatten the quotes and lists there."))
+        return MergeResult(None, in_order(found))
     refused: dict[int, str] = {}
     while True:
-        attempt = _Attempt(reading.file.directives, lines, end, overrides_name, base_file, refused)
+        attempt = _Attempt(reading.file.directives, lines, end, body, overrides_name, base_file, refused)
         composed = attempt.run(problem)
         culprit = _becomes_frontmatter(composed) if end is None and not attempt.created_frontmatter else None
         if culprit is None:
@@ -221,6 +236,7 @@ class _Attempt:
         directives: tuple[Directive, ...],
         lines: list[str],
         end: int | None,
+        body: Sections,
         overrides_name: str,
         base_file: str,
         refused: dict[int, str],
@@ -234,7 +250,7 @@ class _Attempt:
         self._overrides_name = overrides_name
         self._base_file = base_file
         self._refused = refused
-        self._document = EvolvingDocument(lines, end or 0)
+        self._document = EvolvingDocument(lines, body)
         self._targets: dict[Label | tuple[Selector, ...] | str, list[Directive]] = {}
         """Which directives name the same section or key."""
         self._replaced_by: dict[Label, Directive] = {}
@@ -344,11 +360,16 @@ class _Attempt:
             message = f"{match.namesakes + 1} headings match {visible(directive.target or '')!r}; the first is meant."
             self._report("notice", "ambiguous-target", message, directive, "Name its parent: '# Parent > ## Section'.")
         content = list(directive.content)
-        if content and (left_open := scan(content).open_at_end):
-            message = f"The content leaves a {left_open} open, which swallows what follows it."
+        found = sections(content)
+        if found.too_deep is not None:
+            why = f"its content nests quotes and lists more than {CONTENT.markdown_depth} deep"
+            self._refuse(directive, "nested-too-deep", why)
+            return
+        if content and found.open_at_end:
+            message = f"The content leaves a {found.open_at_end} open, which swallows what follows it."
             self._report("warning", "open-content", message, directive)
         if directive.operation == "replace":
-            self._replace(directive, match, content)
+            self._replace(directive, match, content, found)
         elif not content:
             self._report("notice", "empty-content", f"{directive.operation} without content does nothing.", directive)
             self._step(directive, "no-op", "there is no content", match.base_line)
@@ -357,12 +378,12 @@ class _Attempt:
             self._document.insert(match.label, slot, content, first, directive.line)
             self._step(directive, "applied", f"{_count(content)} {_PLACES[directive.operation]}", match.base_line)
 
-    def _replace(self, directive: Directive, match: Match, content: list[str]) -> None:
+    def _replace(self, directive: Directive, match: Match, content: list[str], found: Sections) -> None:
         if self._document.section_is(match.label, content):
             self._step(directive, "no-op", "the section already reads so", match.base_line)
             return
-        gone, setext = self._document.replace(match.label, content, directive.content_line, directive.line)
-        if setext:
+        gone = self._document.replace(match.label, content, found, directive.content_line, directive.line)
+        if found.setext:
             message = "The content has setext headings (underlined): neither targets nor boundaries."
             self._report("notice", "setext-heading", message, directive)
         did = f"replaced {gone} lines with {len(content)}" if content else f"removed {gone} lines"

@@ -25,15 +25,18 @@ from __future__ import annotations
 import re
 from datetime import date
 from difflib import get_close_matches
+from functools import cache
 
 from msgspec import Struct
 
 from rye.customization.display import visible
 from rye.customization.frontmatter_editing import FrontmatterError, read_frontmatter, scalar_text
 from rye.customization.heading_path import HeadingPathError, Selector, parse_heading_path
+from rye.limits import CONTENT
 from rye.text.diagnostics import Diagnostic, has_errors
+from rye.text.frontmatter import frontmatter_end
 from rye.text.line_form import is_blank, read_form, split_lines, trimmed
-from rye.text.markdown_sections import LineKind, LineReader, frontmatter_end
+from rye.text.markdown_sections import blocks_of, sections
 
 CLOSER = "<!-- END DIRECTIVE -->"
 ESCAPED_CLOSER = "<!-- END DIRECTIVE\u200b -->"
@@ -46,10 +49,14 @@ METADATA_KEYS = ("target", "key", "reason", "position")
 REQUIRED_FIELDS = ("agent", "base-version", "last-reviewed")
 
 _OPENER = "<!-- DIRECTIVE:"
-_ALMOST_OPENER = re.compile(r"[ \t]*<!--[ \t]*directive[ \t]*:", re.IGNORECASE)
 _METADATA_LINE = re.compile(r"([^:]*):(?:[ \t]+(.*))?")
 _KEY = re.compile(r"[a-zA-Z0-9_-]+")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+
+
+@cache
+def _almost_opener() -> re.Pattern[str]:
+    return re.compile(r"[ \t]*<!--[ \t]*directive[ \t]*:", re.IGNORECASE)
 
 
 class Directive(Struct, frozen=True):
@@ -101,12 +108,31 @@ def read_overrides(text: str) -> OverrideReading:
     return _Reader(lines).read()
 
 
+class TooDeep(ValueError):
+    """The preamble nests quotes and lists so deep that nobody can tell what is fenced; ``index``: the line, from 0."""
+
+    def __init__(self, index: int):
+        super().__init__(f"quotes and lists are nested more than {CONTENT.markdown_depth} deep")
+        self.index = index
+
+
 def first_opener(lines: list[str], start: int) -> int:
-    """The index of the first opener outside a code fence; ``len(lines)`` where there is none."""
-    reader = LineReader()
-    for index in range(start, len(lines)):
-        kind = reader.feed(lines[index])
-        if kind is not LineKind.FENCE and opener_operation(lines[index]) is not None:
+    """The index of the first opener outside a code fence; ``len(lines)`` where there is none. Raises TooDeep."""
+    openers = (index for index in range(start, len(lines)) if opener_operation(lines[index]) is not None)
+    first = next(openers, None)
+    if first is None:
+        return len(lines)
+    if not any("```" in line or "~~~" in line for line in lines[start:first]):
+        return first  # nothing can have opened a fence before it
+    found = blocks_of(lines, start)
+    fences = iter([(start + fence.line - 1, start + fence.end_line) for fence in found.fences])
+    fence = next(fences, None)
+    for index in (first, *openers):
+        if found.too_deep is not None and index >= start + found.too_deep - 1:
+            raise TooDeep(start + found.too_deep - 1)
+        while fence is not None and fence[1] <= index:
+            fence = next(fences, None)
+        if fence is None or index < fence[0]:
             return index
     return len(lines)
 
@@ -114,13 +140,9 @@ def first_opener(lines: list[str], start: int) -> int:
 def is_old_format(lines: list[str], start: int) -> bool:
     """Whether a file is plain H2 sections: it has one outside fences and comments and no opener, not even an example or a
     misspelled one, which only authors of the new format write."""
-    reader = LineReader()
-    found = False
-    for line in lines[start:]:
-        if opener_operation(line) is not None or _ALMOST_OPENER.match(line):
-            return False
-        found = (reader.feed(line) is LineKind.HEADING and reader.level == 2) or found
-    return found
+    if any(opener_operation(line) is not None or _almost_opener().match(line) for line in lines[start:]):
+        return False
+    return any(block.level == 2 for block in sections(lines, start).blocks)
 
 
 class _Reader:
@@ -159,7 +181,12 @@ class _Reader:
         fields = self._fields(end)
         if fields is None:
             return OverrideReading(None, tuple(self._found))
-        self._body(first_opener(self._lines, end), end)
+        try:
+            opener = first_opener(self._lines, end)
+        except TooDeep as error:
+            self._error("nested-too-deep", f"The preamble cannot be read: {error}.", error.index, "Flatten it.")
+            return OverrideReading(None, tuple(self._found))
+        self._body(opener, end)
         agent, base_version, reviewed = fields
         file = OverrideFile(agent, base_version, reviewed, tuple(self._directives))
         return OverrideReading(file, tuple(self._found))
@@ -201,7 +228,7 @@ class _Reader:
 
     def _body(self, index: int, start: int) -> None:
         for at in range(start, index):
-            if opener_operation(self._lines[at]) is None and _ALMOST_OPENER.match(self._lines[at]):
+            if opener_operation(self._lines[at]) is None and _almost_opener().match(self._lines[at]):
                 message = "The line looks like a directive's first line but is not one, so it is text."
                 hint = "Write '<!-- DIRECTIVE: operation' from the line's start, in this case and spacing."
                 self._report("notice", "almost-directive", message, at, hint)

@@ -22,8 +22,10 @@ from rye.customization.override_file import (
     read_overrides,
 )
 from rye.errors import RyeError, UsageError
+from rye.limits import CONTENT
+from rye.text.frontmatter import frontmatter_end
 from rye.text.line_form import read_form, split_lines, trimmed
-from rye.text.markdown_sections import Block, frontmatter_end, scan
+from rye.text.markdown_sections import Block, sections
 
 UNKNOWN_VERSION = "unknown"
 
@@ -59,7 +61,8 @@ def _quoted(text: str) -> str:
 def section_of(base: str, target: str) -> list[str]:
     """The lines of the section that the heading path ``target`` names, its subsections included, without blank ones at the end.
 
-    Raises UsageError ``bad-target``, and RyeError ``unknown-section`` with the headings that were probably meant.
+    Raises UsageError ``bad-target``, RyeError ``unknown-section`` with the headings that were probably meant, and RyeError
+    ``nested-too-deep``.
     """
     try:
         path = parse_heading_path(target)
@@ -67,14 +70,19 @@ def section_of(base: str, target: str) -> list[str]:
         hint = "Write it as in '## Section' or '# Chapter > ## Section'."
         raise UsageError("bad-target", f"{target!r} is no heading path: {error}.", hint) from None
     lines, _ = split_lines(read_form(base)[0])
-    blocks = [block for block in scan(lines, frontmatter_end(lines) or 0).blocks if block.level]
+    found = sections(lines, frontmatter_end(lines) or 0)
+    if found.too_deep is not None:
+        message = f"Line {found.too_deep + 1} nests quotes and lists more than {CONTENT.markdown_depth} deep"
+        message += ", so the headings cannot be found."
+        raise RyeError("nested-too-deep", message, "Flatten the quotes and lists there.")
+    blocks = [block for block in found.blocks if block.level]
     low, high = 0, len(blocks)
     for selector in path:
-        found = next((i for i in range(low, high) if Selector(blocks[i].level, blocks[i].text) == selector), None)
-        if found is None:
+        at = next((i for i in range(low, high) if Selector(blocks[i].level, blocks[i].text) == selector), None)
+        if at is None:
             raise _unknown_section(path, blocks)
-        low = found + 1
-        high = next((i for i in range(low, high) if blocks[i].level <= blocks[found].level), high)
+        low = at + 1
+        high = next((i for i in range(low, high) if blocks[i].level <= blocks[at].level), high)
     return trimmed(lines[blocks[low - 1].start : blocks[high - 1].end])
 
 

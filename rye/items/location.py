@@ -12,6 +12,7 @@ from pathlib import PurePath
 from msgspec import Struct
 
 from rye.items.kinds import KINDS, Kind, Sign
+from rye.text.frontmatter import frontmatter_end
 
 PACKAGES = "packages"
 """The folder below ``.ai`` that installed items stand in."""
@@ -61,7 +62,6 @@ def locate(path: PurePath) -> Location | None:
     return None
 
 
-_FRONTMATTER = r"\A(?:<!--[^\n]*-->\n)?---[ \t]*\n(?P<body>.*?)^---[ \t]*$"
 _YAML_FENCE = r"\A(?:<!--[^\n]*-->\n)?\s*```ya?ml[ \t]*\n(?P<body>.*?)^```"
 
 
@@ -86,10 +86,19 @@ def guess(path: PurePath, text: str) -> Location | None:
 
 def _shows(sign: Sign, text: str) -> bool:
     if sign.within != "text":
-        head = re.search(_FRONTMATTER, text, re.MULTILINE | re.DOTALL)
+        head = _frontmatter(text)
         if head is None and sign.within == "metadata":
-            head = re.search(_YAML_FENCE, text, re.MULTILINE | re.DOTALL)
+            fence = re.search(_YAML_FENCE, text, re.MULTILINE | re.DOTALL)
+            head = fence["body"] if fence is not None else None
         if head is None:
             return False
-        text = head["body"]
+        text = head
     return re.search(sign.pattern, text, re.MULTILINE | (re.IGNORECASE if sign.ignore_case else 0)) is not None
+
+
+def _frontmatter(text: str) -> str | None:
+    """What stands in the frontmatter, below a comment at most (any comment: the kind's reader judges it)."""
+    lines = text.split("\n")
+    opener = int(lines[0].startswith("<!--") and lines[0].endswith("-->"))
+    end = frontmatter_end(lines, opener)
+    return "\n".join(lines[opener + 1 : end - 1]) if end is not None else None

@@ -40,6 +40,7 @@ from msgspec import Struct
 
 from rye.errors import RyeError, UsageError
 from rye.items.kinds import KINDS, Format
+from rye.text.frontmatter import is_marker
 
 
 class CommentStyle(Struct, frozen=True):
@@ -71,7 +72,7 @@ class Layout(Struct, frozen=True):
         return int((self.shebang and text.startswith("#!")) or self.opens_frontmatter(text))
 
     def opens_frontmatter(self, text: str) -> bool:
-        return self.frontmatter and _first_line(text).rstrip(" \t") == "---"
+        return self.frontmatter and is_marker(_first_line(text))
 
     def style_in(self, text: str) -> CommentStyle:
         return HASH if self.opens_frontmatter(text) else self.style

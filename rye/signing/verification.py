@@ -23,6 +23,7 @@ from msgspec import Struct
 from rye.items.kinds import KINDS
 from rye.signing.keys import PublicKey
 from rye.signing.signature_line import Absent, Malformed, SignatureLine, content_hash, find, layout_of, text_of
+from rye.text.frontmatter import frontmatter_end
 
 Verdict = Literal[
     "valid", "partial", "modified", "bad-signature", "untrusted", "revoked", "unsigned", "malformed"
@@ -132,11 +133,6 @@ def _older_part(rest: str, kind: str) -> tuple[str, str] | None:
 
 def _below_frontmatter(text: str) -> str | None:
     """What follows the ``---`` line that ends the frontmatter; None when the text does not open with a closed one."""
-    opening, _, rest = text.partition("\n")
-    if opening.rstrip(" \t") != "---":
-        return None
-    lines = rest.split("\n")
-    for number, line in enumerate(lines):
-        if line.rstrip(" \t") == "---":
-            return "\n".join(lines[number + 1 :])
-    return None
+    lines = text.split("\n")
+    end = frontmatter_end(lines)
+    return None if end is None else "\n".join(lines[end:])

@@ -1,4 +1,4 @@
-"""Where YAML frontmatter ends and the body begins (DECISIONS Agents 1 and 12).
+"""Where YAML frontmatter ends and the body begins (DECISIONS Agents 1 and 12, Overrides 8). Nothing else decides it.
 
 Line 1 is ``---`` with trailing blanks at most; the next such line closes the block. Above it only one thing may stand: a
 signature line (DESIGN §4). The later form counts there; another, or a placeholder, is no signature in that place, but the file
@@ -8,11 +8,15 @@ must be readable so that signing it can move the line to where ours stands, as a
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from functools import cache
 
 from msgspec import Struct
 
-_MARKER = re.compile(r"---[ \t]*")
-_SIGNATURE = re.compile(r"<!-- rye(?:os)?:signed:[^\n]*:(?:[0-9a-f]{16}|[0-9a-f]{64}|unsigned)(?:\|[^\n]*)? -->[ \t]*")
+
+@cache
+def _signature() -> re.Pattern[str]:
+    return re.compile(r"<!-- rye(?:os)?:signed:[^\n]*:(?:[0-9a-f]{16}|[0-9a-f]{64}|unsigned)(?:\|[^\n]*)? -->[ \t]*")
 
 
 class Frontmatter(Struct, frozen=True):
@@ -33,22 +37,38 @@ class FrontmatterError(ValueError):
         self.line = line
 
 
+def is_marker(line: str) -> bool:
+    """Whether a line (without its line end) opens or closes frontmatter: ``---`` with nothing but trailing blanks."""
+    return line.startswith("---") and line.rstrip(" \t") == "---"
+
+
+def frontmatter_end(lines: Sequence[str], start: int = 0) -> int | None:
+    """The index of the body's first line; None where ``lines[start]`` does not open frontmatter, or nothing closes it."""
+    if len(lines) <= start or not is_marker(lines[start]):
+        return None
+    for index in range(start + 1, len(lines)):
+        if is_marker(lines[index]):
+            return index + 1
+    return None
+
+
 def has_frontmatter(text: str) -> bool:
     """Whether the file opens a frontmatter block (it need not close it)."""
     lines = text.split("\n", 2)
-    return bool(_MARKER.fullmatch(lines[0])) or (
-        len(lines) > 1 and bool(_SIGNATURE.fullmatch(lines[0])) and bool(_MARKER.fullmatch(lines[1]))
-    )
+    return is_marker(lines[0]) or (len(lines) > 1 and _signature_above(lines) and is_marker(lines[1]))
 
 
 def split(text: str) -> Frontmatter:
     """Take a file apart. Raises FrontmatterError where line 1 is not ``---`` or no line closes the block."""
     lines = text.split("\n")
-    opener = 1 if len(lines) > 1 and _SIGNATURE.fullmatch(lines[0]) else 0
-    if not _MARKER.fullmatch(lines[opener]):
+    opener = 1 if len(lines) > 1 and _signature_above(lines) else 0
+    if not is_marker(lines[opener]):
         raise FrontmatterError("Line 1 must be '---': the file starts with YAML frontmatter.", opener + 1)
-    for index in range(opener + 1, len(lines)):
-        if _MARKER.fullmatch(lines[index]):
-            yaml = "\n".join(lines[opener + 1 : index])
-            return Frontmatter(yaml, opener + 2, "\n".join(lines[index + 1 :]), index + 2)
-    raise FrontmatterError("The frontmatter is not closed: no further line is '---'.", opener + 1)
+    end = frontmatter_end(lines, opener)
+    if end is None:
+        raise FrontmatterError("The frontmatter is not closed: no further line is '---'.", opener + 1)
+    return Frontmatter("\n".join(lines[opener + 1 : end - 1]), opener + 2, "\n".join(lines[end:]), end + 1)
+
+
+def _signature_above(lines: list[str]) -> bool:
+    return lines[0].startswith("<!-- rye") and _signature().fullmatch(lines[0]) is not None

@@ -6,12 +6,14 @@ A destination is *relative* when it has no scheme, does not start with ``/`` or 
 from __future__ import annotations
 
 import re
+from collections import deque
 from urllib.parse import unquote
 
 from msgspec import Struct
 
-from rye.text.markdown_headings import Outline, without_code_spans
+from rye.text.markdown_outline import Outline
 
+_CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _DEFINITION = re.compile(r" {0,3}\[[^\]\n]{1,200}\]:[ \t]*(?:<([^>\n]*)>|([^ \t<][^ \t]*))")
 _ATTRIBUTE = re.compile(r"<(?:a|img)\s[^<>]{0,500}?(?:href|src)\s{0,5}=\s{0,5}([\"'])([^\"'<>]*)\1", re.IGNORECASE)
@@ -76,3 +78,27 @@ def _destination(line: str, start: int) -> tuple[str, int]:
             depth -= 1
         end += 1
     return line[start:end], end
+
+
+def without_code_spans(line: str) -> str:
+    """The line with its code spans blanked out, character for character (spans that cross lines are not seen)."""
+    if "`" not in line:
+        return line
+    runs = [(match.start(), match.end()) for match in _CODE_SPAN.finditer(line)]
+    by_length: dict[int, deque[int]] = {}
+    for number, (start, stop) in enumerate(runs):
+        by_length.setdefault(stop - start, deque()).append(number)
+    out: list[str] = []
+    position, number = 0, 0
+    while number < len(runs):
+        start, stop = runs[number]
+        same = by_length[stop - start]
+        while same and same[0] <= number:
+            same.popleft()
+        if not same:
+            number += 1
+            continue
+        close = runs[same[0]]
+        out += [line[position:start], " " * (close[1] - start)]
+        position, number = close[1], same[0] + 1
+    return "".join(out) + line[position:]

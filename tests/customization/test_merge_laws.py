@@ -13,7 +13,8 @@ from rye.customization.heading_path import Selector
 from rye.customization.legacy import migrate_legacy
 from rye.customization.merge import merge
 from rye.customization.override_file import OPERATIONS, read_overrides
-from rye.text.markdown_sections import heading_of, scan
+from rye.text.markdown_grammar import heading_of
+from rye.text.markdown_sections import sections
 from tests.customization.override_text import HEAD, directive, overrides
 
 pytestmark = pytest.mark.slow
@@ -56,7 +57,7 @@ def test_a_directive_that_does_nothing_changes_nothing(base: str, target: str) -
         assert merge(base, overrides(directive(operation, target, "\n \n")), base_name="sage").output == base
     level, text = heading_of(target.rpartition(" > ")[2]) or (0, "")
     lines = base.split("\n")
-    blocks = scan(lines).blocks
+    blocks = sections(lines).blocks
     index = next((i for i, block in enumerate(blocks) if Selector(block.level, block.text) == (level, text)), None)
     if index is not None and " > " not in target:
         end = next((block.start for block in blocks[index + 1 :] if block.level <= level), len(lines))

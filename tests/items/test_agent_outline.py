@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rye.text.markdown_headings import outline, without_code_spans
-from rye.text.markdown_links import links
+from rye.text.markdown_links import links, without_code_spans
+from rye.text.markdown_outline import outline
 
 EXAMPLES = 2000 if os.environ.get("RYE_FUZZ") else 60
 

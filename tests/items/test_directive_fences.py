@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from rye.text.markdown_fences import MAX_DEPTH, scan
+from rye.text.markdown_blocks import MAX_DEPTH, scan
 from tests.items.test_directive_sample import AFTER, FENCE, findings, only, reading, text, value
 from tests.parsed import parsed
 
@@ -80,7 +80,9 @@ def test_places_in_a_fence_are_places_in_the_file(content: str) -> None:
     """Property: a content line ends its line of the file, and ``offsets`` says where it starts there."""
     lines = content.split("\n")
     for fence in scan(content).fences:
-        for number, (line, offset) in enumerate(zip(fence.lines, fence.offsets, strict=True), fence.line + 1):
+        for number, (line, offset) in enumerate(
+            zip(fence.lines, fence.offsets or [0] * len(fence.lines), strict=True), fence.line + 1
+        ):
             assert lines[number - 1].endswith(line.lstrip(" "))
             assert "\t" in lines[number - 1] or lines[number - 1][offset:] == line
 

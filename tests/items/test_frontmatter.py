@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rye.text.frontmatter import Frontmatter, FrontmatterError, has_frontmatter, split
+from rye.text.frontmatter import Frontmatter, FrontmatterError, frontmatter_end, has_frontmatter, split
 
 LATER = "<!-- rye:signed:2026-03-01T00:00:00Z:" + "a" * 64 + ":" + "b" * 86 + "==:" + "c" * 64 + " -->"
 
@@ -68,3 +68,21 @@ def test_the_parts_are_the_lines_of_the_file(text: str) -> None:
     lines = text.split("\n")
     assert parts.yaml.split("\n") == lines[1 : parts.body_line - 2] or parts.yaml == ""
     assert parts.body.split("\n") == lines[parts.body_line - 1 :] or parts.body == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "start", "end"),
+    [
+        ("---\na: 1\n---\nb", 0, 3),
+        ("--- \t\n---\t", 0, 2),
+        ("---\n----\n --- \n---x\n---", 0, 5),
+        ("x\n---\na\n---", 1, 4),
+        ("---\na: 1", 0, None),
+        ("x\n---\na\n---", 0, None),
+        ("---", 0, None),
+        ("", 0, None),
+        ("---\r\n---\r", 0, None),
+    ],
+)
+def test_frontmatter_ends_at_the_next_line_of_three_dashes(text: str, start: int, end: int | None) -> None:
+    assert frontmatter_end(text.split("\n"), start) == end

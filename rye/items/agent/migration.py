@@ -12,7 +12,7 @@ from typing import Any
 from rye.errors import RyeError
 from rye.items.agent.prompt import extract_prompt
 from rye.text.frontmatter import FrontmatterError, split
-from rye.text.markdown_headings import outline
+from rye.text.markdown_outline import outline
 from rye.text.yaml_reading import YamlDocument, YamlError, json_safe, read_yaml
 
 _PROMPT = "systemPrompt"

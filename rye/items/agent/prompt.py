@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from rye.text.diagnostics import Diagnostic
-from rye.text.markdown_headings import Heading, Outline, outline
+from rye.text.markdown_outline import Heading, Outline, outline
 
 _BREAK = re.compile(r" {0,3}-{3,}[ \t]*")
 

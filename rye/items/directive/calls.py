@@ -11,7 +11,6 @@ One pass from left to right, linear in the length.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterator
 
 from rye.items.rights import Call
@@ -19,11 +18,12 @@ from rye.items.rights import Call
 _TICKS = re.compile(r"`+")
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
 _CALL = re.compile(r"(?<![A-Za-z0-9_])rye_(execute|search|load|sign)[ \t\r\n]*\(")
-_PIECE = re.compile(
-    r"""(?P<quote>["'])|(?P<open>[(\[{])|(?P<close>[)\]}])|(?P<comma>,)
-      | (?<![A-Za-z0-9_])(?P<call>rye_(?:execute|search|load|sign))[ \t\r\n]*\(""",
-    re.VERBOSE,
-)
+_QUOTED = re.compile(r"\"(?:[^\"\\]++|\\.)*+\"|'(?:[^'\\]++|\\.)*+'", re.DOTALL)
+_PIECE = re.compile(r"[\"'(\[{)\]},]|(?<![A-Za-z0-9_])rye_(?:execute|search|load|sign)[ \t\r\n]*\(")
+"""What matters inside a call: quotes, brackets, commas, and another call."""
+_PLAIN_ARGUMENT = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*\"([^\"\\]*)\"\s*,")
+"""An argument that needs no second look, with the comma after it."""
+_OWN = frozenset(("item_type", "item_id"))
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 
 
@@ -33,31 +33,28 @@ def find_calls(text: str, first_line: int = 1) -> tuple[Call, ...]:
     Lines and columns count from 1; a column is right where ``text`` begins at a line's start. ``item_type`` and ``item_id`` are
     as written, placeholders included, and None where they are missing or no quoted text. A call's place is that of its name.
     """
-    starts = [0, *(match.end() for match in re.finditer("\n", text))]
     found: list[Call] = []
+    line, counted = first_line, 0
     for start, end in _code_spans(text):
         position = start
         while (opener := _CALL.search(text, position, end)) is not None:
             arguments, position = _arguments(text, opener.end(), end)
-            line = bisect_right(starts, opener.start())
-            column = opener.start() - starts[line - 1] + 1
-            found.append(
-                Call(
-                    opener.group(1),
-                    arguments.get("item_type"),
-                    arguments.get("item_id"),
-                    first_line + line - 1,
-                    column,
-                )
-            )
+            at = opener.start()
+            line += text.count("\n", counted, at)
+            counted = at
+            column = at - text.rfind("\n", 0, at)
+            found.append(Call(opener[1], arguments.get("item_type"), arguments.get("item_id"), line, column))
     return tuple(found)
 
 
 def _code_spans(text: str) -> Iterator[tuple[int, int]]:
-    """Start and end of what stands between two equally long runs of backticks in one paragraph."""
+    """Start and end of what stands between two equally long runs of backticks in one paragraph that may hold a call."""
     paragraph = 0
     for end in [*(match.start() for match in _BLANK_LINE.finditer(text)), len(text)]:
-        runs = [(match.start(), match.end()) for match in _TICKS.finditer(text, paragraph, end)]
+        if text.find("rye_", paragraph, end) < 0:
+            paragraph = end
+            continue
+        runs = [match.span() for match in _TICKS.finditer(text, paragraph, end)]
         following: dict[int, list[int]] = {}  # run length: indices of such runs, the last first
         for index in range(len(runs) - 1, -1, -1):
             following.setdefault(runs[index][1] - runs[index][0], []).append(index)
@@ -79,28 +76,34 @@ def _arguments(text: str, start: int, end: int) -> tuple[dict[str, str], int]:
     A call ends at its closing parenthesis, before another call outside quotes, or where the code span does.
     """
     arguments: dict[str, str] = {}
+    while (plain := _PLAIN_ARGUMENT.match(text, start, end)) is not None:
+        start = plain.end()
+        if plain[1] in _OWN:
+            arguments.setdefault(plain[1], plain[2])
     depth, own, position = 1, start, start
 
     def keep(stop: int) -> None:
         name, _, written = text[own:stop].partition("=")
-        value = _unquoted(written.strip())
-        if name.strip() in ("item_type", "item_id") and value is not None:
-            arguments.setdefault(name.strip(), value)
+        name = name.strip()
+        if name in _OWN and (value := _unquoted(written.strip())) is not None:
+            arguments.setdefault(name, value)
 
     while depth and (piece := _PIECE.search(text, position, end)) is not None:
         position = piece.end()
-        if piece["quote"]:
-            position = _after_quote(text, position, end, piece["quote"])
-        elif piece["call"]:
-            position = piece.start()
-            break
-        elif piece["open"]:
+        character = text[piece.start()]
+        if character in "\"'":
+            quoted = _QUOTED.match(text, piece.start(), end)
+            position = quoted.end() if quoted is not None else end
+        elif character in "([{":
             depth += 1
-        elif piece["close"]:
+        elif character in ")]}":
             depth -= 1
             if not depth:
                 keep(piece.start())
                 return arguments, position
+        elif character == "r":
+            position = piece.start()
+            break
         elif depth == 1:
             keep(piece.start())
             own = position
@@ -111,17 +114,7 @@ def _arguments(text: str, start: int, end: int) -> tuple[dict[str, str], int]:
     return arguments, position
 
 
-def _after_quote(text: str, position: int, end: int, quote: str) -> int:
-    while position < end:
-        if text[position] == "\\":
-            position += 1
-        elif text[position] == quote:
-            return position + 1
-        position += 1
-    return end
-
-
 def _unquoted(value: str) -> str | None:
     if len(value) >= 2 and value[0] in "\"'" and value[-1] == value[0]:
-        return _ESCAPED.sub(r"\1", value[1:-1])
+        return _ESCAPED.sub(r"\1", value[1:-1]) if "\\" in value else value[1:-1]
     return None

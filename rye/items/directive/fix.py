@@ -29,7 +29,8 @@ from rye.items.directive.rules import Findings
 from rye.items.directive.xml_tree import Element, XmlError, escape, parse
 from rye.items.identity import is_id
 from rye.items.reading import Fixed, ReadOptions, Source
-from rye.text.markdown_fences import Fence, scan
+from rye.text.markdown_blocks import scan
+from rye.text.markdown_model import Fence
 
 Step = Callable[[str, Source], tuple[str, str] | None]
 """One kind of change: the new text and what was done, or None where there is nothing to do."""

@@ -11,9 +11,9 @@ One pass from left to right, linear in the length.
 from __future__ import annotations
 
 import re
-import textwrap
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
+from itertools import accumulate
 
 from msgspec import Struct, field
 
@@ -24,13 +24,15 @@ from rye.items.directive.rules import Findings
 _NAMES = "process|steps|step|success_criteria|criterion|description|execute|search|load|sign|param"
 _TAG = re.compile(rf"<(/?)({_NAMES})((?:\s(?:[^<>\"'/]++|\"[^\"]*+\"|'[^']*+'|/(?!>))*+)?)(/?)>")
 _ATTRIBUTE = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_.:-]*)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
+_ONE_ATTRIBUTE = re.compile(r"(?:\s*[A-Za-z_][A-Za-z0-9_.:-]*\s*=\s*(?:\"[^\"]*\"|'[^']*'))?\s*")
 _ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&apos;", "'"), ("&amp;", "&"))
 _FENCE = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(`{3,}(?=[^`]*$)|~{3,})")
-_FENCE_LINE = re.compile(r"^[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(?:```|~~~)", re.MULTILINE)
+_FENCE_PREFIX = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*")
 _FENCE_END = re.compile(r"[ \t>]*(`{3,}|~{3,})[ \t]*$")
 _PARAGRAPH_END = re.compile(r"\n[ \t]*(?:\n|(?=</?(?:step|process|success_criteria|criterion)\b))")
 _TICKS = re.compile(r"`+")
-_EVENT = re.compile(rf"`+|<!--|</?(?:{_NAMES})(?=[\s/>])")
+_EVENT = re.compile(rf"[`<](?:(?<=`)`*+|(?<=<)(?:!--|/?(?:{_NAMES})(?=[\s/>])))")
+"""A run of backticks, the start of a comment, or of one of the format's tags. Written so that the search for ``[`<]`` is fast."""
 
 
 class Tag(Struct, frozen=True):
@@ -49,10 +51,14 @@ class Tag(Struct, frozen=True):
 
     def attributes(self) -> tuple[tuple[str, str], ...]:
         """Names and values in order, with XML's five entities resolved; duplicates are kept."""
-        return tuple((name, _resolved(double or single)) for name, double, single in _ATTRIBUTE.findall(self.written))
+        if not self.written:
+            return ()
+        return tuple([(name, _resolved(double or single)) for name, double, single in _ATTRIBUTE.findall(self.written)])
 
     def well_formed(self) -> bool:
         """Whether the attributes are all ``name="value"``, each name once."""
+        if _ONE_ATTRIBUTE.fullmatch(self.written):
+            return True
         names = [name for name, _ in self.attributes()]
         return not _ATTRIBUTE.sub("", self.written).strip() and len(names) == len(set(names))
 
@@ -75,18 +81,18 @@ class Sections(Struct, frozen=True):
 
 def tags(text: str, first_line: int = 1) -> Iterator[Tag]:
     """Every tag of the format's own names in ``text`` that stands outside code and comments, in order."""
-    starts = [0, *(match.end() for match in re.finditer("\n", text))]
-    fences = _fences(text, starts)
+    fences = _fences(text)
     fence_starts = [start for start, _ in fences]
     spans = _Spans(text)
     position, comments = 0, True
+    line, counted = first_line, 0
     while (event := _EVENT.search(text, position)) is not None:
         at = event.start()
         index = bisect_right(fence_starts, at) - 1
         if index >= 0 and at < fences[index][1]:
             position = fences[index][1]
             continue
-        if event.group()[0] == "`":
+        if text[at] == "`":
             position = spans.end(at, event.end())
             continue
         if event.group() == "<!--":
@@ -99,18 +105,30 @@ def tags(text: str, first_line: int = 1) -> Iterator[Tag]:
             position = event.end()
             continue
         position = found.end()
-        line = bisect_right(starts, at)
+        line += text.count("\n", counted, at)
+        counted = at
         closing, name, written, empty = found.groups()
-        yield Tag(
-            name, bool(closing), bool(empty), written, at, position, first_line + line - 1, at - starts[line - 1] + 1
-        )
+        yield Tag(name, bool(closing), bool(empty), written, at, position, line, at - text.rfind("\n", 0, at))
 
 
-def _fences(text: str, starts: list[int]) -> list[tuple[int, int]]:
+def _may_open_fence(text: str) -> bool:
+    """Whether any line starts as a code fence does."""
+    for marker in ("```", "~~~"):
+        at = text.find(marker)
+        while at >= 0:
+            if _FENCE_PREFIX.fullmatch(text, text.rfind("\n", 0, at) + 1, at):
+                return True
+            end = text.find("\n", at)  # only the first marker of a line can stand at its start
+            at = text.find(marker, end) if end >= 0 else -1
+    return False
+
+
+def _fences(text: str) -> list[tuple[int, int]]:
     """Start and end offsets of the code fences, by lines, whatever their indent; one that is never closed is none."""
-    if _FENCE_LINE.search(text) is None:
+    if not _may_open_fence(text):
         return []
     lines = text.split("\n")
+    starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
     ends: dict[str, list[tuple[int, int]]] = {"`": [], "~": []}
     for number, line in enumerate(lines):
         if found := _FENCE_END.match(line):
@@ -155,6 +173,19 @@ class _Spans(Struct):
         same = self.runs.get(length, [])
         index = bisect_left(same, after)
         return same[index] + length if index < len(same) else after
+
+
+def _dedented(text: str) -> str:
+    """``textwrap.dedent``, several times as fast: lines of blanks become empty, the blanks common to the others go."""
+    lines = [line if line.strip(" \t") else "" for line in text.split("\n")]
+    filled = [line for line in lines if line]
+    if not filled:
+        return "\n".join(lines)
+    first, last = min(filled), max(filled)  # what these two share, all lines share
+    margin = 0
+    while margin < len(first) and first[margin] in " \t" and first[margin] == last[margin : margin + 1]:
+        margin += 1
+    return "\n".join([line[margin:] for line in lines]) if margin else "\n".join(lines)
 
 
 def read_sections(text: str, first_line: int, findings: Findings) -> Sections:
@@ -285,7 +316,7 @@ class _Reader(Struct):
         elif name in self.names:
             self.findings.warning("D071", f"A second step is named {name!r}.", opened, "Give each step its own name.")
         self.names.add(name)
-        text = textwrap.dedent(self.text[opened.end : end]).strip("\n").rstrip()
+        text = _dedented(self.text[opened.end : end]).strip("\n").rstrip()
         self.steps.append(Step(name, text, self.step.description, tuple(self.step.actions), opened.line, opened.column))
         self.step = self.description = None
 

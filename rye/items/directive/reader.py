@@ -2,7 +2,7 @@
 
 How a file is read:
 
-1. The fences as CommonMark has them (:mod:`rye.text.markdown_fences`). The first ``xml`` one is the directive's; a second one
+1. The fences as CommonMark has them (:mod:`rye.text.markdown_blocks`). The first ``xml`` one is the directive's; a second one
    with a ``<directive>`` root is an error, and so is anything that would let two readers see two directives.
 2. Its XML, hardened (:mod:`rye.items.directive.xml_tree`).
 3. The metadata, each part by its own module: ``directive_metadata``, ``directive_permissions``, ``directive_hooks``,
@@ -50,13 +50,15 @@ from rye.items.rights import Call
 from rye.items.version_text import version_problem
 from rye.limits import CONTENT
 from rye.text.diagnostics import in_order
-from rye.text.markdown_fences import Fence, Scan, scan
+from rye.text.markdown_blocks import may_be_too_deep, scan
+from rye.text.markdown_model import Blocks, Fence
 
 METADATA = ("description", "category", "author", "model", "limits", "permissions", "cost", "context", "hooks")
 """The children of ``<metadata>``."""
 _PARTS = ("metadata", "inputs", "outputs")
+_PLACED = frozenset((*RELATIONS, "process"))
+"""Elements that have a rule about where they stand."""
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
-_TITLE = re.compile(r" {0,3}#(?=[ \t])")
 _PROCESS_PLACE = (
     "Move it behind the fence: the fence holds metadata, inputs and outputs only. `rye validate --fix` does it."
 )
@@ -77,7 +79,7 @@ def _read(source: Source, findings: Findings) -> Directive | None:
         message = f"The text has {len(text):,} characters; an item has at most {CONTENT.item_bytes:,} bytes."
         findings.add("error", "D006", message, None, None, "Split the directive.")
         return None
-    scanned = scan(text)
+    scanned = _scan(text)
     if scanned.too_deep is not None:
         message = "Quotes and lists are nested too deeply to read."
         findings.add("error", "D006", message, scanned.too_deep, 1, "Flatten them.")
@@ -85,8 +87,8 @@ def _read(source: Source, findings: Findings) -> Directive | None:
     fence = _the_fence(scanned, findings)
     if fence is None:
         return None
-    lines = text.split("\n")
-    _process_before(scanned, fence, lines, findings)
+    above = text[: fence.start].split("\n")[:-1]
+    _process_before(scanned, above, findings)
     try:
         root = parse(fence)
     except XmlError as error:
@@ -100,12 +102,12 @@ def _read(source: Source, findings: Findings) -> Directive | None:
         return None
     if any(found.code in ("D008", "D009") for found in findings.found):
         return None
-    body = "\n".join(lines[fence.end_line :])
+    body = text[fence.end :]
     sections = read_sections(body, fence.end_line + 1, findings)
-    prose = _Prose(body, fence.end_line + 1, *_introduction(scanned, fence, lines, findings))
+    prose = _Prose(body, fence.end_line + 1, *_introduction(scanned, above, findings))
     directive = _directive(root, source, sections, prose, findings)
     first = prose.title_line or 1
-    _placeholders(directive, ("\n".join(lines[first - 1 : fence.line - 1]), first), findings)
+    _placeholders(directive, ("\n".join(above[first - 1 :]), first), findings)
     return directive
 
 
@@ -123,7 +125,21 @@ class _Prose(Struct, frozen=True):
 # Step 1: which fence.
 
 
-def _the_fence(scanned: Scan, findings: Findings) -> Fence | None:
+def _scan(text: str) -> Blocks:
+    """The blocks down to the directive's fence; all of them where what is below could make a difference.
+
+    Below, only two things do: a second fence whose root is ``<directive>``, and nesting too deep to be read.
+    """
+    scanned = scan(text, until="xml")
+    below = scanned.read_to
+    if below < len(text) and (
+        text.find("<directive", below) >= 0 or text.find(":directive", below) >= 0 or may_be_too_deep(text, below)
+    ):
+        return scan(text)
+    return scanned
+
+
+def _the_fence(scanned: Blocks, findings: Findings) -> Fence | None:
     fences = [fence for fence in scanned.fences if fence.word == "xml"]
     if not fences:
         unlabelled = next((fence for fence in scanned.fences if sniff_root(fence.text) == "directive"), None)
@@ -159,11 +175,11 @@ def _the_fence(scanned: Scan, findings: Findings) -> Fence | None:
 # R12 and the text above the fence.
 
 
-def _process_before(scanned: Scan, fence: Fence, lines: list[str], findings: Findings) -> None:
-    above = lines[: fence.line - 1]
-    if not any("<process" in line for line in above):
+def _process_before(scanned: Blocks, lines: list[str], findings: Findings) -> None:
+    if not any("<process" in line for line in lines):
         return
-    for first, last in (*scanned.code, *scanned.comments):
+    above = list(lines)
+    for first, last in (*scanned.code_lines, *scanned.comment_lines):
         for number in range(first, min(last, len(above)) + 1):
             above[number - 1] = ""
     for tag in tags("\n".join(above)):
@@ -183,23 +199,22 @@ def _process_in_text(fence: Fence, findings: Findings) -> None:
 
 
 def _introduction(
-    scanned: Scan, fence: Fence, lines: list[str], findings: Findings
+    scanned: Blocks, above: list[str], findings: Findings
 ) -> tuple[str, int | None, str, tuple[int, ...]]:
-    """The title and its line, the Markdown between it and the fence and the line of each of its lines."""
-    skipped = [False] * fence.line
-    for first, last in (*scanned.code, *scanned.comments):
-        for number in range(first, min(last, fence.line - 1) + 1):
-            skipped[number - 1] = True
-    for number in range(1, fence.line):
-        if skipped[number - 1]:
-            continue
-        line = lines[number - 1]
-        found = _TITLE.match(line)
-        if found:
-            return (_heading(line[found.end() :]), number, *_stripped(lines, range(number + 1, fence.line)))
+    """The title and its line, the Markdown between it and the fence and the line of each of its lines.
+
+    ``above``: the lines above the fence.
+    """
+    title = next((h for h in scanned.headings if h.text and h.level == 1 and h.depth == 0), None)
+    if title is not None and title.line <= len(above):
+        return (title.text, title.line, *_stripped(above, range(title.line + 1, len(above) + 1)))
     findings.add("notice", "D090", "There is no Markdown title above the fence.", 1, 1, "Add a line `# Title`.")
-    shown = [number for number in range(1, fence.line) if not skipped[number - 1]]
-    return ("", None, *_stripped(lines, shown))
+    skipped = {
+        number
+        for first, last in (*scanned.code_lines, *scanned.comment_lines)
+        for number in range(first, min(last, len(above)) + 1)
+    }
+    return ("", None, *_stripped(above, [number for number in range(1, len(above) + 1) if number not in skipped]))
 
 
 def _stripped(lines: list[str], numbers: Sequence[int]) -> tuple[str, tuple[int, ...]]:
@@ -208,13 +223,6 @@ def _stripped(lines: list[str], numbers: Sequence[int]) -> tuple[str, tuple[int,
     lead = text.count("\n", 0, len(text) - len(text.lstrip()))
     text = text.strip()
     return text, tuple(numbers[lead : lead + text.count("\n") + 1])
-
-
-def _heading(text: str) -> str:
-    """An ATX heading's text without its closing hashes."""
-    text = text.strip()
-    kept = text.rstrip("#")
-    return kept.rstrip() if not kept or kept[-1] in " \t" else text
 
 
 # Step 3: the element as a value.
@@ -240,8 +248,11 @@ def _directive(root: Element, source: Source, sections: Sections, prose: _Prose,
         for child in metadata.children:
             if child.tag not in METADATA and child.tag not in RELATIONS and child.tag != "process":
                 findings.unknown("warning", child.tag, child, "metadata", METADATA)
-    parts = {tag: single(metadata, tag, findings) if metadata is not None else None for tag in METADATA}
-    doubled = {tag for tag in METADATA if ambiguous or (metadata is not None and len(metadata.of(tag)) > 1)}
+    present = [child.tag for child in metadata.children] if metadata is not None else []
+    parts: dict[str, Element | None] = dict.fromkeys(METADATA)
+    if metadata is not None:
+        parts.update((tag, single(metadata, tag, findings)) for tag in METADATA if tag in present)
+    doubled = {tag for tag in METADATA if ambiguous or present.count(tag) > 1}
     _required(parts, at, metadata is None, findings)
     limits = read_limits(parts["limits"], findings) if parts["limits"] else {}
     permissions = read_permissions(parts["permissions"], findings) if parts["permissions"] else ()
@@ -286,6 +297,8 @@ def _sections(root: Element) -> tuple[tuple[Section, ...], frozenset[int]]:
     """The opaque sections, and the identities of all elements below them, which no rule looks at."""
     sections: list[Section] = []
     hidden: set[int] = set()
+    if not any(f"<{tag}" in root.source for tag in OPAQUE):
+        return (), frozenset()
     for element in root.walk():
         if element.tag in OPAQUE and id(element) not in hidden and not element.prefixed:
             text = element.source if element.children else element.text
@@ -325,7 +338,10 @@ def _structure(root: Element, hidden: frozenset[int], findings: Findings) -> Non
         if element.tag in RELATIONS and path != ("directive", "metadata", "context"):
             message = f"`<{element.tag}>` stands in `<{path[-1] if path else ''}>`."
             findings.error("R09", message, element, "Make it a direct child of `<context>` in `<metadata>`.")
-        stack.extend((child, (*path, element.tag)) for child in element.children)
+        below = (*path, element.tag)
+        for child in element.children:
+            if child.children or child.prefixed or child.tag in _PLACED:
+                stack.append((child, below))
 
 
 def _name(root: Element, source: Source, findings: Findings) -> str:

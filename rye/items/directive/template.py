@@ -80,7 +80,7 @@ def new_directive(name: str, category: str, description: str | None = None, auth
             f"{category!r} is no category: categories are lower-case folders joined by '/'.",
             "Write it as workflows or team/release.",
         )
-    words = " ".join((description or f"Say here what {name} does").split())
+    words = " ".join((description or "").split()) or f"Say here what {name} does"
     title = name.replace("_", " ").capitalize()
     return _TEXT.format(
         title=title,

@@ -16,15 +16,17 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
+from functools import cache
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from rye.limits import CONTENT
-from rye.text.markdown_fences import Fence
+from rye.text.markdown_model import Fence
 
 if TYPE_CHECKING:
-    from lxml.etree import XMLSyntaxError, _Element
+    from lxml.etree import XMLParser, XMLSyntaxError, _Element
 
 BLANKS = " \t\r\n"
 """XML's white space; other blanks are text."""
@@ -66,7 +68,7 @@ class Element(Struct, frozen=True):
 
     def of(self, tag: str) -> tuple[Element, ...]:
         """Its direct children of that name."""
-        return tuple(child for child in self.children if child.tag == tag)
+        return tuple([child for child in self.children if child.tag == tag])
 
     def first(self, tag: str) -> Element | None:
         return next((child for child in self.children if child.tag == tag), None)
@@ -81,12 +83,40 @@ class Element(Struct, frozen=True):
 
 
 _DOCTYPE = re.compile(r"<!\s*doctype", re.IGNORECASE)
-_DECLARATION = re.compile(
-    r"<\?xml\s+version\s*=\s*(?:'1\.0'|\"1\.0\")(?:\s+encoding\s*=\s*(?:'utf-8'|\"utf-8\"))?"
-    r"(?:\s+standalone\s*=\s*(?:'yes'|\"yes\"|'no'|\"no\"))?\s*\?>",
-    re.IGNORECASE,
+_TOKEN = re.compile(
+    r"<(?:(/?)([^\s<>/=\"'!?]++)((?:[^<>\"']++|\"[^\"<]*+\"|'[^'<]*+')*+)>(?:[^<]*+(</)\2>)?|!--|!\[CDATA\[|\?)?"
 )
-_TAG = re.compile(r"<(/?)([^\s<>/=\"'!?]++)((?:[^<>\"']++|\"[^\"<]*+\"|'[^'<]*+')*+)>")
+"""A tag, with what follows it up to its closing tag where that is only text; or what starts any other markup; or a ``<`` that
+starts nothing."""
+
+
+@cache
+def _declaration() -> re.Pattern[str]:
+    return re.compile(
+        r"<\?xml\s+version\s*=\s*(?:'1\.0'|\"1\.0\")(?:\s+encoding\s*=\s*(?:'utf-8'|\"utf-8\"))?"
+        r"(?:\s+standalone\s*=\s*(?:'yes'|\"yes\"|'no'|\"no\"))?\s*\?>",
+        re.IGNORECASE,
+    )
+
+
+@cache
+def _parser() -> XMLParser:
+    """The hardened parser: one for all directives, since making one costs as much as reading a small file."""
+    from lxml import etree
+
+    return etree.XMLParser(
+        encoding="utf-8",
+        resolve_entities=False,
+        load_dtd=False,
+        dtd_validation=False,
+        no_network=True,
+        recover=False,
+        huge_tree=False,
+        remove_comments=True,
+        remove_pis=True,
+    )
+
+
 _ROOT = re.compile(r"<([^\s<>/=\"'!?&]++)")
 _EQUALS = re.compile(r"=\s*[\"']")
 _XMLNS = re.compile(r"\sxmlns(?::[^\s=]*)?\s*=")
@@ -100,6 +130,7 @@ class _Tag(Struct):
     end: int
     """Where the closing tag begins; ``inner`` for an empty-element tag."""
     prefixed: bool
+    one_line: bool
 
 
 def sniff_root(content: str) -> str | None:
@@ -145,24 +176,22 @@ class _Reader:
         self.fence = fence
         self.content = fence.text
         self.references = "&#" in self.content
-        self.starts: list[int] = []
-        start = 0
-        for line in fence.lines:
-            self.starts.append(start)
-            start += len(line) + 1
+        self.starts = list(accumulate([len(line) + 1 for line in self.content.split("\n")], initial=0))
+        self.line = fence.line
+        self.shifted = bool(fence.offsets)
 
     def place(self, offset: int) -> tuple[int, int]:
         """Offset in the content to line and column of the file."""
-        index = max(bisect_right(self.starts, offset) - 1, 0)
-        start = self.starts[index] if self.starts else 0
-        return self.fence.place(index + 1, offset - start + 1)
+        index = bisect_right(self.starts, offset)
+        column = offset - self.starts[index - 1] + 1
+        return self.fence.place(index, column) if self.shifted else (self.line + index, column)
 
     def fail(self, message: str, offset: int, hint: str | None = None, code: str = "D003") -> XmlError:
         return XmlError(message, *self.place(offset), hint, code)
 
     def refuse(self) -> None:
         content = self.content
-        if found := _DOCTYPE.search(content):
+        if "<!" in content and (found := _DOCTYPE.search(content)):
             raise self.fail(
                 "A DOCTYPE is not allowed, not even in a comment: it can define entities and pull in other files.",
                 found.start(),
@@ -180,32 +209,14 @@ class _Reader:
         tags: list[_Tag] = []
         open_tags: list[_Tag] = []
         position = 0
-        while (at := content.find("<", position)) >= 0:
-            if content.startswith("<!--", at):
-                end = content.find("-->", at + 4)
-                if end < 0:
-                    raise self.fail("A comment is never closed.", at, "End it with `-->`.")
-                position = end + 3
+        most_attributes, most_elements, deepest = CONTENT.xml_attributes, CONTENT.xml_elements, CONTENT.xml_depth
+        while (found := _TOKEN.search(content, position)) is not None:
+            at = found.start()
+            slash, name, rest, closed = found.groups()
+            if name is None:
+                position = self._past_other_markup(at, found.group())
                 continue
-            if content.startswith("<![CDATA[", at):
-                end = content.find("]]>", at)
-                if end < 0:
-                    raise self.fail("A CDATA section is never closed.", at, "End it with `]]>`.")
-                position = end + 3
-                continue
-            if content.startswith("<?", at):
-                found = _DECLARATION.match(content) if at == 0 else None
-                if found is None:
-                    message = "Processing instructions and encodings other than UTF-8 are not allowed."
-                    raise self.fail(message, at, "Delete it; a directive needs no XML declaration.", "D005")
-                position = found.end()
-                continue
-            found = _TAG.match(content, at)
-            if found is None:
-                hint = "In the fence, write `&lt;` for `<` and `&amp;` for `&`, and quote attribute values."
-                raise self.fail("This `<` starts no well-formed tag.", at, hint)
-            slash, name, rest = found.groups()
-            position = found.end()
+            position = found.end(3) + 1
             if slash:
                 if not open_tags:
                     raise self.fail(f"`</{name}>` closes nothing.", at, "Delete it, or add the opening tag.")
@@ -217,24 +228,25 @@ class _Reader:
                 tag.end = at
                 continue
             prefixed = ":" in name or ((":" in rest or "xmlns" in rest) and _XMLNS.search(rest) is not None)
-            tag = _Tag(name, at, position, position, prefixed)
+            tag = _Tag(name, at, position, position, prefixed, "\n" not in rest)
             if not open_tags and tags:
                 raise self.fail(
                     f"`<{name}>` stands after the end of `<{tags[0].name}>`.", at, "Only one root element is allowed."
                 )
-            if rest.count("=") > CONTENT.xml_attributes and len(_EQUALS.findall(rest)) > CONTENT.xml_attributes:
+            if rest.count("=") > most_attributes and len(_EQUALS.findall(rest)) > CONTENT.xml_attributes:
                 raise self.fail(
                     f"`<{name}>` has more than {CONTENT.xml_attributes} attributes.", at, "Drop some.", "D006"
                 )
             tags.append(tag)
-            if len(tags) > CONTENT.xml_elements:
+            if len(tags) > most_elements:
                 raise self.fail(f"The fence has more than {CONTENT.xml_elements:,} elements.", at, "Drop some.", "D006")
             if not rest.endswith("/"):
-                open_tags.append(tag)
-                if len(open_tags) > CONTENT.xml_depth:
-                    raise self.fail(
-                        f"Elements are nested more than {CONTENT.xml_depth} deep.", at, "Flatten them.", "D006"
-                    )
+                if len(open_tags) >= deepest:
+                    raise self.fail(f"Elements are nested more than {deepest} deep.", at, "Flatten them.", "D006")
+                if closed is None:
+                    open_tags.append(tag)
+                else:  # an element of text alone, the commonest: its closing tag need not be looked at again
+                    tag.end, position = found.start(4), found.end()
         if open_tags:
             tag = open_tags[-1]
             raise self.fail(f"`<{tag.name}>` is never closed.", tag.start, f"Add `</{tag.name}>`.")
@@ -242,22 +254,33 @@ class _Reader:
             raise self.fail("The fence holds no element.", 0, "Put the `<directive>` element into it.")
         return tags
 
+    def _past_other_markup(self, at: int, opening: str) -> int:
+        """The offset behind what starts at ``at`` and is no tag: a comment, a CDATA section, the XML declaration."""
+        content = self.content
+        if opening == "<!--":
+            end = content.find("-->", at + 4)
+            if end < 0:
+                raise self.fail("A comment is never closed.", at, "End it with `-->`.")
+            return end + 3
+        if opening == "<![CDATA[":
+            end = content.find("]]>", at)
+            if end < 0:
+                raise self.fail("A CDATA section is never closed.", at, "End it with `]]>`.")
+            return end + 3
+        if opening == "<?":
+            found = _declaration().match(content) if at == 0 else None
+            if found is None:
+                message = "Processing instructions and encodings other than UTF-8 are not allowed."
+                raise self.fail(message, at, "Delete it; a directive needs no XML declaration.", "D005")
+            return found.end()
+        hint = "In the fence, write `&lt;` for `<` and `&amp;` for `&`, and quote attribute values."
+        raise self.fail("This `<` starts no well-formed tag.", at, hint)
+
     def tree(self, tags: list[_Tag]) -> Element:
         from lxml import etree
 
-        parser = etree.XMLParser(
-            encoding="utf-8",
-            resolve_entities=False,
-            load_dtd=False,
-            dtd_validation=False,
-            no_network=True,
-            recover=False,
-            huge_tree=False,
-            remove_comments=True,
-            remove_pis=True,
-        )
         try:
-            root = etree.fromstring(self.content.encode("utf-8", "surrogatepass"), parser)
+            root = etree.fromstring(self.content.encode("utf-8", "surrogatepass"), _parser())
         except etree.XMLSyntaxError as error:
             raise self._syntax_error(error) from None
         if root.getroottree().docinfo.internalDTD is not None:
@@ -276,23 +299,33 @@ class _Reader:
         """``node`` and all below it. Depth is capped by :meth:`scan`, so recursion is bounded."""
         tag = next(following)
         name = node.tag
-        if not isinstance(name, str) or name.rpartition("}")[2] != tag.name.rpartition(":")[2]:
-            raise self.fail("The XML reads in two ways here.", tag.start, "Write it more plainly.")
+        if name != tag.name or "}" in name or ":" in name:
+            self._check_name(name, tag)
         text = node.text or ""
-        children = []
-        for child in node:
-            children.append(self._element(child, following))
-            text += child.tail or ""
-        attributes = {str(key): str(value) for key, value in node.attrib.items()}
+        children: tuple[Element, ...] = ()
+        if len(node):
+            below = []
+            for child in node:
+                below.append(self._element(child, following))
+                text += child.tail or ""
+            children = tuple(below)
+        given = node.items()
+        attributes = {str(key): str(value) for key, value in given} if given else {}
         line, column = self.place(tag.start)
         inner = self.content[tag.inner : tag.end]
-        text_line, text_column = self.place(tag.inner + len(inner) - len(inner.lstrip(BLANKS)))
+        if tag.one_line and inner[:1] not in BLANKS:
+            text_line, text_column = line, column + tag.inner - tag.start
+        else:
+            text_line, text_column = self.place(tag.inner + len(inner) - len(inner.lstrip(BLANKS)))
         if self.references:
             for read in (text, *attributes.values()):
                 self._refuse_hidden(read, tag)
-        return Element(
-            tag.name, attributes, tuple(children), text, inner, line, column, text_line, text_column, tag.prefixed
-        )
+        return Element(tag.name, attributes, children, text, inner, line, column, text_line, text_column, tag.prefixed)
+
+    def _check_name(self, name: object, tag: _Tag) -> None:
+        """Refuse an element that is not the one whose tag was found; its namespace is not compared."""
+        if not isinstance(name, str) or name.rpartition("}")[2] != tag.name.rpartition(":")[2]:
+            raise self.fail("The XML reads in two ways here.", tag.start, "Write it more plainly.")
 
     def _refuse_hidden(self, text: str, tag: _Tag) -> None:
         """What a character reference brought in that the file itself may not hold."""
@@ -307,8 +340,9 @@ class _Reader:
 
     def _syntax_error(self, error: XMLSyntaxError) -> XmlError:
         line, column = error.position
-        line = min(max(line, 1), max(len(self.fence.lines), 1))
-        raw = self.fence.lines[line - 1].encode("utf-8", "surrogatepass") if self.fence.lines else b""
+        lines = self.content.split("\n")
+        line = min(max(line, 1), len(lines))
+        raw = lines[line - 1].encode("utf-8", "surrogatepass")
         column = len(raw[: max(column - 1, 0)].decode("utf-8", "ignore")) + 1
         message = (error.msg or "malformed").split(", line ")[0]
         message = re.sub(r"\bline (\d+)", lambda found: f"line {self.fence.line + int(found.group(1))}", message)

@@ -33,8 +33,9 @@ from rye.items.role.sections import (
     tagline_of,
 )
 from rye.text.diagnostics import Diagnostic, Severity, in_order
-from rye.text.markdown_headings import Outline, outline
+from rye.text.frontmatter import is_marker
 from rye.text.markdown_links import links
+from rye.text.markdown_outline import Outline, outline
 
 PROFILES = ("Casual", "Commercial", "Critical", "Vital")
 _TITLE = re.compile(r"(\S.*?) — Nexus SDLC Agent")
@@ -115,7 +116,7 @@ def _check_start(scan: Outline, found: _Found) -> int | None:
     title = next((h.line for h in scan.headings if h.level == 1), None)
     for number, line in enumerate(scan.lines[: title if title is not None else len(scan.lines)]):
         if line.strip() and number not in scan.comments:
-            what = "Frontmatter" if line.rstrip() == "---" else "Text"
+            what = "Frontmatter" if is_marker(line) else "Text"
             found.add("error", "N01", f"{what} before the title; only HTML comments may stand there.", number + 1)
             break
     if title is None:

@@ -6,7 +6,7 @@ import re
 
 from msgspec import Struct
 
-from rye.text.markdown_headings import Heading, ListItem, Outline
+from rye.text.markdown_outline import Heading, ListItem, Outline
 
 NEXUS = "Nexus"
 """The human in charge: always a known hand-off target, never a role's file (DECISIONS Roles 5)."""

@@ -18,8 +18,8 @@ from rye.items.skill.reader import inside, is_attached, read
 from rye.limits import CONTENT
 from rye.text import content
 from rye.text.diagnostics import Diagnostic, has_errors, in_order
-from rye.text.markdown_headings import outline
 from rye.text.markdown_links import links
+from rye.text.markdown_outline import outline
 
 _SCRIPTS_WORDS = (
     ".sh .bash .zsh .fish .ps1 .bat .cmd .py .pyw .js .mjs .cjs .ts .rb .pl .php .lua .exe .dll .so .dylib .jar .wasm"

@@ -32,8 +32,8 @@ from rye.items.identity import is_segment
 from rye.items.reading import Metadata, Reading, ReadOptions, Source
 from rye.text.diagnostics import Diagnostic, Severity, in_order
 from rye.text.frontmatter import FrontmatterError, split
-from rye.text.markdown_headings import outline
 from rye.text.markdown_links import Link, links
+from rye.text.markdown_outline import outline
 from rye.text.spelling import near_miss
 from rye.text.yaml_findings import YamlFindings
 from rye.text.yaml_reading import YamlError, read_yaml

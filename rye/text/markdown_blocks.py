@@ -1,0 +1,578 @@
+"""The block structure of a Markdown text, exactly as CommonMark 0.31 has it. Every view of a text's structure is made from it.
+
+What is found: headings of both kinds, fenced and indented code, HTML blocks, thematic breaks, quotes and list items, each with
+its lines and offsets. Inline markup is never looked at. The algorithm is the specification's own ("A parsing strategy"): one
+pass over the lines with a stack of open containers. The stack's depth is capped by ``CONTENT.markdown_depth``; a text that
+goes deeper is reported, and reading stops there, so that nobody acts on half of a structure.
+
+Two things make it fast. Outside containers, one regular expression skips a whole run of plain and blank lines, and a block of
+code or HTML is taken whole by looking for its end. Only lines that may start something are looked at one by one.
+
+A line ends at LF alone: a lone CR, NEL or U+2028 is an ordinary character, as for the signature's hash. Lines count from 1,
+offsets from 0, in characters.
+"""
+
+from __future__ import annotations
+
+import re
+
+from msgspec import Struct, field
+
+from rye.limits import CONTENT
+from rye.text.markdown_grammar import (
+    ATX,
+    BLANK_LINE,
+    BREAK,
+    BULLETS,
+    CODE_LINES,
+    FENCE_CLOSE,
+    FENCE_OPEN,
+    HTML_CLOSE,
+    ITEM,
+    LAZY,
+    MARKER,
+    PLAIN,
+    SETEXT,
+    SPECIAL,
+    definition,
+    first_html_close,
+    heading_text,
+    html_open,
+    unescaped,
+)
+from rye.text.markdown_model import COMMENT, Blocks, Break, Code, Container, Fence, Heading, Html
+
+MAX_DEPTH = CONTENT.markdown_depth
+
+
+def scan(text: str, *, only_comments: bool = False, until: str | None = None) -> Blocks:
+    """The blocks of ``text`` (LF line endings). Never fails: every text is Markdown. Time and memory are linear in its length.
+
+    ``only_comments``: of HTML blocks only comments count, other HTML is ordinary text (DECISIONS Agents 6, where a tag on a line
+    of its own is not to hide the headings below it). ``until``: stop after the first fence outside containers with this first
+    word; ``Blocks.read_to`` says where.
+    """
+    return _Scanner(text, only_comments, until).run()
+
+
+_MAY_NEST = re.compile(rf"\n[ \t>*+\-0-9.)]{{{MAX_DEPTH // 2}}}")
+"""A line that is in half as many containers as allowed: each takes one character, but a tab may serve two list items."""
+
+
+def may_be_too_deep(text: str, start: int) -> bool:
+    """Whether quotes and lists below the line that ends before ``start`` might nest too deep; False is certain, True is not."""
+    return _MAY_NEST.search(text, max(start - 1, 0)) is not None
+
+
+class _Open(Struct):
+    """An open container: a quote (``indent`` 0), or a list item that later lines continue when indented by ``indent``."""
+
+    indent: int
+    line: int
+    empty: bool = True
+    """Nothing but its marker so far."""
+    text: str = ""
+
+
+class _Leaf(Struct):
+    """The open leaf block."""
+
+    kind: str
+    """``paragraph``, ``fence``, ``code``, ``html`` or ``""``."""
+    line: int = 0
+    last: int = 0
+    marker: str = ""
+    length: int = 0
+    indent: int = 0
+    column: int = 0
+    info: str = ""
+    html: int = 0
+    item: _Open | None = None
+    """The outermost list item that this paragraph starts."""
+    start: int = 0
+    """Where the fence's line, or that paragraph, starts in the text."""
+    lines: list[str] | None = None
+    """A fence's content; of a paragraph that may be a link reference definition, its lines so far."""
+    offsets: list[int] = field(default_factory=list)
+
+
+_NONE = _Leaf("")
+_TEXT = _Leaf("paragraph")
+"""A paragraph of which nothing needs to be known. These two are shared, so they are never changed."""
+
+
+class _Scanner:
+    """The state of one pass: the open containers, the open leaf, and the place in the present line."""
+
+    def __init__(self, text: str, only_comments: bool, until: str | None) -> None:
+        self.text = text if text.endswith("\n") else text + "\n"
+        self.length = len(text)
+        self.only_comments = only_comments
+        self.until = until
+        self.containers: list[_Open] = []
+        self.leaf = _NONE
+        self.headings: list[Heading] = []
+        self.fences: list[Fence] = []
+        self.code: list[Code] = []
+        self.html: list[Html] = []
+        self.breaks: list[Break] = []
+        self.closed: list[Container] = []
+        # The present line: where it starts, its number, and where the first line starts that was not read yet.
+        self.start = 0
+        self.number = 1
+        self.after = 0
+        # The place in it: ``offset`` in characters, ``column`` with tabs expanded to stops of four.
+        self.line = ""
+        self.offset = 0
+        self.column = 0
+        self.rest_of_tab = 0
+        self.next = 0
+        self.indent = 0
+        self.blank = False
+        self.ended = False
+
+    def run(self) -> Blocks:
+        text, length = self.text, self.length
+        too_deep: int | None = None
+        while self.start < length:
+            character = text[self.start]
+            if self.containers:
+                if character not in " \t\n>" and self._at_margin():
+                    continue
+            elif self.leaf.kind != "fence":  # an indented fence is read line by line
+                if character in SPECIAL:
+                    if self._at_margin():
+                        continue
+                elif self._plain():
+                    continue
+            self._read()
+            if len(self.containers) > MAX_DEPTH:
+                too_deep = self.number
+                break
+            self.number += text.count("\n", self.start, self.after)
+            self.start = self.after
+            if self.ended:
+                break
+        self._drop(0)
+        self.closed.sort(key=lambda container: (container.line, container.depth))
+        return Blocks(
+            tuple(self.headings),
+            tuple(self.fences),
+            tuple(self.code),
+            tuple(self.html),
+            tuple(self.breaks),
+            tuple(self.closed),
+            min(self.start, length),
+            too_deep,
+        )
+
+    # Many lines at once.
+
+    def _plain(self) -> bool:
+        """Skip plain and blank lines outside containers. False: the present line is neither."""
+        if self.leaf.lines is not None:
+            return False  # it may be a link reference definition, of which every line counts
+        found = PLAIN.match(self.text, self.start)
+        assert found is not None
+        end = found.end()
+        if end == self.start:
+            return False
+        self._close_leaf()
+        last = max(self.text.rfind("\n", self.start, end - 1) + 1, self.start)
+        self.leaf = _TEXT if self.text[last:end].strip(" \t\n") else _NONE
+        self.number += self.text.count("\n", self.start, end)
+        self.start = end
+        return True
+
+    def _at_margin(self) -> bool:
+        """Read the commonest lines that start at the margin, where a line continues no container. False: it is none of them."""
+        text, start, paragraph = self.text, self.start, self.leaf.kind == "paragraph"
+        if paragraph and (found := LAZY.match(text, start)):
+            end = found.end()
+            if self.leaf.lines is not None:
+                self.leaf.lines += text[start : end - 1].split("\n")
+            self.number += text.count("\n", start, end)
+            self.start = end
+            return True
+        if text[start] == "#" and (atx := ATX.match(text, start)):
+            self._drop(0)
+            end = text.index("\n", start)
+            self.headings.append(Heading(len(atx[1]), heading_text(text[atx.end() : end]), self.number, start, 0))
+        elif text[start] in BULLETS and (self.containers or not paragraph) and (item := ITEM.match(text, start)):
+            self._drop(0)
+            container = _Open(item.end() - start, self.number, empty=False)
+            self.containers.append(container)
+            self.leaf = _Leaf("paragraph", item=container, start=item.end())
+            end = text.index("\n", item.end())
+        else:
+            return False
+        self.start = end + 1
+        self.number += 1
+        return True
+
+    # The place in the line.
+
+    def _find(self) -> None:
+        """Set ``next`` to the next character that is no blank, ``indent`` to the columns before it."""
+        line, offset = self.line, self.offset
+        rest = line[offset:].lstrip(" \t") if offset else line.lstrip(" \t")
+        self.next = position = len(line) - len(rest)
+        self.blank = not rest
+        if "\t" not in line:
+            self.indent = position - offset
+            return
+        column = self.column
+        for character in line[offset:position]:
+            column += 1 if character == " " else 4 - column % 4
+        self.indent = column - self.column
+
+    def _to_next(self) -> None:
+        self.column += self.indent
+        self.offset = self.next
+        self.rest_of_tab = 0
+
+    def _characters(self, count: int) -> None:
+        """Go on by ``count`` characters that are no tabs."""
+        self.offset += count
+        self.column += count
+        self.rest_of_tab = 0
+
+    def _columns(self, count: int) -> None:
+        """Go on by up to ``count`` columns of blanks; a tab may be left half used."""
+        line, length = self.line, len(self.line)
+        while count > 0 and self.offset < length:
+            character = line[self.offset]
+            if character == " ":
+                self.offset += 1
+                self.column += 1
+                count -= 1
+            elif character == "\t":
+                width = self.rest_of_tab or 4 - self.column % 4
+                step = min(width, count)
+                self.column += step
+                count -= step
+                self.rest_of_tab = width - step
+                if not self.rest_of_tab:
+                    self.offset += 1
+            else:
+                return
+
+    def _remaining(self) -> str:
+        if self.rest_of_tab:
+            return " " * self.rest_of_tab + self.line[self.offset + 1 :]
+        return self.line[self.offset :]
+
+    # One line.
+
+    def _read(self) -> None:
+        """Read the line at ``start``; ``after`` is then where the first unread one starts."""
+        end = self.text.index("\n", self.start)
+        self.line = self.text[self.start : end]
+        self.after = end + 1
+        self.offset = self.column = self.rest_of_tab = 0
+        if not self.containers and self.leaf.kind != "fence":
+            self._find()
+            if self.blank:  # after a paragraph of which every line counts
+                self._close_leaf()
+            else:
+                self._open_blocks(0, True)
+            return
+        matched = self._match_containers() if self.containers else 0
+        all_matched = matched == len(self.containers)
+        if all_matched:
+            if self._continue_leaf():
+                return
+        else:
+            self._find()
+        self._open_blocks(matched, all_matched)
+
+    def _match_containers(self) -> int:
+        matched = 0
+        for item in self.containers:
+            self._find()
+            if item.indent == 0:
+                if self.indent > 3 or self.blank or self.line[self.next] != ">":
+                    break
+                self._take_quote_marker()
+            elif self.blank:
+                if item.empty:
+                    break
+                self._to_next()
+            elif self.indent >= item.indent:
+                self._columns(item.indent)
+            else:
+                break
+            matched += 1
+        return matched
+
+    def _take_quote_marker(self) -> None:
+        self._to_next()
+        self._characters(1)
+        if self.offset < len(self.line) and self.line[self.offset] in " \t":
+            self._columns(1)
+
+    def _continue_leaf(self) -> bool:
+        """Give the line to the open leaf. False: the leaf is closed, or is a paragraph that a new block may interrupt."""
+        leaf = self.leaf
+        self._find()
+        if leaf.kind == "fence":
+            leaf.last = self.number
+            if self.indent <= 3 and not self.blank and self._closes(leaf):
+                self._close_leaf(closed=True)
+                return True
+            self._columns(leaf.indent)
+            assert leaf.lines is not None
+            leaf.lines.append(self._remaining())
+            leaf.offsets.append(self.offset)
+            return True
+        if leaf.kind == "html":
+            if leaf.html >= 6 and self.blank:
+                self._close_leaf()
+                return True
+            leaf.last = self.number
+            if leaf.html < 6 and self._html_close(leaf.html, self.start + self.offset, self.after) >= 0:
+                self._close_leaf(closed=True)
+            return True
+        if leaf.kind == "code":
+            if self.blank:
+                return True
+            if self.indent >= 4:
+                leaf.last = self.number
+                return True
+            self._close_leaf()
+        elif leaf.kind == "paragraph" and self.blank:
+            self._close_leaf()
+            return True
+        return False
+
+    def _closes(self, leaf: _Leaf) -> bool:
+        rest = self.line[self.next :].rstrip(" \t")
+        return len(rest) >= leaf.length and rest == leaf.marker * len(rest)
+
+    def _open_blocks(self, matched: int, all_matched: bool) -> None:
+        paragraph = self.leaf.kind == "paragraph"
+        in_paragraph = paragraph and all_matched
+        while not self.blank:
+            if self.indent >= 4:
+                if not paragraph:
+                    self._drop(matched)
+                    self._open_code()
+                    return
+                break
+            character = self.line[self.next]
+            if character not in SPECIAL:
+                break
+            if character == ">":
+                self._drop(matched)
+                self._take_quote_marker()
+                self._push(_Open(0, self.number))
+            elif character == "<" and (kind := self._html_start(paragraph)):
+                self._drop(matched)
+                self._open_html(kind)
+                return
+            elif character in "`~" and (found := FENCE_OPEN.match(self.line, self.next)):
+                self._drop(matched)
+                self._open_fence(found)
+                return
+            elif character == "#" and (atx := ATX.match(self.line, self.next)):
+                self._drop(matched)
+                self._touch()
+                text = heading_text(self.line[atx.end() :])
+                self.headings.append(Heading(len(atx[1]), text, self.number, self.start, len(self.containers)))
+                return
+            elif in_paragraph and character in "=-" and SETEXT.match(self.line, self.next) and self._has_text():
+                self._close_leaf()
+                level = 1 if character == "=" else 2
+                self.headings.append(Heading(level, "", self.number, self.start, len(self.containers), True))
+                return
+            elif character in "*_-" and BREAK.match(self.line, self.next):
+                self._drop(matched)
+                self._touch()
+                self.breaks.append(Break(self.number, len(self.containers)))
+                return
+            elif (width := self._list_marker(in_paragraph)) is not None:
+                self._drop(matched)
+                self._take_list_marker(width)
+            else:
+                break
+            matched = len(self.containers)
+            all_matched = True
+            paragraph = in_paragraph = False
+            if matched > MAX_DEPTH:
+                return
+            self._find()
+        self._text(matched)
+
+    def _text(self, matched: int) -> None:
+        if self.blank:
+            self._drop(matched)
+            return
+        line = self.line
+        if self.leaf.kind == "paragraph":
+            if self.leaf.lines is not None:
+                self.leaf.lines.append(line[self.next :])  # its own line, or a lazy continuation
+            return
+        self._drop(matched)
+        containers = self.containers
+        starts_item = len(containers) == 1 and containers[0].indent and containers[0].empty
+        self._touch()
+        lines = [line[self.next :]] if line[self.next] == "[" else None
+        if starts_item:
+            self.leaf = _Leaf("paragraph", item=containers[0], start=self.start + self.next, lines=lines)
+        else:
+            self.leaf = _TEXT if lines is None else _Leaf("paragraph", lines=lines)
+
+    def _has_text(self) -> bool:
+        """Whether the open paragraph has text besides link reference definitions, which no underline can make a heading."""
+        if self.leaf.lines is None:
+            return True
+        text, position = "\n".join(self.leaf.lines), 0
+        while found := definition().match(text, position):
+            position = found.end()
+        return position < len(text)
+
+    def _list_marker(self, in_paragraph: bool) -> int | None:
+        """The width of the list marker at ``next``; None where there is none, or where it may not interrupt the paragraph."""
+        found = MARKER.match(self.line, self.next)
+        if found is None:
+            return None
+        if in_paragraph:
+            number = found[1]
+            if (number is not None and int(number) != 1) or not self.line[found.end() :].strip(" \t"):
+                return None
+        return found.end() - self.next
+
+    def _take_list_marker(self, width: int) -> None:
+        indent = self.indent
+        self._to_next()
+        self._characters(width)
+        self._find()
+        if self.blank or self.indent >= 5:
+            width += 1
+            self._columns(1)
+        else:
+            width += self.indent
+            self._to_next()
+        self._push(_Open(indent + width, self.number))
+
+    # Blocks that are taken whole outside containers, and line by line inside them.
+
+    def _html_start(self, paragraph: bool) -> int:
+        """The kind of HTML block that starts at ``next``; 0: none."""
+        if self.only_comments:
+            return COMMENT if self.line.startswith("<!--", self.next) else 0
+        found = html_open().match(self.line, self.next)
+        if found is None or found.lastindex is None:
+            return 0
+        return 0 if found.lastindex == 7 and paragraph else found.lastindex
+
+    def _html_close(self, kind: int, start: int, end: int) -> int:
+        """Where in ``text[start:end]`` an HTML block of kinds 1 to 5 ends; -1: nowhere."""
+        if kind == 1:
+            found = first_html_close().search(self.text, start, end)
+            return found.start() if found else -1
+        return self.text.find(HTML_CLOSE[kind - 1], start, end)
+
+    def _open_html(self, kind: int) -> None:
+        self._touch()
+        at = self.start + self.next
+        if self.containers:
+            self.leaf = _Leaf("html", self.number, self.number, html=kind)
+            if kind < 6 and self._html_close(kind, at, self.after) >= 0:
+                self._close_leaf(closed=True)
+            return
+        close = 0
+        if kind < 6:
+            close = self._html_close(kind, at, len(self.text))
+            self.after = self.text.index("\n", close) + 1 if close >= 0 else len(self.text)
+        else:
+            blank = BLANK_LINE.search(self.text, self.after - 1)
+            self.after = blank.start() + 1 if blank else len(self.text)
+        self.html.append(Html(kind, self.number, self._last_line(), 0, close >= 0))
+
+    def _open_code(self) -> None:
+        self._touch()
+        if self.containers:
+            self.leaf = _Leaf("code", self.number, self.number)
+            return
+        found = CODE_LINES.match(self.text, self.start)
+        assert found is not None
+        self.after = found.end()
+        self.code.append(Code(self.number, self._last_line(), 0))
+
+    def _open_fence(self, opener: re.Match[str]) -> None:
+        self._touch()
+        marker, column = opener.group(), self.next + 1
+        info = unescaped(self.line[opener.end() :].strip(" \t"))
+        if self.containers or self.indent:
+            self.leaf = _Leaf(
+                "fence",
+                self.number,
+                self.number,
+                marker[0],
+                len(marker),
+                self.indent,
+                column,
+                info,
+                start=self.start,
+                lines=[],
+            )
+            return
+        text, start = self.text, self.after
+        closed, content_end, self.after = False, len(text) - 1, len(text)
+        at = text.find(marker, start)
+        while at >= 0:
+            line = text.rfind("\n", start, at) + 1 or start
+            close = FENCE_CLOSE.match(text, line) if at - line <= 3 else None
+            if close and close.start(1) == at and close.end(1) - at >= len(marker):
+                closed, content_end, self.after = True, line - 1, close.end()
+                break
+            at = text.find(marker, text.index("\n", at))
+        content = self.text[start : max(content_end, start)]
+        end = min(self.after, self.length)
+        fence = Fence(info, self.number, column, self._last_line(), closed, 0, content, self.start, end)
+        self.fences.append(fence)
+        self.ended = self.until is not None and fence.word == self.until
+
+    def _last_line(self) -> int:
+        """The number of the last line before ``after``."""
+        return self.number + self.text.count("\n", self.start, self.after) - 1
+
+    # Opening and closing.
+
+    def _touch(self) -> None:
+        if self.containers:
+            self.containers[-1].empty = False
+
+    def _push(self, item: _Open) -> None:
+        self._touch()
+        self.containers.append(item)
+
+    def _drop(self, matched: int) -> None:
+        """Close the open leaf and every container beyond the first ``matched``; the present line is none of theirs."""
+        if self.leaf.kind:
+            self._close_leaf()
+        containers = self.containers
+        while len(containers) > matched:
+            gone = containers.pop()
+            last = max(self.number - 1, gone.line)
+            self.closed.append(Container(gone.indent == 0, gone.line, last, len(containers), gone.text))
+
+    def _close_leaf(self, closed: bool = False) -> None:
+        leaf, depth = self.leaf, len(self.containers)
+        self.leaf = _NONE
+        if leaf.kind == "paragraph":
+            if leaf.item is not None:
+                lines = self.text[leaf.start : self.start - 1].split("\n")
+                leaf.item.text = "\n".join(line.strip(" \t") for line in lines)
+        elif leaf.kind == "fence":
+            assert leaf.lines is not None
+            content, offsets = "\n".join(leaf.lines), tuple(leaf.offsets)
+            end = min(self.after if leaf.last == self.number else self.start, self.length)
+            self.fences.append(
+                Fence(leaf.info, leaf.line, leaf.column, leaf.last, closed, depth, content, leaf.start, end, offsets)
+            )
+        elif leaf.kind == "code":
+            self.code.append(Code(leaf.line, leaf.last, depth))
+        elif leaf.kind == "html":
+            self.html.append(Html(leaf.html, leaf.line, leaf.last, depth, closed or leaf.html >= 6))
