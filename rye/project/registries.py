@@ -40,7 +40,8 @@ def no_registry() -> RyeError:
     return RyeError(
         "no-registry",
         "No registry is configured.",
-        "Name one with --registry, or once for all with `rye login ADDRESS`; `rye registry serve` starts one here.",
+        "Pin one with `rye registry add ADDRESS --default`, which needs no token, or name one with --registry; "
+        "`rye registry serve` starts one here.",
     )
 
 

@@ -18,9 +18,12 @@ from rye.items.identity import Identity, is_id
 from rye.items.reading import Metadata
 from rye.project.item_file import ItemFile
 from rye.registry.protocol.derivation import Resolve, derived_lines, note_description
+from rye.registry.protocol.lines import StatementError, read_version
 from rye.registry.protocol.statements import AttachedFile, FileEntry, Release
 from rye.signing.keys import PublicKey
+from rye.signing.verification import verify
 from rye.text.diagnostics import Diagnostic
+from rye.text.secrets import find_secrets, is_secret_file
 
 
 class AttachedBytes(Struct, frozen=True):
@@ -63,7 +66,7 @@ def publishable(
 ) -> Publishable:
     """Check an item read with ``ReadOptions(publishing=True)``. ``version`` is for formats that carry none.
 
-    Raises RyeError: ``invalid-item``, ``no-version``, ``other-version``, ``bad-name``, ``secret-found``.
+    Raises RyeError: ``invalid-item``, ``no-version``, ``other-version``, ``bad-name``.
     """
     errors = [finding for finding in item.reading.diagnostics if finding.severity == "error"]
     metadata = item.reading.metadata
@@ -77,7 +80,6 @@ def publishable(
             "Rename the file or its folders.",
         )
     found = _version(item, metadata, version)
-    _refuse_secrets(item, attached)
     return Publishable(identity, found, item.suffix, item.data, metadata, tuple(attached), item.shown, item.path)
 
 
@@ -110,8 +112,6 @@ def _version(item: ItemFile, metadata: Metadata, given: str | None) -> str:
 
 def _strict(item: ItemFile, version: str, what: str) -> str:
     """A version as a release note can carry it: SemVer 2 without build metadata."""
-    from rye.registry.protocol.lines import StatementError, read_version
-
     try:
         return read_version(version)
     except StatementError:
@@ -122,22 +122,21 @@ def _strict(item: ItemFile, version: str, what: str) -> str:
         ) from None
 
 
-def _refuse_secrets(item: ItemFile, attached: Iterable[AttachedBytes]) -> None:
-    from rye.text.secrets import find_secrets, is_secret_file
-
-    texts = [(item.shown, item.text or "")]
-    for entry in attached:
+def refuse_secrets(item: Publishable) -> None:
+    """What is published stays public for ever. Raises RyeError ``secret-found``."""
+    texts = [(item.shown, item.data)]
+    for entry in item.attached:
         if is_secret_file(entry.path):
             raise _secret(f"{entry.path} of {item.shown} is a file for secrets", item)
-        texts.append((f"{item.shown} ({entry.path})", entry.data.decode("utf-8", "replace")))
-    for shown, text in texts:
-        found = find_secrets(text)
+        texts.append((f"{item.shown} ({entry.path})", entry.data))
+    for shown, data in texts:
+        found = find_secrets(data.decode("utf-8", "replace"))
         if found:
             line, what = found[0]
             raise _secret(f"{shown}:{line} looks like {what}", item)
 
 
-def _secret(what: str, item: ItemFile) -> RyeError:
+def _secret(what: str, item: Publishable) -> RyeError:
     return RyeError(
         "secret-found",
         f"{what}; what is published stays public for ever.",
@@ -151,8 +150,6 @@ def check_signature(item: Publishable, keys: Iterable[PublicKey], own: Mapping[P
     ``own``: the publisher's keys with their names, for the hint.
     """
     keys = tuple(keys)
-    from rye.signing.verification import verify
-
     verification = verify(item.data, item.identity.kind, f"x{item.suffix}", keys)
     if not verification.ok:
         raise RyeError(

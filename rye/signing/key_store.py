@@ -68,7 +68,7 @@ class KeyStore:
     def import_private(
         self, name: str, text: str, now: datetime, passphrase: str | None = None, *, unseal_with: str | None = None
     ) -> StoredKey:
-        """Store and trust a private key from PEM or sealed text. ``unseal_with`` opens sealed text; ``passphrase`` seals anew."""
+        """Store and trust a private key from PEM or sealed text. ``unseal_with`` opens sealed text; ``passphrase`` seals it."""
         if is_sealed(text):
             if unseal_with is None:
                 raise RyeError("passphrase-needed", "The private key is sealed.", "Give its passphrase.")
@@ -109,6 +109,30 @@ class KeyStore:
     def export_private(self, name: str | None = None) -> str:
         """The private key's file as it is stored; sealed when it is sealed."""
         return self._read(self.get(name).path)
+
+    def reseal(self, name: str | None, key: PrivateKey, passphrase: str | None) -> StoredKey:
+        """Store the private half of ``key`` sealed with another passphrase; None: unsealed. Its public half stays."""
+        stored = self.get(name)
+        if key.public != stored.public:
+            raise RyeError("bad-key", f"It is not the private half of {stored.name!r}.", "Name the key that it is.")
+        private_files.write(stored.path, key.pem() if passphrase is None else seal(key, passphrase))
+        return self.get(stored.name)
+
+    def remove(self, name: str) -> StoredKey:
+        """Delete both halves. What it signed stays trusted until :class:`TrustStore` forgets it.
+
+        Raises RyeError ``default-key`` while another key could be the default instead.
+        """
+        stored = self.get(name)
+        if stored.default and len(self.list()) > 1:
+            raise RyeError(
+                "default-key", f"{name!r} is your default key.", "Choose another first: `rye keys default NAME`."
+            )
+        stored.path.unlink()
+        stored.path.with_suffix(".pub").unlink(missing_ok=True)
+        if stored.default:
+            (self.folder / _DEFAULT).unlink(missing_ok=True)
+        return stored
 
     def default_name(self) -> str | None:
         """The default key's name; None when there is no key at all."""

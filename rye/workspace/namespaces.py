@@ -17,8 +17,9 @@ from rye.registry.protocol.statements import Keyset, Revocation
 from rye.registry.trust.keysets import Link
 from rye.signing.keys import PublicKey
 from rye.signing.trust_store import read_key_file
+from rye.workspace.confirmation import confirm
 from rye.workspace.keyset_signing import KeysetOutcome, Signing, sign_and_send, sign_keyset, write_keyset
-from rye.workspace.owner_statements import confirm, keyset_in_force, statement_time
+from rye.workspace.owner_statements import keyset_in_force, statement_time
 from rye.workspace.registry_access import configured, open_registry
 
 if TYPE_CHECKING:

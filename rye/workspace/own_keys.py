@@ -39,24 +39,22 @@ class OwnKeys:
             self.context.warn(stored.warning)
         return self.store.private(name, lambda: self.passphrase(f"Passphrase of the key {stored.name!r}"))
 
-    def passphrase(self, question: str = "Passphrase of the key") -> str:
-        """``RYE_PASSPHRASE``, else a person's answer. Raises RyeError ``passphrase-needed`` where there is neither."""
-        given = self.context.environment.get("RYE_PASSPHRASE")
+    def passphrase(self, question: str = "Passphrase of the key", variable: str = "RYE_PASSPHRASE") -> str:
+        """From the environment, else a person's answer. Raises RyeError ``passphrase-needed`` where there is neither."""
+        given = self.context.environment.get(variable)
         if given is not None:
             return given
         if not self.context.interactive:
-            raise RyeError(
-                "passphrase-needed", "The private key is sealed.", "Set RYE_PASSPHRASE, or run on a terminal."
-            )
+            raise RyeError("passphrase-needed", "A passphrase is needed.", f"Set {variable}, or run on a terminal.")
         return self._ask(question)
 
-    def new_passphrase(self) -> str:
+    def new_passphrase(self, variable: str = "RYE_PASSPHRASE") -> str:
         """A passphrase to seal with; a person gives it twice. Raises ``passphrase-mismatch`` and ``empty-passphrase``."""
-        found = self.passphrase("New passphrase")
+        found = self.passphrase("New passphrase", variable)
         if not found:
             raise UsageError(
                 "empty-passphrase", "An empty passphrase seals nothing.", "Leave --passphrase out, or give one."
             )
-        if "RYE_PASSPHRASE" not in self.context.environment and self._ask("The same passphrase again") != found:
+        if variable not in self.context.environment and self._ask("The same passphrase again") != found:
             raise RyeError("passphrase-mismatch", "The two passphrases differ; nothing was changed.", "Run it again.")
         return found

@@ -27,16 +27,6 @@ def statement_time(context: Context) -> datetime:
     return context.now().replace(microsecond=0)
 
 
-def confirm(context: Context, question: str, nothing_done: str) -> None:
-    """A yes to something that cannot be undone. Raises RyeError ``declined`` and ``confirmation-needed``."""
-    if context.assume_yes:
-        return
-    if not context.interactive:
-        raise RyeError("confirmation-needed", f"Approval required; {nothing_done}", f"{question} Repeat with --yes.")
-    if not context.ask(question):
-        raise RyeError("declined", nothing_done[0].upper() + nothing_done[1:])
-
-
 def keyset_in_force(context: Context, client: RegistryClient, namespace: str) -> Keyset:
     """The keyset whose keys sign now. Raises RyeError ``no-such-namespace``."""
     link = client.keysets([namespace])[namespace].current(context.now())

@@ -22,7 +22,7 @@ from rye.limits import PUBLISHING, REGISTRY
 from rye.project.context import arguments_or_own_items, read_options
 from rye.publishing.collect import collect
 from rye.publishing.look_alikes import NameIndex
-from rye.publishing.release import Publishable, check_signature, dependencies_first, release_note
+from rye.publishing.release import Publishable, check_signature, dependencies_first, refuse_secrets, release_note
 from rye.publishing.working_tree import uncommitted
 from rye.registry.protocol import notes
 from rye.registry.protocol.derivation import candidates
@@ -172,8 +172,11 @@ def _batch(
     releases = dependencies_first([release_note(item, client.origin, keyset.number, now, resolve) for item in fresh])
     by_identity = {item.identity: item for item in fresh}
     items = tuple(by_identity[release.identity] for release in releases)
-    for release, item in zip(releases, items, strict=True):
-        _judge(release, item, owners)
+    with context.progress("checking", len(items)) as advance:
+        for release, item in zip(releases, items, strict=True):
+            _judge(release, item, owners)
+            refuse_secrets(item)
+            advance()
     return Batch(client.origin, tuple(releases), items, tuple(unchanged))
 
 

@@ -9,7 +9,8 @@ from msgspec import Struct
 from rye.errors import RyeError, UsageError
 from rye.items.identity import Identity
 from rye.registry.protocol.statements import Deprecation, Yank
-from rye.workspace.owner_statements import confirm, keyset_in_force, one_line, owner_key, send, statement_time
+from rye.workspace.confirmation import confirm
+from rye.workspace.owner_statements import keyset_in_force, one_line, owner_key, send, statement_time
 from rye.workspace.published_items import published, published_release, registry_of
 from rye.workspace.registry_access import open_registry
 

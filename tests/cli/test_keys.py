@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from rye.errors import RyeError
+from rye.workspace.own_keys import OwnKeys
 from tests.cli.running import Program
 
 
@@ -101,3 +104,57 @@ def test_what_is_no_key_is_an_error(tmp_path: Path) -> None:
         result = rye.run("keys", "import", name, "--json")
         assert result.code == 1
         assert result.error["message"]
+
+
+class Terminal:
+    """Answers the questions of a run in this process."""
+
+    def __init__(self, *answers: str):
+        self.answers = list(answers)
+        self.environment: dict[str, str] = {}
+        self.interactive = True
+        self.assume_yes = False
+
+
+def own_keys_with(*answers: str, **environment: str) -> OwnKeys:
+    terminal: Any = Terminal(*answers)
+    terminal.environment = environment
+    return OwnKeys(terminal, lambda question: terminal.answers.pop(0))
+
+
+def test_a_new_passphrase_is_asked_twice_and_must_be_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RYE_CONFIG_DIR", str(tmp_path))
+    assert own_keys_with("one", "one").new_passphrase() == "one"
+    with pytest.raises(RyeError) as caught:
+        own_keys_with("one", "two").new_passphrase()
+    assert caught.value.code == "passphrase-mismatch"
+    assert own_keys_with(RYE_PASSPHRASE="from the environment").new_passphrase() == "from the environment"
+
+
+def test_a_passphrase_is_changed_and_taken_away(tmp_path: Path) -> None:
+    rye = Program(tmp_path)
+    made = rye.ok("keys", "generate", "--passphrase", "--json", env={"RYE_PASSPHRASE": "old"}).json
+    both = {"RYE_PASSPHRASE": "old", "RYE_NEW_PASSPHRASE": "new"}
+    assert rye.run("keys", "passphrase", "--json", env=both | {"RYE_PASSPHRASE": "wrong"}).error["code"] == (
+        "wrong-passphrase"
+    )
+    changed = rye.ok("keys", "passphrase", "--json", env=both).json
+    assert (changed["fingerprint"], changed["sealed"]) == (made["fingerprint"], True)
+    opened = rye.ok("keys", "passphrase", "--remove", "--json", env={"RYE_PASSPHRASE": "new"}).json
+    assert (opened["fingerprint"], opened["sealed"]) == (made["fingerprint"], False)
+    assert rye.ok("keys", "passphrase", "--json", env={"RYE_PASSPHRASE": "again"}).json["sealed"]
+    assert Path(made["path"]).stat().st_mode & 0o777 == 0o600
+
+
+def test_a_key_is_deleted_only_with_a_yes_and_the_default_one_last(tmp_path: Path) -> None:
+    rye = Program(tmp_path)
+    rye.ok("keys", "generate")
+    path = Path(rye.ok("keys", "generate", "--name", "second", "--json").json["path"])
+    assert rye.run("keys", "remove", "second", "--json").error["code"] == "confirmation-needed"
+    assert rye.run("keys", "remove", "default", "--yes", "--json").error["code"] == "default-key"
+    rye.ok("keys", "remove", "second", "--yes")
+    assert not path.exists()
+    assert not path.with_suffix(".pub").exists()
+    rye.ok("keys", "remove", "default", "--yes")
+    assert rye.ok("keys", "list", "--json").json["keys"] == []
+    assert rye.ok("keys", "generate", "--json").json["default"] is True

@@ -111,5 +111,9 @@ def _greet(session: Session, data: Path, url: str, fingerprint: str) -> None:
     session.console.say(
         "  you are logged in, and it is pinned. Next, in a project: rye namespace claim NAME, rye publish"
     )
+    session.console.say(f"  fingerprint  {fingerprint}")
+    session.console.say(
+        f"  others on this machine pin it: rye registry add {url} --fingerprint {fingerprint} --default"
+    )
     session.console.say("  Ctrl-C ends it.")
     sys.stdout.flush()

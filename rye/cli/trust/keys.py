@@ -14,6 +14,7 @@ from rye.errors import RyeError
 from rye.project.item_file import read_bytes
 from rye.signing.key_store import StoredKey
 from rye.signing.keys import is_sealed
+from rye.workspace.confirmation import confirm
 
 
 def _show(session: Session, key: StoredKey, done: str) -> None:
@@ -112,6 +113,36 @@ def default(session: Session, name: str) -> None:
     _show(session, own_keys(session).store.set_default(name), "default key is")
 
 
+@command("passphrase")
+@click.argument("name", required=False)
+@click.option("--remove", "unseal", is_flag=True, help="Store the key without a passphrase.")
+@click.pass_obj
+def passphrase(session: Session, name: str | None, unseal: bool) -> None:
+    """Seal a key with a new passphrase, or unseal it. The key and its id stay; a new passphrase is asked twice.
+
+    Off a terminal RYE_PASSPHRASE opens the key and RYE_NEW_PASSPHRASE seals it.
+    """
+    own = own_keys(session)
+    stored = own.store.get(name)
+    private = own.private(name)
+    new = None if unseal else own.new_passphrase("RYE_NEW_PASSPHRASE" if stored.sealed else "RYE_PASSPHRASE")
+    _show(session, own.store.reseal(name, private, new), "unsealed key" if unseal else "sealed key")
+
+
+@command("remove")
+@click.argument("name")
+@click.pass_obj
+def remove(session: Session, name: str) -> None:
+    """Delete one of your keys, for ever. It asks first; off a terminal it needs --yes.
+
+    Namespaces keep it until `rye namespace keys remove`, and your trust store until `rye trust remove`.
+    """
+    own = own_keys(session)
+    stored = own.store.get(name)
+    confirm(session, f"Delete the private key {name!r} ({stored.public.fingerprint}) for ever?", "no key was deleted.")
+    _show(session, own.store.remove(name), "deleted key")
+
+
 keys = family(
     "keys",
     "Your own signing keys.",
@@ -121,5 +152,7 @@ keys = family(
         "export": ("rye.cli.trust.keys:export", "Print a key's public half."),
         "import": ("rye.cli.trust.keys:import_key", "Store a private key."),
         "default": ("rye.cli.trust.keys:default", "Choose the default key."),
+        "passphrase": ("rye.cli.trust.keys:passphrase", "Seal a key with a new passphrase, or unseal it."),
+        "remove": ("rye.cli.trust.keys:remove", "Delete a key."),
     },
 )

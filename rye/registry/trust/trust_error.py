@@ -10,7 +10,7 @@ from __future__ import annotations
 from rye.errors import RyeError
 
 _MIRROR = "Do not install from it. Try the registry's own address, or ask its operator; `rye log verify` shows details."
-_ALARM = "Do not install from it. Keep the two signed heads in this error: they prove what happened. Tell the operator."
+_ALARM = "Do not install from it. `rye log watch` writes both signed heads to a file, as proof. Tell the operator."
 _PUBLISHER = (
     "Do not install it. Ask the publisher whether the change is theirs; the registry must not show such a statement."
 )

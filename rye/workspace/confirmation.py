@@ -1,0 +1,20 @@
+"""A person's yes to what cannot be undone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rye.errors import RyeError
+
+if TYPE_CHECKING:
+    from rye.workspace.context import Context
+
+
+def confirm(context: Context, question: str, nothing_done: str) -> None:
+    """A yes to something that cannot be undone. Raises RyeError ``declined`` and ``confirmation-needed``."""
+    if context.assume_yes:
+        return
+    if not context.interactive:
+        raise RyeError("confirmation-needed", f"Approval required; {nothing_done}", f"{question} Repeat with --yes.")
+    if not context.ask(question):
+        raise RyeError("declined", nothing_done[0].upper() + nothing_done[1:])
