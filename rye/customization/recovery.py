@@ -27,9 +27,11 @@ from rye.customization.legacy import (
 )
 from rye.customization.merge import drift, merge
 from rye.customization.override_file import CLOSER, ESCAPED_CLOSER, METADATA_END, REQUIRED_FIELDS, opener_operation
+from rye.limits import CONTENT
 from rye.text.diagnostics import Diagnostic
+from rye.text.frontmatter import frontmatter_end
 from rye.text.line_form import read_form, split_lines, trimmed
-from rye.text.markdown_sections import frontmatter_end, scan
+from rye.text.markdown_sections import sections
 
 REASON = "Recovered from what the old merge made"
 _DEEPEST = 2
@@ -71,7 +73,7 @@ def recover(base: str, effective: str, *, name: str | None = None, today: date |
     nothing to recover, or the proof fails, there is no output, and a diagnostic (about lines of ``effective``) says why.
     """
     try:
-        old, new = _read(base), _read(effective)
+        old, new = _read(base, "the original"), _read(effective, "the merged text")
         directives = [*_frontmatter(old.frontmatter, new.frontmatter), *_sections(old.body, new.body, ())]
         head = _head(old.frontmatter, name, today)
     except FrontmatterError as error:
@@ -99,13 +101,19 @@ def _failed(code: str, message: str, line: int | None = None, hint: str | None =
 # Reading.
 
 
-def _read(text: str) -> _Text:
+def _read(text: str, which: str) -> _Text:
     lines, _ = split_lines(read_form(text)[0])
     end = frontmatter_end(lines)
     frontmatter = read_frontmatter(lines[1 : end - 1]) if end else Frontmatter([])
     root = _Section(Selector(0, ""), (end or 0) + 1, [], [])
     open_: list[_Section] = [root]
-    for block in scan(lines, end or 0).blocks:
+    found = sections(lines, end or 0)
+    if found.too_deep is not None:
+        message = (
+            f"Line {found.too_deep + 1} of {which} nests quotes and lists more than {CONTENT.markdown_depth} deep."
+        )
+        raise _Cannot(message, hint="Flatten them.")
+    for block in found.blocks:
         own = lines[block.start : block.end]
         if block.level == 0 or block.level > _DEEPEST:
             open_[-1].lines += own

@@ -10,6 +10,7 @@ import pytest
 from rye.customization.merge import merge
 from rye.customization.override_file import read_overrides
 from rye.customization.recovery import recover
+from rye.limits import CONTENT
 from tests.cli.running import Program
 from tests.shared_data import shared
 
@@ -74,6 +75,15 @@ def test_changed_new_and_removed_sections() -> None:
 def test_line_ends_and_bom_survive() -> None:
     crlf = "\ufeff" + BASE.replace("\n", "\r\n")
     assert recovered(crlf, crlf.replace("Pour.", "Serve.")) == [("replace", "# Tea > ## Serve")]
+
+
+@pytest.mark.parametrize("which", ["the original", "the merged text"])
+def test_a_text_whose_sections_cannot_be_found_is_refused(which: str) -> None:
+    deep = BASE + "\n" + ">" * (CONTENT.markdown_depth + 1) + "\n## Hidden\n"
+    found = recover(deep, BASE) if which == "the original" else recover(BASE, deep)
+    assert found.output is None
+    assert [each.code for each in found.diagnostics] == ["cannot-migrate"]
+    assert which in found.diagnostics[0].message
 
 
 @pytest.mark.parametrize(
