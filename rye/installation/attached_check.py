@@ -25,6 +25,6 @@ def attached_problem(main_file: Path) -> str | None:
         return error.message
     if item is None:
         return "It lies among the installed items, and rye.lock does not name it."
-    present = {file: sha256 for file, sha256 in scan(project).items() if file.startswith(f"{place}/")}
+    present = {file: found for file, found in scan(project).items() if file.startswith(f"{place}/")}
     wrong = [f"{entry.path.removeprefix(f'{place}/')} ({entry.state})" for entry in drift([item], present)]
     return f"Its files are not those of {item.identity} {item.version}: {', '.join(wrong[:8])}." if wrong else None

@@ -5,6 +5,7 @@ Rule               Severity     What it says
 =================  ===========  ==========================================================================================
 modified-file      error        An installed file is not what the lock (and so the publisher's signature) has.
 missing-file       error        A file of the lock is not there.
+wrong-flag         error        An installed file's executable bit is not the release's.
 extra-file         error        A file that nobody installed lies among the installed ones; agent tools would read it.
 revoked-key        error        The release is signed with a key that was revoked.
 changed-release    error        The registry no longer has the release as the lock names it.
@@ -15,6 +16,7 @@ unapproved-right   error        The item has a right that nobody approved.
 unapproved-hook    warning      The item has a hook that nobody approved; it is denied.
 pending-recovery   warning      The registry's owners will give a namespace to other keys, unless its own owners object.
 yanked             warning      The publisher took this version back.
+G1 … G6            error        The lock is not the whole answer to rye.toml (:mod:`rye.installation.completeness`).
 deprecated         warning      The item should no longer be used.
 =================  ===========  ==========================================================================================
 """
@@ -28,16 +30,19 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rye.errors import RyeError
-from rye.installation.lock_declarations import check_lock
-from rye.installation.on_disk import drift
+from rye.installation import completeness
+from rye.installation.on_disk import Present, drift
 from rye.installation.placement import item_path
 from rye.installation.resolving import Environment
+from rye.installation.signed_release import SignedRelease
 from rye.installation.sources import Sources, expect_origin
+from rye.installation.verified_rows import check_row, check_words
 from rye.items.identity import Identity
 from rye.permissions.containment import diff
 from rye.permissions.policy import Policy, violations
 from rye.project.layout import LOCK
-from rye.project.lock import LockedFile, LockedItem
+from rye.project.lock import Lock, LockedFile, LockedItem
+from rye.project.manifest import Manifest
 from rye.registry.protocol.lines import write_time
 from rye.registry.trust.keysets import Link
 from rye.registry.trust.records import ItemHistory, ReleaseRecord, find_locked
@@ -47,6 +52,7 @@ from rye.signing.keys import PublicKey
 RULES: Mapping[str, str] = {
     "modified-file": "An installed file is not what its publisher signed.",
     "missing-file": "An installed file is missing.",
+    "wrong-flag": "An installed file is executable where its release says it is not, or the other way round.",
     "extra-file": "A file that nobody installed lies among the installed ones.",
     "revoked-key": "A release is signed with a key that was revoked.",
     "changed-release": "The registry no longer has a release as the lock names it.",
@@ -58,6 +64,14 @@ RULES: Mapping[str, str] = {
     "pending-recovery": "A namespace of installed items is about to get other keys.",
     "yanked": "The publisher took an installed version back.",
     "deprecated": "An installed item should no longer be used.",
+    **completeness.RULES,
+}
+
+
+_DRIFT = {
+    "changed": ("modified-file", "was changed"),
+    "missing": ("missing-file", "is missing"),
+    "wrong-flag": ("wrong-flag", "is executable where its release says it is not, or the other way round"),
 }
 
 
@@ -75,6 +89,7 @@ class Finding(Struct, frozen=True):
 
     def as_json(self) -> dict[str, object]:
         return {
+            **({"code": "lock-does-not-fit"} if self.rule in completeness.RULES else {}),
             "rule": self.rule,
             "severity": self.severity,
             "message": self.message,
@@ -85,7 +100,7 @@ class Finding(Struct, frozen=True):
         }
 
 
-def audit_disk(items: Iterable[LockedItem], present: Mapping[str, str | None]) -> list[Finding]:
+def audit_disk(items: Iterable[LockedItem], present: Mapping[str, Present]) -> list[Finding]:
     """Files against the lock. ``present``: as :func:`rye.installation.on_disk.scan` found them."""
     found = []
     for entry in drift(items, present):
@@ -93,9 +108,7 @@ def audit_disk(items: Iterable[LockedItem], present: Mapping[str, str | None]) -
         if entry.state == "extra":
             finding = Finding("extra-file", "error", f"{entry.path} was not installed by rye.", entry.path)
         else:
-            rule, verb = (
-                ("modified-file", "was changed") if entry.state == "changed" else ("missing-file", "is missing")
-            )
+            rule, verb = _DRIFT[entry.state]
             finding = Finding(rule, "error", f"{entry.path}{name} {verb}.", entry.path, entry.item)
         found.append(finding)
     return found
@@ -118,6 +131,33 @@ def audit_lock(items: Iterable[LockedItem], policy: Policy) -> list[Finding]:
             Finding("policy", "error", f"{name}: {violation.message}.", path, item)
             for violation in violations(policy, item.capabilities)
         )
+    return found
+
+
+def audit_completeness(manifest: Manifest, lock: Lock, signed: Mapping[Identity, SignedRelease]) -> list[Finding]:
+    """Where the lock is not the whole answer to the manifest."""
+    items = {str(item.identity): item for item in lock.items}
+    return [
+        Finding(
+            problem.rule,
+            "error",
+            f"{problem.item}: {problem.message}" + (f" ({' → '.join(problem.chain)})" if problem.chain else ""),
+            LOCK,
+            items.get(problem.item),
+            "`rye install` repairs rye.lock." if problem.repairable else "Change rye.toml so that both sides fit.",
+        )
+        for problem in completeness.problems(manifest, lock, signed)
+    ]
+
+
+def audit_words(items: Iterable[LockedItem], signed: Mapping[Identity, SignedRelease]) -> list[Finding]:
+    """Where the lock repeats a release's hooks and agent tools otherwise than its verified bytes have them."""
+    found = []
+    for item in items:
+        try:
+            check_words([item], signed)
+        except RyeError as error:
+            found.append(Finding("lock-mismatch", "error", error.message, item_path(item), item, error.hint))
     return found
 
 
@@ -226,7 +266,7 @@ def _mismatches(item: LockedItem, record: ReleaseRecord, path: str, name: str) -
         capabilities=item.capabilities if hidden else release.capabilities,
     )
     try:
-        check_lock(item, true)
+        check_row(item, true)
     except RyeError as error:
         found.append(Finding("lock-mismatch", "error", error.message, path, item, error.hint))
     return found

@@ -14,18 +14,18 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rye.installation.lock_declarations import Declarations, check_lock, declarations_key
 from rye.installation.on_disk import INSTALLED, written_text
 from rye.installation.placement import item_files, item_folder, item_path
 from rye.installation.plan import Consent, Plan, approved_items, make_plan
-from rye.installation.resolving import Chosen, Environment, locked_records, resolve
+from rye.installation.resolving import Chosen, Environment, locked_records
 from rye.installation.sources import Sources, fetch_logged
 from rye.installation.transaction import Change
-from rye.installation.unlock import Unlock
-from rye.installation.verified import VerifiedItem, judged_by, verify_files
+from rye.installation.verified import VerifiedItem, judgement_inputs, verify_files
+from rye.installation.verified_rows import check_row, remember_rows
 from rye.items.identity import Identity
 from rye.items.reading import Metadata
-from rye.project.freshness import is_stale, wanted_ranges
+from rye.permissions.containment import diff
+from rye.project.freshness import wanted_ranges
 from rye.project.lock import Lock, LockedItem, lock_text
 from rye.project.manifest import Manifest
 from rye.registry.trust.records import ReleaseRecord, check_installable
@@ -43,15 +43,6 @@ class Prepared(Struct, frozen=True):
     wanted: Mapping[str, str]
     """The manifest's keys and ranges, for the lock."""
     warnings: tuple[str, ...]
-
-
-def choose(
-    manifest: Manifest, lock: Lock, sources: Sources, environment: Environment, unlock: Unlock
-) -> dict[Identity, Chosen]:
-    """The releases to lock: exactly what a fresh lock has where nothing may move, else resolved again."""
-    if unlock.is_nothing and not is_stale(lock, manifest):
-        return choose_locked(lock, sources, environment)
-    return resolve(manifest, lock, sources, environment, unlock)
 
 
 def choose_locked(lock: Lock, sources: Sources, environment: Environment) -> dict[Identity, Chosen]:
@@ -75,8 +66,8 @@ def prepare(
     """
     left_out = {identity for identity, entry in chosen.items() if set(entry.groups) <= without}
     kept = {item.identity: item for item in lock.items if item.identity in left_out and _is_chosen(item, chosen)}
-    verified = _verify({identity: entry for identity, entry in chosen.items() if identity not in kept}, sources)
-    _check_lock(lock, verified)
+    verified = verify_chosen({identity: entry for identity, entry in chosen.items() if identity not in kept}, sources)
+    check_rows(lock.items, verified)
     environment.require([item.locked for item in verified.values() if item.locked.identity not in left_out])
     waiting = [item.locked for identity, item in verified.items() if identity in left_out]
     shown = [item.locked for identity, item in verified.items() if identity not in left_out]
@@ -87,12 +78,11 @@ def prepare(
     return Prepared(plan, items, unasked, wanted_ranges(manifest), warnings)
 
 
-def _check_lock(lock: Lock, verified: Mapping[Identity, VerifiedItem]) -> None:
-    """What the lock says of the releases that it names must be so."""
-    before = lock.by_identity()
-    for identity, item in verified.items():
-        if identity in before:
-            check_lock(before[identity], item.locked)
+def check_rows(rows: Iterable[LockedItem], verified: Mapping[Identity, VerifiedItem]) -> None:
+    """What rows of a lock say of the releases that they name must be so. Raises RyeError ``lock-mismatch``."""
+    for row in rows:
+        if row.identity in verified:
+            check_row(row, verified[row.identity].locked)
 
 
 def _is_chosen(item: LockedItem, chosen: Mapping[Identity, Chosen]) -> bool:
@@ -100,7 +90,7 @@ def _is_chosen(item: LockedItem, chosen: Mapping[Identity, Chosen]) -> bool:
     return (item.version, item.sha256, item.log) == (record.version, record.release.file.sha256, record.line.log)
 
 
-def _verify(chosen: Mapping[Identity, Chosen], sources: Sources) -> dict[Identity, VerifiedItem]:
+def verify_chosen(chosen: Mapping[Identity, Chosen], sources: Sources) -> dict[Identity, VerifiedItem]:
     """All bytes and all proofs of a registry in one wave; each item checked (:mod:`rye.installation.verified`)."""
     verified: dict[Identity, VerifiedItem] = {}
     by_client: dict[int, list[ReleaseRecord]] = {}
@@ -115,17 +105,17 @@ def _verify(chosen: Mapping[Identity, Chosen], sources: Sources) -> dict[Identit
             item = verify_files(files, entry.dependencies, entry.groups, metadata)
             verified[files.record.identity] = item
             if metadata is None:
-                key = sources.verdicts.key("item", *judged_by(files.record))
-                declared = declarations_key(sources.verdicts, item.locked)
-                value = Declarations.of(item.metadata).encoded()
-                sources.verdicts.put({key: msgspec.msgpack.encode(item.metadata), declared: value})
+                key = sources.verdicts.key("item", *judgement_inputs(files.record))
+                sources.verdicts.put({key: msgspec.msgpack.encode(item.metadata)})
+    rows = [(item.locked, item.signed) for item in verified.values()]
+    remember_rows(sources.verdicts, rows, sources.pinned_root)
     return dict(sorted(verified.items()))
 
 
 def _judged_before(records: Sequence[ReleaseRecord], verdicts: Verdicts) -> list[Metadata | None]:
     """What the checks of these releases said when the very same was checked before; None: check it."""
     decoder = msgspec.msgpack.Decoder(Metadata)
-    keys = [verdicts.key("item", *judged_by(record)) for record in records]
+    keys = [verdicts.key("item", *judgement_inputs(record)) for record in records]
     known = verdicts.get(keys)
     found: dict[bytes, Metadata] = {}
     for key, data in known.items():
@@ -180,9 +170,16 @@ def changes(
     return found
 
 
+def _in_both(approved: tuple[str, ...], asked: tuple[str, ...]) -> tuple[str, ...]:
+    """The patterns of each side that the other side contains."""
+    beyond_approved = {change.pattern for change in diff(approved, asked).widened}
+    beyond_asked = {change.pattern for change in diff(asked, approved).widened}
+    return tuple(sorted({*asked} - beyond_approved | {*approved} - beyond_asked))
+
+
 def unapproved(old: Lock, chosen: Iterable[LockedItem]) -> list[LockedItem]:
-    """What ``rye lock`` writes of chosen releases: approvals stay as they were, and a release that is new to the lock is marked
-    by the signer that was approved before it, so that installing it still asks."""
+    """What ``rye lock`` writes of chosen releases: of its rights and hooks those that are approved already stay approved, and a
+    release that is new to the lock is marked by the signer that was approved before it, so that installing it still asks."""
     before = old.by_identity()
     items = []
     for item in chosen:
@@ -195,8 +192,8 @@ def unapproved(old: Lock, chosen: Iterable[LockedItem]) -> list[LockedItem]:
         items.append(
             replace(
                 item,
-                approved_capabilities=was.approved_capabilities,
-                approved_hooks=was.approved_hooks,
+                approved_capabilities=_in_both(was.approved_capabilities, item.capabilities),
+                approved_hooks=tuple(hook for hook in was.approved_hooks if hook in item.hooks),
                 approved_signer=signer,
             )
         )

@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import stat
 from collections.abc import Iterable, Mapping
 from typing import Literal
 
@@ -22,9 +23,18 @@ from rye.installation.placement import item_files
 from rye.project.layout import Project
 from rye.project.lock import LockedItem
 
-State = Literal["missing", "changed", "extra"]
+State = Literal["missing", "changed", "extra", "wrong-flag"]
+"""``wrong-flag``: the bytes are right, and the executable bit is not."""
 INSTALLED = ".ai/.rye/installed.json"
 _CHUNK = 1 << 20
+
+
+class Present(Struct, frozen=True):
+    """One file that is there."""
+
+    sha256: str | None
+    """None for what is not a readable regular file (a link, a pipe)."""
+    executable: bool = False
 
 
 class Drift(Struct, frozen=True):
@@ -37,12 +47,12 @@ class Drift(Struct, frozen=True):
     """None for an extra file."""
 
 
-def scan(project: Project) -> dict[str, str | None]:
-    """Every file below ``.ai/packages`` and its SHA-256; None for what is no readable regular file (a link, a pipe)."""
-    found: dict[str, str | None] = {}
+def scan(project: Project) -> dict[str, Present]:
+    """Every file below ``.ai/packages``."""
+    found: dict[str, Present] = {}
     waiting = [(str(project.packages), ".ai/packages")]
     if os.path.islink(waiting[0][0]):
-        return {waiting[0][1]: None}
+        return {waiting[0][1]: Present(None)}
     while waiting:
         folder, shown = waiting.pop()
         try:
@@ -50,46 +60,53 @@ def scan(project: Project) -> dict[str, str | None]:
         except FileNotFoundError:
             continue
         except OSError:
-            found[shown] = None
+            found[shown] = Present(None)
             continue
         for entry in entries:
             path = f"{shown}/{entry.name}"
             if entry.is_dir(follow_symlinks=False):
                 waiting.append((entry.path, path))
             else:
-                found[path] = _hash(entry.path) if entry.is_file(follow_symlinks=False) else None
+                found[path] = read_present(entry.path) if entry.is_file(follow_symlinks=False) else Present(None)
     return found
 
 
-def _hash(path: str) -> str | None:
+def read_present(path: str) -> Present:
+    """One file, hashed; a link is not followed."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     except OSError:
-        return None
+        return Present(None)
     try:
+        mode = os.fstat(descriptor).st_mode
+        if not stat.S_ISREG(mode):
+            return Present(None)
         data = os.read(descriptor, _CHUNK)
         digest = hashlib.sha256(data)
         while len(data) == _CHUNK:
             data = os.read(descriptor, _CHUNK)
             digest.update(data)
-        return digest.hexdigest()
+        return Present(digest.hexdigest(), bool(mode & 0o100))
     except OSError:
-        return None
+        return Present(None)
     finally:
         os.close(descriptor)
 
 
-def drift(items: Iterable[LockedItem], present: Mapping[str, str | None]) -> list[Drift]:
+def drift(items: Iterable[LockedItem], present: Mapping[str, Present]) -> list[Drift]:
     """Every difference between what is there (as :func:`scan` found it) and these items, sorted by path."""
     found = []
     left = set(present)
     for item in items:
-        for path, (sha256, _) in item_files(item).items():
+        for path, (sha256, executable) in item_files(item).items():
             left.discard(path)
-            if path not in present:
+            here = present.get(path)
+            if here is None:
                 found.append(Drift(path, "missing", item))
-            elif present[path] != sha256:
+            elif here.sha256 != sha256:
                 found.append(Drift(path, "changed", item))
+            elif here.executable != executable and os.name == "posix":
+                found.append(Drift(path, "wrong-flag", item))
     found.extend(Drift(path, "extra", None) for path in left)
     return sorted(found, key=lambda entry: entry.path)
 
@@ -99,13 +116,17 @@ def find_drift(project: Project, items: Iterable[LockedItem]) -> list[Drift]:
     return drift(items, scan(project))
 
 
-def edited(items: Iterable[LockedItem], present: Mapping[str, str | None], written: Mapping[str, str]) -> list[Drift]:
+def edited(items: Iterable[LockedItem], present: Mapping[str, Present], written: Mapping[str, str]) -> list[Drift]:
     """Files that a person changed or added: neither these items' nor what the last run wrote (:func:`read_written`)."""
     return [
         entry
         for entry in drift(items, present)
-        if entry.state != "missing" and (present[entry.path] is None or present[entry.path] != written.get(entry.path))
+        if entry.state in ("changed", "extra") and _differs(present[entry.path].sha256, written.get(entry.path))
     ]
+
+
+def _differs(sha256: str | None, written: str | None) -> bool:
+    return sha256 is None or sha256 != written
 
 
 def read_written(project: Project) -> dict[str, str]:

@@ -16,6 +16,7 @@ from msgspec import Struct
 from rye.errors import RyeError, UsageError
 from rye.installation.sources import Sources, expect_origin
 from rye.installation.unlock import Unlock
+from rye.installation.verified_rows import mismatch
 from rye.items.identity import Identity
 from rye.permissions.policy import Policy, violations
 from rye.project.freshness import wanted_key
@@ -23,6 +24,7 @@ from rye.project.lock import Lock, LockedItem
 from rye.project.manifest import Manifest, Wanted
 from rye.registry.protocol.statements import Relation
 from rye.registry.trust.records import ItemHistory, ReleaseRecord, check_installable, find_locked
+from rye.registry.trust.trust_error import TrustError
 from rye.resolution import (
     Absence,
     Candidate,
@@ -236,6 +238,25 @@ def _groups(
     return groups
 
 
+def locked_record(history: ItemHistory | None, item: LockedItem) -> ReleaseRecord:
+    """The release that a row of the lock names. Raises TrustError (``release-vanished``, ``release-changed``), RyeError
+    ``lock-mismatch`` where version or log position are another's."""
+    try:
+        record = find_locked(history, item.identity, item.version, item.sha256)
+    except TrustError as error:
+        for other in history.records if history is not None else ():
+            if other.release.file.sha256 == item.sha256:
+                raise mismatch(item, f"that file is version {other.version}") from error
+        raise
+    if record.line.log != item.log:
+        raise RyeError(
+            "lock-mismatch",
+            f"{item.identity} {item.version} is not the release that rye.lock names: it is elsewhere in the log.",
+            "Somebody changed rye.lock, or the registry is not the one it was. Compare with version control.",
+        )
+    return record
+
+
 def locked_records(lock: Lock, sources: Sources, environment: Environment) -> dict[Identity, ReleaseRecord]:
     """The releases that a lock names, as the registries have them now. A yanked one is good; a revoked one, or one that the
     policy refuses by now, is not.
@@ -248,13 +269,7 @@ def locked_records(lock: Lock, sources: Sources, environment: Environment) -> di
     for item in lock.items:
         expect_origin(sources.client(item.identity.namespace), item.registry, f"{item.identity} {item.version}")
         history = histories.get(item.identity)
-        record = find_locked(history, item.identity, item.version, item.sha256)
-        if record.line.log != item.log:
-            raise RyeError(
-                "lock-mismatch",
-                f"{item.identity} {item.version} is not the release that rye.lock names: it stands elsewhere in the log.",
-                "Somebody changed rye.lock, or the registry is not the one it was. Compare with version control.",
-            )
+        record = locked_record(history, item)
         check_installable(record)  # a revoked key is not a matter of policy
         reasons = [why for kind, why in environment.exclusions(record).items() if kind is not Exclusion.YANKED]
         if reasons:

@@ -9,12 +9,15 @@ Signature of the note, keyset, inclusion in the log, sizes and hashes were check
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from msgspec import Struct
 
+from rye.installation.signed_release import SignedRelation, SignedRelease
 from rye.items.reading import Metadata
 from rye.project.lock import LockedFile, LockedItem
 from rye.registry.client import ItemFiles
-from rye.registry.protocol.statements import Release
+from rye.registry.protocol.statements import Relation, Release
 from rye.registry.trust.file_acceptance import Refusal, judge_release_file
 from rye.registry.trust.records import ReleaseRecord
 from rye.registry.trust.trust_error import TrustError
@@ -25,6 +28,7 @@ class VerifiedItem(Struct, frozen=True):
     """An item that passed every check, with all its bytes. ``locked`` carries no approvals yet."""
 
     locked: LockedItem
+    signed: SignedRelease
     metadata: Metadata
     data: bytes
     attached: dict[str, bytes]
@@ -34,7 +38,7 @@ def verify_files(
     files: ItemFiles, dependencies: tuple[str, ...], groups: tuple[str, ...], metadata: Metadata | None = None
 ) -> VerifiedItem:
     """Check one release's bytes. ``dependencies``: identities that it was resolved to; ``metadata``: what :func:`judge_files`
-    said of the same :func:`judged_by` before. Raises TrustError."""
+    said of the same :func:`judgement_inputs` before. Raises TrustError."""
     release = files.record.release
     metadata = judge_files(files) if metadata is None else metadata
     locked = LockedItem(
@@ -55,10 +59,26 @@ def verify_files(
         hooks=metadata.hooks,
         groups=groups,
     )
-    return VerifiedItem(locked, metadata, files.file, dict(files.attached))
+    return VerifiedItem(locked, signed_words(release, metadata), metadata, files.file, dict(files.attached))
 
 
-def judged_by(record: ReleaseRecord) -> tuple[str, str]:
+def signed_words(release: Release, metadata: Metadata | None = None) -> SignedRelease:
+    """What a release says of its item. ``metadata``: what its verified bytes say; without it, hooks and tools are left out."""
+    return SignedRelease(
+        capabilities=release.capabilities if metadata is None else metadata.capabilities,
+        agent_tools=() if metadata is None else tuple(sorted(set(metadata.agent_tools))),
+        hooks=() if metadata is None else metadata.hooks,
+        depends_on=_relations(release.depends_on),
+        requires=_relations(release.requires),
+        conflicts_with=_relations(release.conflicts_with),
+    )
+
+
+def _relations(relations: Iterable[Relation]) -> tuple[SignedRelation, ...]:
+    return tuple(SignedRelation(relation.reference, relation.identity, relation.range) for relation in relations)
+
+
+def judgement_inputs(record: ReleaseRecord) -> tuple[str, str]:
     """Everything that :func:`judge_files` reads: the signed note, which fixes every byte by its hash, and the keyset's hash."""
     return record.line.note, record.link.sha256
 

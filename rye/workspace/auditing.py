@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
@@ -9,22 +10,28 @@ from msgspec import Struct
 from rye.errors import RyeError, UsageError
 from rye.installation.audit import (
     Finding,
+    audit_completeness,
     audit_disk,
     audit_lock,
     audit_origin,
     audit_recoveries,
     audit_registry,
+    audit_words,
     in_order,
 )
 from rye.installation.on_disk import scan
 from rye.installation.resolving import Environment
+from rye.installation.signed_release import SignedRelease
 from rye.installation.sources import Sources
+from rye.items.identity import Identity
 from rye.project.layout import Project
 from rye.project.lock import LockedItem
 from rye.project.manifest import parse_manifest
 from rye.workspace.context import Context
 from rye.workspace.project_sources import judging_environment, project_sources
 from rye.workspace.project_state import read_state
+from rye.workspace.row_verification import verify_rows_from
+from rye.workspace.verified_items import verified_before
 
 
 class Audit(Struct, frozen=True):
@@ -45,16 +52,28 @@ def audit(context: Context, project: Project) -> Audit:
     manifest, items = parse_manifest(state.manifest_text), state.lock.items
     environment = judging_environment(context, manifest)
     findings = [*audit_disk(items, scan(project)), *audit_lock(items, environment.policy)]
+    signed = verified_before(items)
+    unfit = audit_completeness(manifest, state.lock, signed)
     if items:
         try:
             with (
                 project_sources(context, manifest, project.root) as sources,
                 context.progress("asking the registries"),
             ):
-                findings.extend(_registry_findings(items, sources, environment))
+                findings.extend(_registry_findings(items, sources, environment, signed))
+                unfit = audit_completeness(manifest, state.lock, signed)
         except RyeError as error:
-            raise _with_findings(context, error, in_order(findings)) from error
+            raise _with_findings(context, error, in_order([*findings, *unfit])) from error
+    findings.extend([*unfit, *_new_words(findings, audit_words(items, signed))])
     return Audit(tuple(in_order(findings)), len(items))
+
+
+def _new_words(findings: Sequence[Finding], more: Sequence[Finding]) -> list[Finding]:
+    """Those about items of which the registry did not say the same."""
+    known = {
+        finding.item for finding in findings if finding.rule in ("lock-mismatch", "unapproved-right", "unapproved-hook")
+    }
+    return [finding for finding in more if finding.item not in known]
 
 
 def _with_findings(context: Context, error: RyeError, findings: Sequence[Finding]) -> RyeError:
@@ -65,7 +84,10 @@ def _with_findings(context: Context, error: RyeError, findings: Sequence[Finding
     return family(error.code, error.message, error.hint, details=details)
 
 
-def _registry_findings(items: Iterable[LockedItem], sources: Sources, environment: Environment) -> list[Finding]:
+def _registry_findings(
+    items: Iterable[LockedItem], sources: Sources, environment: Environment, signed: dict[Identity, SignedRelease]
+) -> list[Finding]:
+    """What the registries say. ``signed`` gets what the releases say whose rows were not verified here before."""
     items = list(items)
     foreign = audit_origin(items, sources)
     elsewhere = {finding.item for finding in foreign}
@@ -73,6 +95,10 @@ def _registry_findings(items: Iterable[LockedItem], sources: Sources, environmen
         item for item in items if item not in elsewhere
     ]  # another registry's word says nothing of the locked release
     histories = sources.histories(item.identity for item in asked)
+    for item in asked:
+        if item.identity not in signed:
+            with contextlib.suppress(RyeError):  # audit_registry says why
+                signed.update(verify_rows_from([item], sources))
     return [
         *foreign,
         *audit_registry(asked, histories, environment),

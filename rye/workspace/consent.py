@@ -27,6 +27,8 @@ def obtain_consent(
     if request.dry_run:
         agree(Proposal(plan, tuple(notes), ()))
         return Consent()
+    if request.lock_use == "frozen":
+        return _frozen_consent(request, plan, notes, agree)
     consent = Consent(yes=context.assume_yes, approved=frozenset(_label(plan, name) for name in request.approved))
     waiting = refused(plan, consent)
     said_yes = agree(Proposal(plan, tuple(notes), waiting))
@@ -37,6 +39,21 @@ def obtain_consent(
     if context.interactive:
         raise RyeError("declined", "Nothing was changed.")
     raise _consent_needed(request, consent, waiting)
+
+
+def _frozen_consent(request: InstallRequest, plan: Plan, notes: Sequence[str], agree: Agree) -> Consent:
+    """An installation of exactly the lock approves nothing, whatever anybody says: the lock has the approvals, or it fails."""
+    waiting = refused(plan, Consent())
+    agree(Proposal(plan, tuple(notes), ()))
+    if waiting:
+        why = "; ".join(f"{change.label} {_why(change)}" for change in waiting)
+        raise RyeError(
+            "consent-needed",
+            f"rye.lock does not approve everything that it names; nothing was changed: {why}.",
+            f"`{request.command}` approves nothing. Run `rye install` where somebody can agree, and commit rye.lock.",
+            details={"changes": change_documents(waiting)},
+        )
+    return Consent()
 
 
 def _label(plan: Plan, name: str) -> str:

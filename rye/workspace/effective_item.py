@@ -37,6 +37,7 @@ from rye.project.target import find_target
 from rye.text.diagnostics import Diagnostic, to_mend
 from rye.workspace.context import Context
 from rye.workspace.findings import FileFindings
+from rye.workspace.verified_items import require_verified
 
 if TYPE_CHECKING:
     from rye.customization.effective_text import Applied, Effective
@@ -145,12 +146,14 @@ def installed_problem(
     """Why an item that was read may not be used; None for one that may, and for one that nobody installed.
 
     Every file below a project's ``.ai/packages`` must be in its rye.lock, and its bytes those of the lock: a skill's attached
-    files, too. How the file was named makes no difference. ``locks`` keeps the locks read for a caller that asks often.
+    files, too. How the file was named makes no difference. The row itself must have been verified on
+    this machine. ``locks`` keeps the locks read for a caller that asks often; for that one, no registry is asked about a row.
     """
     place = _installed_place(item.path)
     if place is None:
         return None
     project, path = place
+    asks_often = locks is not None
     if locks is None:
         locks = {}
     if project.root not in locks:
@@ -171,6 +174,12 @@ def installed_problem(
 
         if (problem := attached_problem(path)) is not None:
             return _changed(item, locked, problem)
+    elif (os.stat(path).st_mode & 0o100) and os.name == "posix":
+        return _changed(item, locked, "It is executable, and its release's file is not.")
+    try:
+        require_verified(context, project, [locked], fetch=not asks_often)
+    except RyeError as error:
+        return error
     return None
 
 

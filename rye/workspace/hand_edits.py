@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from rye.errors import RyeError
-from rye.installation.on_disk import Drift, edited, read_written
+from rye.installation.on_disk import Drift, Present, edited, read_written
 from rye.project.layout import Project
 from rye.project.lock import LockedItem
 
@@ -13,7 +13,7 @@ SHOWN_DIFF_LINES = 40
 
 
 def refuse_hand_edits(
-    project: Project, items: Sequence[LockedItem], present: Mapping[str, str | None], discard_command: str
+    project: Project, items: Sequence[LockedItem], present: Mapping[str, Present], discard_command: str
 ) -> None:
     """Raises RyeError ``edited-files`` where a person changed or added a file. ``discard_command``: gives the edits up."""
     found = edited(items, present, read_written(project))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct
 
 if TYPE_CHECKING:
+    from rye.installation.completeness import Problem
     from rye.installation.plan import ItemChange
 
 
@@ -34,5 +35,11 @@ class LockOutcome(Struct, frozen=True):
 class LockCheck(Struct, frozen=True):
     """Whether rye.lock fits rye.toml."""
 
-    fits: bool
     exists: bool
+    problems: tuple[Problem, ...]
+    same_registries: bool = True
+    """Whether every namespace still has the registry that its items are locked to."""
+
+    @property
+    def fits(self) -> bool:
+        return not self.problems and self.same_registries

@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rye.errors import RyeError, UsageError
-from rye.installation.on_disk import scan
+from rye.installation.on_disk import Present, scan
 from rye.installation.unlock import Unlock
 from rye.project.freshness import is_stale
 from rye.project.layout import Project
@@ -73,8 +73,8 @@ class InstallSession(Struct, frozen=True):
     def install(self, unlock: Unlock) -> InstallOutcome:
         """Bring disk and lock to what the manifest asks for."""
         frozen = self.request.lock_use == "frozen"
-        if self.request.lock_use != "repair" and is_stale(self.before.lock, self.manifest):
-            raise self._stale_lock()
+        if self.request.lock_use != "repair":
+            self._refuse_stale_lock()
         present = scan(self.before.project)
         if frozen:
             self.refuse_edits("rye install", present)
@@ -87,20 +87,23 @@ class InstallSession(Struct, frozen=True):
 
         return resolve_and_install(self, unlock)
 
-    def refuse_edits(self, command: str, present: Mapping[str, str | None]) -> None:
+    def refuse_edits(self, command: str, present: Mapping[str, Present]) -> None:
         """Stop for files that a person changed. ``command``: to repeat with the option that gives the edits up."""
         if not self.request.discard_local_edits:
             items = self.before.lock.items
             refuse_hand_edits(self.before.project, items, present, f"{command} --discard-local-edits")
 
-    def _stale_lock(self) -> RyeError:
+    def _refuse_stale_lock(self) -> None:
+        """Raises RyeError ``no-lock`` or ``lock-does-not-fit`` where the lock was made for another manifest."""
+        if not is_stale(self.before.lock, self.manifest):
+            return
         if self.before.lock_bytes is None:
-            return RyeError(
+            raise RyeError(
                 "no-lock", "There is no rye.lock to install from.", "Run `rye install`, and commit rye.lock."
             )
-        return RyeError(
-            "stale-lock", "rye.lock does not fit rye.toml.", "Run `rye install` or `rye lock`, and commit rye.lock."
-        )
+        from rye.installation.completeness import does_not_fit, problems  # a lock that fits needs no words about it
+
+        raise does_not_fit(problems(self.manifest, self.before.lock, {}))
 
 
 def open_session(

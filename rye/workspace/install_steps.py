@@ -7,17 +7,20 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from rye.errors import RyeError
-from rye.installation.install import Prepared, changes, choose, new_lock, prepare
+from rye.installation.completeness import does_not_fit, problems
+from rye.installation.install import Prepared, changes, check_rows, choose_locked, new_lock, prepare, verify_chosen
 from rye.installation.on_disk import read_written, scan
 from rye.installation.override_check import override_findings
 from rye.installation.placement import item_files
-from rye.installation.resolving import Chosen, Environment
+from rye.installation.resolving import Chosen, Environment, resolve
 from rye.installation.rollback import keep_previous
 from rye.installation.sources import Sources
 from rye.installation.transaction import exclusive
 from rye.installation.unlock import Unlock
+from rye.installation.verified import signed_words
 from rye.items.identity import Identity
-from rye.project.layout import LOCK
+from rye.project.freshness import is_stale
+from rye.project.layout import LOCK, MANIFEST
 from rye.project.lock import Lock
 from rye.workspace.consent import obtain_consent
 from rye.workspace.install_outcome import InstallOutcome
@@ -42,8 +45,31 @@ def install_from(session: InstallSession, sources: Sources, unlock: Unlock) -> I
     """Choose versions, and install them."""
     environment = judging_environment(session.context, session.manifest)
     with session.context.progress("resolving"):
-        chosen = choose(session.manifest, session.before.lock, sources, environment, unlock)
+        chosen = _choose(session, sources, environment, unlock)
     return install_chosen(session, sources, environment, chosen)
+
+
+def _choose(
+    session: InstallSession, sources: Sources, environment: Environment, unlock: Unlock
+) -> Mapping[Identity, Chosen]:
+    """Exactly what a lock has that fits; else versions are chosen again, the locked ones first.
+
+    Raises RyeError ``lock-does-not-fit`` where the lock may not be repaired, or cannot be.
+    """
+    manifest, lock = session.manifest, session.before.lock
+    if unlock.is_nothing and not is_stale(lock, manifest):
+        chosen = choose_locked(lock, sources, environment)
+        signed = {identity: signed_words(entry.record.release) for identity, entry in chosen.items()}
+        found = problems(manifest, lock, signed)
+        if not found:
+            return chosen
+        check_rows(lock.items, verify_chosen(chosen, sources))  # a row that is not its release's is the worse news
+        if session.request.lock_use != "repair" or not all(problem.repairable for problem in found):
+            raise does_not_fit(found)
+        session.context.tell(
+            f"rye.lock does not fit rye.toml: {found[0].rule} {found[0].item}: {found[0].message}; repairing"
+        )
+    return resolve(manifest, lock, sources, environment, unlock)
 
 
 def install_chosen(
@@ -72,7 +98,8 @@ def install_chosen(
     consent = obtain_consent(session.context, request, prepared.plan, notes, session.agree)
     if request.dry_run:
         return InstallOutcome("proposed", prepared.plan.effective, prepared.warnings)
-    written = _switch(session, prepared, new_lock(prepared, consent))
+    lock = before.lock if request.lock_use == "frozen" else new_lock(prepared, consent)
+    written = _switch(session, prepared, lock)
     return InstallOutcome("installed", prepared.plan.effective, prepared.warnings, written)
 
 
@@ -88,6 +115,8 @@ def _switch(session: InstallSession, prepared: Prepared, lock: Lock) -> int:
             removable &= set(read_written(project)).union(*map(item_files, before.lock.items))
         text = session.manifest_text if session.manifest_text != before.manifest_text else None
         found = changes(lock, prepared.items, removable, text)
+        if request.lock_use == "frozen":
+            found = [change for change in found if change.path not in (LOCK, MANIFEST)]
         if text is not None or any(c.path == LOCK and c.data != before.lock_bytes for c in found):
             found.extend(keep_previous(project, session.manifest_text))
         return writer.apply(found)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from msgspec import Struct
 
+from rye.errors import RyeError
 from rye.installation.on_disk import find_drift
+from rye.installation.signed_release import SignedRelease
+from rye.installation.verified_rows import check_words
 from rye.items.identity import Identity
 from rye.permissions.risk import highest
 from rye.project.context import load_manifest
@@ -14,9 +18,13 @@ from rye.project.layout import Project, find_project
 from rye.project.lock import LockedItem
 from rye.project.lock_file import read_lock
 from rye.project.spaces import Entry, entries
+from rye.workspace.verified_items import verified_before
 
 SPACES = ("project", "installed", "user", "system")
 """In the order in which an item is looked up."""
+
+
+_WORST_FIRST = ("changed", "unverified", "missing", "wrong-flag")
 
 
 class ItemRow(Struct, frozen=True):
@@ -31,7 +39,8 @@ class ItemRow(Struct, frozen=True):
     """Fingerprint; None for what is not installed."""
     space: str
     state: str
-    """``ok``; of an installed item ``changed`` or ``missing``, too, and ``invalid`` for what cannot be read."""
+    """``ok``. Of an installed item also ``changed``, ``missing``, ``wrong-flag``, and ``unverified`` for a row of rye.lock that
+    this user's rye has not verified; of others ``invalid`` for what cannot be read."""
     registry: str | None
     groups: tuple[str, ...]
     capabilities: tuple[str, ...]
@@ -52,11 +61,28 @@ def item_rows(folder: Path, kind: str | None = None, space: str | None = None) -
 
 def _installed(project: Project, kind: str | None) -> list[ItemRow]:
     items = read_lock(project).items
-    states: dict[Identity, str] = {}
+    known = verified_before(items)
+    drifted: dict[Identity, set[str]] = {}
     for entry in find_drift(project, items):
-        if entry.item is not None and (entry.state == "changed" or entry.item.identity not in states):
-            states[entry.item.identity] = entry.state
-    return [_locked(item, states.get(item.identity, "ok")) for item in items if kind in (None, item.kind)]
+        if entry.item is not None:
+            drifted.setdefault(entry.item.identity, set()).add(entry.state)
+    rows = []
+    for item in items:
+        if kind in (None, item.kind):
+            found = drifted.get(item.identity, set()) | ({"unverified"} if not _holds(item, known) else set())
+            rows.append(_locked(item, next((state for state in _WORST_FIRST if state in found), "ok")))
+    return rows
+
+
+def _holds(item: LockedItem, known: Mapping[Identity, SignedRelease]) -> bool:
+    """Whether the row was verified, and repeats what its release says."""
+    if item.identity not in known:
+        return False
+    try:
+        check_words([item], known)
+    except RyeError:
+        return False
+    return True
 
 
 def _locked(item: LockedItem, state: str) -> ItemRow:

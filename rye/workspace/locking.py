@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rye.installation.completeness import does_not_fit, problems
 from rye.installation.install import prepare, unapproved
 from rye.installation.resolving import resolve
 from rye.installation.rollback import keep_previous
@@ -10,13 +11,14 @@ from rye.installation.unlock import Unlock
 from rye.project.freshness import is_stale, wanted_ranges
 from rye.project.layout import LOCK, Project
 from rye.project.lock import Lock, lock_text
-from rye.project.manifest import parse_manifest
+from rye.project.manifest import Manifest, parse_manifest
 from rye.workspace.context import Context
 from rye.workspace.install_outcome import LockCheck, LockOutcome
 from rye.workspace.install_session import retry_when_overtaken
+from rye.workspace.lock_fit import lock_problems
 from rye.workspace.project_registries import same_registries
 from rye.workspace.project_sources import judging_environment, project_sources
-from rye.workspace.project_state import read_state
+from rye.workspace.project_state import ProjectState, read_state
 
 
 def relock(context: Context, project: Project, *, dry_run: bool = False) -> LockOutcome:
@@ -25,19 +27,26 @@ def relock(context: Context, project: Project, *, dry_run: bool = False) -> Lock
 
 
 def check_lock(context: Context, project: Project) -> LockCheck:
-    """Whether rye.lock fits rye.toml, without a network."""
+    """Whether rye.lock fits rye.toml. A registry is asked only about rows that were not verified here before."""
     state = read_state(context, project)
-    manifest = parse_manifest(state.manifest_text)
-    fits = not is_stale(state.lock, manifest) and same_registries(context, manifest, state.lock, project.root)
-    return LockCheck(fits, state.lock_bytes is not None)
+    return _check(context, state, parse_manifest(state.manifest_text))
+
+
+def _check(context: Context, state: ProjectState, manifest: Manifest) -> LockCheck:
+    same = same_registries(context, manifest, state.lock, state.project.root)
+    found = lock_problems(context, state, manifest) if same else problems(manifest, state.lock, {})
+    return LockCheck(state.lock_bytes is not None, tuple(found), same)
 
 
 def _relock(context: Context, project: Project, dry_run: bool) -> LockOutcome:
     state = read_state(context, project)
     manifest, before = parse_manifest(state.manifest_text), state.lock
-    fits = not is_stale(before, manifest) and same_registries(context, manifest, before, project.root)
-    if state.lock_bytes is not None and fits:
-        return LockOutcome(False, len(before.items), dry_run)
+    if state.lock_bytes is not None:
+        found = _check(context, state, manifest)
+        if found.fits:
+            return LockOutcome(False, len(before.items), dry_run)
+        if not is_stale(before, manifest) and not all(problem.repairable for problem in found.problems):
+            raise does_not_fit(found.problems)
     environment = judging_environment(context, manifest)
     with project_sources(context, manifest, project.root) as sources:
         with context.progress("resolving"):

@@ -1,7 +1,8 @@
 """Whether an installation has anything to do, found out without a network.
 
-There is nothing to do when the lock fits the manifest, every byte on disk is the lock's, the lock says of each item what its
-bytes say, every right is approved, the policy in force allows it all, and each namespace still has the registry of its items.
+There is nothing to do when every byte and executable bit on disk is the lock's, every row of the lock was verified here, the lock
+is complete (:mod:`rye.installation.completeness`), every right is approved, the policy in force allows it all, and each namespace
+still has the registry of its items.
 """
 
 from __future__ import annotations
@@ -9,16 +10,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from rye.installation.lock_declarations import installed_declarations_hold
-from rye.installation.on_disk import drift
+from rye.installation.on_disk import Present, drift
 from rye.installation.policy_files import any_policy, policy_in_force
 from rye.project.freshness import in_groups, is_stale
-from rye.workspace.project_registries import same_registries, user_verdicts
+from rye.workspace.project_registries import same_registries, user_pins, user_verdicts
 
 if TYPE_CHECKING:
-    from rye.project.layout import Project
     from rye.project.lock import Lock, LockedItem
     from rye.project.manifest import Manifest
+    from rye.storage.verdicts import Verdicts
     from rye.workspace.context import Context
     from rye.workspace.project_state import ProjectState
 
@@ -28,11 +28,11 @@ def nothing_to_do(
     state: ProjectState,
     manifest: Manifest,
     without: frozenset[str],
-    present: Mapping[str, str | None],
+    present: Mapping[str, Present],
 ) -> bool:
     """Whether the project is in order. ``present``: as :func:`rye.installation.on_disk.scan` found the files.
 
-    Raises RyeError ``lock-mismatch`` where the lock says something else of an item than its bytes do.
+    Raises RyeError ``lock-mismatch`` where the lock says something else of an item than its release does.
     """
     if is_stale(state.lock, manifest):
         return False
@@ -41,20 +41,44 @@ def nothing_to_do(
         return False
     return (
         same_registries(context, manifest, state.lock, state.project.root)
-        and _declarations_hold(state.project, items)
+        and _verified_and_complete(state, manifest, items)
         and _all_approved(state.lock, items)
         and _all_allowed(manifest, items)
     )
 
 
-def _declarations_hold(project: Project, items: Sequence[LockedItem]) -> bool:
+def _verified_and_complete(state: ProjectState, manifest: Manifest, items: Sequence[LockedItem]) -> bool:
     verdicts = user_verdicts()
     try:
-        held = installed_declarations_hold(project, items, verdicts)
-        verdicts.flush()
-        return held
+        key = _whole_key(verdicts, state)
+        if key in verdicts.get([key]):
+            return True
+        if not _rows_hold(verdicts, state.lock, manifest, items):
+            return False
+        if len(items) == len(state.lock.items):
+            verdicts.put({key: b""})
+            verdicts.flush()
+        return True
     finally:
         verdicts.close()
+
+
+def _whole_key(verdicts: Verdicts, state: ProjectState) -> bytes:
+    """Names this lock under this manifest and these pins: one look-up where nothing changed since it was found whole."""
+    pins = user_pins()
+    roots = sorted({f"{item.registry} {pins(item.registry)}" for item in state.lock.items})
+    return verdicts.key("whole lock", state.lock_bytes or b"", state.manifest_text, *roots)
+
+
+def _rows_hold(verdicts: Verdicts, lock: Lock, manifest: Manifest, items: Sequence[LockedItem]) -> bool:
+    from rye.installation.completeness import problems
+    from rye.installation.verified_rows import check_words, remembered_rows
+
+    signed = remembered_rows(verdicts, lock.items, user_pins())
+    if any(item.identity not in signed for item in items):
+        return False
+    check_words(lock.items, signed)
+    return not problems(manifest, lock, signed)
 
 
 def _all_approved(lock: Lock, items: Sequence[LockedItem]) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -10,7 +12,7 @@ from rye.project.lock import Lock
 from rye.project.manifest import Manifest
 from rye.project.registries import Registries, registries
 from rye.project.user_config import read_settings
-from rye.registry.store.pins import read_addresses
+from rye.registry.store.pins import pinned_fingerprint, read_addresses
 from rye.storage.folders import data_dir
 from rye.storage.verdicts import VERDICTS, Verdicts
 from rye.workspace.context import Context
@@ -19,6 +21,12 @@ from rye.workspace.context import Context
 def project_registries(context: Context, manifest: Manifest, root: Path) -> Registries:
     """Which registry answers for which namespace here."""
     return registries(context.registry, manifest, read_settings().get("registry"), root)
+
+
+def user_pins() -> Callable[[str], str | None]:
+    """Origin → fingerprint of the root that this user pinned; each read once."""
+    folder = data_dir() / "registries"
+    return cache(lambda origin: pinned_fingerprint(folder, origin))
 
 
 def user_verdicts() -> Verdicts:

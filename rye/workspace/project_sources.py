@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +12,6 @@ from rye.project.manifest import Manifest
 from rye.registry.client import RegistryClient
 from rye.registry.store.write_behind import WriteBehindCache
 from rye.storage.folders import cache_dir
-from rye.storage.verdicts import Verdicts
 from rye.workspace.context import Context
 from rye.workspace.pin_question import pin_question
 from rye.workspace.project_registries import project_registries, user_verdicts
@@ -22,30 +20,40 @@ if TYPE_CHECKING:
     from rye.workspace.airgap_access import Airgap
 
 
-def project_sources(context: Context, manifest: Manifest, root: Path, airgap: Airgap | None = None) -> Sources:
-    """The registries that a project asks; a context manager. ``airgap``: a file that answers in their place."""
+def project_sources(
+    context: Context,
+    manifest: Manifest,
+    root: Path,
+    airgap: Airgap | None = None,
+    *,
+    offline: bool | None = None,
+    asks: bool = True,
+) -> Sources:
+    """The registries that a project asks; a context manager.
+
+    ``airgap``: a file that answers in their place. ``offline``: whether only trusted state and cache answer; None: as the
+    context says. ``asks``: whether a person may be asked to pin a registry.
+    """
     cache, verdicts = WriteBehindCache.at(cache_dir() / "registry"), user_verdicts()
-    if airgap is None:
-        open_one = registry_opener(context, cache, verdicts)
-    else:
+    if airgap is not None:
         from rye.workspace.airgap_access import airgap_opener  # few installations read such a file
 
         open_one = airgap_opener(context, airgap)
+    else:
+
+        def open_one(address: str) -> RegistryClient:
+            client = RegistryClient.open(
+                address,
+                accept_root=pin_question(context) if asks else None,
+                offline=context.offline if offline is None else offline,
+                cache=cache,
+                verdicts=verdicts,
+            )
+            for warning in client.warnings:
+                context.warn(warning)
+            return client
+
     return Sources(project_registries(context, manifest, root), open_one, verdicts, cache.flush)
-
-
-def registry_opener(context: Context, cache: WriteBehindCache, verdicts: Verdicts) -> Callable[[str], RegistryClient]:
-    """Opens the registry at an address, over the network or from the cache. The caller commits and closes the client."""
-
-    def open_one(address: str) -> RegistryClient:
-        client = RegistryClient.open(
-            address, accept_root=pin_question(context), offline=context.offline, cache=cache, verdicts=verdicts
-        )
-        for warning in client.warnings:
-            context.warn(warning)
-        return client
-
-    return open_one
 
 
 def judging_environment(context: Context, manifest: Manifest) -> Environment:

@@ -1,12 +1,31 @@
-"""An item in ``.ai/packages`` with its row in rye.lock, written by hand."""
+"""An item in ``.ai/packages`` with its row in rye.lock, written by hand, and counted as verified for this user."""
 
 from __future__ import annotations
 
+import json
+import os
 from hashlib import sha256
 from pathlib import Path
 
+from rye.installation.signed_release import SignedRelease
+from rye.installation.verified_rows import remember_rows
 from rye.project.layout import Project
 from rye.project.lock import Lock, LockedFile, LockedItem, lock_text, parse_lock
+from rye.registry.store.pins import state_path
+from rye.storage.folders import data_dir
+from rye.workspace.project_registries import user_pins, user_verdicts
+
+
+def count_as_verified(item: LockedItem) -> None:
+    """As if the user had pinned the item's registry, and verified the row."""
+    assert "RYE_DATA_DIR" in os.environ
+    state = state_path(data_dir() / "registries", item.registry)
+    state.parent.mkdir(parents=True, exist_ok=True)
+    state.write_text(json.dumps({"origin": item.registry, "roots": ["a root\n\nits signatures\n"]}))
+    verdicts = user_verdicts()
+    remember_rows(verdicts, [(item, SignedRelease(item.capabilities, item.agent_tools, item.hooks))], user_pins())
+    verdicts.flush()
+    verdicts.close()
 
 
 def put(
@@ -19,7 +38,7 @@ def put(
     suffix: str = ".md",
     attached: dict[str, bytes] | None = None,
 ) -> Path:
-    """Write the item's file and the files attached to it, and add its row; the item's file."""
+    """Write the item's file and the files attached to it, and add its row; the item's file. ``RYE_DATA_DIR`` must be a test's."""
     project = Project(root)
     path = project.packages / place
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -42,6 +61,7 @@ def put(
         signer="SHA256:" + "A" * 43,
         attached=tuple(rows),
     )
+    count_as_verified(item)
     lock = parse_lock(project.lock_path.read_text()) if project.lock_path.exists() else Lock()
     project.lock_path.write_text(lock_text(Lock(lock.wanted, (*lock.items, item))))
     return path

@@ -5,8 +5,10 @@ from __future__ import annotations
 import click
 
 from rye.cli.options import Session, command
+from rye.cli.project.consent import one_line
 from rye.cli.project.install_options import install_options
 from rye.project.context import require_project
+from rye.project.layout import Project
 from rye.workspace.locking import check_lock, relock
 
 
@@ -18,14 +20,24 @@ def lock(session: Session, check: bool, dry_run: bool) -> int:
     """Choose versions and write rye.lock without installing. Nothing is approved by it."""
     project = require_project(session.cwd)
     if check:
-        found = check_lock(session, project)
-        unfit = "rye.lock does not fit rye.toml" if found.exists else "there is no rye.lock"
-        _show(session, "rye.lock fits rye.toml" if found.fits else unfit, dry_run, stale=not found.fits)
-        return 0 if found.fits else 1
+        return _check(session, project, dry_run)
     outcome = relock(session, project, dry_run=dry_run)
     said = f"locked {outcome.items} items" if outcome.changed else "rye.lock is up to date"
     _show(session, f"{said} (--dry-run: nothing was written)" if dry_run else said, dry_run)
     return 0
+
+
+def _check(session: Session, project: Project, dry_run: bool) -> int:
+    found = check_lock(session, project)
+    unfit = "rye.lock does not fit rye.toml" if found.exists else "there is no rye.lock"
+    rows = [problem.as_json() for problem in found.problems]
+    said = "rye.lock fits rye.toml" if found.fits else unfit
+    _show(session, said, dry_run, stale=not found.fits, fits=found.fits, problems=rows)
+    for problem in found.problems if found.exists else ():
+        session.console.data(one_line(f"{problem.rule} {problem.item}: {problem.message}"))
+        if problem.chain:
+            session.console.say(one_line(f"  {' → '.join(problem.chain)}"), "dim")
+    return 0 if found.fits else 1
 
 
 def _show(session: Session, said: str, dry_run: bool, **more: object) -> None:

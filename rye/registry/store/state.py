@@ -12,7 +12,6 @@ Rules:
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import secrets
 from collections.abc import Callable, Iterator
@@ -26,7 +25,7 @@ from rye.errors import RyeError
 from rye.registry.protocol.lines import StatementError
 from rye.registry.protocol.notes import NoteError
 from rye.registry.protocol.wire import WireError
-from rye.registry.store.pins import addresses_path, read_addresses
+from rye.registry.store.pins import addresses_path, read_addresses, state_path
 from rye.registry.trust.trusted import KeysetHead, TrustedState
 
 _VERSION = 1
@@ -136,7 +135,7 @@ class StateStore(Struct, frozen=True):
 
     def path(self, origin: str) -> Path:
         """The file of a registry."""
-        return self.folder / hashlib.sha256(origin.encode()).hexdigest()[:32] / "state.json"
+        return state_path(self.folder, origin)
 
     @contextlib.contextmanager
     def _lock(self, path: Path) -> Iterator[None]:

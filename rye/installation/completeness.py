@@ -1,0 +1,261 @@
+"""Whether a lock is the whole answer to its manifest (DESIGN 6.1, Complete). Pure.
+
+====  =========================================================================================================
+Rule  What must hold
+====  =========================================================================================================
+G1    Each dependency of rye.toml is locked, in its range and its group, and the lock was made for just these.
+G2    Each entry's dependencies are its signed release's, each of them locked and in its range.
+G3    An entry's groups are those that reach it from rye.toml.
+G4    Nothing is locked that rye.toml does not reach.
+G5    What an entry approves, its release asks for: ``approved ⊆ capabilities``, and so for hooks.
+G6    No entry conflicts with another, and what an entry requires of the environment is provided.
+====  =========================================================================================================
+
+Only G6 cannot be repaired by choosing versions again: what it says is about the project, not about the lock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from msgspec import Struct
+
+from rye.errors import RyeError
+from rye.installation.signed_release import SignedRelease, identities_of
+from rye.items.identity import Identity
+from rye.project.freshness import wanted_key, wanted_ranges
+from rye.project.lock import Lock, LockedItem
+from rye.project.manifest import Manifest, Wanted
+
+RULES: Mapping[str, str] = {
+    "G1": "A dependency of rye.toml is not locked as rye.toml asks.",
+    "G2": "A locked item's dependencies are not those of its signed release, or not locked in range.",
+    "G3": "A locked item's groups are not those that need it.",
+    "G4": "A locked item is needed by nothing.",
+    "G5": "rye.lock approves what the item does not ask for.",
+    "G6": "A locked item conflicts with another, or requires what the project does not provide.",
+}
+MANIFEST_NAME = "rye.toml"
+_LISTED = 3
+
+
+class Problem(Struct, frozen=True):
+    """One way in which a lock does not fit."""
+
+    rule: str
+    item: str
+    """``kind:id``; of G1 as rye.toml writes it."""
+    message: str
+    chain: tuple[str, ...] = ()
+    """From ``rye.toml`` to what the problem is about; empty where nothing leads there."""
+
+    @property
+    def repairable(self) -> bool:
+        """Whether choosing versions again can solve it."""
+        return self.rule != "G6"
+
+    def as_json(self) -> dict[str, object]:
+        return {"rule": self.rule, "item": self.item, "message": self.message, "chain": list(self.chain)}
+
+
+def problems(manifest: Manifest, lock: Lock, signed: Mapping[Identity, SignedRelease]) -> list[Problem]:
+    """Every problem, by rule and item. An item that is not in ``signed`` is taken at the lock's word for its dependencies."""
+    graph = _Graph(manifest, lock, signed)
+    found = [
+        *_dependencies_are_locked(manifest, graph),
+        *_entries_are_whole(manifest, graph, signed),
+        *_groups_are_reached(graph),
+        *_approvals_are_asked_for(graph),
+        *_nothing_conflicts(manifest, graph, signed),
+    ]
+    return sorted(found, key=lambda problem: (problem.rule, problem.item, problem.message))
+
+
+def does_not_fit(found: Sequence[Problem]) -> RyeError:
+    """The error for a lock with these problems."""
+    listed = "\n".join(f"  {_line(problem)}" for problem in found[:_LISTED])
+    more = f"\n  and {len(found) - _LISTED} more" if len(found) > _LISTED else ""
+    if all(problem.repairable for problem in found):
+        hint = "Run `rye install` to repair it, and commit rye.lock."
+    else:
+        hint = (
+            "Change rye.toml so that both sides fit: another range, another item, or what [environment] provides. "
+            "`rye why ID` shows why an item is here."
+        )
+    return RyeError(
+        "lock-does-not-fit",
+        f"rye.lock does not fit rye.toml:\n{listed}{more}",
+        hint,
+        details={"problems": [problem.as_json() for problem in found]},
+    )
+
+
+def _line(problem: Problem) -> str:
+    chain = f" ({' → '.join(problem.chain)})" if problem.chain else ""
+    return f"{problem.rule} {problem.item}: {problem.message}{chain}"
+
+
+class _Graph:
+    """Who needs whom, as the signed releases say it."""
+
+    def __init__(self, manifest: Manifest, lock: Lock, signed: Mapping[Identity, SignedRelease]) -> None:
+        self.lock = lock
+        self.items = lock.by_identity()
+        self.needs: dict[Identity, list[tuple[Identity, str]]] = {}
+        for item in lock.items:
+            words = signed.get(item.identity)
+            if words is not None:
+                self.needs[item.identity] = list(words.needs(manifest.provides))
+            else:
+                self.needs[item.identity] = [(Identity(*name.split(":", 1)), "*") for name in item.dependencies]
+        self.meant = {line: self._candidates(line) for line in manifest.dependencies}
+        self.above: dict[Identity, Identity | None] = {}
+        self.groups_at_least = self._reach(only_certain=True)
+        self.groups_at_most = self._reach(only_certain=False)
+
+    def _candidates(self, line: Wanted) -> list[Identity]:
+        """What a line may mean: without a kind, any locked kind of that id."""
+        return [item.identity for item in self.lock.items if item.id == line.id and line.kind in (None, item.kind)]
+
+    def _reach(self, *, only_certain: bool) -> dict[Identity, set[str]]:
+        """The groups that need each item. A line that may mean several kinds is certain of none."""
+        groups: dict[Identity, set[str]] = {identity: set() for identity in self.items}
+        for line, meant in self.meant.items():
+            if only_certain and len(meant) > 1:
+                continue
+            waiting: list[tuple[Identity, Identity | None]] = [(identity, None) for identity in meant]
+            for identity, above in waiting:  # grows while it is gone through: the shortest chains first
+                if identity not in groups or line.group in groups[identity]:
+                    continue
+                groups[identity].add(line.group)
+                self.above.setdefault(identity, above)
+                waiting.extend((needed, identity) for needed, _ in self.needs[identity])
+        return groups
+
+    def chain(self, identity: Identity, *further: object) -> tuple[str, ...]:
+        """From rye.toml to the item, then ``further``; only ``further`` where nothing leads to the item."""
+        if identity not in self.above:
+            return ()
+        names: list[str] = []
+        here: Identity | None = identity
+        while here is not None:
+            names.append(f"{here}@{self.items[here].version}")
+            here = self.above[here]
+        return (MANIFEST_NAME, *reversed(names), *map(str, further))
+
+
+def _dependencies_are_locked(manifest: Manifest, graph: _Graph) -> Iterator[Problem]:
+    """G1."""
+    asked = wanted_ranges(manifest)
+    for line in manifest.dependencies:
+        found = _unlocked(line, [graph.items[identity] for identity in graph.meant[line]])
+        key = wanted_key(line)
+        made_for = graph.lock.wanted.get(key, "a rye.toml without it")
+        if found is None and made_for != asked[key]:
+            found = f"rye.toml asks for {asked[key]}, and rye.lock was made for {made_for}"
+        if found is not None:
+            yield Problem("G1", line.key, found, (MANIFEST_NAME, line.key))
+    for key in sorted(graph.lock.wanted.keys() - asked.keys()):
+        yield Problem("G1", key, "rye.lock was made for a rye.toml that asks for it, and this one does not")
+
+
+def _unlocked(line: Wanted, meant: Sequence[LockedItem]) -> str | None:
+    """Why a line of the manifest is not satisfied; None where it is."""
+    if not meant:
+        return f"rye.toml asks for {line.range}, and it is not locked"
+    fitting = [item for item in meant if _in_range(item.version, line.range)]
+    if not fitting:
+        versions = " and ".join(item.version for item in meant)
+        return f"rye.toml asks for {line.range}, and {versions} is locked"
+    if not any(line.group in item.groups for item in fitting):
+        return f"rye.toml has it in the group {line.group!r}, and rye.lock does not"
+    return None
+
+
+def _entries_are_whole(
+    manifest: Manifest, graph: _Graph, signed: Mapping[Identity, SignedRelease]
+) -> Iterator[Problem]:
+    """G2."""
+    for item in graph.lock.items:
+        identity, needs = item.identity, graph.needs[item.identity]
+        if identity in signed:
+            true = identities_of(needs)
+            if tuple(sorted(item.dependencies)) != true:
+                listed = ", ".join(true) or "nothing"
+                message = f"its signed release depends on {listed}; rye.lock says otherwise"
+                yield Problem("G2", str(identity), message, graph.chain(identity))
+        for needed, wanted in needs:
+            locked = graph.items.get(needed)
+            ask = f" {wanted}" if wanted != "*" else ""
+            if locked is None:
+                message = f"it depends on {needed}{ask}, which is not locked"
+                yield Problem("G2", str(identity), message, graph.chain(identity, needed))
+            elif not _in_range(locked.version, wanted):
+                message = f"it depends on {needed}{ask}, and {locked.version} is locked"
+                yield Problem("G2", str(identity), message, graph.chain(identity, f"{needed}@{locked.version}"))
+
+
+def _groups_are_reached(graph: _Graph) -> Iterator[Problem]:
+    """G3 and G4."""
+    for item in graph.lock.items:
+        identity, groups = item.identity, set(item.groups)
+        least, most = graph.groups_at_least[identity], graph.groups_at_most[identity]
+        if not most:
+            yield Problem("G4", str(identity), "nothing in rye.toml needs it")
+        elif not least <= groups <= most:
+            message = (
+                f"the groups that need it are {', '.join(sorted(most))}; rye.lock says {', '.join(sorted(groups))}"
+            )
+            yield Problem("G3", str(identity), message, graph.chain(identity))
+
+
+def _approvals_are_asked_for(graph: _Graph) -> Iterator[Problem]:
+    """G5."""
+    for item in graph.lock.items:
+        chain = graph.chain(item.identity)
+        for pattern in _beyond(item.capabilities, item.approved_capabilities):
+            message = f"rye.lock approves the right {pattern}, which it does not ask for"
+            yield Problem("G5", str(item.identity), message, chain)
+        for hook in item.approved_hooks:
+            if hook not in item.hooks:
+                message = f"rye.lock approves a hook that it does not have: execute {hook.item_type} {hook.item_id}"
+                yield Problem("G5", str(item.identity), message, chain)
+
+
+def _beyond(asked: tuple[str, ...], approved: tuple[str, ...]) -> Iterable[str]:
+    if set(approved) <= set(asked):
+        return ()
+    from rye.permissions.containment import diff  # automata, which a lock that rye wrote never needs
+
+    return [change.pattern for change in diff(asked, approved).widened]
+
+
+def _nothing_conflicts(
+    manifest: Manifest, graph: _Graph, signed: Mapping[Identity, SignedRelease]
+) -> Iterator[Problem]:
+    """G6."""
+    for item in graph.lock.items:
+        words = signed.get(item.identity)
+        if words is None:
+            continue
+        for relation in words.conflicts_with:
+            other = graph.items.get(relation.identity) if relation.identity is not None else None
+            if other is not None and other.identity != item.identity and _in_range(other.version, relation.range):
+                message = f"it conflicts with {other.identity} {relation.range}, and {other.version} is locked"
+                chain = graph.chain(item.identity, f"{other.identity}@{other.version}")
+                yield Problem("G6", str(item.identity), message, chain)
+        for feature in words.missing_features(manifest.provides):
+            message = f"it requires {feature}, which [environment] provides of rye.toml does not list"
+            yield Problem("G6", str(item.identity), message, graph.chain(item.identity, feature))
+
+
+def _in_range(version: str, wanted: str) -> bool:
+    """Whether a locked version is in a range; whether a pre-release was asked for is the solver's concern, not the lock's."""
+    if wanted == "*":
+        return True
+    from rye.resolution import Range, Version  # the solver's package: only where there is a range to look at
+
+    try:
+        return Version.parse(version) in Range.parse(wanted).versions
+    except RyeError:
+        return False

@@ -1,0 +1,113 @@
+"""Rows of rye.lock that this user's rye verified in full (DESIGN 6.1, Verified here).
+
+Rules:
+
+* A row is remembered once its release was found in the log, its signer in the keyset, its in-file signature good and its bytes
+  the signed ones: only :func:`remember_rows` is called, and only with what :func:`rye.installation.verified.verify_files` gave.
+* The key is everything that the row says of its release, with the root that the user pinned for its origin
+  (:mod:`rye.storage.verdicts` adds the code that judged). A row that differs in anything is another row. Approvals and groups
+  are the project's word, not the release's, and so are no part of it.
+* The value is what the signed release says: rights, tools, hooks and relations.
+* It lies in the user's data folder. Nothing that comes with a repository can put a row there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Mapping
+
+import msgspec
+
+from rye.errors import RyeError
+from rye.installation.signed_release import SignedRelease
+from rye.items.identity import Identity
+from rye.project.lock import LockedItem
+from rye.storage.verdicts import Verdicts
+
+PinnedRoot = Callable[[str], str | None]
+"""The fingerprint of the root that the user pinned for an origin; None where there is none."""
+RELEASE_FIELDS = ("size", "suffix", "registry", "keyset", "signer", "attached", "capabilities", "agent_tools", "hooks")
+"""What a row says of a release, next to the fields that name it."""
+_WORDS = ("capabilities", "agent_tools", "hooks")
+
+
+def remember_rows(
+    verdicts: Verdicts, rows: Iterable[tuple[LockedItem, SignedRelease]], pinned_root: PinnedRoot
+) -> None:
+    """Remember rows that were verified just now."""
+    found: dict[bytes, bytes] = {}
+    for item, words in rows:
+        key = _key(verdicts, item, pinned_root)
+        if key is not None:
+            found[key] = msgspec.msgpack.encode(words)
+    verdicts.put(found)
+
+
+def remembered_rows(
+    verdicts: Verdicts, items: Iterable[LockedItem], pinned_root: PinnedRoot
+) -> dict[Identity, SignedRelease]:
+    """What the signed releases of these rows say, as far as they were verified here before."""
+    keys: dict[bytes, Identity] = {}
+    for item in items:
+        key = _key(verdicts, item, pinned_root)
+        if key is not None:
+            keys[key] = item.identity
+    decoder = msgspec.msgpack.Decoder(SignedRelease)
+    found: dict[Identity, SignedRelease] = {}
+    for key, data in verdicts.get(keys).items():
+        with contextlib.suppress(msgspec.MsgspecError):  # not of today's form
+            found[keys[key]] = decoder.decode(data)
+    return found
+
+
+def check_words(items: Iterable[LockedItem], signed: Mapping[Identity, SignedRelease]) -> None:
+    """That each row repeats its release's rights, tools and hooks. Raises RyeError ``lock-mismatch``."""
+    for item in items:
+        if item.identity in signed:
+            _check(item, signed[item.identity], _WORDS)
+
+
+def check_row(locked: LockedItem, found: LockedItem) -> None:
+    """Where the lock names the very release that was verified, all that it says of it must be so: reviews rely on it.
+
+    Raises RyeError ``lock-mismatch``.
+    """
+    if (locked.version, locked.sha256, locked.log) == (found.version, found.sha256, found.log):
+        _check(locked, found, RELEASE_FIELDS)
+
+
+def mismatch(item: LockedItem, what: str) -> RyeError:
+    """The error for a row that is not its release's."""
+    return RyeError(
+        "lock-mismatch",
+        f"rye.lock says something else of {item.identity} {item.version} than its release does: {what}.",
+        "Somebody changed rye.lock: restore it from version control. Or delete it and run `rye install`, which asks for every "
+        "right again.",
+    )
+
+
+def _key(verdicts: Verdicts, item: LockedItem, pinned_root: PinnedRoot) -> bytes | None:
+    root = pinned_root(item.registry)
+    if root is None:
+        return None
+    row = (
+        item.kind,
+        item.id,
+        item.version,
+        item.size,
+        item.sha256,
+        item.suffix,
+        item.registry,
+        item.log,
+        item.keyset,
+        item.signer,
+        sorted(item.attached),
+    )
+    return verdicts.key("row", root, msgspec.msgpack.encode(row))
+
+
+def _check(locked: LockedItem, found: LockedItem | SignedRelease, names: Iterable[str]) -> None:
+    for name in names:
+        says, true = getattr(locked, name), getattr(found, name)
+        if says != true and not (isinstance(says, tuple) and len(says) == len(true) and set(says) == set(true)):
+            raise mismatch(locked, name.replace("_", "-"))

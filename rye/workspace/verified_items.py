@@ -1,0 +1,66 @@
+"""Rows of rye.lock that count on this machine (DESIGN 6.1, Verified here).
+
+A row says what its release is; whoever can commit can write one. It counts once this user's rye verified the release in full.
+Every use case that hands out an installed item's content, or calls it installed, asks here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from rye.errors import RyeError
+from rye.installation.verified_rows import check_words, remembered_rows
+from rye.workspace.project_registries import user_pins, user_verdicts
+
+if TYPE_CHECKING:
+    from rye.installation.signed_release import SignedRelease
+    from rye.items.identity import Identity
+    from rye.project.layout import Project
+    from rye.project.lock import LockedItem
+    from rye.workspace.context import Context
+
+
+_LISTED = 3
+
+
+def verified_before(items: Sequence[LockedItem]) -> dict[Identity, SignedRelease]:
+    """What the signed releases of these rows say, as far as this user's rye verified them before. Nothing is fetched."""
+    verdicts = user_verdicts()
+    try:
+        return remembered_rows(verdicts, items, user_pins())
+    finally:
+        verdicts.close()
+
+
+def unverified(items: Sequence[LockedItem], why: str, hint: str | None = None, cause: str | None = None) -> RyeError:
+    """The error for rows that do not count here."""
+    names = ", ".join(f"{item.identity} {item.version}" for item in items[:_LISTED])
+    more = f" and {len(items) - _LISTED} more" if len(items) > _LISTED else ""
+    return RyeError(
+        "unverified-item",
+        f"{names}{more}: rye.lock names it, and this user's rye has not verified it: {why}",
+        hint or "`rye install`, with a network, verifies what rye.lock names.",
+        details={"items": [str(item.identity) for item in items], "cause": cause},
+    )
+
+
+def require_verified(
+    context: Context, project: Project, items: Sequence[LockedItem], *, fetch: bool = True
+) -> Mapping[Identity, SignedRelease]:
+    """What the signed releases of these rows say, each verified: before, or now from trusted state and cache, or by asking the
+    registries. Without ``fetch`` only what was verified before counts.
+
+    Raises RyeError ``unverified-item`` where none of that is possible, ``lock-mismatch`` and TrustError where a row is not its
+    release's.
+    """
+    signed = verified_before(items)
+    unknown = [item for item in items if item.identity not in signed]
+    if unknown and not fetch:
+        raise unverified(unknown, "no registry was asked.")
+    if unknown:
+        from rye.workspace.row_verification import verify_rows  # the registry's client, which a known row never needs
+
+        signed.update(verify_rows(context, project, unknown))
+    check_words(items, signed)
+    return signed
