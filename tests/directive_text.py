@@ -45,9 +45,10 @@ def directive(
     text: str = "Do the work.",
     permissions: str = SEARCH,
     depends: Sequence[tuple[str, str]] = (),
+    conflicts: Sequence[tuple[str, str]] = (),
     hooks: Sequence[tuple[str, str, str]] = (),
 ) -> str:
-    """The text, unsigned. ``depends``: (reference, range); ``hooks``: (when, tool, amount)."""
+    """The text, unsigned. ``depends``, ``conflicts``: (reference, range); ``hooks``: (when, tool, amount)."""
     category, _, name = local_id.rpartition("/")
     listed = "".join(_HOOK.format(when=when, item=item, amount=amount) for when, item, amount in hooks)
     return _DIRECTIVE.format(
@@ -56,6 +57,10 @@ def directive(
         category=category,
         text=text,
         permissions=permissions,
-        relations="".join(f'<depends_on version="{wanted}">{reference}</depends_on>' for reference, wanted in depends),
+        relations="".join(
+            f'<{relation} version="{wanted}">{reference}</{relation}>'
+            for relation, pairs in (("depends_on", depends), ("conflicts_with", conflicts))
+            for reference, wanted in pairs
+        ),
         hooks=f"<hooks>{listed}</hooks>" if listed else "",
     )

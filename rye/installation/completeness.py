@@ -233,14 +233,16 @@ def _beyond(asked: tuple[str, ...], approved: tuple[str, ...]) -> Iterable[str]:
 def _nothing_conflicts(
     manifest: Manifest, graph: _Graph, signed: Mapping[Identity, SignedRelease]
 ) -> Iterator[Problem]:
-    """G6."""
+    """G6, among the items that rye.toml reaches: what nothing needs (G4) goes anyway."""
     for item in graph.lock.items:
         words = signed.get(item.identity)
-        if words is None:
+        if words is None or not graph.groups_at_most[item.identity]:
             continue
         for relation in words.conflicts_with:
             other = graph.items.get(relation.identity) if relation.identity is not None else None
-            if other is not None and other.identity != item.identity and _in_range(other.version, relation.range):
+            if other is None or other.identity == item.identity or not graph.groups_at_most[other.identity]:
+                continue
+            if _in_range(other.version, relation.range):
                 message = f"it conflicts with {other.identity} {relation.range}, and {other.version} is locked"
                 chain = graph.chain(item.identity, f"{other.identity}@{other.version}")
                 yield Problem("G6", str(item.identity), message, chain)

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+from rye.errors import RyeError
 from rye.installation.completeness import Problem, problems
 from rye.project.freshness import is_stale
 from rye.project.manifest import Manifest
 from rye.workspace.context import Context
 from rye.workspace.project_state import ProjectState
-from rye.workspace.verified_items import require_verified
+from rye.workspace.verified_items import require_verified, verified_before
 
 
 def lock_problems(context: Context, state: ProjectState, manifest: Manifest) -> list[Problem]:
-    """Every problem. What the lock shows by itself is told without a network; else each row must be verified, now or before.
+    """Every problem, as far as it is known: each row must be verified, now or before. Where that is not possible, or the lock
+    was made for another manifest, what the lock shows by itself is enough to say that it does not fit.
 
     Raises RyeError ``unverified-item``, ``lock-mismatch``, TrustError.
     """
-    found = problems(manifest, state.lock, {})
-    if found or is_stale(state.lock, manifest):
+    items = state.lock.items
+    if is_stale(state.lock, manifest):
+        return problems(manifest, state.lock, verified_before(items))
+    try:
+        signed = require_verified(context, state.project, items)
+    except RyeError as error:
+        found = problems(manifest, state.lock, {})
+        if error.code != "unverified-item" or not found:
+            raise
         return found
-    return problems(manifest, state.lock, require_verified(context, state.project, state.lock.items))
+    return problems(manifest, state.lock, signed)
