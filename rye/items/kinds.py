@@ -21,6 +21,14 @@ OlderPart = Literal["directive element", "below shebang", "below frontmatter"]
 """What the oldest signatures of a kind cover where they don't cover the whole file (:mod:`rye.signing.verification`)."""
 
 
+class AlsoIn(Struct, frozen=True):
+    """A folder of another kind, and the title (a regular expression for the whole text of the first H1) that tells files of
+    this kind in it."""
+
+    folder: str
+    title: str
+
+
 class Sign(Struct, frozen=True):
     """What a file outside every kind's folder says when it is an item of the kind."""
 
@@ -68,6 +76,8 @@ class Kind(Struct, frozen=True):
     """Whether the ending alone tells the kind, wherever the file stands."""
     sign: Sign | None = None
     """What else tells it; None: only the folder does."""
+    also_in: AlsoIn | None = None
+    """The folder of another kind in which files of this kind may stand, too."""
     older_part: OlderPart | None = None
     overridable: bool = False
     """Whether ``.overrides.md`` files apply: the item is Markdown as a whole, without files of its own."""
@@ -164,6 +174,7 @@ TABLE: tuple[Kind, ...] = (
         folder="roles",
         formats={".md": "markdown"},
         module="rye.items.role.reader",
+        also_in=AlsoIn("agents", r".+ — Nexus SDLC Agent"),
         set_rules="rye.items.role.closed_set",
         sign=Sign(r"^# .+ — Nexus SDLC Agent[ \t]*$", rank=2),
         overridable=True,

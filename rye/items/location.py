@@ -62,6 +62,30 @@ def locate(path: PurePath) -> Location | None:
     return None
 
 
+def shared_folder(location: Location) -> bool:
+    """Whether only the text of a file in that place tells its kind."""
+    folder = KINDS[location.kind].folder
+    return any(kind.also_in is not None and kind.also_in.folder == folder for kind in KINDS.values())
+
+
+def told_by_title(location: Location, text: str) -> Location:
+    """The place of a file whose text is known: its title may say that it is of another kind than its folder's
+    (DECISIONS Roles 6). Frontmatter, or a code fence above the title, says that it is not."""
+    for kind in KINDS.values():
+        if kind.also_in is None or kind.also_in.folder != KINDS[location.kind].folder or text.startswith("---"):
+            continue
+        title = re.search(
+            r"^ {0,3}(?:#[ \t]+(.*?)[ \t]*(?:[ \t]#+[ \t]*)?$|```|~~~)", _without_comments(text), re.MULTILINE
+        )
+        if title is not None and title[1] is not None and re.fullmatch(kind.also_in.title, title[1]):
+            return Location(kind.name, location.name, location.category, location.namespace)
+    return location
+
+
+def _without_comments(text: str) -> str:
+    return re.sub(r"<!--.*?(?:-->|\Z)", "", text, flags=re.DOTALL)
+
+
 _YAML_FENCE = r"\A(?:<!--[^\n]*-->\n)?\s*```ya?ml[ \t]*\n(?P<body>.*?)^```"
 
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from rye.errors import RyeError, UsageError
 from rye.items.kinds import KINDS, Kind
-from rye.items.location import Location, guess, item_name, locate
+from rye.items.location import Location, guess, item_name, locate, told_by_title
 from rye.items.reading import Reading, ReadOptions, Source
 from rye.project.discovery import main_file_in
 from rye.text import content
@@ -98,6 +98,8 @@ def place(path: Path, text: str | None, kind: str | None) -> Location | None:
     """Where the item stands: as its folders say, unless ``kind`` says otherwise; else what its content shows."""
     absolute = path.resolve() if ".." in path.parts else path.absolute()
     located = locate(absolute)
+    if kind is None and located is not None and text is not None:
+        return told_by_title(located, text)
     if kind is None:
         return located or (guess(absolute, text) if text is not None else None)
     if located is not None and located.kind == kind:

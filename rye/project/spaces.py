@@ -16,8 +16,10 @@ from msgspec import Struct
 from rye.errors import RyeError, UsageError
 from rye.items.identity import Reference, is_segment, lookup_key
 from rye.items.kinds import KINDS
-from rye.items.location import Location, locate
+from rye.items.location import Location, locate, shared_folder, told_by_title
+from rye.limits import CONTENT
 from rye.project.discovery import main_file_in, own_items
+from rye.project.item_file import read_bytes
 from rye.project.layout import Project
 
 SPACES = ("project", "installed", "user", "system")
@@ -64,9 +66,20 @@ def _entries(space: str, ai: Path, namespace: str | None) -> list[Entry]:
     found = []
     for path in own_items(ai):
         location = locate(path.absolute())
+        if location is not None and space != "installed" and shared_folder(location):
+            location = _by_title(location, path)
         if location is not None:
             found.append(Entry(space, path, location, namespace))
     return found
+
+
+def _by_title(location: Location, path: Path) -> Location:
+    """What an item in a folder that two kinds share is; one that cannot be read is what its folder says."""
+    try:
+        data = read_bytes(path, CONTENT.item_bytes)
+    except RyeError:
+        return location
+    return told_by_title(location, data.decode("utf-8", "replace").replace("\r\n", "\n").removeprefix("\ufeff"))
 
 
 def installed(project: Project) -> Iterable[Entry]:

@@ -1,4 +1,5 @@
 """Links to files in a Markdown text: inline links and images, link definitions, ``href`` and ``src`` of HTML, outside code.
+A footnote (``[^1]: …``) is no link (DECISIONS Skills 4).
 
 A destination is *relative* when it has no scheme, does not start with ``/`` or ``//`` and is no bare ``#anchor``.
 """
@@ -15,7 +16,7 @@ from rye.text.markdown_outline import Outline
 
 _CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
-_DEFINITION = re.compile(r" {0,3}\[[^\]\n]{1,200}\]:[ \t]*(?:<([^>\n]*)>|([^ \t<][^ \t]*))")
+_DEFINITION = re.compile(r" {0,3}\[(?!\^)[^\]\n]{1,200}\]:[ \t]*(?:<([^>\n]*)>|([^ \t<][^ \t]*))")
 _ATTRIBUTE = re.compile(r"<(?:a|img)\s[^<>]{0,500}?(?:href|src)\s{0,5}=\s{0,5}([\"'])([^\"'<>]*)\1", re.IGNORECASE)
 
 

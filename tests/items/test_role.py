@@ -106,14 +106,14 @@ def test_titles_of_another_form_are_errors(title: str) -> None:
 def test_a_missing_title() -> None:
     reading = parse("## Identity\n\nx\n")
     assert reading.value is None
-    assert {d.code for d in reading.diagnostics} == {"N01"}
+    assert {d.code for d in reading.diagnostics} == {"N01", "N03"}
 
 
 def test_html_comments_may_stand_above_the_title_and_nothing_else() -> None:
     assert parse(role_text(head="<!-- rye:signed:x -->\n\n<!-- two\nlines -->\n\n")).diagnostics == ()
     for head in ("text\n\n", "---\nname: x\n---\n", "- list\n\n", "## Identity\n\n"):
         reading = parse(role_text(head=head))
-        assert ("error", "N01", 1) in [(d.severity, d.code, d.line) for d in reading.diagnostics]
+        assert ("error", "N03", 1) in [(d.severity, d.code, d.line) for d in reading.diagnostics]
 
 
 @pytest.mark.parametrize(
@@ -125,13 +125,13 @@ def test_the_slug_of_the_name_is_the_stem(name: str, stem: str) -> None:
     assert parse(role_text(name=name), stem).diagnostics == ()
     assert (only(parse(role_text(name=name), "other")).severity, only(parse(role_text(name=name), "other")).code) == (
         "error",
-        "N01",
+        "N02",
     )
 
 
 def test_a_missing_tagline_is_a_warning() -> None:
     reading = parse(role_text().replace("> It builds.\n", "It builds.\n"))
-    assert (only(reading).severity, only(reading).code) == ("warning", "N01")
+    assert (only(reading).severity, only(reading).code) == ("warning", "N05")
 
 
 def test_a_quote_in_a_section_is_no_tagline() -> None:
@@ -151,21 +151,21 @@ def test_a_quote_in_a_section_is_no_tagline() -> None:
 )  # fmt: skip
 def test_a_missing_required_section_is_an_error(name: str) -> None:
     reading = parse(role_text({name: None}))
-    assert (only(reading).severity, only(reading).code) == ("error", "N02")
+    assert (only(reading).severity, only(reading).code) == ("error", "N10")
     assert name in only(reading).message
 
 
 @pytest.mark.parametrize("name", ["Flow", "Output Contract", "Profile Variants"])
 def test_a_missing_advisable_section_is_a_warning_and_an_error_when_strict(name: str) -> None:
     reading = parse(role_text({name: None}))
-    assert (only(reading).severity, only(reading).code) == ("warning", "N03")
+    assert (only(reading).severity, only(reading).code) == ("warning", "N12")
     assert {d.severity for d in strict(reading.diagnostics)} == {"error"}
 
 
 @pytest.mark.parametrize("written", ["identity", "IDENTITY", "Identity:", "The Identity"])
 def test_section_names_match_exactly(written: str) -> None:
     reading = parse(role_text().replace("## Identity", f"## {written}"))
-    assert [(d.severity, d.code) for d in reading.diagnostics] == [("error", "N02"), ("info", "N03")]
+    assert [(d.severity, d.code) for d in reading.diagnostics] == [("error", "N10"), ("info", "N14")]
 
 
 def test_headings_inside_templates_are_no_sections() -> None:
@@ -197,7 +197,7 @@ def test_a_repeated_section_is_an_error_at_the_second() -> None:
 def test_the_tier_line_has_one_form(line: str) -> None:
     text = role_text().replace("**Declared access level:** Tier 3 — Read and Write", line)
     reading = parse(text)
-    assert (only(reading).severity, only(reading).code) == ("error", "N02")
+    assert (only(reading).severity, only(reading).code) == ("error", "N20")
     assert parsed(reading).tier is None
 
 
@@ -221,8 +221,8 @@ def test_a_tier_line_in_a_fence_is_no_tier_line() -> None:
 
 @pytest.mark.parametrize(
     ("drop", "severity", "code"),
-    [("- You MAY: read\n", "error", "N02"), ("- You MAY NOT: push\n", "error", "N02"),
-     ("- You MUST ASK the Nexus before: deploying", "warning", "N03")],
+    [("- You MAY: read\n", "error", "N21"), ("- You MAY NOT: push\n", "error", "N22"),
+     ("- You MUST ASK the Nexus before: deploying", "warning", "N23")],
 )  # fmt: skip
 def test_may_may_not_and_must_ask(drop: str, severity: str, code: str) -> None:
     reading = parse(role_text().replace(drop, ""))
@@ -238,7 +238,7 @@ def test_what_a_role_may_stands_in_a_bullet_or_above_a_list(may: str) -> None:
 
 @pytest.mark.parametrize("may", ["- You may: read", "- You MAYBE read", "- What You MAY: read", "- You MAY NOT: read"])
 def test_other_words_do_not_say_what_a_role_may(may: str) -> None:
-    assert only(parse(role_text().replace("- You MAY: read", may))).code == "N02"
+    assert only(parse(role_text().replace("- You MAY: read", may))).code == "N21"
 
 
 @pytest.mark.parametrize(
@@ -246,9 +246,9 @@ def test_other_words_do_not_say_what_a_role_may(may: str) -> None:
 )
 def test_a_path_of_an_agents_file_is_an_error_anywhere(path: str) -> None:
     text = role_text({"Responsibilities": f"- read {path}"})
-    assert (only(parse(text)).code, only(parse(text)).line) == ("N02", line_of(text, path))
+    assert (only(parse(text)).code, only(parse(text)).line) == ("N60", line_of(text, path))
     fenced = role_text({"Responsibilities": f"```\n{path}\n```"})
-    assert only(parse(fenced)).code == "N02"
+    assert only(parse(fenced)).code == "N60"
 
 
 @pytest.mark.parametrize("text", ["subagents/x.md", "agents/readme.txt", "the agents", "agents/ x.md"])
@@ -282,7 +282,7 @@ def test_profile_tables(table: str) -> None:
 def test_profile_tables_without_exactly_the_four_in_order(table: str) -> None:
     assert (only(change(Profile_Variants=table)).severity, only(change(Profile_Variants=table)).code) == (
         "error",
-        "N02",
+        "N50",
     )
 
 
@@ -310,7 +310,7 @@ def test_extra_sections_are_information() -> None:
 def test_no_titled_output_format(contract: str) -> None:
     assert (only(change(Output_Contract=contract)).severity, only(change(Output_Contract=contract)).code) == (
         "warning",
-        "N03",
+        "N40",
     )
 
 
@@ -329,7 +329,7 @@ def test_triggers_that_start_with_if_or_when(trigger: str) -> None:
 @pytest.mark.parametrize("trigger", ["Iffy x", "Whenever x", "Ask if x", "Should x", ""])
 def test_triggers_that_do_not(trigger: str) -> None:
     reading = change(Escalation_Triggers=f"- If a\n- {trigger}")
-    assert (only(reading).severity, only(reading).code) == ("warning", "N03")
+    assert (only(reading).severity, only(reading).code) == ("warning", "N42")
 
 
 def test_relative_links_warn_and_are_errors_to_publish() -> None:
@@ -365,16 +365,16 @@ def test_mutual_hand_offs_are_fine() -> None:
 def test_a_hand_off_to_an_unknown_role_is_an_error_with_its_line() -> None:
     readings = {"a": _role("Planner", "Nexus", "Scaffolder")}
     ((diagnostic,),) = check_set(readings).values()
-    assert (diagnostic.severity, diagnostic.code) == ("error", "N02")
+    assert (diagnostic.severity, diagnostic.code) == ("error", "N31")
     assert diagnostic.line == parsed(readings["a"]).hands_off_to[0].line
 
 
 def test_a_hand_off_that_the_other_side_does_not_mention_warns() -> None:
     assert _problems(a=_role("Planner", "Nexus", "Builder"), b=_role("Builder", "Nexus", "Nexus")) == [
-        ("a", "warning", "N03")
+        ("a", "warning", "N32")
     ]
     assert _problems(a=_role("Planner", "Builder", "Nexus"), b=_role("Builder", "Nexus", "Nexus")) == [
-        ("a", "warning", "N03")
+        ("a", "warning", "N32")
     ]
 
 

@@ -129,12 +129,45 @@ def test_links_to_attached_files_folders_and_elsewhere_are_fine() -> None:
 
 
 @pytest.mark.parametrize(
-    "target", ["gone.md", "references/a.md", "../other/SKILL.md", "references/../../x", "..%2fx.md", "..\\x.md"]
+    "target",
+    ["gone.md", "references/a.md", "../../x.md", "references/../../x/../../y", "{baseDir}/gone.md", "/{baseDir}"][:5],
 )
 def test_links_that_lead_nowhere_are_errors_to_publish(target: str) -> None:
     body = f"\n[a]({target})\n"
     assert found(parse(body=body, attached=("references/A.md",)), "warning") == [("S07", 6)]
     assert found(parse(body=body, attached=("references/A.md",), publishing=True)) == [("S07", 6)]
+
+
+@pytest.mark.parametrize("word", ["{baseDir}", "${CLAUDE_SKILL_DIR}", "${CLAUDE_PLUGIN_ROOT}"])
+def test_words_for_the_skill_s_folder_mean_it(word: str) -> None:
+    """DECISIONS Skills 4."""
+    body = f"[a]({word}/references/A.md) ![b]({word}/scripts/) [c]({word})\n"
+    reading = parse(body=body, attached=("references/A.md", "scripts/run.py"), publishing=True)
+    assert reading.diagnostics == ()
+    assert skill(reading).links == ("references/A.md", "scripts")
+    gone = parse(body=f"[a]({word}/gone.md)\n", attached=("references/A.md",), publishing=True)
+    assert found(gone) == [("S07", 5)]
+    assert found(parse(body=f"[a](x/{word}/A.md)\n", attached=("A.md",), publishing=True)) == [("S07", 5)]
+    assert found(parse(body=f"[a]({word}/../../A.md)\n", attached=("A.md",), publishing=True)) == [("S07", 5)]
+
+
+def test_a_footnote_is_no_link() -> None:
+    """DECISIONS Skills 4."""
+    body = "A claim.[^1]\n\n[^1]: seen in practice\n\n[a]: references/A.md\n"
+    reading = parse(body=body, attached=("references/A.md",), publishing=True)
+    assert reading.diagnostics == ()
+    assert skill(reading).links == ("references/A.md",)
+
+
+@pytest.mark.parametrize(
+    "target", ["../other/SKILL.md", "../other", "./../other/a/b.md", "references/../../x", "..\\other\\x.md"]
+)
+def test_a_link_to_a_sibling_skill_is_a_warning_that_says_how_to_depend_on_it(target: str) -> None:
+    """DECISIONS Skills 4."""
+    reading = parse(body=f"[a]({target})\n", attached=("references/A.md",), publishing=True)
+    ((finding),) = reading.diagnostics
+    assert (finding.severity, finding.code) == ("warning", "S07")
+    assert "metadata.dependencies" in (finding.hint or "")
 
 
 def test_links_are_not_judged_where_the_folder_is_unknown() -> None:

@@ -35,7 +35,7 @@ def check_set(
         if key in by_name:
             message = f"The role {role.name!r} stands in {paths[key]} and in {path}."
             for place in (paths[key], path):
-                found[place].append(Diagnostic("error", "N02", message, 1))
+                found[place].append(Diagnostic("error", "N34", message, 1))
         else:
             by_name[key], paths[key] = role, path
     for path, role in roles.items():
@@ -46,7 +46,7 @@ def check_set(
         for mention in role.inputs:
             if _is_a_role(mention.name) and not _mentions_known(mention.name, by_name):
                 message = f"An input from nobody: no role of this set is called {mention.name!r}."
-                found[path].append(Diagnostic("warning", "N03", message, mention.line))
+                found[path].append(Diagnostic("warning", "N33", message, mention.line))
     return {path: in_order(findings) for path, findings in found.items() if findings}
 
 
@@ -62,10 +62,10 @@ def _hand_off(role: Role, mention: Mention, by_name: Mapping[str, Role]) -> Iter
         meant = near_miss(mention.name, [known.name for known in by_name.values()])
         message = f"A hand-off to an unknown role: {mention.name!r}."
         hint = f"Did you mean {meant}?" if meant else "Add the role to this folder, or name one that is there."
-        yield Diagnostic("error", "N02", message, mention.line, hint=hint)
+        yield Diagnostic("error", "N31", message, mention.line, hint=hint)
     elif not _named(other.receives_from, role.name):
         message = f"{role.name} hands off to {other.name}, whose hand-off protocol does not mention {role.name}."
-        yield Diagnostic("warning", "N03", message, mention.line)
+        yield Diagnostic("warning", "N32", message, mention.line)
 
 
 def _receipt(role: Role, mention: Mention, by_name: Mapping[str, Role]) -> Iterable[Diagnostic]:
@@ -74,11 +74,11 @@ def _receipt(role: Role, mention: Mention, by_name: Mapping[str, Role]) -> Itera
     other = by_name.get(mention.name.casefold())
     if other is None:
         yield Diagnostic(
-            "warning", "N03", f"An input from nobody: {mention.name!r} is no role of this set.", mention.line
+            "warning", "N33", f"An input from nobody: {mention.name!r} is no role of this set.", mention.line
         )
     elif not _named(other.hands_off_to, role.name):
         message = f"{role.name} receives from {other.name}, whose hand-off protocol does not mention {role.name}."
-        yield Diagnostic("warning", "N03", message, mention.line)
+        yield Diagnostic("warning", "N32", message, mention.line)
 
 
 def _named(mentions: Iterable[Mention], name: str) -> bool:

@@ -1,14 +1,35 @@
 """Roles: canonical Markdown sections of the Nexus SDLC (DEC-0010; DECISIONS Roles).
 
-====  =========================================================================================================
-Code  Rule
-====  =========================================================================================================
-N01   Title: the first thing after HTML comments is ``# Name — Nexus SDLC Agent``; its slug is the file's stem; a tagline.
-N02   Errors: required sections, repeated sections, tier line, MAY and MAY NOT, hand-offs to unknown roles, ``agents/*.md``
-      paths, the profile table.
-N03   Warnings: advisable sections, order, MUST ASK, titled output formats, hand-offs that are not mutual, inputs from
-      nobody, number of principles, form of triggers, relative links (an error to publish). Extra sections are information.
-====  =========================================================================================================
+====  ========  =================================================================================================
+Code  Severity  Rule
+====  ========  =================================================================================================
+N01   error     The title is ``# Name — Nexus SDLC Agent``.
+N02   error     The title's slug is the file's stem.
+N03   error     Only HTML comments stand before the title.
+N04   warning   There is one H1.
+N05   warning   A tagline stands below the title.
+N06   error     Lists and quotes are not nested too deep.
+N10   error     A required section is there.
+N11   error     A section is there once.
+N12   warning   An advisable section is there.
+N13   warning   Sections stand in their order.
+N14   info      An extra section.
+N20   error     The tier line is there, in its form, once.
+N21   error     A line says what the role may do.
+N22   error     A line says what the role may not do.
+N23   warning   A line says what the role must ask before.
+N30   warning   The hand-off protocol says whom the role receives work from and hands off to.
+N31   error     A hand-off names a role of the closed set.
+N32   warning   The other side of a hand-off mentions it, too.
+N33   warning   An input comes from somebody.
+N34   error     No two files of the closed set hold the same role.
+N40   warning   An output format has a title.
+N41   warning   There are three to seven principles.
+N42   warning   An escalation trigger starts with If or When.
+N50   error     The profile table has exactly the four profiles.
+N60   error     No path of an agent's file.
+N61   warning   No relative link (an error to publish).
+====  ========  =================================================================================================
 
 The tier is read and shown, and never enforced (DECISIONS Roles 4). Rules of the set: :mod:`rye.items.role.closed_set`.
 """
@@ -74,7 +95,7 @@ def read(source: Source, options: ReadOptions) -> Reading[Role]:
     scan = outline(source.text)
     found = _Found()
     if scan.too_deep is not None:
-        found.add("error", "N01", "Lists or quotes are nested too deep to tell the sections.", scan.too_deep + 1)
+        found.add("error", "N06", "Lists or quotes are nested too deep to tell the sections.", scan.too_deep + 1)
         return Reading(None, None, tuple(found))
     title_line = _check_start(scan, found)
     if title_line is None:
@@ -88,13 +109,13 @@ def read(source: Source, options: ReadOptions) -> Reading[Role]:
     stem = slug(name)
     if match and source.name is not None and stem != source.name:
         message = f"The role {name!r} belongs in {stem}.md, not in {source.name}.md."
-        found.add("error", "N01", message, title_line + 1, "Rename the file, or change the title.")
+        found.add("error", "N02", message, title_line + 1, "Rename the file, or change the title.")
     for heading in scan.headings:
         if heading.level == 1 and heading.line != title_line:
-            found.add("warning", "N01", "A second H1 inside a role.", heading.line + 1, "Use an H2.")
+            found.add("warning", "N04", "A second H1 inside a role.", heading.line + 1, "Use an H2.")
     tagline = tagline_of(scan, title_line)
     if tagline is None:
-        found.add("warning", "N01", "There is no tagline.", title_line + 1, "Add `> one line` below the title.")
+        found.add("warning", "N05", "There is no tagline.", title_line + 1, "Add `> one line` below the title.")
     sections = sections_of(scan)
     by_name = _check_sections(sections, found)
     tier, tier_name = _check_permissions(scan, by_name.get("Tool Permissions"), found)
@@ -112,12 +133,12 @@ def read(source: Source, options: ReadOptions) -> Reading[Role]:
 
 
 def _check_start(scan: Outline, found: _Found) -> int | None:
-    """N01: the title's line (from 0); only HTML comments and blank lines may stand above it."""
+    """N01, N03: the title's line (from 0); only HTML comments and blank lines may stand above it."""
     title = next((h.line for h in scan.headings if h.level == 1), None)
     for number, line in enumerate(scan.lines[: title if title is not None else len(scan.lines)]):
         if line.strip() and number not in scan.comments:
             what = "Frontmatter" if is_marker(line) else "Text"
-            found.add("error", "N01", f"{what} before the title; only HTML comments may stand there.", number + 1)
+            found.add("error", "N03", f"{what} before the title; only HTML comments may stand there.", number + 1)
             break
     if title is None:
         hint = "Start the file with `# Name — Nexus SDLC Agent`."
@@ -126,15 +147,15 @@ def _check_start(scan: Outline, found: _Found) -> int | None:
 
 
 def _check_sections(sections: list[Section], found: _Found) -> dict[str, Section]:
-    """N02, N03: presence, repetition and order. Gives the first section of each name."""
+    """N10 to N14: presence, repetition and order. Gives the first section of each name."""
     by_name: dict[str, Section] = {}
     for section in sections:
         if section.name in by_name:
             message = f"A second section {section.name!r}; the first is in line {by_name[section.name].line}."
-            found.add("error", "N02", message, section.line, "Merge the two.")
+            found.add("error", "N11", message, section.line, "Merge the two.")
         else:
             by_name[section.name] = section
-    for names, severity, code in ((_REQUIRED, "error", "N02"), (_ADVISED, "warning", "N03")):
+    for names, severity, code in ((_REQUIRED, "error", "N10"), (_ADVISED, "warning", "N12")):
         for name in names:
             if name not in by_name:
                 hint = f"Add the heading `## {name}`; names match exactly."
@@ -143,17 +164,17 @@ def _check_sections(sections: list[Section], found: _Found) -> dict[str, Section
     for name, section in by_name.items():
         rank = _ORDER.get(name)
         if rank is None:
-            found.add("info", "N03", f"{name!r} is an extra section.", section.line)
+            found.add("info", "N14", f"{name!r} is an extra section.", section.line)
         elif rank < highest[1]:
             message = f"{name!r} stands after {highest[0]!r}; the canonical order has it before."
-            found.add("warning", "N03", message, section.line)
+            found.add("warning", "N13", message, section.line)
         else:
             highest = (name, rank)
     return by_name
 
 
 def _check_permissions(scan: Outline, section: Section | None, found: _Found) -> tuple[int | None, str | None]:
-    """N02, N03: the tier line and what the role may, may not and must ask. Gives number and name of the tier."""
+    """N20 to N23: the tier line and what the role may, may not and must ask. Gives number and name of the tier."""
     if section is None:
         return None, None
     lines = lines_of(scan, section)
@@ -163,14 +184,14 @@ def _check_permissions(scan: Outline, section: Section | None, found: _Found) ->
     if not tiers:
         place = labelled[0][0] if labelled else section.line
         what = "The tier line is malformed" if labelled else "There is no tier line"
-        found.add("error", "N02", f"{what}; it reads {form}.", place)
+        found.add("error", "N20", f"{what}; it reads {form}.", place)
     for number, _ in labelled:
         if tiers and number != tiers[0][0]:
-            found.add("error", "N02", f"A second tier line; it reads {form}, once.", number)
+            found.add("error", "N20", f"A second tier line; it reads {form}, once.", number)
     for pattern, words, severity, code in (
-        (_MAY, "You MAY: …", "error", "N02"),
-        (_MAY_NOT, "You MAY NOT: …", "error", "N02"),
-        (_MUST_ASK, "You MUST ASK the Nexus before: …", "warning", "N03"),
+        (_MAY, "You MAY: …", "error", "N21"),
+        (_MAY_NOT, "You MAY NOT: …", "error", "N22"),
+        (_MUST_ASK, "You MUST ASK the Nexus before: …", "warning", "N23"),
     ):
         if not any(pattern.match(line) for _, line in lines):
             found.add(severity, code, f"Tool Permissions has no line '- {words}'.", section.line)  # type: ignore[arg-type]
@@ -185,31 +206,31 @@ def _check_handoffs(
         for mentions, words in ((receives, "You receive work from"), (hands_off, "You hand off to")):
             if not mentions:
                 message = f"Handoff Protocol has no line '**{words}:** …' that names a role."
-                found.add("warning", "N03", message, section.line)
+                found.add("warning", "N30", message, section.line)
     return receives, hands_off
 
 
 def _check_lists(scan: Outline, by_name: dict[str, Section], found: _Found) -> None:
-    """N03: output formats, number of principles, form of triggers."""
+    """N40 to N42: output formats, number of principles, form of triggers."""
     if section := by_name.get("Output Contract"):
         titles = [heading.text for heading in headings_of(scan, section, 3)]
         if not any(_OUTPUT_FORMAT.fullmatch(title) for title in titles):
             hint = "Add `### Output Format — Artifact` with the template that the role fills in."
-            found.add("warning", "N03", "Output Contract has no titled output format.", section.line, hint)
+            found.add("warning", "N40", "Output Contract has no titled output format.", section.line, hint)
     if section := by_name.get("Behavioral Principles"):
         count = len(items_of(scan, section)) or len(headings_of(scan, section, 3))
         if not 3 <= count <= 7:
-            found.add("warning", "N03", f"There are {count} behavioral principles; 3 to 7 guide best.", section.line)
+            found.add("warning", "N41", f"There are {count} behavioral principles; 3 to 7 guide best.", section.line)
     if section := by_name.get("Escalation Triggers"):
         for item in items_of(scan, section):
             if not _IF_OR_WHEN.match(item.text):
                 shown = item.text.split("\n")[0][:60]
                 message = f"An escalation trigger that does not start with If or When: {shown!r}."
-                found.add("warning", "N03", message, item.line + 1)
+                found.add("warning", "N42", message, item.line + 1)
 
 
 def _check_profiles(scan: Outline, section: Section | None, found: _Found) -> None:
-    """N02: the profile table has exactly the four profiles, in order, as rows or as columns."""
+    """N50: the profile table has exactly the four profiles, in order, as rows or as columns."""
     if section is None:
         return
     tables = tables_of(scan, section)
@@ -217,14 +238,14 @@ def _check_profiles(scan: Outline, section: Section | None, found: _Found) -> No
     if not tables:
         found.add(
             "error",
-            "N02",
+            "N50",
             "Profile Variants has no table.",
             section.line,
             f"Add a table with a row for each of {names}.",
         )
     elif not any(_is_profile_table(table) for _, table in tables):
         message = f"The profile table must have exactly {names}, in that order, as rows or as columns."
-        found.add("error", "N02", message, tables[0][0])
+        found.add("error", "N50", message, tables[0][0])
 
 
 def _is_profile_table(table: list[list[str]]) -> bool:
@@ -233,16 +254,16 @@ def _is_profile_table(table: list[list[str]]) -> bool:
 
 
 def _check_references(scan: Outline, options: ReadOptions, found: _Found) -> None:
-    """N02: paths of agent files anywhere in the text; N03: relative links, which an installed role cannot follow."""
+    """N60: paths of agent files anywhere in the text; N61: relative links, which an installed role cannot follow."""
     for number, line in enumerate(scan.lines, 1):
         if "agents/" in line and (match := _AGENT_FILE.search(line)):
             hint = "Refer to the role by its name."
-            found.add("error", "N02", f"A path of an agent's file: {match[0]!r}.", number, hint)
+            found.add("error", "N60", f"A path of an agent's file: {match[0]!r}.", number, hint)
     for link in links(scan):
         if link.relative:
             severity: Severity = "error" if options.publishing else "warning"
             message = f"A relative link leads nowhere once the role is installed: {link.destination!r}."
-            found.add(severity, "N03", message, link.line + 1)
+            found.add(severity, "N61", message, link.line + 1)
 
 
 def as_json(role: Role) -> dict[str, object]:

@@ -10,7 +10,7 @@ S03   ``description``: 1 to 1024 characters, not blank.
 S04   ``compatibility`` 1 to 500 characters; ``license`` and ``allowed-tools`` texts; ``metadata`` a map of texts.
 S05   Unknown keys are warnings.
 S06   ``metadata.version``: SemVer; ``1.0`` reads as 1.0.0; ``metadata.dependencies`` a list of references.
-S07   A relative link to a file that is not attached: a warning, an error to publish.
+S07   A relative link to a file that is not attached: a warning, an error to publish; one to another skill: a warning.
 S08   More than 500 lines: information.
 ====  =========================================================================================================
 
@@ -41,6 +41,8 @@ from rye.text.yaml_reading import YamlError, read_yaml
 _KEYS = ("name", "description", "license", "compatibility", "metadata", "allowed-tools")
 _NAME_CHARACTERS, _DESCRIPTION_CHARACTERS, _COMPATIBILITY_CHARACTERS = 64, 1024, 500
 _ADVISED_LINES = 500
+_FOLDER_WORDS = ("{baseDir}", "${CLAUDE_SKILL_DIR}", "${CLAUDE_PLUGIN_ROOT}")
+"""Words that agent programs replace by the skill's folder."""
 _TOOL = re.compile(r"(?:[^\s(),]|\([^()\n]*\))+")
 
 
@@ -203,7 +205,14 @@ def _check_links(
         if not link.relative:
             continue
         path = inside(link)
-        if path is None:
+        sibling = _sibling(link) if path is None else None
+        if sibling is not None:
+            message = (
+                f"The link {link.destination!r} leads to another skill, which need not be installed next to this one."
+            )
+            hint = f"Depend on it: list skill:NAMESPACE/{sibling} under metadata.dependencies, and name it in the text."
+            found.append(Diagnostic("warning", "S07", message, link.line + first_line, link.column, hint))
+        elif path is None:
             message = f"The link {link.destination!r} leaves the skill's folder."
             found.append(Diagnostic(severity, "S07", message, link.line + first_line, link.column))
         elif path:
@@ -218,7 +227,7 @@ def _check_links(
 def inside(link: Link) -> str | None:
     """The path from the skill's folder that a relative link means; None where it leads out of the folder."""
     parts: list[str] = []
-    for part in PurePosixPath(link.path.replace("\\", "/")).parts:
+    for part in _parts(link):
         if part == "..":
             if not parts:
                 return None
@@ -228,6 +237,28 @@ def inside(link: Link) -> str | None:
         else:
             parts.append(part)
     return "/".join(parts)
+
+
+def _parts(link: Link) -> tuple[str, ...]:
+    """The segments of the path; a placeholder for the skill's folder at its beginning stands for nothing (DECISIONS Skills 4)."""
+    path = link.path.replace("\\", "/")
+    for word in _FOLDER_WORDS:
+        if path == word or path.startswith(f"{word}/"):
+            path = path[len(word) :].lstrip("/")
+    return PurePosixPath(path).parts
+
+
+def _sibling(link: Link) -> str | None:
+    """The skill in the folder next to this one that a link leads to; None where it leads elsewhere."""
+    below: list[str] = [""]  # this skill's folder
+    for part in _parts(link):
+        if part != "..":
+            below.append(part)
+        elif not below:
+            return None
+        else:
+            below.pop()
+    return below[0] if below and below[0] and is_segment(below[0]) else None
 
 
 def is_attached(path: str, attached: tuple[str, ...]) -> bool:
