@@ -158,7 +158,7 @@ class Writer:
     def _stage(self, changes: Sequence[Change]) -> None:
         for name in ("stage", "old"):
             _remove_tree(self._work / name)
-            (self._work / name).mkdir(parents=True)
+            (self._work / name).mkdir()
         stage = str(self._work / "stage")
         for number, change in enumerate(changes):
             if change.data is None:

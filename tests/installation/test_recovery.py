@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -147,6 +148,17 @@ def test_a_packages_folder_or_lock_that_is_a_link_stops_every_run(tmp_path: Path
         assert not (project.ai / ".rye").exists(), "refused before anything is made"
 
 
+@pytest.mark.parametrize("name", [".ai/.rye", ".ai"])
+def test_a_working_folder_that_is_a_link_gets_nothing(tmp_path: Path, name: str) -> None:
+    (tmp_path / "home").mkdir()
+    link = tmp_path / "project" / name
+    link.parent.mkdir(parents=True)
+    link.symlink_to(tmp_path / "home")
+    with pytest.raises(TransactionError, match="symbolic link"):
+        undo(Project(tmp_path / "project"))
+    assert list((tmp_path / "home").iterdir()) == []
+
+
 # Which places a journal may name
 
 
@@ -176,6 +188,8 @@ def test_undoing_refuses_every_other_place(tmp_path: Path, path: str) -> None:
     assert raised.value.hint
     assert tree(project.root) == before
     assert [path.name for path in tmp_path.iterdir()] == ["project"]
+    left = sorted(path.name for path in (project.ai / ".rye").iterdir())
+    assert left == ["journal", "old", "stage"], "refused before anything is made"
 
 
 @pytest.mark.parametrize(
@@ -251,6 +265,25 @@ def test_undoing_puts_a_folder_back_where_the_new_file_stands(tmp_path: Path) ->
     assert tree(tmp_path) == {".ai/packages/a/docs/inside": "old"}
 
 
+def test_undoing_puts_a_folder_back_where_nothing_stands(tmp_path: Path) -> None:
+    project = at(tmp_path, {})
+    work = interrupted(project, [(".ai/packages/a/docs", True)])
+    (work / "old/0").mkdir()
+    (work / "old/0/inside").write_text("old")
+    undo(project)
+    assert tree(tmp_path) == {".ai/packages/a/docs/inside": "old"}
+
+
+def test_a_journal_without_its_folders_undoes_what_it_can(tmp_path: Path) -> None:
+    project = at(tmp_path, {"rye.lock": "new"})
+    work = interrupted(project, [("rye.lock", False)])
+    (work / "old").rmdir()
+    (work / "stage").rmdir()
+    undo(project)
+    assert tree(tmp_path) == {}
+    assert not needs_recovery(project)
+
+
 def test_undoing_puts_a_file_back_where_an_empty_folder_stands(tmp_path: Path) -> None:
     project = at(tmp_path, {})
     (project.packages / "a/docs").mkdir(parents=True)
@@ -303,6 +336,103 @@ def test_a_file_put_back_is_executable_if_it_was(tmp_path: Path) -> None:
     assert tree(tmp_path) == before
 
 
+# A run that fails at any step
+
+BEFORE = {
+    ".ai/packages/a/kept": "old",
+    ".ai/packages/a/gone": "old",
+    ".ai/packages/a/folder/one": "old",
+    ".ai/packages/a/folder/deep/two": "old",
+    ".ai/packages/a/file": "old",
+    "rye.lock": "old",
+}
+CHANGES = [
+    Change("rye.lock", b"new"),
+    Change(".ai/packages/a/kept", b"new"),
+    Change(".ai/packages/a/gone", None),
+    Change(".ai/packages/a/folder", b"a file now"),
+    Change(".ai/packages/a/folder/one", None),
+    Change(".ai/packages/a/folder/deep/two", None),
+    Change(".ai/packages/a/file", None),
+    Change(".ai/packages/a/file/inside", b"a folder now"),
+    Change(".ai/packages/b/made/new.sh", b"new", executable=True),
+]
+AFTER = {
+    ".ai/packages/a/kept": "new",
+    ".ai/packages/a/folder": "a file now",
+    ".ai/packages/a/file/inside": "a folder now",
+    ".ai/packages/b/made/new.sh!": "new",
+    "rye.lock": "new",
+}
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_run_that_fails_at_any_step_is_undone_whole(
+    tmp_path: Path, at_once: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At once, or by the next run when the first cannot undo it any more."""
+    for stop in range(60):
+        project = at(tmp_path / str(stop), BEFORE)
+        names: list[str] = []
+
+        def fail(name: str, names: list[str] = names, stop: int = stop) -> None:
+            names.append(name)
+            if len(names) > stop:
+                raise OSError("stopped")
+
+        with monkeypatch.context() as patched:
+            if not at_once:
+                patched.setattr(transaction, "recover", lambda _project: False)
+            try:
+                with exclusive(project, step=fail) as writer:
+                    writer.apply(CHANGES)
+            except OSError:
+                pass
+            else:
+                assert tree(project.root) == AFTER
+                break
+        if at_once and names[-1] not in ("commit", "clean"):
+            assert tree(project.root) == BEFORE
+            assert not needs_recovery(project)
+        undo(project)
+        assert tree(project.root) == (AFTER if names[-1] == "clean" else BEFORE), names[-1]
+        assert not needs_recovery(project)
+    else:
+        pytest.fail("the change has more steps than this test stops at")
+
+
+def test_an_empty_folder_in_a_files_place_comes_back(tmp_path: Path) -> None:
+    project = at(tmp_path, {})
+    (project.packages / "a/docs").mkdir(parents=True)
+
+    def fail(name: str) -> None:
+        if name == "commit":
+            raise OSError("stopped")
+
+    with pytest.raises(OSError, match="stopped"), exclusive(project, step=fail) as writer:
+        writer.apply([Change(".ai/packages/a/docs", b"a file")])
+    undo(project)
+    assert tree(tmp_path) == {".ai/packages/a/docs/": ""}
+
+
+def test_cleaning_up_needs_nothing_to_be_there(tmp_path: Path) -> None:
+    project = at(tmp_path, {})
+
+    def tidy(name: str) -> None:
+        if name == "clean":
+            shutil.rmtree(project.ai / ".rye/stage")
+            shutil.rmtree(project.ai / ".rye/old")
+
+    with exclusive(project, step=tidy) as writer:
+        assert writer.apply([Change("rye.lock", b"new")]) == 1
+
+
+def test_a_project_without_a_folder_ai_gets_one(tmp_path: Path) -> None:
+    with exclusive(Project(tmp_path)) as writer:
+        writer.apply([Change("rye.lock", b"new")])
+    assert tree(tmp_path) == {"rye.lock": "new"}
+
+
 # What a change writes
 
 
@@ -329,6 +459,24 @@ def test_a_change_of_the_executable_bit_alone_is_a_change(tmp_path: Path, execut
         assert writer.apply([Change(name, b"x", executable=executable)]) == 1
         assert writer.apply([Change(name, b"x", executable=executable)]) == 0
     assert tree(tmp_path) == {name + "!" if executable else name: "x"}
+
+
+def test_the_owners_bit_alone_makes_a_file_executable(tmp_path: Path) -> None:
+    project = at(tmp_path, {".ai/packages/a/text": "x", ".ai/packages/a/run!": "x"})
+    (project.packages / "a/text").chmod(0o645)
+    (project.packages / "a/run").chmod(0o744)
+    with exclusive(project) as writer:
+        texts = [Change(".ai/packages/a/text", b"x"), Change(".ai/packages/a/run", b"x", executable=True)]
+        assert writer.apply(texts) == 0
+
+
+def test_a_change_leaves_no_file_open(tmp_path: Path) -> None:
+    project = at(tmp_path, {})
+    with exclusive(project) as writer:
+        before = len(os.listdir("/dev/fd"))
+        for text in (b"one", b"two", b"three"):
+            writer.apply([Change("rye.lock", text)])
+        assert len(os.listdir("/dev/fd")) == before
 
 
 def test_another_text_of_the_same_length_is_a_change(tmp_path: Path) -> None:
@@ -377,7 +525,7 @@ def test_the_journal_is_on_disk_before_the_first_file_moves_and_gone_from_it_at_
         events.append(f"sync the folder {state}" if path == work else f"sync {path.name} of {status.st_size} bytes")
         real(descriptor)
 
-    monkeypatch.setattr(transaction.os, "fsync", fsync)
+    monkeypatch.setattr(os, "fsync", fsync)
     with exclusive(project, step=events.append) as writer:
         writer.apply([Change("rye.lock", b"new")])
     length = len(json.dumps([{"path": "rye.lock", "existed": True}]))

@@ -6,8 +6,8 @@ from functools import cache
 
 import pytest
 
-from rye.registry import merkle
-from rye.registry.merkle import EMPTY_ROOT, MAX_SIZE, CompactRange, ProofError, leaf_hash, node_hash
+from rye.registry.protocol import merkle
+from rye.registry.protocol.merkle import EMPTY_ROOT, MAX_SIZE, CompactRange, ProofError, leaf_hash, node_hash
 
 LEAVES = 20
 
