@@ -9,6 +9,7 @@ from rye.signing.signature_line import (
     MARKDOWN,
     Absent,
     Found,
+    Layout,
     Malformed,
     SignatureLine,
     find,
@@ -197,3 +198,23 @@ def test_every_padding_that_is_not_canonical_is_refused() -> None:
             if key == LATER and signature == SIGNATURE[:-2]:
                 continue  # the later form may leave the padding out
             assert isinstance(find(f"<!-- {fields(signature=signature, key=key)} -->\n", MARKDOWN), Malformed)
+
+
+@pytest.mark.parametrize(
+    ("layout", "first"),
+    [(MARKDOWN, "#!text"), (PY, "---"), (layout_of("tool", "a.ts"), "---"), (layout_of("formula", "x"), "#!text")],
+)
+def test_only_formats_that_know_a_first_line_keep_it_first(layout: Layout, first: str) -> None:
+    rest = f"{first}\nmore\n"
+    assert insert(rest, LINE, layout) == f"{layout.style.wrap(LINE.render())}\n{rest}"
+    assert find(insert(rest, LINE, layout), layout) == Found(LINE, rest, 1)
+
+
+@pytest.mark.parametrize("first", ["---~", "---x", "--", "----", "\t---", "--- -"])
+def test_what_only_begins_like_frontmatter_opens_none(first: str) -> None:
+    assert insert(f"{first}\n", LINE, MARKDOWN).endswith(f" -->\n{first}\n")
+
+
+def test_blanks_behind_the_dashes_do_not_matter() -> None:
+    for first in ("---", "--- ", "---\t", "--- \t "):
+        assert insert(f"{first}\nname: a\n", LINE, MARKDOWN).split("\n")[:2] == [first, f"# {fields()}"]

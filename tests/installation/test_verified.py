@@ -1,0 +1,134 @@
+"""From a release's bytes to an entry of rye.lock: what the entry says, and what a refusal says."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from rye.installation.verified import judge_files, judged_by, verify_files
+from rye.items.reading import HookAction
+from rye.project.lock import LockedFile
+from rye.registry.client import ItemFiles
+from rye.registry.protocol.statements import AttachedFile, Hook
+from rye.registry.trust.file_acceptance import Refusal, judge_release_file
+from rye.registry.trust.trust_error import TrustError
+from tests.directive_text import directive
+from tests.registry.test_file_acceptance import CASES, OWNER, STRANGER, Case, of_directive
+
+HOOKED = of_directive(
+    None,
+    directive("ops/deploy", "1.0.0", hooks=[("cost.current &gt; 1", "acme/ops/alarm", "1")]),
+    note={"hooks": (Hook("tool", "acme/ops/alarm"),)},
+)
+
+
+def files(case: Case, **changes: Any) -> ItemFiles:
+    link = SimpleNamespace(keyset=SimpleNamespace(keys=(STRANGER.public.raw, OWNER.public.raw)), sha256="cd" * 32)
+    record: Any = SimpleNamespace(
+        release=replace(case.release(), **changes), link=link, signers=(OWNER.public.raw, STRANGER.public.raw),
+        line=SimpleNamespace(log=17, note="the note"),
+    )  # fmt: skip
+    return ItemFiles(record, case.data(), dict(case.attached))
+
+
+def refused(name: str) -> TrustError:
+    with pytest.raises(TrustError) as raised:
+        verify_files(files(CASES[name]), (), ())
+    return raised.value
+
+
+def test_the_lock_says_what_the_release_and_the_bytes_say() -> None:
+    case = HOOKED
+    found = verify_files(files(case), ("tool:acme/a/b",), ("dev",))
+    release, locked = case.release(), found.locked
+    assert (locked.kind, locked.id, locked.version, locked.suffix) == ("directive", "acme/ops/deploy", "1.0.0", ".md")
+    assert (locked.size, locked.sha256) == (release.file.size, release.file.sha256)
+    assert (locked.registry, locked.log, locked.keyset) == ("registry.example", 17, 1)
+    assert locked.signer == OWNER.public.fingerprint
+    assert (locked.dependencies, locked.groups) == (("tool:acme/a/b",), ("dev",))
+    assert locked.capabilities == ("rye.search.tool.*",)
+    assert locked.hooks == (HookAction("cost.current > 1", "tool", "acme/ops/alarm", (("amount", "1"),)),)
+    assert (locked.approved_capabilities, locked.approved_hooks, locked.approved_signer) == ((), (), None)
+    assert (found.data, found.attached, found.metadata.name) == (case.data(), {}, "deploy")
+
+
+def test_attached_files_are_locked_with_everything_that_the_release_says() -> None:
+    case = CASES["an honest skill"]
+    entries = tuple(
+        AttachedFile(e.path, e.size, e.sha256, executable=e.path == "docs.md") for e in case.release().attached
+    )
+    found = verify_files(files(case, attached=entries), (), ())
+    assert found.locked.attached == tuple(LockedFile(e.path, e.size, e.sha256, e.executable) for e in entries)
+    assert [entry.executable for entry in found.locked.attached] == [True, False, False]
+    assert found.attached == dict(case.attached)
+
+
+def test_tools_are_locked_once_each_in_order_whoever_read_them() -> None:
+    metadata = replace(judge_files(files(HOOKED)), agent_tools=("Read", "Bash", "Read"))
+    found = verify_files(files(HOOKED), (), (), metadata)
+    assert found.locked.agent_tools == ("Bash", "Read")
+    assert found.metadata is metadata
+
+
+def test_what_was_judged_before_is_not_judged_again_and_nothing_else_is_skipped() -> None:
+    metadata = judge_files(files(CASES["an honest directive"]))
+    unsigned = files(CASES["not signed"])
+    assert verify_files(unsigned, (), (), metadata).metadata is metadata
+    with pytest.raises(TrustError):
+        verify_files(unsigned, (), ())
+    assert judged_by(unsigned.record) == ("the note", "cd" * 32)
+
+
+def test_a_refusal_names_the_release_and_says_why() -> None:
+    subject = "directive:acme/ops/deploy 1.0.0"
+    misplaced = refused("a directive with files")
+    assert misplaced.message == f"{subject} cannot be installed: a directive has no attached files."
+    unsigned = refused("not signed")
+    assert (
+        unsigned.message == f"The file of {subject} is not signed by a key of 'acme': The file has no signature line."
+    )
+    assert (unsigned.code, unsigned.details) == ("item-unsigned", {"verdict": "unsigned"})
+    other = files(CASES["signed by a stranger"])
+    other.record.link.keyset.keys = (OWNER.public.raw,)  # type: ignore[misc]
+    with pytest.raises(TrustError) as raised:
+        verify_files(other, (), ())
+    assert raised.value.details == {"verdict": "untrusted"}
+    for name in ("CR LF", "another item's file"):
+        assert refused(name).message.startswith(f"The file of {subject} breaks a rule of its format: ")
+    assert refused("fewer rights").message.startswith(f"The release of {subject} contradicts the item: ")
+
+
+def refusal(case: Case) -> Refusal:
+    found = judge_release_file(case.release(), case.data(), [OWNER.public])
+    assert isinstance(found, Refusal)
+    return found
+
+
+def test_a_refusal_carries_the_first_error_of_the_file_or_the_verdict_and_nothing_else() -> None:
+    for name, case in CASES.items():
+        if case.rule is None:
+            continue
+        found = refusal(case)
+        assert found.reason, name
+        assert (found.finding is not None) == (case.rule in ("text", "format")), name
+        assert (found.verdict is not None) == (case.rule == "signature"), name
+        if found.finding is not None:
+            assert (found.finding.severity, found.finding.message) == ("error", found.reason), name
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("a formula in a folder", "a formula stands directly below its namespace"),
+        ("a directive with files", "a directive has no attached files"),
+        ("a directive in Python", "no directive has a file that ends with .py"),
+        ("a skill's file over its own, in another case", "'skill.MD' and another of its files have the same place"),
+        ("a folder where a file is", "'docs/a.md' and another of its files have the same place"),
+        ("a file where a folder is", "'docs/a.md' and another of its files have the same place"),
+    ],
+)
+def test_a_place_that_is_not_the_releases_own_is_named(name: str, reason: str) -> None:
+    assert refusal(CASES[name]).reason == reason
