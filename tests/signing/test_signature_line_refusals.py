@@ -12,6 +12,7 @@ from rye.signing.signature_line import (
     Layout,
     Malformed,
     SignatureLine,
+    completed,
     find,
     insert,
     layout_of,
@@ -218,3 +219,34 @@ def test_what_only_begins_like_frontmatter_opens_none(first: str) -> None:
 def test_blanks_behind_the_dashes_do_not_matter() -> None:
     for first in ("---", "--- ", "---\t", "--- \t "):
         assert insert(f"{first}\nname: a\n", LINE, MARKDOWN).split("\n")[:2] == [first, f"# {fields()}"]
+
+
+def test_a_line_that_goes_on_behind_the_limit_is_never_replaced() -> None:
+    """What stands within the limit looks whole; what an author put behind it must not be lost."""
+    line = "<!-- rye:signed:" + "x" * (513 - 20) + " -->"
+    assert malformed(f"{line} and more\nrest\n").rest is None
+    assert malformed(f"{line}\nrest\n").rest == "rest\n"
+
+
+@pytest.mark.parametrize("text", ["---\n", "---\nname: a\n", "---\n\n", "", "\n", "text"])
+def test_a_first_line_that_ends_needs_nothing(text: str) -> None:
+    assert completed(text, MARKDOWN) == text
+
+
+@pytest.mark.parametrize(
+    "signature",
+    [
+        fields(hash=HASH + "0"),
+        fields(hash=HASH + "x"),
+        fields(time=TIME + "x"),
+        fields(time=TIME + "Z"),
+        fields(key=KEY + "x"),
+        fields(key=LATER + "x"),
+        fields(signature=SIGNATURE + "x", key=LATER),
+        fields(signature="A" * 86 + "x", key=LATER),
+        fields(signature="+" * 85 + "A" + "x", key=LATER),
+        fields() + "|a@b!",
+    ],
+)
+def test_a_field_with_something_behind_it_is_malformed(signature: str) -> None:
+    assert isinstance(find(f"<!-- {signature} -->\n", MARKDOWN), Malformed)
