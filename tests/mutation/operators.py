@@ -246,6 +246,12 @@ class _Walk:
 
 def _no_code(node: ast.AST, parent: ast.AST, field: str) -> bool:
     """Docstrings, annotations, imports, prose: nothing that decides."""
+    if (
+        isinstance(node, ast.Subscript)
+        and isinstance(node.value, ast.Name)
+        and node.value.id in ("Literal", "Callable")
+    ):
+        return True
     if isinstance(node, ast.Import | ast.ImportFrom | ast.arguments | ast.expr_context):
         return True
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import gc
 import importlib.abc
 import importlib.util
 import json
@@ -164,6 +165,9 @@ class _Warm:
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         if session.testsfailed or not session.items:
             raise session.Failed("no tests")
+        _warm_hypothesis()
+        gc.collect()
+        gc.freeze()  # so that the children's collector leaves these pages shared
         tests = self._first_run(session)
         by_name = {item.nodeid: item for item in session.items}
         functions = _functions(sys.modules[self._name], self._path)
@@ -436,6 +440,19 @@ def _quietly(output: Path) -> None:
     os.dup2(descriptor, 2)
 
 
+def _warm_hypothesis() -> None:
+    """Its first run in a process reads every module for constants: seconds that each mutant would pay again."""
+    import hypothesis
+    from hypothesis import strategies
+
+    @hypothesis.settings(max_examples=1)
+    @hypothesis.given(strategies.text(), strategies.integers())
+    def nothing(_text: str, _number: int) -> None:
+        pass
+
+    nothing()
+
+
 _HEAVY = (
     "cryptography.hazmat.primitives.asymmetric.ed25519",
     "nacl.bindings",
@@ -460,3 +477,4 @@ def prepare(folder: Path) -> None:
         suppress_health_check=list(hypothesis.HealthCheck),
     )  # fmt: skip
     hypothesis.settings.load_profile("mutation")
+    _warm_hypothesis()
