@@ -40,8 +40,8 @@ bench: $(VENV)/.dev
 fuzz: $(VENV)/.dev
 	RYE_FUZZ=1 $(BIN)/python -m pytest -k "hypothesis or fuzz or property"
 
-# Changes the modules that decide about trust, one place at a time: at least 95 % of the changes must fail a test. Two hours on one
-# core for all of them; `make mutate ONLY=merkle` for those with that word in their path. See tests/mutation/accepted.toml.
+# Changes the modules that decide about trust, one place at a time: at least 95 % of the changes must fail a test. About two hours on
+# one core for all of them; `make mutate ONLY=merkle` for those with that word in their path. See tests/mutation/accepted.toml.
 mutate: $(VENV)/.dev
 	$(BIN)/python -m tests.mutation $(ONLY)
 

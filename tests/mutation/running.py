@@ -87,7 +87,10 @@ def examine(root: Path, module: Module) -> Iterator[Verdict]:
     with tempfile.TemporaryDirectory(prefix="rye-mutation-") as folder:
         place = Path(folder)
         rows = _warm(root, module, tree, every, place)
-        tests = [Test(row["name"], row["seconds"], frozenset(row["lines"])) for row in next(rows)["tests"]]
+        first = next(rows)
+        if "failed" in first:
+            raise BrokenTestsError(f"{module.path}: these tests fail without a mutant.\n{first['failed']}")
+        tests = [Test(row["name"], row["seconds"], frozenset(row["lines"])) for row in first["tests"]]
         states = {}
         for row in rows:
             mutant = every[row["number"]]
@@ -114,7 +117,8 @@ def _reaching(mutant: Mutant, tests: Sequence[Test]) -> list[Test]:
 def _warm(
     root: Path, module: Module, tree: ast.Module, every: Sequence[Mutant], folder: Path
 ) -> Iterator[dict[str, Any]]:
-    """First a row with the ``tests`` of the first run, then one for each mutant within a function: how its process ended."""
+    """First a row with the ``tests`` of the first run (or what ``failed`` in it), then one for each mutant within a function:
+    how its process ended."""
     output = folder / "output"
     reading, writing = os.pipe()
     child = os.fork()
@@ -221,6 +225,8 @@ class _Warm:
                 started = time.process_time()
                 with _traced(self._path, lines):
                     reports = runtestprotocol(item, log=False, nextitem=following)
+                if any(report.failed for report in reports):  # too slow while traced, perhaps
+                    reports = runtestprotocol(item, log=False, nextitem=following)
                 seconds = time.process_time() - started
                 if any(report.failed for report in reports):
                     failed.append(item.nodeid + "\n" + "\n".join(r.longreprtext for r in reports if r.failed))
@@ -234,7 +240,8 @@ class _Warm:
             raise session.Failed("the first run did not end")
         document = json.loads(rows.read_text("utf-8"))
         if document["failed"]:
-            raise session.Failed("\n".join(document["failed"])[-3000:])
+            self._tell(failed="\n".join(document["failed"])[-3000:])
+            raise session.Failed("some tests fail without a mutant")
         return [Test(row["name"], row["seconds"], frozenset(row["lines"])) for row in document["found"]]
 
 

@@ -149,6 +149,8 @@ def test_what_a_proof_needs_is_read_once_each_in_order() -> None:
     asked = merkle.nodes_read(lambda reader: [reader(0, 3), reader(1, 2), reader(0, 3)])
     assert asked == [(0, 3), (1, 2)]
     assert merkle.nodes_read(lambda reader: merkle.inclusion_proof(0, 1, reader)) == []
+    asked = merkle.nodes_read(lambda reader: merkle.inclusion_proof(0, 7, reader))
+    assert asked == [(1, 2), (0, 6), (1, 1), (0, 1)]
 
 
 def test_subtrees_and_ranges_at_the_edges() -> None:

@@ -178,3 +178,10 @@ def test_signing_again_replaces_only_ones_own_signature() -> None:
 @pytest.mark.parametrize("text", ["text", "", "a\tb\n", "\ufefftext\n"])
 def test_a_text_that_no_note_can_carry_is_refused_when_it_is_signed(text: str) -> None:
     assert refused(notes.sign, text, [ALICE]).code == "note-malformed"
+
+
+def test_a_text_that_smuggles_a_signature_line_is_not_signed() -> None:
+    """Without its LF, the end of the text would be read as one more signature."""
+    error = refused(notes.sign, f"text\n\n{LINE[:-1]}", [ALICE])
+    assert (error.code, "its text is not one that a signed note can carry" in error.message) == ("note-malformed", True)
+    assert notes.sign(f"text\n\n{LINE}", [ALICE]).text == f"text\n\n{LINE}"
