@@ -10,7 +10,12 @@ from msgspec.structs import replace
 
 from rye.errors import RyeError
 from rye.installation.attached_check import attached_problem
-from rye.installation.lock_words import Words, check_lock, installed_words_hold, words_key
+from rye.installation.lock_declarations import (
+    Declarations,
+    check_lock,
+    declarations_key,
+    installed_declarations_hold,
+)
 from rye.installation.placement import item_path
 from rye.items.identity import Identity
 from rye.items.reading import HookAction
@@ -22,10 +27,12 @@ from tests.registry.simulated_registry import key
 
 WORK, PDF = Identity("directive", "acme/ops/work"), Identity("skill", "acme/pdf")
 DATA = signed(WORK, directive(WORK, hooks=[HOOK]), key("acme"))
-WORDS = Words(("rye.search.tool.*",), (), (HookAction("cost.current > 1", "tool", "ops/alarm", (("amount", "1"),)),))
+DECLARED = Declarations(
+    ("rye.search.tool.*",), (), (HookAction("cost.current > 1", "tool", "ops/alarm", (("amount", "1"),)),)
+)
 ITEM = LockedItem(
     "directive", WORK.id, "1.0.0", len(DATA), hashlib.sha256(DATA).hexdigest(), ".md", "registry.example", 7, 1,
-    "SHA256:a", capabilities=WORDS.capabilities, agent_tools=WORDS.agent_tools, hooks=WORDS.hooks,
+    "SHA256:a", capabilities=DECLARED.capabilities, agent_tools=DECLARED.agent_tools, hooks=DECLARED.hooks,
 )  # fmt: skip
 
 
@@ -48,9 +55,9 @@ def forgetful() -> Verdicts:
     return Verdicts(None, b"test")
 
 
-def refused_words(project: Project, *items: LockedItem, verdicts: Verdicts | None = None) -> RyeError:
+def refused_declarations(project: Project, *items: LockedItem, verdicts: Verdicts | None = None) -> RyeError:
     with pytest.raises(RyeError) as raised:
-        installed_words_hold(project, items, verdicts or forgetful())
+        installed_declarations_hold(project, items, verdicts or forgetful())
     assert raised.value.code == "lock-mismatch"
     assert "restore it from version control" in (raised.value.hint or "")
     return raised.value
@@ -101,46 +108,48 @@ def test_what_a_person_decided_is_not_the_releases_word() -> None:
 
 def test_words_that_the_bytes_say_hold(project: Project) -> None:
     verdicts = forgetful()
-    assert installed_words_hold(project, [], verdicts) is True
-    assert installed_words_hold(project, [ITEM], verdicts) is True
+    assert installed_declarations_hold(project, [], verdicts) is True
+    assert installed_declarations_hold(project, [ITEM], verdicts) is True
 
 
 @pytest.mark.parametrize(("name", "value"), [("capabilities", ()), ("agent_tools", ("Bash",)), ("hooks", ())])
 def test_a_lock_that_says_something_else_than_the_bytes_is_refused(project: Project, name: str, value: object) -> None:
-    error = refused_words(project, ITEM, replace(ITEM, **{name: value}))
+    error = refused_declarations(project, ITEM, replace(ITEM, **{name: value}))
     assert error.message.endswith(f"than its file does: {name}.")
 
 
 def test_the_registrys_words_cannot_be_told_from_the_bytes(project: Project) -> None:
-    assert installed_words_hold(project, [replace(ITEM, registry="other.example", keyset=9, signer="x")], forgetful())
+    assert installed_declarations_hold(
+        project, [replace(ITEM, registry="other.example", keyset=9, signer="x")], forgetful()
+    )
 
 
 def test_what_cannot_be_read_is_neither_accepted_nor_blamed(project: Project) -> None:
     place = project.root / item_path(ITEM)
     other = replace(ITEM, sha256="ab" * 32)
-    assert installed_words_hold(project, [other], forgetful()) is False
+    assert installed_declarations_hold(project, [other], forgetful()) is False
     broken = b"# no directive\n"
     place.write_bytes(broken)
-    assert installed_words_hold(project, [ITEM], forgetful()) is False
+    assert installed_declarations_hold(project, [ITEM], forgetful()) is False
     unreadable = replace(ITEM, sha256=hashlib.sha256(broken).hexdigest())
-    assert installed_words_hold(project, [unreadable], forgetful()) is False
+    assert installed_declarations_hold(project, [unreadable], forgetful()) is False
     place.unlink()
-    assert installed_words_hold(project, [ITEM], forgetful()) is False
+    assert installed_declarations_hold(project, [ITEM], forgetful()) is False
 
 
 def test_what_was_read_is_remembered_and_every_other_item_is_still_looked_at(project: Project, tmp_path: Path) -> None:
     verdicts = Verdicts(tmp_path / "verdicts", b"test")
-    assert installed_words_hold(project, [ITEM], verdicts) is True
+    assert installed_declarations_hold(project, [ITEM], verdicts) is True
     (project.root / item_path(ITEM)).unlink()
-    assert installed_words_hold(project, [ITEM], verdicts) is True
-    assert installed_words_hold(project, [ITEM, replace(ITEM, id="acme/ops/other")], verdicts) is False
+    assert installed_declarations_hold(project, [ITEM], verdicts) is True
+    assert installed_declarations_hold(project, [ITEM, replace(ITEM, id="acme/ops/other")], verdicts) is False
 
 
 def test_a_refused_lock_is_refused_again_from_memory(project: Project, tmp_path: Path) -> None:
     verdicts = Verdicts(tmp_path / "verdicts", b"test")
     wrong = replace(ITEM, hooks=())
-    refused_words(project, wrong, verdicts=verdicts)
-    refused_words(project, wrong, verdicts=verdicts)
+    refused_declarations(project, wrong, verdicts=verdicts)
+    refused_declarations(project, wrong, verdicts=verdicts)
 
 
 def test_a_memory_is_of_one_item_with_its_names_and_its_bytes() -> None:
@@ -151,11 +160,13 @@ def test_a_memory_is_of_one_item_with_its_names_and_its_bytes() -> None:
         replace(sample, sha256="cd" * 32), replace(sample, attached=()),
         replace(sample, attached=(LockedFile("b", 1, "ab" * 32),)),
     ]  # fmt: skip
-    keys = [words_key(verdicts, item) for item in (sample, *others)]
+    keys = [declarations_key(verdicts, item) for item in (sample, *others)]
     assert len(set(keys)) == len(keys)
     turned = replace(sample, attached=(LockedFile("b", 1, "ab" * 32), *sample.attached))
-    assert words_key(verdicts, turned) == words_key(verdicts, replace(turned, attached=turned.attached[::-1]))
-    assert verdicts.key("words", "skill", sample.id, "SKILL.md", sample.sha256, "a") == keys[0]
+    assert declarations_key(verdicts, turned) == declarations_key(
+        verdicts, replace(turned, attached=turned.attached[::-1])
+    )
+    assert verdicts.key("declarations", "skill", sample.id, "SKILL.md", sample.sha256, "a") == keys[0]
 
 
 # The attached files of an installed skill
