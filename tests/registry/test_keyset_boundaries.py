@@ -155,3 +155,21 @@ def test_an_empty_chain_has_nothing_in_force() -> None:
     assert chain.current(now) is None
     assert chain.pending(now) is None
     assert chain.unaccepted(frozenset(), now) is None
+
+
+def test_a_statement_that_is_dated_behind_a_recovery_does_not_shorten_the_wait() -> None:
+    """Rule 6: the new keys sign at once, with a time at which the recovery will have taken effect."""
+    registry = SimulatedRegistry()
+    registry.claim("acme", [ONE])
+    recovery = registry.recover("acme", [TWO]).recovery
+    assert recovery is not None
+    position = registry.release(TOOL, keys=[TWO], keyset=2, time=recovery)
+    note = notes.parse(registry.leaves[position])
+    chain, release = chain_of(registry), Release.parse(note.text)
+    for time in (registry.now, recovery - timedelta(seconds=1)):
+        with pytest.raises(
+            TrustError, match="is dated ahead: keyset 2 has no effect before its recovery has"
+        ) as raised:
+            chain.check(position, release, note, time)
+        assert raised.value.code == "statement-keyset"
+    assert chain.check(position, release, note, recovery).link.keyset.number == 2
