@@ -15,6 +15,7 @@ from rye.registry.protocol.wire import IndexLine
 from rye.registry.trust.trusted import TrustedState, check_blob, check_inclusion, fingerprint_of
 from tests.registry.simulated_client import follow, pinned, seen
 from tests.registry.simulated_registry import SimulatedRegistry, key
+from tests.registry.test_trusted import shard_file
 
 TOOL = Identity("tool", "acme/text/count")
 
@@ -137,7 +138,7 @@ def cheated(registry: SimulatedRegistry, position: int) -> Callable[[], object]:
     note = registry.index_lines()[str(TOOL)][0].note
     registry.publish_index({**registry.index_files(), str(TOOL): wire.encode_index([IndexLine(position, note)])})
     _, head = follow(pinned(registry), registry)
-    entry = head.open_shard(wire.shard_of(str(TOOL)), registry.files[head.shard_path(str(TOOL)) or ""])[str(TOOL)]
+    entry = head.open_shard(wire.shard_of(str(TOOL)), shard_file(head, registry, str(TOOL)))[str(TOOL)]
     return lambda: head.open_index(entry, registry.files[f"index/{entry.sha256}"])
 
 
@@ -186,7 +187,7 @@ def test_n1_a_namespace_without_a_keyset_in_effect_is_nobodys_and_nothing_is_rem
 
 def test_n2_a_namespace_whose_keysets_are_gone_is_a_fork(registry: SimulatedRegistry) -> None:
     state, head = follow(pinned(registry), registry)
-    entry = head.open_shard(wire.shard_of("namespace:acme"), registry.files[head.shard_path("namespace:acme") or ""])[
+    entry = head.open_shard(wire.shard_of("namespace:acme"), shard_file(head, registry, "namespace:acme"))[
         "namespace:acme"
     ]
     entries = head.open_index(entry, registry.files[f"index/{entry.sha256}"])
@@ -201,7 +202,7 @@ def test_n3_the_alarm_names_the_keys_before_the_recovery_and_its_own(registry: S
     registry.pass_time(hours=72)
     registry.publish()
     state, head = follow(pinned(registry), registry)
-    entry = head.open_shard(wire.shard_of("namespace:acme"), registry.files[head.shard_path("namespace:acme") or ""])[
+    entry = head.open_shard(wire.shard_of("namespace:acme"), shard_file(head, registry, "namespace:acme"))[
         "namespace:acme"
     ]
     entries = head.open_index(entry, registry.files[f"index/{entry.sha256}"])
