@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from rye.installation.verified import judge_files, judged_by, verify_files
+from rye.installation.verified import judge_files, judgement_inputs, verify_files
 from rye.items.reading import HookAction
 from rye.project.lock import LockedFile
 from rye.registry.client import ItemFiles
@@ -80,7 +80,7 @@ def test_what_was_judged_before_is_not_judged_again_and_nothing_else_is_skipped(
     assert verify_files(unsigned, (), (), metadata).metadata is metadata
     with pytest.raises(TrustError):
         verify_files(unsigned, (), ())
-    assert judged_by(unsigned.record) == ("the note", "cd" * 32)
+    assert judgement_inputs(unsigned.record) == ("the note", "cd" * 32)
 
 
 def test_a_refusal_names_the_release_and_says_why() -> None:
