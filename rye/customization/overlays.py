@@ -25,7 +25,7 @@ from rye.errors import RyeError
 from rye.text.diagnostics import Diagnostic, has_errors
 from rye.text.hidden_text import hidden_text
 from rye.text.line_form import BOM
-from rye.text.toml_reading import TomlError, read_toml
+from rye.text.toml_reading import TomlDocument, TomlError, read_toml
 
 Mode = Literal["replace", "append", "skip"]
 MODES: tuple[Mode, ...] = ("replace", "append", "skip")
@@ -112,57 +112,61 @@ def read_overlay(data: bytes | str) -> OverlayReading:
     if hidden := hidden_text(text):
         return OverlayReading(None, hidden)
     try:
-        document = read_toml(text.replace("\r\n", "\n")).value
+        read = read_toml(text.replace("\r\n", "\n"))
     except TomlError as error:
         message = f"The file is not TOML: {visible(error.message)}."
         return OverlayReading(None, (Diagnostic("error", "malformed-toml", message, error.line, error.column),))
+    document = read.value
     found: list[Diagnostic] = []
     for key in document:
         if key != ENTRIES:
             hint = (
                 f"Write [[{ENTRIES}]]." if _close(key, (ENTRIES,)) else f"An overlay holds only [[{ENTRIES}]] tables."
             )
-            found.append(Diagnostic("error", "unknown-key", f"{visible(key)!r} is no key of an overlay.", hint=hint))
+            message = f"{visible(key)!r} is not a key of an overlay."
+            found.append(Diagnostic("error", "unknown-key", message, read.line(key), hint=hint))
     entries = document.get(ENTRIES, [])
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         message = f"{ENTRIES!r} is not an array of tables."
-        found.append(Diagnostic("error", "bad-entry", message, hint=f"Write [[{ENTRIES}]] with two brackets."))
+        hint = f"Write [[{ENTRIES}]] with two brackets."
+        found.append(Diagnostic("error", "bad-entry", message, read.line(ENTRIES), hint=hint))
         return OverlayReading(None, tuple(found))
-    headers = [s.first + 1 for s in _statements(text) if s.is_entry_header] if entries else []
-    places = headers if len(headers) == len(entries) else [None] * len(entries)
-    overrides = [_entry(entry, line, found) for entry, line in zip(entries, places, strict=True)]
+    overrides = [_entry(entry, index, read, found) for index, entry in enumerate(entries)]
     if has_errors(found):
         return OverlayReading(None, tuple(found))
     return OverlayReading(Overlay(tuple(override for override in overrides if override)), tuple(found))
 
 
-def _entry(entry: dict[str, Any], line: int | None, found: list[Diagnostic]) -> StepOverride | None:
+def _entry(entry: dict[str, Any], index: int, read: TomlDocument, found: list[Diagnostic]) -> StepOverride | None:
+    """The entry, or None with errors, each on the line of the key that it is about, else of the entry."""
     before = len(found)
+    line = read.line(ENTRIES, index)
 
-    def error(code: str, message: str, hint: str | None = None) -> None:
-        found.append(Diagnostic("error", code, message, line, hint=hint))
+    def error(code: str, message: str, hint: str | None = None, key: str | None = None) -> None:
+        place = (read.line(ENTRIES, index, key) if key is not None else None) or line
+        found.append(Diagnostic("error", code, message, place, hint=hint))
 
     for key in entry:
         if key not in ENTRY_KEYS:
             close = _close(key, ENTRY_KEYS)
             hint = f"Did you mean {close!r}?" if close else f"Keys: {', '.join(ENTRY_KEYS)}."
-            error("unknown-key", f"{visible(key)!r} is no key of a step override.", hint)
+            error("unknown-key", f"{visible(key)!r} is not a key of a step override.", hint, key)
     for key, value in entry.items():
         if key in ENTRY_KEYS and not isinstance(value, str):
-            error("bad-entry", f"{key!r} is not a string.")
+            error("bad-entry", f"{key!r} is not a string.", key=key)
     step_id, mode, description = (entry.get(key) for key in ENTRY_KEYS)
     if step_id is None or (isinstance(step_id, str) and not step_id.strip()):
-        error("missing-key", "A step override has no 'step_id'.", "Name the step that it changes.")
+        error("missing-key", "A step override has no 'step_id'.", "Name the step that it changes.", "step_id")
     if mode is None:
         error("missing-key", "A step override has no 'mode'.", f"Modes: {', '.join(MODES)}.")
     elif isinstance(mode, str) and mode not in MODES:
         close = _close(mode, MODES)
         hint = f"Did you mean {close!r}?" if close else f"Modes: {', '.join(MODES)}."
-        error("bad-mode", f"{visible(mode)!r} is no mode.", hint)
+        error("bad-mode", f"{visible(mode)!r} is not a mode.", hint, "mode")
     elif mode in ("replace", "append") and (
         description is None or (isinstance(description, str) and not description.strip())
     ):
-        error("missing-key", f"A step override with mode {mode!r} has no 'description'.")
+        error("missing-key", f"A step override with mode {mode!r} has no 'description'.", key="description")
     if len(found) > before:
         return None
     return StepOverride(str(step_id), cast(Mode, mode), description, line)

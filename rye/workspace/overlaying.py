@@ -12,7 +12,7 @@ from msgspec import Struct
 from rye.customization import overlay_health
 from rye.customization.overlay_files import InForce, in_force, malformed_overlay
 from rye.customization.overlay_health import Health
-from rye.customization.overlays import OverlayResult, apply_overlay, read_overlay
+from rye.customization.overlays import Overlay, OverlayResult, apply_overlay, read_overlay
 from rye.customization.places import OVERLAY_SUFFIX, Folder, Places, check_name, rye_places
 from rye.errors import RyeError
 from rye.items.formula.model import Formula, Step
@@ -69,7 +69,7 @@ def apply_in_force(force: InForce, resolved: Formula) -> Overlaid:
     said = list(force.warnings)
     applied: tuple[str, ...] = ()
     if overlay.overrides:
-        result = apply_overlay(resolved.steps, overlay, formula_type=resolved.type)
+        result = _applied(overlay, resolved, source.shown)
         said += (Diagnostic("warning", "stale-override", warning) for warning in result.warnings)
         resolved, applied = replace(resolved, steps=result.steps), result.applied
     return Overlaid(resolved, applied, (FileFindings(source.shown, tuple(said)),) if said else ())
@@ -85,8 +85,19 @@ def apply_file(context: Context, formula: str, path: Path, shown: str) -> tuple[
     if reading.overlay is None:
         raise malformed_overlay(shown, reading.diagnostics)
     resolved = resolved_formula(context, found.item)
-    result = apply_overlay(resolved.steps, reading.overlay, formula_type=resolved.type)
+    result = _applied(reading.overlay, resolved, shown)
     return replace(resolved, steps=result.steps), result
+
+
+def _applied(overlay: Overlay, resolved: Formula, shown: str) -> OverlayResult[Step]:
+    """What the overlay makes of the steps. Raises RyeError that names the file, and the line of the entry that is to blame."""
+    try:
+        return apply_overlay(resolved.steps, overlay, formula_type=resolved.type)
+    except RyeError as error:
+        at = -1 if error.code == "overlay-leaves-no-step" else 0
+        line = overlay.overrides[at].line if overlay.overrides else None
+        place = f":{line}" if line is not None else ""
+        raise RyeError(error.code, f"{shown}{place}: {error.message}", error.hint) from None
 
 
 def named_formula(context: Context, where: Places, argument: str) -> tuple[str, EffectiveItem | None]:

@@ -106,7 +106,7 @@ class TestReading:
         )
 
     def test_errors_name_the_line(self) -> None:
-        assert [d.line for d in read_overlay(entry("a", "skip") + "\n" + entry("b", "no")).diagnostics] == [5]
+        assert [d.line for d in read_overlay(entry("a", "skip") + "\n" + entry("b", "no")).diagnostics] == [7]
         malformed = read_overlay("a = 1\nb = = 2\n").diagnostics[0]
         assert (malformed.line, malformed.column) == (2, 5)
 

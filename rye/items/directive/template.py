@@ -44,6 +44,8 @@ _TEXT = """\
 </directive>
 ```
 
+## Process
+
 <process>
   <step name="gather_knowledge">
     Find what is known about {{input:subject}}.
@@ -54,6 +56,12 @@ _TEXT = """\
     Say in a few sentences what was found, and name its sources.
   </step>
 </process>
+
+## Rules
+
+- State here what must never happen.
+
+## Success criteria
 
 <success_criteria>
   <criterion>The summary names every source that it uses</criterion>
