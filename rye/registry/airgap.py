@@ -40,13 +40,16 @@ from msgspec import Struct
 from rye.errors import RyeError
 from rye.items.identity import Identity
 from rye.limits import MIRROR, MirrorLimits
+from rye.project.item_file import read_bytes
 from rye.registry.client import AcceptRoot, RegistryClient
-from rye.registry.protocol import lines, tiles, wire
+from rye.registry.protocol import lines, notes, tiles, wire
 from rye.registry.protocol.lines import write_time
+from rye.registry.protocol.statements import Snapshot
 from rye.registry.store.cache import Cache
 from rye.registry.store.state import StateStore
 from rye.registry.transport.seam import Fetched, FetchError, Request, Transport, not_found, too_large
 from rye.registry.trust.trust_error import TrustError
+from rye.storage.atomic import replace_file
 
 if TYPE_CHECKING:
     from rye.registry.trust.records import ReleaseRecord
@@ -127,7 +130,6 @@ class AirgapTransport(Struct, frozen=True):
 
 def open_airgap(path: Path, limits: MirrorLimits = MIRROR) -> AirgapFile:
     """Read a bundle file. Raises AirgapError and RyeError ``no-such-file``."""
-    from rye.project.item_file import read_bytes
 
     data = read_bytes(path, limits.airgap_bytes)
     if len(data) > limits.airgap_bytes:
@@ -274,8 +276,6 @@ def _explained(error: TrustError, airgap: AirgapFile, origin: str, as_of: date |
 
 
 def _snapshot_day(airgap: AirgapFile, origin: str) -> str:
-    from rye.registry.protocol import notes
-    from rye.registry.protocol.statements import Snapshot
 
     fetched = airgap.transport(origin).fetch_many([Request("head", wire.MAX_HEAD_BYTES)])[0]
     assert isinstance(fetched, bytes)
@@ -321,7 +321,6 @@ def write_airgap(
     files[_REGISTRIES] = msgspec.json.encode(listed)
     data = encode_airgap(files)
     path.parent.mkdir(parents=True, exist_ok=True)
-    from rye.storage.atomic import replace_file
 
     replace_file(path, data)
     return len(data)

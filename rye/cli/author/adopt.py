@@ -17,8 +17,18 @@ from typing import TYPE_CHECKING
 import click
 from msgspec import Struct
 
+from rye.cli.console import printable
 from rye.cli.options import Session, command
-from rye.errors import RyeError
+from rye.errors import RyeError, UsageError
+from rye.items.attached import attached_files
+from rye.items.identity import is_segment
+from rye.items.skill.adoption import AdoptableFile, analyze
+from rye.limits import CONTENT
+from rye.project.discovery import walk
+from rye.project.item_file import read_bytes
+from rye.project.layout import Project, find_project
+from rye.storage.atomic import replace_file
+from rye.text.diagnostics import has_errors
 
 if TYPE_CHECKING:
     from rye.items.attached import AttachedFile
@@ -42,7 +52,6 @@ class _Candidate(Struct, frozen=True):
 
     @property
     def publishable(self) -> bool:
-        from rye.text.diagnostics import has_errors
 
         return self.adoption.publishable and self.adoption.name is not None and not has_errors(self.problems)
 
@@ -75,8 +84,6 @@ def adopt(session: Session, folder: str, dry_run: bool, in_place: bool) -> int:
 
 
 def _skills(session: Session, folder: str) -> list[tuple[Path, str]]:
-    from rye.errors import UsageError
-    from rye.project.discovery import walk
 
     root = session.path(folder)
     if not root.is_dir():
@@ -95,10 +102,6 @@ def _skills(session: Session, folder: str) -> list[tuple[Path, str]]:
 
 
 def _look(folder: Path, shown: str, in_place: bool) -> _Candidate:
-    from rye.items.attached import attached_files
-    from rye.items.skill.adoption import AdoptableFile, analyze
-    from rye.limits import CONTENT
-    from rye.project.item_file import read_bytes
 
     files, problems = attached_files(folder / _MAIN)
     data = read_bytes(folder / _MAIN, CONTENT.item_bytes)
@@ -113,9 +116,6 @@ def _adopted(
     session: Session, candidate: _Candidate, taken: dict[str, str], *, dry_run: bool, in_place: bool
 ) -> tuple[str, Path | None, str | None]:
     """What became of one skill (adopted, unchanged, would-adopt, refused), where it is, and why it was refused."""
-    from rye.items.identity import is_segment
-    from rye.project.layout import Project, find_project
-    from rye.storage.atomic import replace_file
 
     name = candidate.adoption.name
     if not candidate.publishable or name is None or not is_segment(name):
@@ -146,7 +146,6 @@ def _adopted(
 
 def _same(candidate: _Candidate, target: Path) -> bool:
     """Whether the folder holds exactly what would be copied there."""
-    from rye.items.attached import attached_files
 
     files, problems = attached_files(target / _MAIN)
     if problems or files != candidate.files:
@@ -159,7 +158,6 @@ def _same(candidate: _Candidate, target: Path) -> bool:
 
 def _copy(candidate: _Candidate, target: Path) -> None:
     """Write the whole folder beside its place, then rename it there: it is there whole or not at all."""
-    from rye.project.item_file import read_bytes
 
     target.parent.mkdir(parents=True, exist_ok=True)
     staged = Path(tempfile.mkdtemp(prefix=".adopting-", dir=target.parent))
@@ -205,7 +203,6 @@ def _as_json(candidate: _Candidate, status: str, target: str | None, why: str | 
 
 
 def _print(session: Session, candidate: _Candidate, status: str, target: Path | None, why: str | None) -> None:
-    from rye.cli.console import printable
 
     console, adoption = session.console, candidate.adoption
     where = f" → {os.path.relpath(target, session.cwd)}" if target is not None and target != candidate.folder else ""

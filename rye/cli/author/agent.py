@@ -8,9 +8,21 @@ from typing import TYPE_CHECKING
 
 import click
 
+from rye.cli.console import printable
 from rye.cli.main import family
 from rye.cli.options import Session, command
 from rye.errors import RyeError, UsageError
+from rye.items.agent.graph import as_mermaid, as_text, build
+from rye.items.agent.migration import migrate as as_markdown
+from rye.items.agent.model import Agent
+from rye.limits import CONTENT
+from rye.project.checking import check_files
+from rye.project.context import read_options
+from rye.project.discovery import Found, expand
+from rye.project.item_file import load_item, place, read_bytes
+from rye.project.layout import find_project
+from rye.text import content
+from rye.text.spelling import near_miss
 
 if TYPE_CHECKING:
     from rye.project.checking import Checked
@@ -27,10 +39,6 @@ def graph(session: Session, folder: str | None, entry: str | None, mermaid: bool
 
     FOLDER is a folder of agents; without it .ai/agents or .rawko/agents. Files that do not parse are listed, the rest goes on.
     """
-    from rye.items.agent.graph import as_mermaid, as_text, build
-    from rye.items.agent.model import Agent
-    from rye.project.checking import check_files
-    from rye.project.context import read_options
 
     checked = [
         c for c in check_files(_agents(session, folder), "agent", read_options(session.cwd)) if c.kind == "agent"
@@ -50,15 +58,11 @@ def graph(session: Session, folder: str | None, entry: str | None, mermaid: bool
         extra = {"mermaid": as_mermaid(built)} if mermaid else {}
         session.console.document({**built.as_json(), **extra, "errors": errors})
     else:
-        from rye.cli.console import printable
-
         session.console.data(printable(as_mermaid(built) if mermaid else as_text(built)), newline=False)
     return 1 if failed else 0
 
 
 def _agents(session: Session, folder: str | None) -> list[Found]:
-    from rye.project.discovery import expand
-    from rye.project.layout import find_project
 
     if folder is None:
         project = find_project(session.cwd)
@@ -72,7 +76,6 @@ def _agents(session: Session, folder: str | None) -> list[Found]:
     path = session.cwd / folder
     if not path.is_dir():
         raise UsageError("no-such-folder", f"There is no folder {folder!r}.", "Give a folder of agents.")
-    from rye.project.discovery import Found
 
     direct = [
         Found(file, os.path.join(folder, file.name), path) for file in sorted(path.glob("*.md")) if file.is_file()
@@ -86,8 +89,6 @@ def _agents(session: Session, folder: str | None) -> list[Found]:
 
 
 def _is_agent(path: Path) -> bool:
-    from rye.limits import CONTENT
-    from rye.project.item_file import place, read_bytes
 
     located = place(path, read_bytes(path, CONTENT.item_bytes).decode("utf-8", "replace").replace("\r\n", "\n"), None)
     return located is not None and located.kind == "agent"
@@ -104,7 +105,6 @@ def _report(session: Session, checked: list[Checked]) -> bool:
 
 
 def _unknown_entry(entry: str, names: list[str]) -> UsageError:
-    from rye.text.spelling import near_miss
 
     meant = near_miss(entry, names)
     hint = f"Did you mean {meant}?" if meant else f"Agents: {', '.join(sorted(names)) or 'none'}."
@@ -131,10 +131,6 @@ def migrate(session: Session, files: tuple[str, ...]) -> int:
 
 
 def _migrated(session: Session, file: str) -> tuple[Path, str, str]:
-    from rye.items.agent.migration import migrate as as_markdown
-    from rye.limits import CONTENT
-    from rye.project.item_file import read_bytes
-    from rye.text import content
 
     if not file.endswith((".yaml", ".yml")):
         raise UsageError("not-yaml", f"{file!r} is not called .yaml or .yml.", "Give the YAML file of an agent.")
@@ -164,8 +160,6 @@ def _exists(shown: str) -> RyeError:
 
 
 def _findings(session: Session, path: Path, shown: str) -> list[dict[str, object]]:
-    from rye.project.context import read_options
-    from rye.project.item_file import load_item
 
     item = load_item(path, shown=shown, kind="agent", options=read_options(session.cwd))
     session.console.diagnostics(shown, item.reading.diagnostics, item.text)

@@ -8,15 +8,18 @@ import click
 
 from rye.cli.main import family
 from rye.cli.options import Session, command
+from rye.cli.unchanged import forget
 from rye.errors import UsageError
+from rye.project.manifest import parse_age
+from rye.registry.store.cache import Cache
+from rye.storage.folders import cache_dir, data_dir
+from rye.storage.verdicts import VERDICTS, Verdicts
 
 if TYPE_CHECKING:
     from rye.registry.store.cache import Cache, CacheInfo
 
 
 def _cache() -> Cache:
-    from rye.registry.store.cache import Cache
-    from rye.storage.folders import cache_dir
 
     return Cache(cache_dir() / "registry")
 
@@ -62,9 +65,6 @@ def info(session: Session) -> None:
 @click.pass_obj
 def clean(session: Session) -> None:
     """Delete everything in the cache, and what was found of it. What is needed is fetched and checked again."""
-    from rye.cli.unchanged import forget
-    from rye.storage.folders import data_dir
-    from rye.storage.verdicts import VERDICTS, Verdicts
 
     Verdicts(data_dir() / VERDICTS).forget()
     forget()
@@ -76,7 +76,6 @@ def clean(session: Session) -> None:
 @click.pass_obj
 def prune(session: Session, older_than: str) -> None:
     """Delete what was not used for a while."""
-    from rye.project.manifest import parse_age
 
     age = parse_age(older_than)
     if age is None:

@@ -9,6 +9,8 @@ import click
 from rye.cli.main import family
 from rye.cli.options import Session, command
 from rye.errors import RyeError
+from rye.project.layout import find_project
+from rye.signing.trust_store import TrustStore, proposals, read_key_file
 from rye.storage.folders import config_dir
 
 
@@ -18,7 +20,6 @@ from rye.storage.folders import config_dir
 @click.pass_obj
 def add(session: Session, file: str, label: str | None) -> None:
     """Trust the key in FILE (PEM, or a key TOML). Compare the fingerprint with its owner first."""
-    from rye.signing.trust_store import TrustStore, read_key_file
 
     path = session.path(file)
     key, owner = read_key_file(path)
@@ -36,8 +37,6 @@ def add(session: Session, file: str, label: str | None) -> None:
 @click.pass_obj
 def list_trusted(session: Session) -> None:
     """Show trusted and revoked keys, and the proposals that this project brings along."""
-    from rye.project.layout import find_project
-    from rye.signing.trust_store import TrustStore, proposals
 
     entries = TrustStore(config_dir()).entries()
     project = find_project(session.cwd)
@@ -69,7 +68,6 @@ def list_trusted(session: Session) -> None:
 @click.pass_obj
 def remove(session: Session, key: str) -> None:
     """Forget a key (label, key id or fingerprint): what it signed is untrusted from now on."""
-    from rye.signing.trust_store import TrustStore
 
     _done(session, TrustStore(config_dir()).remove(key).as_json(), "removed")
 
@@ -79,7 +77,6 @@ def remove(session: Session, key: str) -> None:
 @click.pass_obj
 def revoke(session: Session, key: str) -> None:
     """Keep a key as revoked: what it signed is reported as revoked from now on."""
-    from rye.signing.trust_store import TrustStore
 
     _done(session, TrustStore(config_dir()).revoke(key, datetime.now(UTC)).as_json(), "revoked")
 

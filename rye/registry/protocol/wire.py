@@ -11,10 +11,9 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import re
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
@@ -25,6 +24,7 @@ from rye.items.identity import Identity
 from rye.registry.protocol import lines, merkle
 from rye.registry.protocol.lines import MAX_NUMBER, StatementError
 from rye.registry.protocol.notes import MAX_NOTE_BYTES
+from rye.text.json_reading import JsonError, read_json
 
 PROTOCOL_VERSION = 1
 MAX_CONFIG_BYTES = 4 * 1024
@@ -145,8 +145,8 @@ def decode_json(data: bytes, kind: type[_T], code: str = "answer-malformed") -> 
     """Read one of the structs above; no unknown, missing or repeated field. Raises WireError with ``code``."""
     try:
         document = msgspec.json.decode(data, type=kind)
-        json.loads(data, object_pairs_hook=_without_repeats)  # the form is known by now, so nothing here is deep
-    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        read_json(data)  # msgspec takes the last of two equal keys
+    except (msgspec.MsgspecError, JsonError, RecursionError) as error:
         raise WireError(code, f"The registry's answer is not of its form: {str(error)[:200]}.") from error
     return document
 
@@ -320,13 +320,6 @@ def _text_lines(data: bytes, code: str) -> list[str]:
     if not text.endswith("\n"):
         raise WireError(code, "A file of the index does not end with LF.")
     return text[:-1].split("\n")
-
-
-def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ValueError("a field stands twice")
-    return found
 
 
 def _head_malformed(reason: str) -> WireError:
