@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 FLOORS = (
     ("errors", "limits"),
@@ -69,3 +71,29 @@ def test_the_server_stands_beside_the_faces() -> None:
         if name.startswith("rye.") and FLOOR.get(name.split(".")[1], 0) >= FLOOR["workspace"]
     ]
     assert wrong == []
+
+
+def needed(path: Path, modules: dict[str, Path]) -> set[str]:
+    """The modules of a room that a file imports, by whatever spelling, imports for type checking included."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+    return {name for name in found if name in modules and modules[name] != path}
+
+
+@pytest.mark.parametrize("room", ["resolution", "signing", "registry", "publishing"])
+def test_modules_of_a_room_import_each_other_in_one_direction(room: str) -> None:
+    """``__init__`` files only collect, so they do not count."""
+    modules = {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts): path
+        for path in sorted((ROOT / "rye" / room).rglob("*.py"))
+        if path.name != "__init__.py"
+    }
+    needs = {name: needed(path, modules) for name, path in modules.items()}
+    while free := [name for name, others in needs.items() if not others & needs.keys()]:
+        for name in free:
+            del needs[name]
+    assert needs == {}, f"rye.{room}: there is a circle among {sorted(needs)}"

@@ -4,7 +4,8 @@ How the pieces meet::
 
     versions.py          Version and VersionSet: order, and plain set algebra
     ranges.py            Range: what a person wrote, and which pre-releases it asked for
-    problem.py           what the caller says (Root, Provider, Candidate …) and gets (Solution, NeedsMore, Unsolvable)
+    problem.py           what the caller says: Root, Provider, Candidate …
+    outcome.py           what it gets: Solution, NeedsMore, Unsolvable
     universe.py          packages as numbers, sets of releases as bitmasks
     incompatibility.py   facts, and what follows from two of them
     partial_solution.py  choices so far, and how to take them back
@@ -20,20 +21,17 @@ Nothing here does I/O. The caller fetches in waves::
 """
 
 from rye.resolution.explanation import Explanation
+from rye.resolution.outcome import NeedsMore, Solution, TooHard, Unsolvable
 from rye.resolution.problem import (
     Absence,
     Candidate,
     Demands,
     Exclusion,
     Missing,
-    NeedsMore,
     Provider,
     Requirement,
     Root,
-    Solution,
-    TooHard,
     Unavailable,
-    Unsolvable,
 )
 from rye.resolution.ranges import Range
 from rye.resolution.solver import Resolution, resolve

@@ -1,25 +1,21 @@
-"""What the caller of the solver says and what it gets back.
+"""What the caller of the solver says.
 
 A *package* is any hashable value with a readable, unique ``str`` (:class:`rye.items.identity.Identity` in the client). The caller
 answers two questions through a :class:`Provider`; the solver does no I/O. When a package has not been fetched yet,
-the provider raises :class:`Missing`, the solver goes on with the rest, and :class:`NeedsMore` names the whole level at once.
+the provider raises :class:`Missing`, the solver goes on with the rest, and
+:class:`rye.resolution.outcome.NeedsMore` names the whole level at once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from msgspec import Struct, field
 
-from rye.errors import RyeError
 from rye.resolution.ranges import Range
 from rye.resolution.versions import Version
-
-if TYPE_CHECKING:
-    from rye.resolution.explanation import Explanation
-    from rye.resolution.incompatibility import Incompatibility
 
 P = TypeVar("P", bound=Hashable)
 
@@ -101,40 +97,3 @@ class Provider(Protocol[P]):
 
 class Missing(Exception):
     """Raised by a provider: this package's index has to be fetched first."""
-
-
-class Solution(Struct, Generic[P], frozen=True):
-    """One version per package, in the order of the packages' names."""
-
-    versions: Mapping[P, Version]
-
-
-class NeedsMore(Struct, Generic[P], frozen=True):
-    """Packages to fetch before the next try, in the order of their names: one wave."""
-
-    packages: tuple[P, ...]
-
-
-class Unsolvable(RyeError):
-    """No choice of versions satisfies everything. ``explanation`` is the proof; ``root_cause`` its derivation graph."""
-
-    def __init__(self, explanation: Explanation, root_cause: Incompatibility):
-        super().__init__(
-            "unsolvable",
-            "\n".join(explanation.lines),
-            "\n".join(explanation.hints) or None,
-            details={"explanation": list(explanation.lines), "hints": list(explanation.hints)},
-        )
-        self.explanation = explanation
-        self.root_cause = root_cause
-
-
-class TooHard(RyeError):
-    """The search was given up (``RESOLUTION.solver_looks``)."""
-
-    def __init__(self, steps: int):
-        super().__init__(
-            "resolution-too-hard",
-            f"No choice of versions was found within {steps} steps, and none was ruled out.",
-            "Narrow the ranges in rye.toml, or name exact versions for some items, and try again.",
-        )

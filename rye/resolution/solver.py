@@ -37,17 +37,9 @@ from rye.resolution.incompatibility import (
     NoVersion,
     resolvent,
 )
+from rye.resolution.outcome import NeedsMore, Solution, TooHard, Unsolvable
 from rye.resolution.partial_solution import PartialSolution
-from rye.resolution.problem import (
-    Exclusion,
-    NeedsMore,
-    P,
-    Provider,
-    Root,
-    Solution,
-    TooHard,
-    Unsolvable,
-)
+from rye.resolution.problem import Exclusion, P, Provider, Root
 from rye.resolution.ranges import Range
 from rye.resolution.universe import Releases, Universe
 
