@@ -110,7 +110,7 @@ def examine(
     found = judge_release_file(release, data, keys, ReadOptions(publishing=True))
     if isinstance(found, Refusal):
         raise _refused(release, found)
-    return Candidate(candidate.note, release, found.signer.raw, _keywords(found.metadata))
+    return Candidate(candidate.note, release, found.signer.raw, keywords_of(found.metadata))
 
 
 def blobs_of(statement: Logged) -> list[str]:
@@ -227,7 +227,8 @@ def _unread(refusal: Refusal) -> Diagnostic:
     return Diagnostic("error", "unreadable", refusal.reason)
 
 
-def _keywords(metadata: Metadata) -> str:
+def keywords_of(metadata: Metadata) -> str:
+    """What search finds an item by, beside id and description."""
     words = [metadata.category or "", *(tool for tool in metadata.agent_tools)]
     return " ".join(word for word in words if word)[:1000]
 

@@ -24,7 +24,7 @@ from typing import Any
 
 from litestar import HttpMethod, Litestar, Request, Response, get, route
 from litestar.datastructures import State
-from litestar.exceptions import HTTPException
+from litestar.exceptions import HTTPException, InternalServerException
 
 from registry_server.service import Service
 from registry_server.static import served
@@ -60,6 +60,7 @@ _STATUS = {
     "request-too-large": 413,
     "file-too-large": 413,
     "too-many-files": 413,
+    "client-gone": 499,
     "answer-malformed": 400,
     "bad-request": 400,
     "note-too-large": 413,
@@ -250,6 +251,8 @@ async def _body(request: Request[Any, Any, State], most: int) -> bytes:
                 if size > most:
                     raise too_large
                 parts.append(part)
+    except InternalServerException as error:  # Litestar's word for a connection that was closed
+        raise RyeError("client-gone", "The client hung up before its request had arrived.", None) from error
     except TimeoutError:
         raise RyeError(
             "request-timeout", "The request took too long to arrive.", "Try again on a better line."
@@ -283,7 +286,7 @@ def _failed(request: Request[Any, Any, Any], error: Exception) -> Response[bytes
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"
     if status == 503:
-        headers["Retry-After"] = "1"
+        headers["Retry-After"] = "1" if error.code == "busy" else "5"
     hint = error.hint[:4000] if error.hint else None
     answer = wire.ErrorAnswer(wire.ErrorBody(error.code, error.message[:4000], hint))
     _service(request).refused(error.code)

@@ -29,6 +29,8 @@ from rye.registry.protocol.tiles import WIDTH, Tile, encode_bundle, partial_tile
 from rye.registry.trust.keysets import log_keys
 
 _AT_ONCE = 64 * WIDTH
+_WRITTEN_BETWEEN_WORDS = 50
+"""Files written before the database hears again that this transaction is at work."""
 _PRUNED_AT_ONCE = 200
 """Files that one step of cleaning up looks at."""
 _REFRESHED_AT_ONCE = 20
@@ -69,6 +71,8 @@ def recompute(ledger: Ledger, write: Objects | None = None) -> Recomputed:
         found.files[path] = hashlib.sha256(data).hexdigest()
         if write is not None:
             write.put_all([(path, data)])
+            if len(found.files) % _WRITTEN_BETWEEN_WORDS == 0:
+                database.keep_alive(ledger.connection)
 
     for start in range(0, ledger.size, _AT_ONCE):
         entries = ledger.leaves(start, min(start + _AT_ONCE, ledger.size))

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import sqlalchemy as sa
 from msgspec.structs import replace
 
 from registry_server import database, keys
@@ -19,7 +20,7 @@ from registry_server.acceptance import Candidate
 from registry_server.keys import PrivateKey
 from registry_server.ledger import Ledger
 from registry_server.objects import public_objects, upload_objects
-from registry_server.schema import registry
+from registry_server.schema import log_entries, registry
 from registry_server.sequencer import Receipt, Sequencer
 from registry_server.settings import SETTINGS_FILE, Settings
 from rye.errors import RyeError
@@ -76,6 +77,13 @@ def _fill(settings: Settings, origin: str, root_key_out: Path | None, root_days:
     expires = now + timedelta(days=root_days)
     root = Root(origin, 1, None, now, expires, 1, (owner.verifier.key,), (log.verifier.key,))
     note = notes.sign(root.text(), [owner.signer])
+    public = public_objects(settings)
+    if public.get("head") is not None or public.get("checkpoint") is not None:
+        raise RyeError(
+            "registry-exists",
+            "The store holds a registry already.",
+            "Choose an empty folder or prefix; to bring that registry back: rye-registry restore --from store",
+        )
     engine = database.open_database(settings)
     try:
         with database.writer(engine) as connection:
@@ -84,13 +92,23 @@ def _fill(settings: Settings, origin: str, root_key_out: Path | None, root_days:
             connection.execute(registry.insert().values(key="origin", value=origin))
         keys.write(settings.keys / keys.file_name("log", log), log)
         keys.write(root_key_out or settings.keys / keys.file_name("root", owner), owner)
-        public = public_objects(settings)
         sequencer = Sequencer(engine, public, upload_objects(settings), [log], settings)
         _accepted(sequencer, note, root)
         public.put("config.json", wire.encode_config(wire.Config(wire.PROTOCOL_VERSION, origin, settings.api)))
+    except RyeError as error:
+        if error.code != "registry-exists":
+            _unfound(engine)
+        raise
     finally:
         engine.dispose()
     return root
+
+
+def _unfound(engine: sa.Engine) -> None:
+    """Take back the origin from a database whose registry was never made, so that `init` can be tried again."""
+    with database.writer(engine) as connection:
+        if connection.scalar(sa.select(log_entries.c.position).limit(1)) is None:
+            connection.execute(registry.delete())
 
 
 def draft(

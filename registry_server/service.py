@@ -60,8 +60,9 @@ class Service:
         self._sweep()
         self.sequencer.start()
 
-    def close(self) -> None:
-        self.sequencer.stop()
+    def close(self, seconds: float | None = None) -> None:
+        """Finish what waits, for at most ``seconds``."""
+        self.sequencer.stop(seconds)
         self.engine.dispose()
 
     @contextmanager

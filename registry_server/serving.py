@@ -1,14 +1,21 @@
-"""Running the API under granian in this process, until SIGTERM or SIGINT. One process, one event loop, one sequencer."""
+"""Running the API under granian in this process, until SIGTERM or SIGINT. One process, one event loop, one sequencer.
+
+The ready file and the announcement come once the port answers. After the signal, requests at work may finish;
+``stop_seconds`` later the process ends whatever hangs, a store or a database: what is cut off then is as after a crash, and
+crashes lose nothing.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import errno
 import json
+import logging
 import os
 import signal
 import socket
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +26,12 @@ if TYPE_CHECKING:
     from registry_server.settings import Settings
 
 
+_log = logging.getLogger("rye.registry")
+_MARGIN_SECONDS = 0.5
+"""Before ``stop_seconds`` are over, so that the process is gone by then."""
+_ANSWER_SECONDS = 5.0
+
+
 def serve(settings: Settings, ready_file: Path | None, announce: Callable[[str], None]) -> None:
     """Serve until told to stop. Raises RyeError when the address cannot be had; nothing was started then."""
     from registry_server.api import create_app
@@ -26,17 +39,48 @@ def serve(settings: Settings, ready_file: Path | None, announce: Callable[[str],
 
     _probe(settings.host, settings.port)
     service = Service(settings)
-    try:
-        service.start()
-        asyncio.run(_run(create_app(service), settings, ready_file, announce, service.origin))
-    finally:
-        service.close()
+
+    def forget() -> None:
         if ready_file is not None:
             ready_file.unlink(missing_ok=True)
 
+    ending = _Ending(max(settings.stop_seconds - _MARGIN_SECONDS, 0.1), forget)
+    try:
+        service.start()
+        asyncio.run(_run(create_app(service), settings, ready_file, announce, service.origin, ending))
+    finally:
+        forget()
+        service.close(settings.stop_seconds)
+
+
+class _Ending:
+    """Ends the process some time after it was told to stop, if it has not ended by itself."""
+
+    def __init__(self, seconds: float, last: Callable[[], None]) -> None:
+        self._seconds = seconds
+        self._last = last
+        self._timer: threading.Timer | None = None
+
+    def begin(self) -> None:
+        if self._timer is None:
+            self._timer = threading.Timer(self._seconds, self._end)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def _end(self) -> None:
+        _log.warning("what was at work did not finish in time and is cut off, as by a crash; nothing answered is lost")
+        self._last()
+        logging.shutdown()
+        os._exit(0)
+
 
 async def _run(
-    app: Any, settings: Settings, ready_file: Path | None, announce: Callable[[str], None], origin: str
+    app: Any,
+    settings: Settings,
+    ready_file: Path | None,
+    announce: Callable[[str], None],
+    origin: str,
+    ending: _Ending,
 ) -> None:
     from granian.constants import HTTPModes, Interfaces
     from granian.http import HTTP1Settings
@@ -46,6 +90,7 @@ async def _run(
         """Binds once and tells the port: the embedded server would bind anew for its worker, to another free port."""
 
         bound_port = 0
+        telling: asyncio.Task[None] | None = None
 
         def _init_shared_socket(self) -> None:
             super()._init_shared_socket()  # type: ignore[no-untyped-call]
@@ -58,11 +103,12 @@ async def _run(
 
         def startup(self, spawn_target: Any, target_loader: Any) -> None:
             super().startup(spawn_target, target_loader)  # type: ignore[no-untyped-call]
-            host = f"[{settings.host}]" if ":" in settings.host else settings.host
-            url = f"http://{host}:{self.bound_port}"
-            _tell(url, self.bound_port)
+            self.telling = asyncio.get_running_loop().create_task(_tell(self.bound_port))
 
-    def _tell(url: str, port: int) -> None:
+    async def _tell(port: int) -> None:
+        await _until_answering(settings.host, port)
+        host = f"[{settings.host}]" if ":" in settings.host else settings.host
+        url = f"http://{host}:{port}"
         if ready_file is not None:
             facts = {"url": url, "host": settings.host, "port": port, "pid": os.getpid(), "origin": origin}
             temporary = ready_file.with_name(f".{ready_file.name}.{os.getpid()}.tmp")
@@ -83,15 +129,43 @@ async def _run(
     )
     server.workers_kill_timeout = settings.stop_seconds
     loop = asyncio.get_running_loop()
+
+    def stop() -> None:
+        ending.begin()
+        server.stop()  # type: ignore[no-untyped-call]
+
     for number in (signal.SIGTERM, signal.SIGINT):
         try:
-            loop.add_signal_handler(number, server.stop)
+            loop.add_signal_handler(number, stop)
         except NotImplementedError:  # Windows
-            signal.signal(number, lambda *_: loop.call_soon_threadsafe(server.stop))
+            signal.signal(number, lambda *_: loop.call_soon_threadsafe(stop))
     try:
         await server.serve()
     except (OSError, RuntimeError) as error:
+        if server.bound_port:
+            raise RyeError("serving-failed", f"Serving ended: {error}", "Start it again; the log says more.") from error
         raise _in_use(settings.host, settings.port, str(error)) from error
+    finally:
+        if server.telling is not None:
+            server.telling.cancel()
+
+
+async def _until_answering(host: str, port: int) -> None:
+    """Wait until a request is answered: a port that is bound is not yet one that somebody listens on."""
+    address = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    while True:
+        try:
+            reading, writing = await asyncio.open_connection(address, port)
+            try:
+                writing.write(b"HEAD /config.json HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+                await writing.drain()
+                if await asyncio.wait_for(reading.read(5), _ANSWER_SECONDS) == b"HTTP/":
+                    return
+            finally:
+                writing.close()
+        except (OSError, TimeoutError):
+            pass
+        await asyncio.sleep(0.02)
 
 
 def _probe(host: str, port: int) -> None:

@@ -6,6 +6,7 @@ Exit 0: done. 1: failed, or ``verify`` found something. 2: the command's words a
 from __future__ import annotations
 
 import json
+import os
 import sys
 from importlib import import_module
 
@@ -16,9 +17,11 @@ from rye import __version__
 from rye.errors import RyeError, UsageError
 
 COMMANDS = {
+    "backup": "registry_server.cli.backup:backup",
     "export": "registry_server.cli.static_files:export_command",
     "init": "registry_server.cli.init:init",
     "rebuild": "registry_server.cli.static_files:rebuild",
+    "restore": "registry_server.cli.backup:restore",
     "root": "registry_server.cli.root:root",
     "serve": "registry_server.cli.serve:serve",
     "token": "registry_server.cli.token:token",
@@ -73,6 +76,28 @@ def main() -> None:
         _fail(
             RyeError("system", f"{where}{error.strerror or error}.", "Check the path, its owner and the disk."), as_json
         )
+    except Exception as error:
+        if os.environ.get("RYE_REGISTRY_TRACEBACK") == "1":
+            raise
+        _fail(_unforeseen(error), as_json)
+
+
+def _unforeseen(error: Exception) -> RyeError:
+    """What no code expected, in one line; the database's errors in its own words."""
+    if "sqlalchemy" in sys.modules:
+        from sqlalchemy.exc import SQLAlchemyError
+
+        from registry_server.database import explained
+
+        if isinstance(error, SQLAlchemyError):
+            return explained(error)
+    text = str(error).strip()
+    reason = f"{type(error).__name__}: {text.splitlines()[0][:300]}" if text else type(error).__name__
+    return RyeError(
+        "internal",
+        f"The program failed in a way that it should not: {reason}",
+        "Run it with RYE_REGISTRY_TRACEBACK=1 and report what it prints.",
+    )
 
 
 def _fail(error: RyeError, as_json: bool) -> None:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from registry_server.sequencer import Sequencer
     from registry_server.settings import Settings
+    from rye.registry.protocol.statements import Checkpoint
 
 
 def settings_of(data: Path, flags: dict[str, object | None]) -> Settings:
@@ -62,3 +63,18 @@ def sequencer_of(settings: Settings) -> Iterator[Sequencer]:
     with engine_of(settings) as engine:
         log_keys = keys.in_folder(settings.keys, "log")
         yield Sequencer(engine, public_objects(settings), upload_objects(settings), log_keys, settings)
+
+
+def contains(engine: sa.Engine, shown: Checkpoint) -> bool:
+    """Whether the database holds this tree by now."""
+    from registry_server import database
+    from registry_server.ledger import Ledger
+    from registry_server.showing import check_contained
+    from rye.errors import RyeError
+
+    try:
+        with database.reader(engine) as connection:
+            check_contained(Ledger(connection), shown)
+    except RyeError:
+        return False
+    return True

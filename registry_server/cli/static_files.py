@@ -6,18 +6,11 @@ import sys
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from registry_server.cli.options import Output, data_option, json_option, pass_output
-from registry_server.cli.registry_access import engine_of, reading, sequencer_of, settings_of
-from rye.errors import RyeError
-
-if TYPE_CHECKING:
-    import sqlalchemy as sa
-
-    from rye.registry.protocol.statements import Checkpoint
+from registry_server.cli.registry_access import contains, engine_of, reading, sequencer_of, settings_of
 
 
 @click.command("export")
@@ -54,7 +47,7 @@ def verify(output: Output, data: Path) -> None:
         seen = audit.look(public)  # before the database: what is newer than that was published meanwhile
         with database.reader(engine) as connection:
             ledger = Ledger(connection)
-            problems = audit.verify(ledger, public, seen, partial(_contains, engine))
+            problems = audit.verify(ledger, public, seen, partial(contains, engine))
             size = ledger.size
     text = "\n".join(problems) or f"Everything is as the {size} entries of the log make it."
     output.result({"ok": not problems, "size": size, "problems": problems}, text)
@@ -95,17 +88,3 @@ def rebuild(output: Output, data: Path, prune: bool) -> None:
         "size": written.size,
     }
     output.result(document, "; ".join(words) + ".")
-
-
-def _contains(engine: sa.Engine, shown: Checkpoint) -> bool:
-    """Whether the database holds this tree by now."""
-    from registry_server import database
-    from registry_server.ledger import Ledger
-    from registry_server.showing import check_contained
-
-    try:
-        with database.reader(engine) as connection:
-            check_contained(Ledger(connection), shown)
-    except RyeError:
-        return False
-    return True

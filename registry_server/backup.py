@@ -1,0 +1,208 @@
+"""Writing a backup: one folder that brings the whole registry back, on SQLite or PostgreSQL, folder or bucket.
+
+::
+
+    backup.json           what it is: format, origin, fingerprint, size of the log, time
+    registry.toml         the settings
+    database.db           SQLite: the log's entries and head, tokens, who uploaded what; everything else follows from these
+    blobs/sha256/aa/…     every blob that the log names
+    keys/*.sealed         only when asked for, each sealed under a passphrase
+
+Written again, only new blobs are copied. The database is read first, in one transaction; blobs only grow, so all that it
+names are there. ``backup.json`` comes last: a backup that was interrupted is the one before. A backup never replaces one of
+a larger log, and is never made of a database that is behind its store.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import sqlalchemy as sa
+
+from registry_server import database, schema
+from registry_server.keys import PrivateKey
+from registry_server.ledger import Ledger
+from registry_server.objects import Folder, Objects
+from registry_server.settings import SETTINGS_FILE, Settings
+from registry_server.showing import check_contained, shown_checkpoint
+from registry_server.sources import BACKUP_FORMAT, read_manifest
+from rye.errors import RyeError
+from rye.registry.protocol import notes, statements, wire
+from rye.registry.protocol.lines import write_time
+from rye.registry.protocol.statements import Release
+from rye.signing import keys as item_keys
+from rye.storage.atomic import replace_file
+
+TABLES = (schema.log_entries, schema.head, schema.tokens, schema.token_namespaces, schema.submissions)
+"""What does not follow from anything else."""
+_ROWS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What a backup holds now."""
+
+    size: int
+    blobs: int
+    new_blobs: int
+    keys: int
+
+
+def write(settings: Settings, engine: sa.Engine, public: Objects, target: Path, passphrase: str | None) -> Written:
+    """Bring the backup in ``target`` up to date. ``passphrase``: seal the private keys into it. Raises RyeError."""
+    _check_target(target)
+    seen = [(path, public.get(path)) for path in ("head", "checkpoint")]
+    target.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with database.reader(engine) as connection:
+        ledger = Ledger(connection)
+        published = ledger.published()
+        if published is None:
+            raise RyeError("nothing-to-back-up", "The registry has no head yet.", "Start it once: rye-registry serve")
+        for path, data in seen:
+            shown = shown_checkpoint(path, data)
+            if shown is not None:
+                check_contained(ledger, shown)
+        _check_before(target, ledger, published.size)
+        fingerprint = ledger.roots()[0].sha256()
+        blobs = dict(_named_blobs(ledger))
+        gone = set(ledger.all_taken_down())
+        _copy_tables(connection, target / "database.db")
+    new = _copy_blobs(public, Folder(target), blobs, gone)
+    kept_keys = _seal_keys(settings, target, passphrase) if passphrase is not None else 0
+    if (settings.data / SETTINGS_FILE).exists():
+        replace_file(target / SETTINGS_FILE, (settings.data / SETTINGS_FILE).read_bytes())
+        (target / SETTINGS_FILE).chmod(0o600)
+    facts = {
+        "format": BACKUP_FORMAT,
+        "origin": ledger.origin,
+        "fingerprint": fingerprint,
+        "size": published.size,
+        "time": write_time(datetime.now(UTC)),
+    }
+    replace_file(target / "backup.json", json.dumps(facts, indent=1).encode() + b"\n")
+    return Written(published.size, len(blobs.keys() - gone), new, kept_keys)
+
+
+def unsealed_keys(folder: Path, passphrase: str) -> list[tuple[str, PrivateKey]]:
+    """File names and private keys of a backup. Raises RyeError ``wrong-passphrase``, ``bad-key``."""
+    found = []
+    for path in sorted((folder / "keys").glob("*.sealed")):
+        name, _, sealed = path.read_text("utf-8").partition("\n")
+        key = PrivateKey(name, item_keys.unseal(sealed, passphrase).seed)
+        PrivateKey.decode(key.encode())
+        found.append((path.name.removesuffix(".sealed"), key))
+    return found
+
+
+def _check_target(target: Path) -> None:
+    if target.exists() and not target.is_dir():
+        raise RyeError("not-a-backup", f"{target} is no folder.", "Choose a new folder.")
+    if target.is_dir() and any(target.iterdir()) and not (target / "backup.json").exists():
+        names = {path.name for path in target.iterdir()}
+        if not names <= {
+            "database.db",
+            "blobs",
+            "keys",
+            SETTINGS_FILE,
+            "database.db.new",
+        }:  # not one that was interrupted
+            raise RyeError("not-a-backup", f"{target} holds something else.", "Choose a new folder.")
+
+
+def _check_before(target: Path, ledger: Ledger, size: int) -> None:
+    if not (target / "backup.json").exists():
+        return
+    before = read_manifest(target)
+    if before.get("origin") != ledger.origin:
+        raise RyeError("not-a-backup", f"{target} is a backup of {before.get('origin')}.", "Choose a new folder.")
+    known = before.get("size")
+    if isinstance(known, int) and known > size:
+        raise RyeError(
+            "database-behind",
+            f"The backup has {known} log entries, the database {size}: an older database was restored.",
+            "Bring the missing entries back first: rye-registry restore --from store, or --from the backup.",
+        )
+
+
+def _named_blobs(ledger: Ledger) -> Iterator[tuple[str, int]]:
+    for start in range(0, ledger.size, _ROWS):
+        for leaf in ledger.leaves(start, min(start + _ROWS, ledger.size)):
+            if leaf.startswith(Release.TITLE.encode() + b"\n"):
+                release = statements.parse(notes.parse(leaf).text)
+                assert isinstance(release, Release)
+                yield release.file.sha256, release.file.size
+                for entry in release.attached:
+                    yield entry.sha256, entry.size
+
+
+def _copy_tables(connection: sa.Connection, place: Path) -> None:
+    """The rows as one consistent state, in a new file that takes the old one's place when it is whole."""
+    fresh = place.with_name(place.name + ".new")
+    fresh.unlink(missing_ok=True)
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    os.close(descriptor)
+    with closing(sqlite3.connect(fresh)) as copy:
+        for table in TABLES:
+            names = [column.name for column in table.columns]
+            copy.execute(f"CREATE TABLE {table.name} ({', '.join(names)})")
+            rows = connection.execution_options(yield_per=_ROWS).execute(sa.select(table))
+            places = ", ".join("?" * len(names))
+            for part in rows.partitions(_ROWS):
+                copy.executemany(f"INSERT INTO {table.name} VALUES ({places})", [tuple(row) for row in part])
+        copy.execute("CREATE INDEX log_entries_position ON log_entries (position)")
+        copy.commit()
+    with fresh.open("rb+") as file:
+        os.fsync(file.fileno())
+    os.replace(fresh, place)
+
+
+def _copy_blobs(public: Objects, target: Folder, blobs: dict[str, int], gone: set[str]) -> int:
+    new = 0
+    missing = []
+    for sha256, size in blobs.items():
+        path = wire.blob_path(sha256)
+        if sha256 in gone:
+            target.delete(path)
+            continue
+        place = target.root / path
+        if place.is_file() and place.stat().st_size == size:
+            continue
+        data = public.get(path)
+        if data is None or hashlib.sha256(data).hexdigest() != sha256:
+            missing.append(sha256)
+            continue
+        target.put(path, data)
+        new += 1
+    if missing:
+        raise RyeError(
+            "blob-missing",
+            f"{len(missing)} blobs that the log names are missing or damaged, first {missing[0]}.",
+            "Bring them back from a mirror, then back up again: rye-registry restore --from ADDRESS",
+        )
+    return new
+
+
+def _seal_keys(settings: Settings, target: Path, passphrase: str) -> int:
+    """All private keys of the key folder, each sealed under the passphrase. Those of an earlier backup are replaced."""
+    from registry_server import keys
+
+    fresh = target / ".keys.new"
+    shutil.rmtree(fresh, ignore_errors=True)
+    fresh.mkdir(mode=0o700)
+    paths: Sequence[Path] = sorted(settings.keys.glob("*.key"))
+    for path in paths:
+        key = keys.read(path)
+        sealed = item_keys.seal(item_keys.PrivateKey(key.seed), passphrase)
+        (fresh / f"{path.name}.sealed").write_text(f"{key.name}\n{sealed}", encoding="utf-8")
+    shutil.rmtree(target / "keys", ignore_errors=True)
+    os.replace(fresh, target / "keys")
+    return len(paths)

@@ -1,0 +1,185 @@
+"""Bringing a registry back: a source's log replayed into an empty or older database, nothing believed, nothing signed.
+
+Rules:
+
+1. The source is verified as a whole first (:mod:`registry_server.sources`).
+2. The database holds nothing, or the beginning of the source's log (``restore-fork``); where its log is the larger one, only
+   blobs are taken.
+3. The store shows nothing, or a head that the restored log contains (``database-behind``): else clients would see a fork.
+4. Blobs, static files and rows are written before the head is shown; the head is the source's, as it was signed.
+   Interrupted, it is run again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+
+from registry_server import audit, database, schema
+from registry_server.acceptance import Candidate, keywords_of
+from registry_server.leadership import confirm, holder_name, take
+from registry_server.ledger import Ledger, Published
+from registry_server.objects import Objects
+from registry_server.showing import Showing
+from registry_server.sources import Backup, Checked
+from registry_server.tree import Edge
+from rye.errors import RyeError
+from rye.items.published import read_published
+from rye.registry.protocol import merkle, notes, statements, wire
+from rye.registry.protocol.statements import Checkpoint, Release, Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """What a restore did."""
+
+    origin: str
+    fingerprint: str
+    size: int
+    entries: int
+    """Log entries that the database did not have."""
+    blobs: int
+    """Blobs that the store did not have."""
+
+
+def known_fingerprint(engine: sa.Engine) -> str | None:
+    """Of root 1, where the database holds a registry."""
+    with database.reader(engine) as connection:
+        if connection.scalar(sa.select(schema.roots.c.number).limit(1)) is None:
+            return None
+        return Ledger(connection).roots()[0].sha256()
+
+
+def restore(engine: sa.Engine, public: Objects, checked: Checked) -> Restored:
+    """Replay a verified source. Raises RyeError; the database is then as it was."""
+    blobs = _restore_blobs(public, checked)
+    holder, showing = holder_name(), Showing(public)
+    with database.writer(engine) as connection:
+        term = take(connection, holder)
+        _found(connection, checked.state.origin)
+        ledger = Ledger(connection)
+        before = ledger.size
+        _check_prefix(ledger, checked)
+        if before < checked.checkpoint.size:
+            _replay(ledger, public, checked)
+            audit.recompute(ledger, public)
+        showing.check(ledger, thorough=True)
+        confirm(connection, holder, term)
+    with database.writer(engine) as connection:
+        ledger = Ledger(connection)
+        published = ledger.published()
+        if published is not None:
+            showing.replace(ledger, published)
+    if isinstance(checked.source, Backup):
+        _restore_rows(engine, checked.source)
+    return Restored(checked.state.origin, checked.state.fingerprint, ledger.size, max(ledger.size - before, 0), blobs)
+
+
+def _found(connection: sa.Connection, origin: str) -> None:
+    known = connection.scalar(sa.select(schema.registry.c.value).where(schema.registry.c.key == "origin"))
+    if known is None:
+        connection.execute(schema.registry.insert().values(key="origin", value=origin))
+    elif known != origin:
+        raise RyeError("wrong-origin", f"The database is of {known}, the source of {origin}.", "Check --from.")
+
+
+def _check_prefix(ledger: Ledger, checked: Checked) -> None:
+    """Rule 2: where both have entries they are the same."""
+    common = min(ledger.size, checked.checkpoint.size)
+    tree = merkle.CompactRange()
+    own = ledger.leaf_hashes(common)
+    for position, (mine, theirs) in enumerate(zip(own, checked.source.entries(checked.checkpoint), strict=False)):
+        if mine != merkle.leaf_hash(theirs):
+            raise RyeError(
+                "restore-fork",
+                f"Entry {position} of the database is not the source's: they are two histories.",
+                "Use another source. If the database's own entries were never shown, begin with an empty database.",
+            )
+        tree, _ = tree.append(mine)
+    if ledger.size > common and tree.root() != checked.checkpoint.root_hash:
+        raise RyeError(
+            "restore-fork", "The source's log is not the beginning of the database's.", "Use another source."
+        )
+
+
+def _restore_blobs(public: Objects, checked: Checked) -> int:
+    count = 0
+    missing = []
+    for sha256, size in checked.audit.blobs.items():
+        path = wire.blob_path(sha256)
+        present = public.get(path)
+        if present is not None and len(present) == size and _sha256(present) == sha256:
+            continue
+        data = checked.source.blob(sha256, size)
+        if data is None:
+            missing.append(sha256)
+            continue
+        public.put(path, data)
+        count += 1
+    if missing:
+        raise RyeError(
+            "blob-missing",
+            f"The source lacks {len(missing)} blobs that its log names, first {missing[0]}.",
+            "Use a complete source; what was found is kept, so two incomplete ones can make one whole.",
+        )
+    return count
+
+
+def _replay(ledger: Ledger, public: Objects, checked: Checked) -> None:
+    """Append what the database lacks, and give it the source's head."""
+    time = checked.head.snapshot.time
+    edge = Edge(0, {})
+    known = ledger.size
+    for position, entry in enumerate(checked.source.entries(checked.checkpoint)):
+        edge.append(merkle.leaf_hash(entry))
+        if position < known:
+            continue
+        note = notes.parse(entry)
+        statement = statements.parse(note.text)
+        if isinstance(statement, Snapshot):
+            ledger.append_leaf(entry)
+            continue
+        keywords = _keywords(statement, public) if isinstance(statement, Release) else ""
+        ledger.append(Candidate(note, statement, keywords=keywords), time)
+    files = {name: wire.encode_index(lines) for name, lines in ledger.index_lines(ledger.touched)}
+    for name, data in files.items():
+        ledger.write_index(name, _sha256(data), len(data))
+        if not name.startswith(f"{wire.NAMESPACE}:"):
+            ledger.refresh(name, time)
+    for shard in {wire.shard_of(name) for name in ledger.touched}:
+        ledger.write_shard(shard, _sha256(wire.encode_shard(ledger.shard(shard))))
+    checkpoint_note = wire.decode_head(checked.source.head).checkpoint
+    found = Checkpoint(checked.state.origin, edge.size, edge.range.root())
+    if found != checked.checkpoint or ledger.shards() != dict(checked.head.shards):
+        raise RyeError("source-damaged", "The source changed while it was read.", "Run it again.")
+    ledger.write_head(Published(found.size, time, checkpoint_note.encode(), checked.source.head), edge.partial())
+
+
+def _keywords(release: Release, public: Objects) -> str:
+    data = public.get(wire.blob_path(release.file.sha256))
+    if data is None:
+        return ""
+    attached = [entry.path for entry in release.attached]
+    metadata = read_published(release.identity, release.file.suffix, data, attached).metadata
+    return keywords_of(metadata) if metadata is not None else ""
+
+
+def _restore_rows(engine: sa.Engine, source: Backup) -> None:
+    """Tokens, and who uploaded what: rows that the database has already stay as they are, revoked or not."""
+    with database.change(engine) as connection:
+        for table, key in (
+            (schema.tokens, ("id",)),
+            (schema.token_namespaces, ("token", "namespace")),
+            (schema.submissions, ("position",)),
+        ):
+            columns = [table.c[name] for name in key]
+            present = {tuple(row) for row in connection.execute(sa.select(*columns))}
+            fresh = [row for row in source.rows(table.name) if tuple(row[name] for name in key) not in present]
+            if fresh:
+                connection.execute(table.insert(), fresh)
+
+
+def _sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

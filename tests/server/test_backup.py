@@ -1,0 +1,277 @@
+"""A registry comes back from a backup, a mirror, an export, an address or its own files: whole, verified, and never as a fork."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+import stat
+from pathlib import Path
+
+import pytest
+
+from registry_server import database
+from registry_server.embedded import start_embedded, stop_embedded
+from rye.items.identity import Identity
+from rye.registry.client import RegistryClient
+from rye.registry.mirroring import mirror
+from rye.registry.protocol.tiles import Tile, decode_bundle, encode_bundle
+from rye.registry.store.cache import Cache
+from rye.registry.store.state import StateStore
+from rye.registry.transport.file import FileTransport
+from tests.registry_process import ORIGIN, init, run, token
+from tests.server.publishing import Client, Publisher
+from tests.server.test_never_fork import copy_database, everything, follow, serving, shown_size
+
+pytestmark = pytest.mark.processes
+
+SECRET = "correct horse"
+
+
+class Registry:
+    """A registry with two items, the first of them in an older copy of its database."""
+
+    def __init__(self, folder: Path) -> None:
+        self.data = folder / "data"
+        self.older = folder / "older.db"
+        self.memory = folder / "memory"
+        self.fingerprint = init(self.data)
+        self.acme = Publisher("acme")
+        self.token = token(self.data, "acme")
+        with serving(self.data) as client:
+            client.statements(self.acme.claim()).raise_for_status()
+            client.publish(self.acme, "a/one", text="Numbat one").raise_for_status()
+            copy_database(self.data / "registry.db", self.older)
+            client.publish(self.acme, "a/two", text="Numbat two").raise_for_status()
+        follow(self.data, self.fingerprint, self.memory)
+
+    def forget_database(self) -> None:
+        for path in self.data.glob("registry.db*"):
+            path.unlink()
+
+    def goes_on(self, data: Path) -> None:
+        """What a restored registry must do: verify, serve, find, publish with the old token, and satisfy a client from before."""
+        assert run("verify", "--data", str(data), check=False).returncode == 0
+        process, url = start_embedded(data)
+        try:
+            client = Client(url, token(data))
+            assert client.get("/api/search?q=numbat").json()["total"] == 2
+            client.publish(self.acme, "a/three").raise_for_status()
+        finally:
+            stop_embedded(process)
+        assert follow(data, self.fingerprint, self.memory) == shown_size(data)
+
+
+@pytest.fixture
+def registry(tmp_path: Path) -> Registry:
+    return Registry(tmp_path)
+
+
+def make_mirror(registry: Registry, target: Path) -> None:
+    store, cache = StateStore(target.parent / "m-state"), Cache(target.parent / "m-cache")
+    address = (registry.data / "public").as_uri()
+    with RegistryClient.open(address, accept_root=registry.fingerprint, store=store, cache=cache) as client:
+        mirror(FileTransport(registry.data / "public"), client.state, target)
+
+
+def restore(data: Path, source: str, *options: str, check: bool = True, **environment: str) -> dict[str, object]:
+    done = run("restore", "--from", source, "--data", str(data), "--json", *options, check=False, **environment)
+    assert "Traceback" not in done.stderr
+    assert (done.returncode == 0) is check, done.stdout + done.stderr
+    document: dict[str, object] = json.loads(done.stdout)
+    return document
+
+
+class TestBackup:
+    def test_it_is_incremental_and_brings_everything_back_on_a_new_machine(
+        self, registry: Registry, tmp_path: Path
+    ) -> None:
+        out, fresh = tmp_path / "backup", tmp_path / "fresh"
+        first = json.loads(
+            run(
+                "backup",
+                str(out),
+                "--with-keys",
+                "--data",
+                str(registry.data),
+                "--json",
+                RYE_REGISTRY_PASSPHRASE=SECRET,
+            ).stdout
+        )
+        assert (first["blobs"], first["new"], first["keys"]) == (2, 2, 2)
+        with serving(registry.data) as client:
+            client.publish(registry.acme, "a/extra").raise_for_status()
+            second = json.loads(run("backup", str(out), "--data", str(registry.data), "--json").stdout)  # while it runs
+            assert (second["blobs"], second["new"]) == (3, 1)
+        assert stat.S_IMODE(out.stat().st_mode) == 0o700
+        assert stat.S_IMODE((out / "database.db").stat().st_mode) == 0o600
+        shutil.rmtree(registry.data)
+        document = restore(fresh, str(out), "--with-keys", RYE_REGISTRY_PASSPHRASE=SECRET)
+        assert (document["ok"], document["blobs"], document["fingerprint"]) == (True, 3, registry.fingerprint)
+        process, url = start_embedded(fresh)
+        try:
+            assert Client(url, registry.token).get("/api/whoami").json()["namespaces"] == ["acme"]
+        finally:
+            stop_embedded(process)
+        registry.goes_on(fresh)
+
+    def test_private_keys_are_sealed_or_not_there_at_all(self, registry: Registry, tmp_path: Path) -> None:
+        secrets = [path.read_text().rsplit("+", 1)[1].strip() for path in (registry.data / "keys").iterdir()]
+        for name, options in (("plain", []), ("sealed", ["--with-keys"])):
+            out = tmp_path / name
+            run("backup", str(out), *options, "--data", str(registry.data), RYE_REGISTRY_PASSPHRASE=SECRET)
+            files = everything(out)
+            assert any("keys/" in path for path in files) is (name == "sealed")
+            assert not [path for path in files for secret in secrets if secret.encode() in files[path]]
+        wrong = restore(
+            tmp_path / "fresh", str(tmp_path / "sealed"), "--with-keys", check=False, RYE_REGISTRY_PASSPHRASE="wrong"
+        )
+        assert wrong["error"]["code"] == "wrong-passphrase"  # type: ignore[index]
+
+    def test_an_older_database_never_replaces_a_newer_backup(self, registry: Registry, tmp_path: Path) -> None:
+        out = tmp_path / "backup"
+        run("backup", str(out), "--data", str(registry.data))
+        before = everything(out)
+        copy_database(registry.older, registry.data / "registry.db")
+        for gone in (False, True):
+            if gone:  # even where the store says nothing any more
+                shutil.rmtree(registry.data / "public")
+            done = run("backup", str(out), "--data", str(registry.data), "--json", check=False)
+            assert json.loads(done.stdout)["error"]["code"] == "database-behind"
+            assert everything(out) == before
+
+    def test_a_folder_that_holds_something_else_is_left_alone(self, registry: Registry, tmp_path: Path) -> None:
+        (tmp_path / "mine").mkdir()
+        (tmp_path / "mine" / "letter.txt").write_text("dear")
+        done = run("backup", str(tmp_path / "mine"), "--data", str(registry.data), "--json", check=False)
+        assert json.loads(done.stdout)["error"]["code"] == "not-a-backup"
+        assert everything(tmp_path / "mine") == {"letter.txt": b"dear"}
+
+
+class TestRestore:
+    @pytest.mark.parametrize("source", ["mirror", "export", "store", "address", "backup"])
+    @pytest.mark.parametrize("state", ["older", "empty"])
+    def test_missing_entries_come_back_and_the_log_goes_on(
+        self, registry: Registry, tmp_path: Path, source: str, state: str
+    ) -> None:
+        place = tmp_path / source
+        origin = None
+        if source == "mirror":
+            make_mirror(registry, place)
+        elif source in ("export", "backup"):
+            run(source, str(place), "--data", str(registry.data))
+        elif source == "address":
+            shutil.copytree(registry.data, tmp_path / "origin")
+            origin, url = start_embedded(tmp_path / "origin")
+        if state == "empty":
+            registry.forget_database()
+        else:
+            copy_database(registry.older, registry.data / "registry.db")
+        if source != "store":
+            shutil.rmtree(registry.data / "public" / "blobs")
+        try:
+            named = {"store": "store", "address": url if origin else ""}.get(source, str(place))
+            document = restore(registry.data, named)
+        finally:
+            if origin is not None:
+                stop_embedded(origin)
+        assert document["ok"] is True
+        assert document["entries"] == (2 if state == "older" else shown_size(registry.data))
+        assert document["blobs"] == (0 if source == "store" else 2)
+        registry.goes_on(registry.data)
+
+    def test_an_old_backup_beside_a_newer_store_is_refused_and_the_store_itself_helps(
+        self, registry: Registry, tmp_path: Path
+    ) -> None:
+        newest = tmp_path / "newest.db"
+        copy_database(registry.data / "registry.db", newest)
+        older = tmp_path / "older"
+        shutil.copytree(registry.data, older)
+        copy_database(registry.older, older / "registry.db")
+        for path in ("head", "checkpoint"):  # the store as it was when the backup was made
+            (older / "public" / path).unlink()
+        run("rebuild", "--data", str(older))
+        run("backup", str(tmp_path / "backup"), "--data", str(older))
+        registry.forget_database()
+        before = everything(registry.data / "public")
+        refused = restore(registry.data, str(tmp_path / "backup"), check=False)
+        assert refused["error"]["code"] == "database-behind"  # type: ignore[index]
+        assert everything(registry.data / "public") == before
+        restore(registry.data, "store")
+        registry.goes_on(registry.data)
+
+    def test_what_a_source_forged_is_refused_and_nothing_is_written(self, registry: Registry, tmp_path: Path) -> None:
+        good = tmp_path / "good"
+        run("export", str(good), "--data", str(registry.data))
+        size = shown_size(registry.data)
+        bundle = Tile(0, 0, size).entries_path
+        blob = next(path for path in everything(good) if path.startswith("blobs/"))
+        entries = decode_bundle((good / bundle).read_bytes(), size)
+        changes = {
+            "entry-mismatch": {
+                bundle: encode_bundle([*entries[:-2], entries[-2].replace(b"Numbat", b"Wombat"), entries[-1]])
+            },
+            "blob-missing": {blob: b"something else"},
+            "checkpoint-signature": {
+                "head": (good / "head").read_bytes().replace(b"\\n\\n\xe2\x80\x94 ", b"\\n\\n\xe2\x80\x94 x.", 1)
+            },
+        }
+        for code, files in changes.items():
+            bad = tmp_path / code
+            shutil.copytree(good, bad)
+            for path, data in files.items():
+                (bad / path).unlink()  # a hard link to the good one
+                (bad / path).write_bytes(data)
+            fresh = tmp_path / f"fresh-{code}"
+            refused = restore(fresh, str(bad), check=False)
+            assert refused["error"]["code"] == code  # type: ignore[index]
+            with sqlite3.connect(fresh / "registry.db") as connection:
+                assert connection.execute("SELECT count(*) FROM log_entries").fetchone() == (0,)
+            connection.close()
+            assert not (fresh / "public" / "head").exists()
+
+    def test_another_registry_and_another_history_are_refused(self, registry: Registry, tmp_path: Path) -> None:
+        stranger = tmp_path / "stranger"
+        init(stranger)
+        refused = restore(registry.data, str(stranger), check=False)
+        assert refused["error"]["code"] == "root-fingerprint"  # type: ignore[index]
+        pinned = restore(tmp_path / "fresh", str(stranger), "--fingerprint", registry.fingerprint, check=False)
+        assert pinned["error"]["code"] == "root-fingerprint"  # type: ignore[index]
+        twin = tmp_path / "twin"
+        shutil.copytree(registry.data, twin)
+        for data, name in ((twin, "a/twin"), (registry.data, "a/mine")):
+            with serving(data) as client:
+                client.publish(registry.acme, name).raise_for_status()
+        forked = restore(registry.data, str(twin), check=False)
+        assert forked["error"]["code"] == "restore-fork"  # type: ignore[index]
+        registry.goes_on(registry.data)
+
+    def test_words_for_what_is_no_source(self, registry: Registry, tmp_path: Path) -> None:
+        for source, code in (
+            (str(tmp_path / "nowhere"), "no-source"),
+            ("ftp://example.org/registry", "registry-address"),
+            (str(tmp_path), "fetch-not-found"),
+        ):
+            assert restore(registry.data, source, check=False)["error"]["code"] == code  # type: ignore[index]
+
+
+def test_a_registry_moves_from_postgresql_to_sqlite(empty: str, tmp_path: Path) -> None:
+    data, out, fresh = tmp_path / "data", tmp_path / "backup", tmp_path / "fresh"
+    run("init", "--origin", ORIGIN, "--data", str(data), "--database", empty)
+    acme = Publisher("acme")
+    with serving(data) as client:
+        client.statements(acme.claim()).raise_for_status()
+        client.publish(acme, "a/one").raise_for_status()
+    run("backup", str(out), "--with-keys", "--data", str(data), RYE_REGISTRY_PASSPHRASE=SECRET)
+    (out / "registry.toml").write_text("")  # it named the old database
+    document = restore(fresh, str(out), "--with-keys", RYE_REGISTRY_PASSPHRASE=SECRET)
+    assert document["ok"] is True
+    engine = database.connect(f"sqlite:///{fresh / 'registry.db'}")
+    engine.dispose()
+    with serving(fresh) as client:
+        client.publish(acme, "a/two").raise_for_status()
+    address = (fresh / "public").as_uri()
+    store, cache = StateStore(tmp_path / "state"), Cache(tmp_path / "cache")
+    fingerprint = str(document["fingerprint"])
+    with RegistryClient.open(address, accept_root=fingerprint, store=store, cache=cache) as reader:
+        assert all(reader.releases([Identity("directive", "acme/a/one"), Identity("directive", "acme/a/two")]).values())
