@@ -8,6 +8,8 @@ import secrets
 import stat
 from pathlib import Path
 
+from rye.storage.regular_files import read_regular
+
 
 def make_folder(path: Path) -> None:
     """Create a folder, and its missing parents, that only the owner can enter; one that exists keeps its mode."""
@@ -37,6 +39,17 @@ def write_new(path: Path, text: str) -> None:
     except BaseException:
         path.unlink()
         raise
+
+
+class Exposed(OSError):
+    """Others may change a file that is trusted."""
+
+
+def read_trusted(path: Path) -> bytes:
+    """A file that only its owner can change. Raises Exposed for one that others can change, and OSError."""
+    if writable_by_others(path):
+        raise Exposed(f"{path} can be changed by other users")
+    return read_regular(path)
 
 
 def readable_by_others(path: Path) -> bool:

@@ -93,3 +93,15 @@ def test_a_file_where_the_folder_should_be_costs_nothing_but_speed(tmp_path: Pat
     (tmp_path / "cache").write_bytes(b"")
     cache = Cache(tmp_path / "cache")
     assert cache.get(cache.put(b"text")) is None
+
+
+def test_a_named_pipe_in_the_cache_holds_nobody(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    sha256 = cache.put(b"text")
+    path = next(path for path in (tmp_path / "objects").rglob("*") if path.is_file())
+    path.unlink()
+    os.mkfifo(path)
+    (tmp_path / "packs").mkdir(exist_ok=True)
+    os.mkfifo(tmp_path / "packs" / "x.pack")
+    assert cache.get(sha256) is None
+    assert cache.info().objects >= 0

@@ -159,3 +159,19 @@ def test_no_program_loses_what_another_saved_at_the_same_time(tmp_path: Path, st
     merged = StateStore(tmp_path).load(state.origin)
     assert merged is not None
     assert set(merged.keysets) == {f"n{number}" for number in range(40)}
+
+
+@pytest.mark.parametrize("mode", [0o620, 0o602, 0o666])
+def test_a_state_that_others_may_change_is_not_trusted(tmp_path: Path, state: TrustedState, mode: int) -> None:
+    store = StateStore(tmp_path)
+    store.save(state)
+    store.remember_address("https://one.example", state.origin)
+    for path in (store.path(state.origin), tmp_path / "addresses.json"):
+        path.chmod(mode)
+        read = (lambda: store.load(state.origin)) if path.name == "state.json" else store.addresses
+        with pytest.raises(StateError) as caught:
+            read()
+        assert caught.value.code == "state-exposed"
+        assert f"chmod 600 {path}" in str(caught.value.hint)
+        path.chmod(0o600)
+        assert read() is not None

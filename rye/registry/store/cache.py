@@ -25,6 +25,7 @@ from msgspec import Struct
 
 from rye.registry.protocol.tiles import Tile
 from rye.registry.store.packs import Packs
+from rye.storage.regular_files import read_regular
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _STALE_SECONDS = 24 * 3600
@@ -174,7 +175,7 @@ def _move(source: str, target: str) -> None:
 
 def _read(path: Path) -> bytes | None:
     try:
-        return path.read_bytes()
+        return read_regular(path)
     except OSError:
         return None
 

@@ -19,6 +19,8 @@ from typing import BinaryIO
 
 from msgspec import Struct, field
 
+from rye.storage.regular_files import open_regular
+
 _HEAD = re.compile(rb"rye-pack 1 (\d{1,9})\n")
 _MOST_INDEX_BYTES = 64 * 1024 * 1024
 
@@ -107,7 +109,7 @@ class Packs(Struct, frozen=True):
 
 def _read_index(path: str) -> _Opened:
     try:
-        stream = open(path, "rb")  # noqa: SIM115  # Packs.close closes it
+        stream = open_regular(path)  # Packs.close closes it
     except OSError:
         return _Opened()
     try:

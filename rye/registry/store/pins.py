@@ -7,6 +7,8 @@ from pathlib import Path
 
 import msgspec
 
+from rye.storage.private_files import read_trusted
+
 _NAME = "addresses.json"
 
 
@@ -18,7 +20,7 @@ def addresses_path(folder: Path) -> Path:
 def read_addresses(folder: Path) -> dict[str, str]:
     """Address → origin; nothing where none was pinned. Raises OSError and msgspec.MsgspecError."""
     try:
-        return msgspec.json.decode(addresses_path(folder).read_bytes(), type=dict[str, str])
+        return msgspec.json.decode(read_trusted(addresses_path(folder)), type=dict[str, str])
     except FileNotFoundError:
         return {}
 
@@ -32,7 +34,7 @@ def pinned_fingerprint(folder: Path, origin: str) -> str | None:
     """What the user pinned of a registry: the SHA-256 of the text of its first root; None where it is not pinned, or its state
     cannot be read (which :class:`rye.registry.store.state.StateStore` explains)."""
     try:
-        roots = msgspec.json.decode(state_path(folder, origin).read_bytes(), type=_Roots)
+        roots = msgspec.json.decode(read_trusted(state_path(folder, origin)), type=_Roots)
     except (OSError, msgspec.MsgspecError):
         return None
     if roots.origin != origin or not roots.roots:

@@ -6,7 +6,8 @@ Rules:
 * A state that is saved is merged with what another program saved meanwhile (:func:`merge`): the longer chain of roots, the larger
   checkpoint, the later keysets, all accepted recoveries. Of two checkpoints both were proved against one that both programs
   shared; the caller proves the smaller against the larger before it saves (:meth:`StateStore.save` gives it the chance).
-* A file that does not parse is an error, never an empty state: forgetting would mean trusting anew.
+* A file that does not parse, or that others may change, is an error, never an empty state: forgetting would mean a new first
+  contact.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ from rye.registry.protocol.notes import NoteError
 from rye.registry.protocol.wire import WireError
 from rye.registry.store.pins import addresses_path, read_addresses, state_path
 from rye.registry.trust.trusted import KeysetHead, TrustedState
+from rye.storage.private_files import Exposed, read_trusted
+from rye.storage.regular_files import read_regular
 
 _VERSION = 1
 _LOCK_SECONDS = 60.0
@@ -35,7 +38,7 @@ _LOCK_SECONDS = 60.0
 class StateError(RyeError):
     """The trusted state cannot be read or kept.
 
-    Codes: ``state-damaged``, ``state-locked``, ``state-conflict``, ``state-unwritable``.
+    Codes: ``state-damaged``, ``state-locked``, ``state-conflict``, ``state-unwritable``, ``state-exposed``.
     """
 
 
@@ -63,9 +66,11 @@ class StateStore(Struct, frozen=True):
         """What is trusted of a registry; None when it was never pinned. Raises StateError (``state-damaged``)."""
         path = self.path(origin)
         try:
-            data = path.read_bytes()
+            data = read_trusted(path)
         except FileNotFoundError:
             return None
+        except Exposed as error:
+            raise _exposed(path) from error
         except OSError as error:
             raise _damaged(path, str(error)) from error
         state = decode(data, path)
@@ -123,6 +128,8 @@ class StateStore(Struct, frozen=True):
     def addresses(self) -> dict[str, str]:
         try:
             return read_addresses(self.folder)
+        except Exposed as error:
+            raise _exposed(addresses_path(self.folder)) from error
         except (OSError, msgspec.MsgspecError) as error:
             raise _damaged(addresses_path(self.folder), str(error)) from error
 
@@ -130,7 +137,7 @@ class StateStore(Struct, frozen=True):
         """The registries that are pinned, sorted."""
         found = []
         for path in sorted(self.folder.glob("*/state.json")):
-            found.append(decode(path.read_bytes(), path).origin)
+            found.append(decode(read_regular(path), path).origin)
         return sorted(found)
 
     def path(self, origin: str) -> Path:
@@ -226,6 +233,14 @@ def _conflict(origin: str, what: str) -> StateError:
         "state-conflict",
         f"Two programs on this machine were shown different {what} by {origin} at the same time: the registry forked.",
         "Do not install from it; `rye log verify` collects the evidence.",
+    )
+
+
+def _exposed(path: Path) -> StateError:
+    return StateError(
+        "state-exposed",
+        f"{path} can be changed by other users, so nothing in it can be trusted.",
+        f"Compare the registry's fingerprint (`rye registry list` shows it afterwards), then run `chmod 600 {path}`.",
     )
 
 
