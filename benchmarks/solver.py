@@ -26,19 +26,11 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from rye.resolution import (
-    Candidate,
-    Demands,
-    NeedsMore,
-    Range,
-    Requirement,
-    Root,
-    Solution,
-    Unavailable,
-    Unsolvable,
-    Version,
-    resolve,
-)
+from rye.resolution.outcome import NeedsMore, Solution, Unsolvable
+from rye.resolution.problem import Candidate, Demands, Requirement, Root, Unavailable
+from rye.resolution.ranges import Range
+from rye.resolution.solver import resolve
+from rye.resolution.versions import Version
 
 Graph = dict[str, dict[Version, list[Requirement[str]]]]
 

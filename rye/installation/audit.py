@@ -46,7 +46,7 @@ from rye.project.manifest import Manifest
 from rye.registry.protocol.lines import write_time
 from rye.registry.trust.keysets import Link
 from rye.registry.trust.records import ItemHistory, ReleaseRecord, find_locked
-from rye.resolution import Exclusion
+from rye.resolution.problem import Exclusion
 from rye.signing.keys import PublicKey
 
 RULES: Mapping[str, str] = {

@@ -11,7 +11,8 @@ from rye.installation.verified import VerifiedItem, verify_files
 from rye.items.identity import Identity, Reference
 from rye.project.manifest import Wanted
 from rye.registry.trust.records import ReleaseRecord, check_installable
-from rye.resolution import Range, Version
+from rye.resolution.ranges import Range
+from rye.resolution.versions import Version
 
 
 def identify_one(reference: Reference, sources: Sources) -> Identity:

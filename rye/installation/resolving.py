@@ -25,20 +25,11 @@ from rye.project.manifest import Manifest, Wanted
 from rye.registry.protocol.statements import Relation
 from rye.registry.trust.records import ItemHistory, ReleaseRecord, check_installable, find_locked
 from rye.registry.trust.trust_error import TrustError
-from rye.resolution import (
-    Absence,
-    Candidate,
-    Demands,
-    Exclusion,
-    Missing,
-    NeedsMore,
-    Range,
-    Requirement,
-    Resolution,
-    Root,
-    Unavailable,
-    Version,
-)
+from rye.resolution.outcome import NeedsMore
+from rye.resolution.problem import Absence, Candidate, Demands, Exclusion, Missing, Requirement, Root, Unavailable
+from rye.resolution.ranges import Range
+from rye.resolution.solver import Resolution
+from rye.resolution.versions import Version
 from rye.signing.keys import PublicKey
 
 

@@ -11,7 +11,9 @@ from rye.items.identity import Identity
 from rye.project.lock import Lock, LockedItem
 from rye.project.manifest import Manifest
 from rye.registry.trust.records import ItemHistory
-from rye.resolution import Exclusion, Unsolvable, Version
+from rye.resolution.outcome import Unsolvable
+from rye.resolution.problem import Exclusion
+from rye.resolution.versions import Version
 
 
 class Newer(Struct, frozen=True):

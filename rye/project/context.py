@@ -11,6 +11,7 @@ from rye.items.reading import ReadOptions
 from rye.project.discovery import Found, expand, own_items
 from rye.project.layout import Project, find_project
 from rye.project.manifest import Manifest, parse_manifest
+from rye.project.spaces import installed
 
 
 def require_project(start: Path) -> Project:
@@ -43,8 +44,6 @@ def arguments_or_all_items(cwd: Path, arguments: Sequence[str]) -> list[Found]:
     """The files that the arguments name or, without any, the project's own items and the installed ones."""
     if arguments:
         return expand(arguments, cwd)
-    from rye.project.spaces import installed
-
     project = require_project(cwd)
     paths = [*own_items(project.ai), *(entry.path for entry in installed(project))]
     if not paths:

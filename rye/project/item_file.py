@@ -13,6 +13,7 @@ from rye.errors import RyeError, UsageError
 from rye.items.kinds import KINDS, Kind
 from rye.items.location import Location, guess, item_name, locate, told_by_title
 from rye.items.reading import Reading, ReadOptions, Source
+from rye.limits import CONTENT
 from rye.project.discovery import main_file_in
 from rye.text import content
 from rye.text.diagnostics import Diagnostic, in_order
@@ -69,8 +70,6 @@ def load_item(
     shown = shown or str(path)
     if path.is_dir():
         path = main_file_in(path) or path
-    from rye.limits import CONTENT
-
     data = read_bytes(path, CONTENT.item_bytes)
     decoded = content.decode(data)
     location = place(path, decoded.text if decoded.text is not None else _roughly(data), kind)
@@ -110,7 +109,7 @@ def place(path: Path, text: str | None, kind: str | None) -> Location | None:
 def _attached(path: Path, kind: Kind) -> tuple[tuple[str, ...] | None, tuple[Diagnostic, ...]]:
     if kind.main_file is None or path.name != kind.main_file:
         return None, ()
-    from rye.items.attached import attached_files
+    from rye.items.attached import attached_files  # most items have none
 
     files, problems = attached_files(path)
     return tuple(file.path for file in files), tuple(problems)

@@ -13,6 +13,8 @@ from rye.project.context import load_manifest
 from rye.project.item_file import ItemFile, load_item
 from rye.project.layout import Project, find_project
 from rye.project.spaces import Entry, find, looks_like_path
+from rye.resolution.ranges import Range
+from rye.resolution.versions import Version
 
 
 class Target(Struct, frozen=True):
@@ -49,9 +51,6 @@ def find_target(argument: str, cwd: Path, kind: str | None = None) -> Target:
 def _check_version(item: ItemFile, wanted: str | None, argument: str) -> None:
     if wanted is None:
         return
-    from rye.resolution.ranges import Range
-    from rye.resolution.versions import Version
-
     version = item.reading.metadata.version if item.reading.metadata else None
     if version is None or Version.parse(version) not in Range.parse(wanted):
         raise RyeError(

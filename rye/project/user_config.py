@@ -101,7 +101,7 @@ def _typed(name: str, text: str) -> object:
     if name == "color" and text not in _COLORS:
         raise UsageError("bad-setting", f"color is auto, always or never, not {text!r}.", "Choose one of them.")
     if name == "registry":
-        from rye.project.registries import normal_address
+        from rye.project.registries import normal_address  # every command reads settings, few write them
 
         return normal_address(text, Path.cwd())  # a folder's path would mean another one from another folder
     return text

@@ -14,7 +14,7 @@ from rye.items.identity import Identity, Reference, is_segment, lookup_key, pars
 from rye.project.layout import Project, find_project
 from rye.project.manifest import Wanted, parse_manifest
 from rye.project.manifest_edit import add_dependency, new_manifest
-from rye.resolution import Range
+from rye.resolution.ranges import Range
 from rye.storage.atomic import replace_file
 from rye.workspace.context import Context
 from rye.workspace.install_outcome import InstallOutcome

@@ -5,22 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from rye.resolution import (
-    Absence,
-    Candidate,
-    Demands,
-    Exclusion,
-    Missing,
-    NeedsMore,
-    Range,
-    Requirement,
-    Resolution,
-    Root,
-    Solution,
-    Unavailable,
-    Unsolvable,
-    Version,
-)
+from rye.resolution.outcome import NeedsMore, Solution, Unsolvable
+from rye.resolution.problem import Absence, Candidate, Demands, Exclusion, Missing, Requirement, Root, Unavailable
+from rye.resolution.ranges import Range
+from rye.resolution.solver import Resolution
+from rye.resolution.versions import Version
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 import pytest
 
 from rye.limits import RESOLUTION
-from rye.resolution import Exclusion, Explanation
+from rye.resolution.explanation import Explanation
+from rye.resolution.problem import Exclusion
 from tests.resolution.memory_registry import Graph, MemoryRegistry, Release, project, refusal, releases
 
 

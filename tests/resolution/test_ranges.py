@@ -17,7 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rye.errors import UsageError
-from rye.resolution import Range, Version, VersionSet
+from rye.resolution.ranges import Range
+from rye.resolution.versions import Version, VersionSet
 
 TABLE = Path(__file__).with_name("npm_semver_table.csv")
 

@@ -11,23 +11,12 @@ from msgspec.structs import replace
 
 from rye.items.identity import Identity
 from rye.limits import RESOLUTION
-from rye.resolution import (
-    Candidate,
-    Demands,
-    Exclusion,
-    Missing,
-    NeedsMore,
-    Range,
-    Requirement,
-    Resolution,
-    Root,
-    Solution,
-    TooHard,
-    Unsolvable,
-    Version,
-    resolve,
-    solver,
-)
+from rye.resolution import solver
+from rye.resolution.outcome import NeedsMore, Solution, TooHard, Unsolvable
+from rye.resolution.problem import Candidate, Demands, Exclusion, Missing, Requirement, Root
+from rye.resolution.ranges import Range
+from rye.resolution.solver import Resolution, resolve
+from rye.resolution.versions import Version
 from tests.resolution.memory_registry import MemoryRegistry, Release, chosen, in_waves, project, refusal, releases
 
 

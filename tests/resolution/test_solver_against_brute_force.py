@@ -17,7 +17,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rye.resolution import Exclusion, NeedsMore, Range, Resolution, Root, Solution, Unsolvable, Version
 from rye.resolution.incompatibility import (
     ROOT,
     Absent,
@@ -30,6 +29,11 @@ from rye.resolution.incompatibility import (
     LacksFeature,
     NoVersion,
 )
+from rye.resolution.outcome import NeedsMore, Solution, Unsolvable
+from rye.resolution.problem import Exclusion, Root
+from rye.resolution.ranges import Range
+from rye.resolution.solver import Resolution
+from rye.resolution.versions import Version
 from tests.resolution.memory_registry import Graph, MemoryRegistry, Release, in_waves, project
 
 K = TypeVar("K")

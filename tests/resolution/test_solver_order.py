@@ -8,7 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from rye.limits import RESOLUTION
-from rye.resolution import Resolution, Solution
+from rye.resolution.outcome import Solution
+from rye.resolution.solver import Resolution
 from tests.resolution.memory_registry import Graph, MemoryRegistry, Release, chosen, project, releases
 
 

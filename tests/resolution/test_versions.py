@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rye.errors import UsageError
-from rye.resolution import Range, Version, VersionSet
+from rye.resolution.ranges import Range
+from rye.resolution.versions import Version, VersionSet
 
 settings.register_profile("laws", max_examples=3000 if os.environ.get("RYE_FUZZ") else 120, deadline=None)
 laws = settings.get_profile("laws")

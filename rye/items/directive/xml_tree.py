@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from rye.limits import CONTENT
+from rye.text.content import check_text
 from rye.text.markdown_model import Fence
 
 if TYPE_CHECKING:
@@ -331,8 +332,6 @@ class _Reader:
         """What a character reference brought in that the file itself may not hold."""
         if text.isascii() and text.isprintable():
             return
-        from rye.text.content import check_text
-
         for found in check_text(text):
             if found.severity == "error":
                 message = f"A character reference in `<{tag.name}>` brings in what a file may not hold: {found.message}"
