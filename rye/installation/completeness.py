@@ -255,7 +255,7 @@ def _in_range(version: str, wanted: str) -> bool:
     """Whether a locked version is in a range; whether a pre-release was asked for is the solver's concern, not the lock's."""
     if wanted == "*":
         return True
-    from rye.resolution.ranges import Range  # the solver's package: only where there is a range to look at
+    from rye.resolution.ranges import Range
     from rye.resolution.versions import Version
 
     try:

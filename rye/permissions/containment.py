@@ -177,6 +177,7 @@ class _Search:
         self.budget = budget
         self.real_actions = real_actions
         self.cost = 1 + (self.avoided.size >> 12)
+        """Steps that one operation on a set of avoided states counts for: one, and one more for every 4096 states."""
         self.alphabet = self.distinct([*globs, *others])
         self.moves = [[self.moves_from(glob, state) for state in range(len(glob.tokens) + 1)] for glob in globs]
         self.settled = [self.simulation(glob, moves) for glob, moves in zip(globs, self.moves, strict=True)]
@@ -212,7 +213,7 @@ class _Search:
         """
         last = len(glob.tokens)
         pairs = [0] * (last + 1)
-        for state in range(last, -1, -1):
+        for state in range(last, -1, -1):  # from the end, since a move leads to the next state or stays
             own = (1 << self.avoided.size) - 1 if state < last else self.avoided.accepting
             for character, targets in moves[state].items():
                 if state + 1 in targets:
@@ -224,6 +225,8 @@ class _Search:
         return pairs
 
     def settle(self, own: int) -> int:
+        """The greatest part of ``own`` that every character leads back into: what a wanted star needs. 0 when that takes
+        too many rounds: claiming fewer pairs only makes the search longer, claiming more would make it wrong."""
         for _ in range(PERMISSIONS.simulation_rounds):
             before = own
             self.budget.spend(self.cost * len(self.alphabet))
@@ -234,7 +237,11 @@ class _Search:
         return 0
 
     def answers(self, character: str, pairs: int) -> int:
-        """The avoided states that ``character`` can take to one of ``pairs``."""
+        """The avoided states that ``character`` can take to one of ``pairs``.
+
+        Bit ``n`` is the state before token ``n``: a match moves it to bit ``n + 1``, so the sources are one to the right. A star
+        stays where it is.
+        """
         return ((pairs >> 1) & self.avoided.matches(character)) | (pairs & self.avoided.loops)
 
     def run(self) -> str | None:
@@ -247,7 +254,7 @@ class _Search:
             state, avoided, number = queue.popleft()
             if self.is_found(state, avoided):
                 return _spelled(trail, number)
-            for character in self.moves[0][state[0][0]]:
+            for character in self.moves[0][state[0][0]]:  # what the first pattern cannot read, all together cannot
                 self.budget.spend(1)
                 targets = self.targets(state, character)
                 if not targets:
@@ -292,7 +299,7 @@ class _Search:
         """Whether no state at least as promising was seen; notes this one if so."""
         earlier = seen.setdefault(state, [])
         self.budget.spend(len(earlier) * self.cost >> 4)
-        if any(one & avoided == one for one in earlier):
+        if any(one & avoided == one for one in earlier):  # the earlier one had fewer patterns left to avoid
             return False
         earlier.append(avoided)
         return True

@@ -280,7 +280,7 @@ class _Run(Generic[P]):
         state = self._solution.state
         about = self._about.get(current, [])
         self._looks += len(about)
-        for incompatibility in reversed(about):
+        for incompatibility in reversed(about):  # the newest first: what was learned last prunes most
             if incompatibility.contradicted:
                 continue
             open_package = -1
@@ -302,7 +302,12 @@ class _Run(Generic[P]):
         return None
 
     def _follow_watched(self, current: int, changed: list[int]) -> Incompatibility | None:
-        """Rule 1 for the longer ones. Only two of their terms are watched: while both are open, nothing can follow."""
+        """Rule 1 for the longer ones. Only two of their terms are watched: while both are open, nothing can follow.
+
+        A term is *open* while its package may still satisfy it and may still contradict it. A watch moves to another open
+        term when its own is satisfied. It never moves back: going back undoes the newest assignments first, and the terms
+        satisfied last are those that were watched last, so they are the first to be open again.
+        """
         watching = self._watching.get(current)
         if not watching:
             return None
@@ -315,22 +320,22 @@ class _Run(Generic[P]):
                 for other, mask in incompatibility.terms:
                     now = state[other]
                     if not now & ~mask:
-                        continue
+                        continue  # satisfied: no release outside the mask is left
                     if not now & mask:
-                        self._contradict(incompatibility)
+                        self._contradict(incompatibility)  # no release inside it is left
                         break
                     open_terms.append((other, mask))
-                    if len(open_terms) == 2:
+                    if len(open_terms) == 2:  # two are enough to know that nothing follows
                         break
                 else:
                     if not open_terms:
-                        self._watching[current] = kept + watching[place:]
+                        self._watching[current] = kept + watching[place:]  # this one and those not looked at stay
                         return incompatibility
                     self._derive(*open_terms[0], incompatibility, changed)
             if len(open_terms) == 2 and not incompatibility.contradicted:
                 packages = [other for other, _ in open_terms]
                 partner = incompatibility.partner(current)
-                if current not in packages:
+                if current not in packages:  # this watch is spent; the partner's may be one of the two
                     successor = packages[packages[0] == partner]
                     incompatibility.watched = (successor, partner)
                     self._watching.setdefault(successor, []).append(incompatibility)
