@@ -11,7 +11,6 @@ from rye.items.reading import ReadOptions
 from rye.project.discovery import Found, expand, own_items
 from rye.project.layout import Project, find_project
 from rye.project.manifest import Manifest, parse_manifest
-from rye.project.spaces import installed
 
 
 def require_project(start: Path) -> Project:
@@ -38,19 +37,6 @@ def read_options(start: Path, *, publishing: bool = False) -> ReadOptions:
     project = find_project(start)
     tools = load_manifest(project).tools if project is not None else frozenset()
     return ReadOptions(tools=tools, publishing=publishing)
-
-
-def arguments_or_all_items(cwd: Path, arguments: Sequence[str]) -> list[Found]:
-    """The files that the arguments name or, without any, the project's own items and the installed ones."""
-    if arguments:
-        return expand(arguments, cwd)
-    project = require_project(cwd)
-    paths = [*own_items(project.ai), *(entry.path for entry in installed(project))]
-    if not paths:
-        raise RyeError(
-            "no-items", "This project has no items, neither own nor installed.", "`rye add ID` installs one."
-        )
-    return [Found(path, os.path.relpath(path, cwd), set_root=project.ai) for path in paths]
 
 
 def arguments_or_own_items(cwd: Path, arguments: Sequence[str]) -> list[Found]:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, MutableMapping
 from datetime import date
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +22,6 @@ from rye.customization.item_overrides import OverrideSource, entry_sources
 from rye.customization.places import rye_places
 from rye.customization.provenance import Origin, file_lines, origin_of, placed_message
 from rye.errors import RyeError
-from rye.installation.policy_files import override_widening_allowed
 from rye.items.identity import Identity
 from rye.items.kinds import KINDS
 from rye.items.location import Location, locate
@@ -37,7 +35,6 @@ from rye.project.target import find_target
 from rye.text.diagnostics import Diagnostic, to_mend
 from rye.workspace.context import Context
 from rye.workspace.findings import FileFindings
-from rye.workspace.verified_items import require_verified
 
 if TYPE_CHECKING:
     from rye.customization.effective_text import Applied, Effective
@@ -152,6 +149,10 @@ def installed_problem(
     place = _installed_place(item.path)
     if place is None:
         return None
+    from hashlib import sha256  # nothing of this is needed for an item that nobody installed
+
+    from rye.workspace.verified_items import require_verified
+
     project, path = place
     asks_often = locks is not None
     if locks is None:
@@ -274,6 +275,7 @@ def apply_overrides(
 ) -> Effective:
     """The published item's unsigned text with these overrides files."""
     from rye.customization.effective_text import effective, reader, unsigned
+    from rye.installation.policy_files import override_widening_allowed
 
     item = found.item
     options = ReadOptions(tools=manifest.tools if manifest is not None else frozenset())

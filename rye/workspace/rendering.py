@@ -136,10 +136,11 @@ def _with_inputs(
 ) -> Rendered:
     """Renders by the value's type: how inputs are declared and filled in is each format's own."""
     from rye.items.directive.model import Directive  # prompts without inputs need neither
-    from rye.items.formula.model import Formula
 
     if isinstance(value, Directive):
         return _directive(found, value, texts, values, ask)
+    from rye.items.formula.model import Formula  # dataclasses alone take longer than rendering a directive
+
     if isinstance(value, Formula):
         return _formula(context, found, value, texts, values, ask, steps)
     raise TypeError(f"{type(value).__name__} takes inputs, and nothing here fills them in.")

@@ -13,7 +13,7 @@ from rye.errors import RyeError
 from rye.installation.attached_check import attached_problem
 from rye.items.kinds import KINDS
 from rye.items.location import locate
-from rye.project.context import arguments_or_all_items, require_project
+from rye.project.context import arguments_or_own_items, require_project
 from rye.project.lock_file import read_lock
 from rye.project.signatures import Judged, verify_file
 from rye.signing.keys import PublicKey
@@ -34,13 +34,13 @@ class VerifiedFile(Struct, frozen=True):
 def verify_items(
     context: Context, paths: Sequence[str], kind: str | None = None, key_files: Sequence[Path] = ()
 ) -> list[VerifiedFile]:
-    """One verdict for each item; no ``paths``: the project's own items and the installed ones.
+    """One verdict for each item; no ``paths``: the project's own items.
 
     For an installed item the keys of its namespace count, too, as the registry that the user pinned has them. A file that cannot
     be judged is ``malformed`` among others, and a RyeError alone.
     """
     keys = trusted_keys(key_files)
-    found = arguments_or_all_items(context.cwd, paths)
+    found = arguments_or_own_items(context.cwd, paths)
     keysets: dict[str, Keyset | None] = {}
     results = []
     for entry in found:

@@ -22,7 +22,7 @@ def test_an_installed_item_is_valid_by_the_keys_that_the_pinned_registry_has(
     team.ok("init")
     team.ok("add", "verified/work/item", "--yes")
     installed = ".ai/packages/verified/directives/work/item.md"
-    result = team.ok("verify", "--json").json
+    result = team.ok("verify", ".ai/packages", "--json").json
     assert [(entry["path"], entry["verdict"]) for entry in result["results"]] == [(installed, "valid")]
     assert result["results"][0]["fingerprint"] == owner.fingerprint()
 
@@ -32,7 +32,7 @@ def test_an_installed_item_is_valid_by_the_keys_that_the_pinned_registry_has(
 
     path = team.path(installed)
     path.write_bytes(path.read_bytes() + b"One line more.\n")
-    assert team.run("verify", "--json").json["counts"] == {"modified": 1}
+    assert team.run("verify", ".ai/packages", "--json").json["counts"] == {"modified": 1}
 
 
 def test_a_key_that_the_namespace_revoked_is_no_unknown_one(registry: Registry, tmp_path: Path) -> None:
@@ -45,8 +45,8 @@ def test_a_key_that_the_namespace_revoked_is_no_unknown_one(registry: Registry, 
     team.ok("add", "burgled/work/early", "burgled/work/late", "--yes")
     owner.ok("namespace", "keys", "add", "burgled", new.public_key())
     new.ok("namespace", "revoke", "burgled", owner.fingerprint(), "--from", str(stolen), "--yes")
-    assert team.run("verify", "--json").json["counts"] == {"valid": 2}, "nothing is fetched"
+    assert team.run("verify", ".ai/packages", "--json").json["counts"] == {"valid": 2}, "nothing is fetched"
     team.run("audit")
-    results = team.run("verify", "--json").json["results"]
+    results = team.run("verify", ".ai/packages", "--json").json["results"]
     verdicts = {Path(entry["path"]).stem: entry["verdict"] for entry in results}
     assert verdicts == {"early": "untrusted", "late": "revoked"}

@@ -106,3 +106,16 @@ def test_the_format_document_itself_is_a_signed_knowledge_item(tmp_path: Path) -
     rye = Program(tmp_path)
     result = rye.ok("verify", str(document), "--kind", "knowledge", "--trusted-key", str(key), "--json")
     assert result.json["counts"] == {"valid": 1}
+
+
+def test_without_paths_the_project_s_own_items_are_meant(tmp_path: Path) -> None:
+    """DECISIONS "Every kind"."""
+    rye = Program(tmp_path)
+    rye.write("rye.toml", "[project]\n")
+    path = rye.new("directive", "ops/deploy")
+    rye.write(".ai/packages/acme/directives/ops/other.md", path.read_bytes())
+    rye.ok("keys", "generate")
+    assert [one["path"] for one in rye.ok("sign", "--json").json["results"]] == [".ai/directives/ops/deploy.md"]
+    for words in (("verify",), ("validate",)):
+        results = rye.ok(*words, "--json").json["results"]
+        assert [one["path"] for one in results] == [".ai/directives/ops/deploy.md"], words

@@ -22,8 +22,8 @@ _STYLE = {"valid": "ok", "partial": "warning", "unsigned": "warning", "untrusted
 def verify(session: Session, paths: tuple[str, ...], kind: str | None, trusted: tuple[str, ...]) -> int:
     """Check the signatures of items against the keys that you trust.
 
-    PATH is a file, a folder or a pattern; none: the project's own items and the installed ones. For an installed item the keys
-    of its namespace count, too, as the registry that you pinned has them.
+    PATH is a file, a folder (.ai/packages: what is installed) or a pattern; none: the project's own items. For an installed item
+    the keys of its namespace count, too, as the registry that you pinned has them.
     """
     verified = verify_items(session, paths, kind, [session.path(file) for file in trusted])
     counts = Counter(entry.verification.verdict for entry in verified)
