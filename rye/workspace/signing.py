@@ -58,11 +58,15 @@ def sign_items(
             signed.append((item, item.data))
         else:
             signed.append((item, sign_bytes(item.data, found, name, private, now)))
-    results = []
-    for item, data in signed:
-        if data != item.data:
+    changed = [(item, data) for item, data in signed if data != item.data]
+    for index, (item, data) in enumerate(changed):
+        try:
             replace_file(item.path.resolve(), data)
-        results.append(SignedItem(item.shown, item.location.kind, data != item.data, private.public))
+        except (OSError, RyeError):  # all or nothing: what was written goes back
+            for written, _ in changed[:index]:
+                replace_file(written.path.resolve(), written.data)
+            raise
+    results = [SignedItem(item.shown, item.location.kind, data != item.data, private.public) for item, data in signed]
     return SignOutcome(signed=tuple(results))
 
 

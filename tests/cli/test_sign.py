@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from rye.storage.atomic import replace_file
 from tests.cli.running import Program
 
 DIRECTIVE = ".ai/directives/workflows/deploy.md"
@@ -122,3 +123,20 @@ def test_a_new_default_key_leaves_alone_what_another_of_your_keys_has_signed(rye
     assert {entry["status"] for entry in rye.ok("sign", "--json").json["results"]} == {"unchanged"}
     assert rye.path(DIRECTIVE).read_bytes() == before
     assert {entry["status"] for entry in rye.ok("sign", "--key", "second", "--json").json["results"]} == {"signed"}
+
+
+def test_a_file_that_cannot_be_written_leaves_all_as_they_were(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """DECISIONS "Every kind": all or nothing."""
+    rye = Program(tmp_path)
+    paths = [rye.new("directive", f"ops/{name}") for name in ("a", "b", "c")]
+    before = [path.read_bytes() for path in paths]
+    rye.ok("keys", "generate")
+
+    def full(path: Path, data: bytes) -> None:
+        if path.name == "c.md":
+            raise OSError(28, "No space left on device")
+        replace_file(path, data)
+
+    monkeypatch.setattr("rye.workspace.signing.replace_file", full)
+    assert rye.run("sign", "--json").code == 1
+    assert [path.read_bytes() for path in paths] == before
