@@ -117,7 +117,7 @@ def _strict(item: ItemFile, version: str, what: str) -> str:
     except StatementError:
         raise RyeError(
             "bad-version",
-            f"{item.shown} cannot be published: {what} is no X.Y.Z or X.Y.Z-pre (build metadata is not allowed).",
+            f"{item.shown} cannot be published: {what} is not X.Y.Z or X.Y.Z-pre (build metadata is not allowed).",
             "Give a version such as 1.0.0.",
         ) from None
 
@@ -161,7 +161,7 @@ def check_signature(item: Publishable, keys: Iterable[PublicKey], own: Mapping[P
 
 
 def _signing_hint(item: Publishable, keys: Iterable[PublicKey], own: Mapping[PublicKey, str]) -> str:
-    """How an owner signs it; for whoever has no key of the namespace, how to become one."""
+    """How an owner signs it; for someone without a key of the namespace, how to become an owner."""
     names = [own[key] for key in keys if key in own]
     if names:
         return f"`rye sign {item.shown} --key {names[0]}` signs it with a key of {item.identity.namespace!r}."

@@ -382,7 +382,7 @@ def _collect(part: Wanted, recorder: _Recorder, store: StateStore) -> None:
                 raise RyeError(
                     "no-such-version",
                     f"{part.origin} has no {identity} {version}, which rye.lock names.",
-                    "Resolve anew with `rye lock`.",
+                    "Run `rye lock` again.",
                 )
             records.append(record)
         client.fetch_items(records)

@@ -535,7 +535,7 @@ class RegistryClient:
     def _fetch_tiles(self, origin: str, needed: Sequence[Tile], size: int, root_hash: bytes) -> dict[Tile, bytes]:
         """Tiles from the cache and in one wave, verified against a root hash before they are kept.
 
-        Cached tiles that do not verify are dropped and fetched anew: they are damaged, or left from a registry that forked.
+        Cached tiles that do not verify are dropped and fetched again: they are damaged, or left from a registry that forked.
         """
         if not needed:
             return {}

@@ -234,7 +234,7 @@ class _Locked:
 
         mark = self._root / _MARK
         if self._root.exists() and not self._root.is_dir():
-            raise _not_a_mirror(self._root, "it is no folder")
+            raise _not_a_mirror(self._root, "it is not a folder")
         present = mark.read_text("utf-8", "replace") if mark.is_file() else None
         if present is None and self._root.is_dir() and any(self._root.iterdir()) and not self._is_copy():
             raise _not_a_mirror(self._root, "it holds other files")
@@ -310,7 +310,7 @@ def _entry_bundles(
         except TileError:
             if tile == tile.full:
                 raise TileError(
-                    "bundle-malformed", f"{tile.entries_path} is no bundle of entries.", _ELSEWHERE
+                    "bundle-malformed", f"{tile.entries_path} is not a bundle of entries.", _ELSEWHERE
                 ) from None
             bundle = tiles.decode_bundle(data, WIDTH)[: tile.width]
         found[tile] = _check_entry_bundle(tile, bundle, hashes[tile])

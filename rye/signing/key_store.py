@@ -7,8 +7,8 @@
         <name>.pub            0600  the public key in PEM, to hand out
         default               the name of the key that signs when none is named: the first one made, until changed
 
-A key that is made or imported here is trusted here: whoever holds the private half can vouch for it. A private key that others
-can read is reported with the key, and the command that mends it.
+A key that is made or imported here is trusted here: anyone who holds the private half can vouch for it. A private key that others
+can read is reported with the key, and the command that fixes it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class StoredKey(Struct, frozen=True):
     path: Path
     """Of the private key."""
     warning: str | None = None
-    """Set when others can read the private key: what is wrong and the command that mends it."""
+    """Set when others can read the private key: what is wrong and the command that fixes it."""
 
     def as_json(self) -> dict[str, object]:
         return {

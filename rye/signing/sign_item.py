@@ -2,7 +2,7 @@
 
 * A text that the same key has signed as a whole, unchanged since, comes back as it is: signing twice changes nothing.
 * An older, misplaced, placeholder or broken line is replaced. A line that begins like a signature and has other text on it is
-  the author's to mend: nothing that may be content is thrown away.
+  the author's to fix: nothing that may be content is thrown away.
 * CR LF and a BOM are refused ("Every kind"): what is signed is exactly what is on disk.
 
 Whether the item conforms is the caller's question; it is asked before this.

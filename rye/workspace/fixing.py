@@ -39,7 +39,7 @@ def propose_fixes(context: Context, found: Iterable[Found], kind: str | None) ->
 
 
 def _propose_fix(entry: Found, kind: str | None) -> ProposedChange | None:
-    """The change that mends one file; None where there is nothing to mend, or where validation will say why it cannot be."""
+    """The change that fixes one file; None where there is nothing to fix, or where validation will say why it cannot be."""
     try:
         data = read_bytes(entry.path, CONTENT.item_bytes)
     except RyeError:
@@ -81,7 +81,7 @@ def _fixed(text: str, shown: str, location: Location) -> tuple[str, tuple[str, .
 
 
 def propose_migration(path: Path, shown: str) -> ProposedChange | None:
-    """What brings one directive up to date; None where nothing does. Raises RyeError when the file is no text."""
+    """What brings one directive up to date; None where nothing does. Raises RyeError when the file is not text."""
     from rye.items.directive.fix import migrate as migrated  # the XML parser, which only directives need
 
     data = read_bytes(path, CONTENT.item_bytes)

@@ -171,8 +171,8 @@ def _from_api(
 ) -> tuple[list[SearchResult], int]:
     """Results that this registry may give, as many as are wanted where there are so many, and how many there are.
 
-    The API proves nothing: what is no name, or is another registry's to say, is left out; the rest is only shown. `rye info` and
-    installing verify.
+    The API proves nothing: what is not a name or is another registry's to say is left out, and the rest is only shown.
+    `rye info` and installing verify.
     """
     kept: list[SearchResult] = []
     offset = total = left_out = 0

@@ -1,6 +1,6 @@
 """``rye adopt``: skills from anywhere become items of this project, without changing what agents read.
 
-A skill is copied to ``.ai/skills/<name>/`` (or, with ``--in-place``, mended where it is): ``SKILL.md`` with LF line endings and
+A skill is copied to ``.ai/skills/<name>/`` (or, with ``--in-place``, fixed where it is): ``SKILL.md`` with LF line endings and
 no byte order mark, every attached file byte for byte. Hidden characters, scripts and links that lead nowhere are reported;
 what breaks a rule of publishing is refused, and the other skills of the folder go on. A folder that is there already is
 never written over.
@@ -135,7 +135,7 @@ def _adopted(
         if target.resolve() == candidate.folder.resolve():
             if candidate.adoption.fixed is None:
                 return "unchanged", target, None
-            return "refused", None, "it is this project's own already; --in-place mends it there"
+            return "refused", None, "it is this project's own already; --in-place fixes it there"
         if _same(candidate, target):
             return "unchanged", target, None
         return "refused", None, f"{os.path.relpath(target, session.cwd)} is there already, and differs"

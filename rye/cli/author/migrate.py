@@ -24,7 +24,7 @@ from rye.workspace.fixing import propose_migration
 def directive(session: Session, paths: tuple[str, ...]) -> int:
     """Bring old directives to today's rules, after showing the change.
 
-    Fixes what `rye validate --fix` mends, makes a <cost> from <limits>, and drops a signature over the fence alone.
+    Fixes what `rye validate --fix` fixes, makes a <cost> from <limits>, and drops a signature over the fence alone.
     """
     found = expand(paths, session.cwd)
     if any(entry.set_root is not None for entry in found):

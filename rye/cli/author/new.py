@@ -48,7 +48,7 @@ def _split(kind: Kind, identifier: str) -> tuple[str, str]:
     if not is_id(identifier):
         raise UsageError(
             "bad-id",
-            f"{identifier!r} is no id: ids are lower-case segments of a-z, 0-9, - and _ joined by '/'.",
+            f"{identifier!r} is not an id: ids are lower-case segments of a-z, 0-9, - and _ joined by '/'.",
             f"Write it as {'category/name' if kind.nested else 'name'}.",
         )
     category, _, name = identifier.rpartition("/")
@@ -85,7 +85,9 @@ def _check(kind: Kind, category: str, name: str, path: Path, text: str) -> None:
     reading = kind.load().read(Source(text, str(path), name, category, attached), ReadOptions())
     errors = [finding for finding in strict(reading.diagnostics) if finding.severity == "error"]
     if errors:
-        raise UsageError("bad-name", f"{name!r} is no name for this {kind.name}: {errors[0].message}", errors[0].hint)
+        raise UsageError(
+            "bad-name", f"{name!r} cannot be the name of this {kind.name}: {errors[0].message}", errors[0].hint
+        )
 
 
 def _create(path: Path, text: str) -> None:

@@ -79,7 +79,7 @@ def prune(session: Session, older_than: str) -> None:
 
     age = parse_age(older_than)
     if age is None:
-        raise UsageError("bad-age", f"{older_than!r} is no age.", "Write 36h, 3d or 2w.")
+        raise UsageError("bad-age", f"{older_than!r} is not an age.", "Write 36h, 3d or 2w.")
     _show(session, _cache().prune(age.total_seconds()), "deleted ")
 
 

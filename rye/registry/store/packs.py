@@ -1,8 +1,8 @@
 """Many cached objects in one file: making two thousand small files costs a disk more than verifying them costs a core.
 
 A pack is ``packs/<hash of its index>.pack``: the line ``rye-pack 1 <bytes of the index>``, the index (JSON: SHA-256 → offset in
-the data and size), the data. It appears whole or not at all and never changes. Nothing in it is believed: whoever reads an object
-hashes it, so a damaged pack only costs speed.
+the data and size), the data. It appears whole or not at all and never changes. Nothing in it is believed: each object
+is hashed when it is read, so a damaged pack only costs speed.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Packs(Struct, frozen=True):
         return None
 
     def put(self, objects: Mapping[str, bytes]) -> None:
-        """Write a pack with these objects, by SHA-256. A full or read-only disk is no error: then nothing is cached."""
+        """Write a pack with these objects, by SHA-256. A full or read-only disk is not an error: then nothing is cached."""
         index: dict[str, list[int]] = {}
         offset = 0
         for sha256, data in objects.items():

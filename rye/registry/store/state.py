@@ -248,7 +248,7 @@ def _damaged(path: Path | None, reason: str) -> StateError:
     return StateError(
         "state-damaged",
         f"The trusted state {path or ''} cannot be read: {reason:.300}.",
-        "Restore the file from a backup. Deleting it means trusting the registry anew: compare its fingerprint first.",
+        "Restore the file from a backup. If you delete it, the next contact is a first one: compare the fingerprint then.",
     )
 
 

@@ -1,6 +1,6 @@
 """GET over one kept-alive connection of the standard library's, and what can go wrong with it.
 
-``http.client`` is lenient: it takes headers that break off for whole ones, and a length that is no number for none. What was
+``http.client`` is lenient: it takes headers that break off for whole ones, and a length that is not a number for none. What was
 fetched is checked by hash or signature afterwards, so this costs an attempt and never a wrong file.
 
 ::
