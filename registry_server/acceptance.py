@@ -31,7 +31,7 @@ from rye.items.reading import Metadata, ReadOptions
 from rye.limits import CONTENT, ContentLimits
 from rye.registry.protocol import notes, statements
 from rye.registry.protocol.notes import SignedNote
-from rye.registry.protocol.statements import Logged, Release, Root, Snapshot
+from rye.registry.protocol.statements import Logged, Release, Root, Snapshot, Takedown
 from rye.registry.trust.file_acceptance import Refusal, judge_release_file, misplacement
 from rye.signing.keys import PublicKey
 from rye.text.content import check_text
@@ -74,11 +74,11 @@ def read_note(text: str, origin: str, now: datetime, skew_seconds: int) -> Candi
     """Rules 1 and 2. Raises RyeError."""
     note = notes.parse(text)
     statement = statements.parse(note.text)
-    if isinstance(statement, Root | Snapshot):
+    if isinstance(statement, Root | Snapshot | Takedown):
         raise RyeError(
             "statement-not-accepted",
             f"{statement.TITLE} statements come from the registry itself, never from clients.",
-            "Operators use rye-registry root publish FILE.",
+            "Operators use rye-registry root publish and rye-registry takedown.",
         )
     if statement.origin != origin:
         raise RyeError(

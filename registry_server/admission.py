@@ -13,7 +13,9 @@ Rules, in the order in which :func:`admit` checks them:
    is a new name that looks like one of the same kind (``name-look-alike``). The in-file signature is by a key in force
    (``item-signature``). It cannot be dated back, since users' policies demand a minimum age (``time-behind``).
 5. Yanks, deprecations and advisories are about what exists (``release-unknown``, ``item-unknown``).
-6. A root follows the last one (``root-…``); only the operator's own command gets it here.
+6. Bytes that were taken down are not released again (``taken-down``). A takedown is about a release and its own files, signed
+   by the owners; only the operator's own command gets it here (``takedown-signer``, ``takedown-foreign``).
+7. A root follows the last one (``root-…``); only the operator's own command gets it here.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from registry_server.acceptance import Candidate
+from registry_server.acceptance import Candidate, blobs_of
 from registry_server.ledger import Ledger, content_digest
 from rye.errors import RyeError
 from rye.registry.protocol import notes
@@ -34,11 +36,13 @@ from rye.registry.protocol.statements import (
     Keyset,
     Release,
     Root,
+    Takedown,
     Yank,
     root_key_name,
 )
 from rye.registry.protocol.wire import index_name
 from rye.registry.trust.keysets import extend, namespace_keys, owner_keys, signed_by_owners
+from rye.registry.trust.records import release_files
 from rye.registry.trust.trust_error import TrustError
 
 BACKDATING = timedelta(hours=24)
@@ -87,6 +91,9 @@ def admit(ledger: Ledger, candidate: Candidate, now: datetime, skew: timedelta =
                         "Publish again: the release note is made anew. Policies of users count a release's age from it.",
                     )
             _check_subject(ledger, statement)
+        elif isinstance(statement, Takedown):
+            _check_takedown(ledger, candidate, statement)
+            _check_lines(ledger, candidate)
         else:
             raise RyeError("statement-not-accepted", f"{statement.TITLE} statements are made by the log itself.", None)
     except (TrustError, NoteError) as error:
@@ -214,6 +221,12 @@ def _check_signers(
 def _check_subject(ledger: Ledger, statement: Release | Yank | Deprecation | Advisory) -> None:
     name = index_name(statement.identity)
     if isinstance(statement, Release):
+        for sha256, reason in ledger.taken_down(blobs_of(statement)).items():
+            raise RyeError(
+                "taken-down",
+                f"The file {sha256} was taken down by the registry's owners: {reason}",
+                "Publish without it, under another version.",
+            )
         if not ledger.has_name(name):
             _refuse_look_alike(ledger, name)
     elif isinstance(statement, Yank):
@@ -225,6 +238,23 @@ def _check_subject(ledger: Ledger, statement: Release | Yank | Deprecation | Adv
             )
     elif not ledger.has_name(name):
         raise RyeError("item-unknown", f"There is no {statement.identity} in this registry.", "rye search finds names.")
+
+
+def _check_takedown(ledger: Ledger, candidate: Candidate, takedown: Takedown) -> None:
+    if takedown.origin != ledger.origin:
+        raise RyeError("wrong-origin", f"The takedown is for {takedown.origin}; this is {ledger.origin}.", None)
+    if not signed_by_owners(candidate.note, ledger.roots()[-1:]):
+        raise RyeError(
+            "takedown-signer",
+            f"The takedown is not signed by {ledger.roots()[-1].threshold} of the registry's owners.",
+            "Each owner adds a signature: rye-registry root sign FILE --key KEY",
+        )
+    row = ledger.release(index_name(takedown.identity), takedown.version)
+    if row is None:
+        raise RyeError("release-unknown", f"There is no release {takedown.version} of {takedown.identity}.", None)
+    release = Release.parse(notes.parse(ledger.leaves(row.position, row.position + 1)[0]).text)
+    if not set(takedown.files) <= release_files(release):
+        raise RyeError("takedown-foreign", "The takedown names a file that is not the release's.", "Draft it again.")
 
 
 def _refuse_look_alike(ledger: Ledger, name: str) -> None:

@@ -60,6 +60,7 @@ _STATUS = {
     "request-too-large": 413,
     "file-too-large": 413,
     "too-many-files": 413,
+    "taken-down": 451,
     "client-gone": 499,
     "answer-malformed": 400,
     "bad-request": 400,
@@ -110,6 +111,10 @@ async def _static(request: Request[Any, Any, State]) -> Response[bytes]:
     if found is not None:
         objects = service.public
         content = objects.get(found.path) if objects.is_local else await asyncio.to_thread(objects.get, found.path)
+    if found is not None and content is None and found.path.startswith("blobs/"):
+        reason = await asyncio.to_thread(service.taken_down, found.path.rpartition("/")[2])
+        if reason is not None:
+            raise RyeError("taken-down", f"The registry's owners took this file down: {reason}", None)
     if found is None or content is None:
         raise RyeError(
             "not-found", f"There is nothing at {path[:200]}.", "docs/protocol.md lists what a registry serves."

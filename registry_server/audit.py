@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -24,7 +24,7 @@ from registry_server.tree import Edge
 from rye.errors import RyeError
 from rye.registry.protocol import notes, statements, wire
 from rye.registry.protocol.merkle import leaf_hash
-from rye.registry.protocol.statements import Checkpoint, Keyset, Release, Root, Snapshot
+from rye.registry.protocol.statements import Checkpoint, Keyset, Release, Root, Snapshot, Takedown
 from rye.registry.protocol.tiles import WIDTH, Tile, encode_bundle, partial_tiles
 from rye.registry.trust.keysets import log_keys
 
@@ -50,7 +50,9 @@ class Recomputed:
     files: dict[str, str] = field(default_factory=dict)
     """Path of every public file but head, checkpoint, config and blobs → SHA-256 of its bytes."""
     blobs: dict[str, int] = field(default_factory=dict)
-    """SHA-256 → size."""
+    """SHA-256 → size; without those that were taken down."""
+    taken_down: set[str] = field(default_factory=set)
+    """SHA-256 of blobs that must be gone."""
     lines: dict[str, list[wire.IndexLine]] = field(default_factory=dict)
     """The index of each name."""
     shards: dict[str, str] = field(default_factory=dict)
@@ -92,6 +94,10 @@ def recompute(ledger: Ledger, write: Objects | None = None) -> Recomputed:
                 if isinstance(statement, Release):
                     found.blobs[statement.file.sha256] = statement.file.size
                     found.blobs.update((entry.sha256, entry.size) for entry in statement.attached)
+                elif isinstance(statement, Takedown):
+                    found.taken_down.update(statement.files)
+    for sha256 in found.taken_down:
+        found.blobs.pop(sha256, None)
     for tile, data in edge.tiles():
         emit(tile.path, data)
     by_shard: dict[str, list[wire.ShardEntry]] = {}
@@ -166,6 +172,9 @@ def verify(
         problems += _check(public, path, sha256)
     for sha256 in found.blobs:
         problems += _check(public, wire.blob_path(sha256), sha256)
+    for sha256 in found.taken_down:
+        if public.get(wire.blob_path(sha256)) is not None:
+            problems.append(f"/{wire.blob_path(sha256)} is still there, although it was taken down.")
     after = look(public)
     for path, wanted, data in [
         ("checkpoint", published.checkpoint, after.checkpoint),
@@ -251,16 +260,18 @@ def prune(engine: sa.Engine, public: Objects, older_than: float) -> int:
     return count
 
 
-def export(public: Objects, origin: str, target: Path) -> Iterator[str]:
+def export(public: Objects, origin: str, target: Path, taken_down: Iterable[str] = ()) -> Iterator[str]:
     """Copy the static registry to a folder, the head last, so that the copy is whole at every moment; yields what was copied.
 
-    Files that are there already stay. On the same disk, files of a local registry become hard links. The copy's
-    ``config.json`` has no API.
+    Files that are there already stay, but for blobs that were ``taken_down``. On the same disk, files of a local registry
+    become hard links. The copy's ``config.json`` has no API.
     """
     head, checkpoint = public.get("head"), public.get("checkpoint")
     if head is None or checkpoint is None:
         raise RyeError("nothing-to-export", "The registry has no head yet.", "Start it once: rye-registry serve")
     destination = Folder(target)
+    for sha256 in taken_down:
+        destination.delete(wire.blob_path(sha256))
     for path, size, _ in public.listing():
         is_temporary = path.rpartition("/")[2].startswith(".")
         if is_temporary or path in {"head", "checkpoint", "config.json"}:

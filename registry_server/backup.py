@@ -134,14 +134,12 @@ def _check_before(target: Path, ledger: Ledger, size: int) -> None:
 
 
 def _named_blobs(ledger: Ledger) -> Iterator[tuple[str, int]]:
-    for start in range(0, ledger.size, _ROWS):
-        for leaf in ledger.leaves(start, min(start + _ROWS, ledger.size)):
-            if leaf.startswith(Release.TITLE.encode() + b"\n"):
-                release = statements.parse(notes.parse(leaf).text)
-                assert isinstance(release, Release)
-                yield release.file.sha256, release.file.size
-                for entry in release.attached:
-                    yield entry.sha256, entry.size
+    for _, leaf in ledger.titled(Release.TITLE):
+        release = statements.parse(notes.parse(leaf).text)
+        assert isinstance(release, Release)
+        yield release.file.sha256, release.file.size
+        for entry in release.attached:
+            yield entry.sha256, entry.size
 
 
 def _copy_tables(connection: sa.Connection, place: Path) -> None:

@@ -20,7 +20,7 @@ from registry_server.ledger import Ledger, content_digest, folded, rank
 from rye.items.identity import Identity
 from rye.registry.protocol import notes, wire
 from rye.registry.protocol.lines import write_time
-from rye.registry.protocol.statements import Keyset, Root
+from rye.registry.protocol.statements import Keyset, Root, Takedown
 from rye.registry.protocol.wire import IndexLine
 from rye.registry.trust.keysets import KeysetChain, extend
 from rye.registry.trust.records import judge
@@ -82,6 +82,7 @@ def compare(
         {row.number: (row.position, bytes(row.note)) for row in execute(sa.select(schema.roots))},
     )
     _keysets(found, ledger, lines)
+    _takedowns(found, ledger, lines)
     _items(found, ledger, lines, [Root.parse(notes.parse(note).text) for _, _, note in roots], time)
     return found
 
@@ -97,6 +98,20 @@ def _keysets(found: Differences, ledger: Ledger, lines: Mapping[str, Sequence[In
                 wanted[namespace, line.log] = (line.note.encode(), when)
     rows = ledger.connection.execute(sa.select(schema.keysets))
     _table(found, "keysets", wanted, {(row.namespace, row.position): (bytes(row.note), row.recovery) for row in rows})
+
+
+def _takedowns(found: Differences, ledger: Ledger, lines: Mapping[str, Sequence[IndexLine]]) -> None:
+    wanted = {}
+    for name, entries in lines.items():
+        for line in entries:
+            if line.note.startswith(f"{Takedown.TITLE}\n"):
+                takedown = Takedown.parse(notes.parse(line.note).text)
+                for sha256 in takedown.files:
+                    wanted[sha256, line.log] = (name, takedown.version, takedown.reason)
+    rows = ledger.connection.execute(sa.select(schema.takedowns))
+    _table(
+        found, "takedowns", wanted, {(row.sha256, row.position): (row.name, row.version, row.reason) for row in rows}
+    )
 
 
 def _items(

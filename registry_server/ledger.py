@@ -34,7 +34,7 @@ from rye.items.identity import Identity, fold
 from rye.registry.protocol import notes
 from rye.registry.protocol.lines import read_time, write_time
 from rye.registry.protocol.merkle import leaf_hash
-from rye.registry.protocol.statements import ItemStatement, Keyset, Logged, Release, Root, Snapshot, Yank
+from rye.registry.protocol.statements import ItemStatement, Keyset, Logged, Release, Root, Snapshot, Takedown, Yank
 from rye.registry.protocol.wire import IndexLine, ShardEntry, index_name, shard_of
 from rye.registry.trust.keysets import KeysetChain, extend
 from rye.registry.trust.records import judge
@@ -245,9 +245,29 @@ class Ledger:
                 )
             )
             self._refresh_document(name)
+        elif isinstance(statement, Takedown):
+            for sha256 in statement.files:
+                self.connection.execute(
+                    takedowns.insert().values(
+                        sha256=sha256,
+                        position=position,
+                        name=name,
+                        version=statement.version,
+                        reason=statement.reason,
+                    )
+                )
+            self.refresh(name, now)
         elif isinstance(statement, Yank):
             self.refresh(name, now)
         return position
+
+    def titled(self, title: str) -> Iterator[tuple[int, bytes]]:
+        """Position and note of every entry of one type of statement."""
+        first = title.encode() + b"\n"
+        for start in range(0, self.size, _CHUNK):
+            for position, leaf in enumerate(self.leaves(start, min(start + _CHUNK, self.size)), start):
+                if leaf.startswith(first):
+                    yield position, leaf
 
     def refresh(self, name: str, now: datetime) -> None:
         """Bring the withdrawn releases of a name, and what search finds, up to what clients read in its index."""

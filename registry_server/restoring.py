@@ -72,6 +72,8 @@ def restore(engine: sa.Engine, public: Objects, checked: Checked) -> Restored:
         published = ledger.published()
         if published is not None:
             showing.replace(ledger, published)
+    for sha256 in checked.audit.taken_down:
+        public.delete(wire.blob_path(sha256))
     if isinstance(checked.source, Backup):
         _restore_rows(engine, checked.source)
     return Restored(checked.state.origin, checked.state.fingerprint, ledger.size, max(ledger.size - before, 0), blobs)

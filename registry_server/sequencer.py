@@ -244,6 +244,7 @@ class Sequencer:
                 for request, outcome in zip(requests, outcomes, strict=True):
                     if isinstance(outcome, Receipt):
                         promoted.update(blob for candidate in request for blob in blobs_of(candidate.statement))
+                promoted -= ledger.taken_down(promoted).keys()  # of a replayed release
                 size = self._seal(ledger, old, now, promoted)
             else:
                 size = old.size if old else 0
@@ -324,7 +325,15 @@ class Sequencer:
             edge = Edge(ledger.size, ledger.edge())
             self.public.put_all((tile.path, data) for tile, data in edge.tiles())
             self.public.put_all(self._bundles(ledger, ledger.size // WIDTH * WIDTH, ledger.size))
+            taken_down = ledger.all_taken_down()
         self.show()
+        self.remove_taken_down(taken_down)
+
+    def remove_taken_down(self, hashes: Iterable[str]) -> None:
+        """Delete blobs whose takedown is in a checkpoint that is shown."""
+        for sha256 in hashes:
+            self.public.delete(wire.blob_path(sha256))
+            self.uploads.delete(sha256)
 
     @contextmanager
     def _writing(self) -> Iterator[Ledger]:

@@ -140,6 +140,11 @@ class Service:
                 f"Ask its operator for a token: rye-registry token create NAME --namespace {namespace}",
             )
 
+    def taken_down(self, sha256: str) -> str | None:
+        """Why a blob was taken down; None where it was not."""
+        with database.reader(self.engine) as connection:
+            return Ledger(connection).taken_down([sha256]).get(sha256)
+
     def health(self) -> tuple[int, int]:
         """Size of the log and age of the newest snapshot in seconds. Raises when nothing can be published."""
         if self.sequencer.trouble is not None:

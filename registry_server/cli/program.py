@@ -24,6 +24,7 @@ COMMANDS = {
     "restore": "registry_server.cli.backup:restore",
     "root": "registry_server.cli.root:root",
     "serve": "registry_server.cli.serve:serve",
+    "takedown": "registry_server.cli.takedown:takedown_command",
     "token": "registry_server.cli.token:token",
     "verify": "registry_server.cli.static_files:verify",
 }

@@ -26,8 +26,9 @@ def export_command(output: Output, directory: Path, data: Path) -> None:
 
     settings = settings_of(data, {})
     with reading(data) as connection:
-        origin = Ledger(connection).origin
-    count = sum(1 for _ in export(public_objects(settings), origin, directory))
+        ledger = Ledger(connection)
+        origin, taken_down = ledger.origin, ledger.all_taken_down()
+    count = sum(1 for _ in export(public_objects(settings), origin, directory, taken_down))
     output.result({"directory": str(directory), "files": count}, f"{count} new files in {directory}.")
 
 

@@ -39,7 +39,7 @@ def find_release(identity: Identity, wanted: str | None, sources: Sources) -> Re
 
     def rank(record: ReleaseRecord) -> tuple[bool, bool, Version]:
         version = Version.parse(record.version)
-        return record.yank is None and not record.revoked, not version.is_prerelease, version
+        return not record.is_withdrawn, not version.is_prerelease, version
 
     return max(records, key=rank)
 

@@ -79,6 +79,8 @@ class Environment(Struct, frozen=True):
             found[Exclusion.REVOKED] = "every key that signed it was revoked"
         elif not policy.accepts_signer(signers := [PublicKey(key).fingerprint for key in record.signers]):
             found[Exclusion.OTHER_SIGNER] = f"required-signers does not list {' or '.join(signers)}"
+        if record.takedown is not None:
+            found[Exclusion.TAKEN_DOWN] = record.takedown.reason
         if record.yank is not None:
             found[Exclusion.YANKED] = record.yank.reason
         age = self.now - record.release.time

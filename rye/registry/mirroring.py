@@ -8,8 +8,8 @@ Rules:
 1. The head comes from a client that verified it against the pinned root and the largest head seen. Nothing else is believed.
 2. Every entry of the log is checked against the head's root hash, through tiles, before it is written; then the whole log is
    audited (:mod:`rye.registry.trust.auditing`), and shards and index files must be exactly those that the entries make.
-3. Every blob that a release names is there with its size and hash. What lies in the folder already is verified like what is
-   fetched, and fetched again where it is damaged.
+3. Every blob that a release names and that owners did not take down is there with its size and hash. What lies in the folder
+   already is verified like what is fetched, and fetched again where it is damaged.
 4. The head that the folder had before must be a prefix of the new log (``mirror-fork``).
 5. ``checkpoint`` and ``head`` are written last, so readers see the old state or the new one, whole; an interrupted run is taken
    up where it ended.
@@ -118,6 +118,7 @@ def mirror(
         _index(transport, audit, folder, limits)
         _blobs(transport, audit.blobs, folder, advance, limits)
         wanted = folder.finish(state, checkpoint, audit)
+        folder.remove(map(wire.blob_path, audit.taken_down))
         folder.prune(wanted, limits.stale_seconds)
     return Mirrored(audit, folder.fetched, folder.fetched_bytes, before.size if before else None)
 
@@ -205,6 +206,12 @@ class MirrorFolder:
             *(f"index/{entry.sha256}" for entry in audit.index.values()),
             *map(wire.blob_path, audit.blobs),
         }
+
+    def remove(self, paths: Iterable[str]) -> None:
+        """Delete files that were taken down, at once."""
+        assert self._root is not None
+        for path in paths:
+            (self._root / path).unlink(missing_ok=True)
 
     def prune(self, wanted: set[str], stale_seconds: float) -> None:
         """Delete what only older heads led to, and what a killed run left, once it is old enough that nobody reads it."""

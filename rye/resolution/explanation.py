@@ -304,6 +304,7 @@ class _Words:
 
 _EXCLUDED = {
     Exclusion.REVOKED: "was signed with a revoked key",
+    Exclusion.TAKEN_DOWN: "was taken down by its registry",
     Exclusion.OTHER_SIGNER: "is not signed by a key that the policy requires",
     Exclusion.TOO_NEW: "is younger than minimum-release-age",
     Exclusion.YANKED: "was yanked",
@@ -361,6 +362,7 @@ def _hint(fact: External, words: _Words) -> str | None:
         return "Each namespace has one registry, under [registries] in rye.toml; there is no fall-back to another."
     if isinstance(fact, Excluded):
         return {
+            Exclusion.TAKEN_DOWN: f"Choose another version of {name}; `rye info {name}` lists them.",
             Exclusion.REVOKED: f"Ask the publisher of {name} for a release that is signed with a key in force.",
             Exclusion.OTHER_SIGNER: "required-signers under [policy] lists the keys whose releases may be installed.",
             Exclusion.TOO_NEW: f"Wait until {name} is old enough, or lower minimum-release-age under [policy].",

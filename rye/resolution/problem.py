@@ -25,6 +25,8 @@ class Exclusion(Enum):
 
     REVOKED = "revoked"
     """Signed with a key that is revoked for this position of the log."""
+    TAKEN_DOWN = "taken-down"
+    """Its registry's owners took files of it away."""
     OTHER_SIGNER = "other-signer"
     """Not signed by a key that the policy requires."""
     TOO_NEW = "too-new"

@@ -17,6 +17,8 @@ A5  Statements about items are signed under the keyset in force (``statement-…
     (``advisory-signer``); along a name the keyset's number never goes down.
 A6  A version is released once (``release-repeated``); yanks, deprecations and advisories are about what exists
     (``release-unknown``, ``item-unknown``); no name looks like an earlier one of its kind (``name-look-alike``).
+A8  A takedown is signed by owners (``takedown-signer``) and names files of a release (``release-unknown``,
+    ``takedown-foreign``); those need not be there any more.
 A7  No statement is dated later than the snapshot that closes its batch, but for the grace of a clock (``entry-time``).
 
 Cost: hashes of index files are carried on line by line, never computed again; a snapshot costs the shards that changed.
@@ -43,16 +45,19 @@ from rye.registry.protocol.statements import (
     AttachedFile,
     Deprecation,
     FileEntry,
+    ItemStatement,
     Keyset,
     Logged,
     Release,
     Root,
     Snapshot,
+    Takedown,
     Yank,
     parse,
 )
 from rye.registry.protocol.wire import IndexLine, ShardEntry
 from rye.registry.trust.keysets import KeysetChain, extend, log_keys, signed_by_owners
+from rye.registry.trust.records import release_files
 from rye.registry.trust.trust_error import TrustError
 from rye.registry.trust.trusted import TrustedState, fingerprint_of
 
@@ -89,10 +94,12 @@ class Audit(Struct, frozen=True):
     shards: dict[str, str]
     """SHA-256 of every shard that is not empty."""
     blobs: dict[str, int]
-    """Size of every file that a release names, by SHA-256."""
+    """Size of every file that a release names and that was not taken down, by SHA-256."""
     findings: tuple[Finding, ...]
     count: int
     """Findings in all, those that are not kept included."""
+    taken_down: frozenset[str] = frozenset()
+    """SHA-256 of every file that owners took down."""
 
     @property
     def ok(self) -> bool:
@@ -124,6 +131,8 @@ class _Name(Struct):
     """Its line in the shard as of the last snapshot."""
     versions: dict[str, int] = field(default_factory=dict)
     """Position by released version."""
+    files: dict[str, frozenset[str]] = field(default_factory=dict)
+    """SHA-256 of the files of each version."""
     keyset: int = 0
 
 
@@ -141,6 +150,7 @@ class Auditor:
         self._shard_hashes: dict[str, str] = {}
         self._changed: set[str] = set()
         self._blobs: dict[str, int] = {}
+        self._taken_down: set[str] = set()
         self._findings: list[Finding] = []
         self._count = 0
         self._snapshots = 0
@@ -176,7 +186,7 @@ class Auditor:
         except (TrustError, NoteError, StatementError) as error:
             self._found(position, error.code, error.message)
         # A statement is part of the index whether or not it should have been logged: the snapshot is over what is there.
-        if isinstance(statement, Keyset | Release | Yank | Deprecation | Advisory):
+        if not isinstance(statement, Root | Snapshot):
             self._index_line(position, note, statement)
 
     def finish(self) -> Audit:
@@ -193,7 +203,8 @@ class Auditor:
             releases=self._releases,
             index=dict(sorted(self._index.items())),
             shards=dict(sorted(self._shard_hashes.items())),
-            blobs=dict(self._blobs),
+            blobs={sha256: size for sha256, size in self._blobs.items() if sha256 not in self._taken_down},
+            taken_down=frozenset(self._taken_down),
             findings=tuple(self._findings),
             count=self._count,
         )
@@ -222,6 +233,8 @@ class Auditor:
             chain = self._chains.get(statement.namespace, KeysetChain(self._state.origin, statement.namespace))
             self._look_alike(position, wire.namespace_name(statement.namespace))
             self._chains[statement.namespace] = extend(chain, position, note, statement, self._state.all_roots)
+        elif isinstance(statement, Takedown):
+            self._takedown(position, note, statement, self._state)
         else:
             self._item(position, note, statement, self._state)
 
@@ -291,6 +304,19 @@ class Auditor:
             message = f"The statement goes back from keyset {known.keyset} to {statement.keyset}."
             self._found(position, "statement-keyset", message)
 
+    def _takedown(self, position: int, note: SignedNote, takedown: Takedown, state: TrustedState) -> None:
+        known = self._names.get(str(takedown.identity))
+        files = known.files.get(takedown.version) if known is not None else None
+        if not signed_by_owners(note, state.all_roots):
+            self._found(position, "takedown-signer", "The takedown is not signed by the registry's owners.")
+        elif files is None:
+            message = f"The takedown is about {takedown.identity} {takedown.version}, which was not released."
+            self._found(position, "release-unknown", message)
+        elif not set(takedown.files) <= files:
+            self._found(position, "takedown-foreign", "The takedown names a file that is not the release's.")
+        else:
+            self._taken_down.update(takedown.files)
+
     def _look_alike(self, position: int, name: str) -> None:
         """The first of two names that fold to the same letters keeps the name (DESIGN §5 Names)."""
         kind, _, identifier = name.partition(":")
@@ -298,9 +324,7 @@ class Auditor:
         if taken != name:
             self._found(position, "name-look-alike", f"{name} looks like {taken}, which is older.")
 
-    def _index_line(
-        self, position: int, note: SignedNote, statement: Keyset | Release | Yank | Deprecation | Advisory
-    ) -> None:
+    def _index_line(self, position: int, note: SignedNote, statement: Keyset | ItemStatement) -> None:
         subject = statement.namespace if isinstance(statement, Keyset) else statement.identity
         name = wire.index_name(subject)
         known = self._names.setdefault(name, _Name(hashlib.sha256()))
@@ -309,6 +333,7 @@ class Auditor:
         known.size += len(line)
         if isinstance(statement, Release):
             known.versions.setdefault(statement.version, position)
+            known.files.setdefault(statement.version, release_files(statement))
         if not isinstance(statement, Keyset) and statement.keyset is not None:
             known.keyset = max(known.keyset, statement.keyset)
         self._changed.add(name)

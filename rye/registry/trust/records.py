@@ -9,6 +9,8 @@ Rules (docs/protocol.md, Statements); the log's order decides, never a statement
 3. What was signed with nothing but revoked keys does not count: a release is marked ``revoked``, other statements are dropped.
 4. The last yank of a version, the last deprecation, and the last advisory of each number hold. A text that stood before in the
    index says nothing again, whatever signatures were put under it: a replay has no effect.
+5. A takedown is signed by the root's owners (``takedown-signer``), about a release and its own files (``release-unknown``,
+   ``takedown-foreign``), and final: the release stays in the history and is never installed (``release-taken-down``).
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from msgspec import Struct
 from rye.errors import RyeError
 from rye.items.identity import Identity
 from rye.limits import CONTENT, REGISTRY, ContentLimits, RegistryLimits
-from rye.registry.protocol.statements import Advisory, Deprecation, Release, Root, Yank
+from rye.registry.protocol.statements import Advisory, Deprecation, Release, Root, Takedown, Yank
 from rye.registry.protocol.wire import IndexLine
 from rye.registry.trust.keysets import KeysetChain, Link, signed_by_owners
 from rye.registry.trust.trust_error import TrustError
@@ -48,6 +50,8 @@ class ReleaseRecord(Struct, frozen=True):
     """The item's deprecation in force."""
     advisories: tuple[Advisory, ...] = ()
     """The advisories whose range holds this version, by number."""
+    takedown: Takedown | None = None
+    """Why bytes of it are gone for good; the first takedown, where there are several."""
 
     @property
     def identity(self) -> Identity:
@@ -63,8 +67,8 @@ class ReleaseRecord(Struct, frozen=True):
 
     @property
     def is_withdrawn(self) -> bool:
-        """Whether nobody should be offered it: yanked, or signed by revoked keys alone."""
-        return self.yank is not None or self.revoked
+        """Whether nobody should be offered it: yanked, signed by revoked keys alone, or taken down."""
+        return self.yank is not None or self.revoked or self.takedown is not None
 
 
 class ItemHistory(Struct, frozen=True):
@@ -103,6 +107,7 @@ def judge(
     yanks: dict[str, Yank] = {}
     deprecation: Deprecation | None = None
     advisories: dict[str, Advisory] = {}
+    takedowns: dict[str, Takedown] = {}
     number = 0
     said: set[str] = set()
     for entry in entries:
@@ -115,6 +120,10 @@ def judge(
                 message = f"The advisory {statement.number} about {identity} is not signed by the registry's owners."
                 raise TrustError("advisory-signer", message)
             advisories[statement.number] = statement
+            continue
+        if isinstance(statement, Takedown):
+            _check_takedown(statement, entry, releases, roots)
+            takedowns.setdefault(statement.version, statement)
             continue
         if not isinstance(statement, Release | Yank | Deprecation | Advisory):
             raise TrustError(
@@ -145,7 +154,7 @@ def judge(
         else:
             advisories[statement.number] = statement
     in_force = tuple(advisories[number] for number in sorted(advisories))
-    records = tuple(_fold(record, yanks, deprecation, in_force) for record in releases.values())
+    records = tuple(_fold(record, yanks, takedowns, deprecation, in_force) for record in releases.values())
     return ItemHistory(identity, records, deprecation, in_force)
 
 
@@ -197,13 +206,17 @@ def check_installable(
 ) -> None:
     """What must hold of a release, beside its bytes, before anything of it is fetched. A yank does not forbid it.
 
-    Raises TrustError: ``signer-revoked``, ``release-oversized``.
+    Raises TrustError: ``signer-revoked``, ``release-taken-down``, ``release-oversized``.
     """
     release = record.release
     subject = f"{release.identity} {release.version}"
     if record.revoked:
         raise TrustError(
             "signer-revoked", f"{subject} is signed with a key that was revoked.", position=record.line.log
+        )
+    if record.takedown is not None:
+        raise TrustError(
+            "release-taken-down", f"{subject} was taken down by the registry's owners: {record.takedown.reason}"
         )
     attached = sum(entry.size for entry in release.attached)
     if (
@@ -218,8 +231,31 @@ def check_installable(
         raise TrustError("release-oversized", message)
 
 
+def _check_takedown(
+    takedown: Takedown, entry: LoggedStatement, releases: dict[str, ReleaseRecord], roots: Sequence[Root]
+) -> None:
+    """Rule 5."""
+    subject = f"The takedown at position {entry.line.log} about {takedown.identity} {takedown.version}"
+    if not signed_by_owners(entry.note, roots):
+        raise TrustError("takedown-signer", f"{subject} is not signed by the registry's owners.")
+    record = releases.get(takedown.version)
+    if record is None:
+        raise TrustError("release-unknown", f"{subject} is about what was not released.")
+    if not set(takedown.files) <= release_files(record.release):
+        raise TrustError("takedown-foreign", f"{subject} names a file that is not the release's.")
+
+
+def release_files(release: Release) -> frozenset[str]:
+    """The SHA-256 of each of a release's files."""
+    return frozenset((release.file.sha256, *(entry.sha256 for entry in release.attached)))
+
+
 def _fold(
-    record: ReleaseRecord, yanks: dict[str, Yank], deprecation: Deprecation | None, advisories: tuple[Advisory, ...]
+    record: ReleaseRecord,
+    yanks: dict[str, Yank],
+    takedowns: dict[str, Takedown],
+    deprecation: Deprecation | None,
+    advisories: tuple[Advisory, ...],
 ) -> ReleaseRecord:
     yank = yanks.get(record.version)
     return ReleaseRecord(
@@ -231,4 +267,5 @@ def _fold(
         yank=yank if yank is not None and yank.yanked else None,
         deprecation=deprecation,
         advisories=tuple(advisory for advisory in advisories if concerns(advisory, record.version)),
+        takedown=takedowns.get(record.version),
     )

@@ -36,6 +36,7 @@ from rye.registry.protocol.statements.release import (
     is_attached_path,
 )
 from rye.registry.protocol.statements.status import MAX_REASON_CHARACTERS, SEVERITIES, Advisory, Deprecation, Yank
+from rye.registry.protocol.statements.takedown import MAX_TAKEN_DOWN, Takedown
 from rye.registry.protocol.statements.tree import Checkpoint, Snapshot
 
 __all__ = [
@@ -45,6 +46,7 @@ __all__ = [
     "MAX_OWNERS",
     "MAX_PATH_CHARACTERS",
     "MAX_REASON_CHARACTERS",
+    "MAX_TAKEN_DOWN",
     "RECOVERY_DELAY",
     "SEVERITIES",
     "TYPES",
@@ -63,6 +65,7 @@ __all__ = [
     "Root",
     "Snapshot",
     "Statement",
+    "Takedown",
     "Yank",
     "is_attached_path",
     "namespace_key_name",
@@ -70,11 +73,11 @@ __all__ = [
     "root_key_name",
 ]
 
-Logged = Root | Keyset | Release | Yank | Deprecation | Advisory | Snapshot
+Logged = Root | Keyset | Release | Yank | Deprecation | Advisory | Takedown | Snapshot
 """Every statement that can be a leaf of the log."""
-ItemStatement = Release | Yank | Deprecation | Advisory
+ItemStatement = Release | Yank | Deprecation | Advisory | Takedown
 """The statements in the index file of an identity."""
-TYPES: tuple[type[Logged], ...] = (Root, Keyset, Release, Yank, Deprecation, Advisory, Snapshot)
+TYPES: tuple[type[Logged], ...] = (Root, Keyset, Release, Yank, Deprecation, Advisory, Takedown, Snapshot)
 _BY_TITLE: dict[str, type[Logged]] = {kind.TITLE: kind for kind in TYPES}
 
 

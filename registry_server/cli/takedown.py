@@ -1,0 +1,101 @@
+"""``rye-registry takedown``: remove published bytes, by a statement of the registry's owners."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from registry_server import database, keys, takedown
+from registry_server.cli.options import Output, data_option, json_option, pass_output
+from registry_server.cli.registry_access import sequencer_of, settings_of
+from registry_server.ledger import Ledger
+from rye.errors import RyeError, UsageError
+
+
+@click.command("takedown")
+@click.argument("target", required=False)
+@click.option("--reason", help="Why, in one line; everybody who misses the file reads it.")
+@click.option(
+    "--key", "key_files", multiple=True, type=click.Path(path_type=Path, dir_okay=False), help="Owners' key files."
+)
+@click.option(
+    "--draft",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the statement there, unsigned, for owners elsewhere.",
+)
+@click.option(
+    "--publish",
+    "signed",
+    multiple=True,
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Publish this draft, which enough owners signed.",
+)
+@data_option
+@json_option
+@pass_output
+def takedown_command(
+    output: Output,
+    target: str | None,
+    reason: str | None,
+    key_files: tuple[Path, ...],
+    draft: Path | None,
+    signed: tuple[Path, ...],
+    data: Path,
+) -> None:
+    """Take down TARGET for good: KIND:ID@VERSION, or a file's SHA-256. The bytes leave the store; the log keeps the release."""
+    if (target is None) is not bool(signed) or (target is not None and not reason):
+        raise UsageError("usage", "Give TARGET and --reason, or --publish FILE.", "rye-registry takedown --help")
+    settings = settings_of(data, {})
+    owners = [keys.read(path) for path in key_files] or keys.in_folder(settings.keys, "root")
+    with sequencer_of(settings) as sequencer:
+        shared: tuple[str, ...] = ()
+        if target is None:
+            texts = [_read(path) for path in signed]
+        else:
+            with database.reader(sequencer.engine) as connection:
+                planned = takedown.plan(Ledger(connection), target, reason or "")
+            shared = planned.shared
+            if draft is not None:
+                _write_drafts(output, draft, [statement.text() for statement in planned.statements])
+                return
+            if not owners:
+                raise RyeError(
+                    "no-key",
+                    "No owner's key is in the key folder.",
+                    "Give it with --key; or carry a draft to its owner: --draft FILE, root sign FILE, takedown --publish FILE",
+                )
+            texts = takedown.signed(planned.statements, owners)
+        done = takedown.publish(sequencer, texts)
+    files = sorted({sha256 for statement in done for sha256 in statement.files})
+    releases = [f"{statement.identity}@{statement.version}" for statement in done]
+    document: dict[str, object] = {"releases": releases, "files": files, "shared": list(shared)}
+    output.result(document, f"Took down {len(files)} file(s) of {', '.join(releases)}.")
+    for sha256 in shared:
+        output.say(f"{sha256} stays: other releases have it, too. By its hash it goes from all of them.")
+    output.say(
+        "Caches and mirrors drop the bytes when they next look; purge a CDN yourself. Replace a leaked secret anyway."
+    )
+
+
+def _write_drafts(output: Output, draft: Path, texts: list[str]) -> None:
+    places = [draft, *(draft.with_name(f"{draft.name}.{number}") for number in range(2, len(texts) + 1))]
+    for place, text in zip(places, texts, strict=True):
+        try:
+            with place.open("x", encoding="utf-8", newline="\n") as file:
+                file.write(text)
+        except OSError as error:
+            raise RyeError(
+                "cannot-write", f"{place} cannot be written: {error.strerror}.", "Choose another file."
+            ) from error
+    listed = " ".join(map(str, places))
+    output.result({"files": [str(place) for place in places], "texts": texts}, "\n".join(texts))
+    output.say(f"Each owner signs: rye-registry root sign FILE --key KEY, for {listed}")
+    output.say(f"Then: rye-registry takedown {' '.join(f'--publish {place}' for place in places)}")
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise RyeError("no-file", f"{path} cannot be read: {error}", "Check the path.") from error

@@ -1,0 +1,131 @@
+"""Taking bytes away for good: statements by the owners, one for each release that names them.
+
+The log keeps the releases, whose notes hold hashes and no content. The statement stands in the index of the item, so every client
+learns why a file is missing; the bytes leave the store once the statement is in a signed checkpoint, and never come back.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from registry_server.acceptance import Candidate
+from registry_server.founding import add_signature, read_draft
+from registry_server.keys import PrivateKey
+from registry_server.ledger import Ledger
+from registry_server.sequencer import Receipt, Sequencer
+from rye.errors import RyeError
+from rye.items.identity import Identity
+from rye.registry.protocol import notes, statements
+from rye.registry.protocol.statements import Release, Takedown
+from rye.registry.protocol.wire import index_name
+
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_RELEASE = re.compile(r"([a-z]+):([a-z0-9_/-]+)@(\S+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What will be said, and which files of the release stay because others have them too."""
+
+    statements: tuple[Takedown, ...]
+    shared: tuple[str, ...]
+    """SHA-256 of each; a takedown by that hash takes them as well, from all releases."""
+
+
+def plan(ledger: Ledger, target: str, reason: str, now: datetime | None = None) -> Plan:
+    """The statements for ``KIND:ID@VERSION`` or a SHA-256. Raises RyeError."""
+    when = (now or datetime.now(UTC)).replace(microsecond=0)
+    if _SHA256.fullmatch(target):
+        named = [release for release in _releases(ledger) if target in _files(release)]
+        if not named:
+            raise RyeError("blob-unknown", f"No release names the file {target}.", "rye info shows an item's files.")
+        made = [_statement(release, [target], when, reason) for release in named]
+        return Plan(tuple(made), ())
+    match = _RELEASE.fullmatch(target)
+    release = _release(ledger, match) if match else None
+    if release is None:
+        raise RyeError(
+            "release-unknown",
+            f"There is no release {target[:200]!r}.",
+            "Give KIND:NAMESPACE/…/NAME@VERSION, or the SHA-256 of one file.",
+        )
+    elsewhere: set[str] = set()
+    for other in _releases(ledger):
+        if (other.identity, other.version) != (release.identity, release.version):
+            elsewhere.update(_files(other))
+    wanted = [sha256 for sha256 in _files(release) if sha256 not in elsewhere]
+    shared = tuple(sorted(set(_files(release)) & elsewhere))
+    if not wanted:
+        raise RyeError(
+            "files-shared",
+            f"All files of {target} belong to other releases, too.",
+            f"Take a file away from all of them by its hash: rye-registry takedown {shared[0]} --reason TEXT",
+        )
+    return Plan((_statement(release, wanted, when, reason),), shared)
+
+
+def signed(takedowns: Iterable[Takedown], owners: Sequence[PrivateKey]) -> list[str]:
+    """The notes, signed by each of these owners. Raises RyeError."""
+    found = []
+    for takedown in takedowns:
+        text = takedown.text()
+        for key in owners:
+            text = add_signature(text, key).encode()
+        found.append(text)
+    return found
+
+
+def publish(sequencer: Sequencer, texts: Sequence[str]) -> list[Takedown]:
+    """Append signed takedowns, all or none, and remove the bytes. Raises RyeError."""
+    candidates = []
+    for text in texts:
+        _, note = read_draft(text)
+        if note is None:
+            raise RyeError(
+                "not-signed", "The takedown is not signed.", "Each owner signs it: rye-registry root sign FILE"
+            )
+        statement = statements.parse(note.text)
+        if not isinstance(statement, Takedown):
+            raise RyeError("not-a-takedown", f"The file holds a {statement.TITLE}.", "rye-registry takedown makes one.")
+        candidates.append(Candidate(note, statement))
+    outcome = sequencer.append([candidates])[0]
+    if not isinstance(outcome, Receipt):
+        raise outcome
+    sequencer.remove_taken_down(
+        sha256 for one in candidates if isinstance(one.statement, Takedown) for sha256 in one.statement.files
+    )
+    return [one.statement for one in candidates if isinstance(one.statement, Takedown)]
+
+
+def _statement(release: Release, files: Sequence[str], now: datetime, reason: str) -> Takedown:
+    # Never before the release itself: clients read the two in the log's order, people read their times.
+    time = max(now, release.time)
+    takedown = Takedown(release.origin, release.identity, release.version, tuple(sorted(set(files))), time, reason)
+    takedown.text()  # refuses what the grammar does
+    return takedown
+
+
+def _release(ledger: Ledger, match: re.Match[str]) -> Release | None:
+    try:
+        identity = Identity(match[1], match[2])
+    except (RyeError, ValueError):
+        return None
+    row = ledger.release(index_name(identity), match[3])
+    if row is None:
+        return None
+    release = statements.parse(notes.parse(ledger.leaves(row.position, row.position + 1)[0]).text)
+    return release if isinstance(release, Release) else None
+
+
+def _releases(ledger: Ledger) -> Iterable[Release]:
+    for _, leaf in ledger.titled(Release.TITLE):
+        release = statements.parse(notes.parse(leaf).text)
+        if isinstance(release, Release):
+            yield release
+
+
+def _files(release: Release) -> list[str]:
+    return [release.file.sha256, *(entry.sha256 for entry in release.attached)]

@@ -1,0 +1,59 @@
+"""The registry's owners took bytes away: a leaked secret, a court's order. What was published stays in the log, its bytes do
+not.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import ClassVar
+
+from rye.items.identity import Identity
+from rye.registry.protocol import lines
+from rye.registry.protocol.lines import Lines, malformed
+from rye.registry.protocol.statements.grammar import Statement, keep_sorted
+from rye.registry.protocol.statements.status import MAX_REASON_CHARACTERS
+
+MAX_TAKEN_DOWN = 201
+"""Files of one release: the item itself and 200 attached ones."""
+
+
+class Takedown(Statement, frozen=True):
+    """``rye.takedown/v1``: files of a release that are no longer handed out. It is final."""
+
+    TITLE: ClassVar[str] = "rye.takedown/v1"
+    identity: Identity
+    version: str
+    files: tuple[str, ...]
+    """SHA-256 of each, all of them the release's."""
+    time: datetime
+    reason: str
+
+    keyset: ClassVar[None] = None
+    """Owners sign it, as they sign the registry's own advisories."""
+
+    def __post_init__(self) -> None:
+        keep_sorted(self, "files", str)
+
+    def lines(self) -> list[str]:
+        return [
+            f"origin {self.origin}",
+            f"id {self.identity}",
+            f"version {self.version}",
+            *(f"sha256 {sha256}" for sha256 in self.files),
+            f"time {lines.write_time(self.time)}",
+            f"reason {self.reason}",
+        ]
+
+    @classmethod
+    def read(cls, source: Lines) -> Takedown:
+        takedown = cls(
+            origin=source.one("origin", lines.read_origin),
+            identity=source.one("id", lines.read_identity),
+            version=source.one("version", lines.read_version),
+            files=source.many("sha256", lines.read_hash),
+            time=source.one("time", lines.read_time),
+            reason=source.one("reason", lines.text_reader(MAX_REASON_CHARACTERS)),
+        )
+        if not 1 <= len(takedown.files) <= MAX_TAKEN_DOWN:
+            raise malformed(f"it names {len(takedown.files)} files instead of 1 to {MAX_TAKEN_DOWN}")
+        return takedown

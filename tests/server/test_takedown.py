@@ -1,0 +1,250 @@
+"""Bytes that owners take down are gone for good, and everybody who misses them learns why (docs/protocol.md, rye.takedown/v1)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from registry_server import database, keys, takedown
+from registry_server.acceptance import Candidate
+from registry_server.embedded import start_embedded, stop_embedded
+from registry_server.ledger import Ledger
+from registry_server.objects import Folder
+from registry_server.sequencer import Receipt, Sequencer
+from registry_server.settings import Settings
+from rye.errors import RyeError
+from rye.items.identity import Identity
+from rye.registry.client import RegistryClient
+from rye.registry.mirroring import mirror
+from rye.registry.protocol import notes, wire
+from rye.registry.protocol.statements import AttachedFile, FileEntry, Takedown
+from rye.registry.store.cache import Cache
+from rye.registry.store.state import StateStore
+from rye.registry.transport.file import FileTransport
+from rye.registry.trust.auditing import audit
+from tests.registry_process import ORIGIN, init, run, token
+from tests.server.publishing import Client, Publisher, error_code, now
+
+pytestmark = pytest.mark.processes
+REASON = "It held a customer's key."
+
+
+@dataclass
+class Server:
+    data: Path
+    fingerprint: str
+    client: Client
+    acme: Publisher
+    memory: Path
+
+    def publish(self, name: str) -> tuple[str, str]:
+        """The hash of a new item's file, and its release note."""
+        content = self.acme.file(name, text="Quoll secret")
+        self.client.blob(content).raise_for_status()
+        note = self.acme.note(self.acme.release(name, content, description="Quoll secret"))
+        self.client.statements(note).raise_for_status()
+        return hashlib.sha256(content).hexdigest(), note
+
+    def reader(self, address: str | None = None) -> RegistryClient:
+        store, cache = StateStore(self.memory / "state"), Cache(self.memory / "cache")
+        return RegistryClient.open(address or self.client.url, accept_root=self.fingerprint, store=store, cache=cache)
+
+    def blob(self, sha256: str) -> Path:
+        return self.data / "public" / wire.blob_path(sha256)
+
+    def take_down(self, *words: str) -> dict[str, object]:
+        done = run("takedown", *words, "--data", str(self.data), "--json", check=False)
+        assert "Traceback" not in done.stderr
+        document: dict[str, object] = json.loads(done.stdout)
+        return document
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    data = tmp_path / "data"
+    fingerprint = init(data)
+    process, url = start_embedded(data)
+    try:
+        client, acme = Client(url, token(data)), Publisher("acme")
+        client.statements(acme.claim()).raise_for_status()
+        yield Server(data, fingerprint, client, acme, tmp_path / "memory")
+    finally:
+        stop_embedded(process)
+    assert json.loads(run("verify", "--data", str(data), "--json", check=False).stdout)["problems"] == []
+
+
+def test_the_blob_answers_451_with_the_reason_and_clients_say_it_too(server: Server, tmp_path: Path) -> None:
+    gone, note = server.publish("a/gone")
+    server.publish("a/kept")
+    run("export", str(tmp_path / "copy"), "--data", str(server.data))
+    with server.reader() as reader:  # a client that knows the registry from before
+        identity = Identity("directive", "acme/a/gone")
+        reader.prove(reader.releases([identity])[identity])
+        mirror(FileTransport(server.data / "public"), reader.state, tmp_path / "mirror")
+    document = server.take_down("directive:acme/a/gone@1.0.0", "--reason", REASON)
+    assert document == {"releases": ["directive:acme/a/gone@1.0.0"], "files": [gone], "shared": []}
+    answer = server.client.get("/" + wire.blob_path(gone))
+    assert (answer.status_code, error_code(answer)) == (451, "taken-down")
+    assert REASON in answer.text
+    assert not server.blob(gone).exists()
+    assert server.client.get("/api/search?q=quoll").json()["total"] == 1
+    with server.reader() as reader:
+        (record,) = reader.releases([identity])[identity]
+        assert record.takedown is not None
+        assert record.takedown.reason == REASON
+        assert record.is_withdrawn
+        with pytest.raises(RyeError, match="customer's key") as caught:
+            reader.fetch_items([record])
+        assert caught.value.code == "release-taken-down"
+        reader.prove([record])
+        copied = mirror(FileTransport(server.data / "public"), reader.state, tmp_path / "mirror")
+        assert copied.audit.taken_down == {gone}
+    run("export", str(tmp_path / "copy"), "--data", str(server.data))
+    for copy in ("copy", "mirror"):
+        assert not (tmp_path / copy / wire.blob_path(gone)).exists()
+    # The same bytes do not come back, neither by a replay nor in another release.
+    server.client.blob(server.acme.file("a/gone", text="Quoll secret"))
+    replayed = server.client.statements(note)
+    assert replayed.status_code in (200, 422)
+    assert server.client.get("/" + wire.blob_path(gone)).status_code == 451
+
+
+def test_clients_cannot_send_a_takedown(server: Server) -> None:
+    gone, _ = server.publish("a/gone")
+    identity = Identity("directive", "acme/a/gone")
+    statement = Takedown(ORIGIN, identity, "1.0.0", (gone,), now(), REASON)
+    (owner,) = keys.in_folder(server.data / "keys", "root")
+    for signer in (owner.signer, server.acme.signer):
+        refused = server.client.statements(notes.sign(statement.text(), [signer]).encode())
+        assert error_code(refused) == "statement-not-accepted"
+    assert server.blob(gone).exists()
+
+
+def test_owners_elsewhere_sign_a_draft(server: Server, tmp_path: Path) -> None:
+    gone, _ = server.publish("a/gone")
+    (owner,) = (server.data / "keys").glob("root-*.key")
+    owner.rename(tmp_path / "owner.key")
+    refused = server.take_down(gone, "--reason", REASON)
+    assert refused["error"]["code"] == "no-key"  # type: ignore[index]
+    draft = tmp_path / "draft"
+    server.take_down(gone, "--reason", REASON, "--draft", str(draft))
+    early = server.take_down("--publish", str(draft))
+    assert early["error"]["code"] == "not-signed"  # type: ignore[index]
+    run("root", "sign", str(draft), "--key", str(tmp_path / "owner.key"))
+    assert server.take_down("--publish", str(draft))["files"] == [gone]
+    assert server.client.get("/" + wire.blob_path(gone)).status_code == 451
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (["directive:acme/a/none@1.0.0", "--reason", REASON], "release-unknown"),
+        (["nonsense", "--reason", REASON], "release-unknown"),
+        (["0" * 64, "--reason", REASON], "blob-unknown"),
+        (["directive:acme/a/none@1.0.0"], "usage"),
+        (["--reason", REASON], "usage"),
+    ],
+)
+def test_words_for_what_cannot_be_taken_down(tmp_path: Path, words: list[str], code: str) -> None:
+    init(tmp_path / "data")
+    done = run("takedown", *words, "--data", str(tmp_path / "data"), "--json", check=False)
+    assert json.loads(done.stdout)["error"]["code"] == code
+
+
+class TestLog:
+    """What admission, auditors and clients demand of a takedown, and which files of a release go."""
+
+    @pytest.fixture
+    def sequencer(self, tmp_path: Path) -> Iterator[Sequencer]:
+        data = tmp_path / "data"
+        init(data)
+        settings = Settings(data)
+        engine = database.open_database(settings)
+        uploads = Folder(settings.uploads)
+        for content in (b"shared", b"one", b"two", b"own"):
+            uploads.put(hashlib.sha256(content).hexdigest(), content)
+        log_keys = keys.in_folder(settings.keys, "log")
+        yield Sequencer(engine, Folder(settings.public), uploads, log_keys, settings)
+        engine.dispose()
+
+    def _release(self, sequencer: Sequencer, acme: Publisher, version: str, main: bytes, *attached: bytes) -> None:
+        files = tuple(
+            AttachedFile(f"f{number}.txt", len(content), hashlib.sha256(content).hexdigest())
+            for number, content in enumerate(attached)
+        )
+        release = acme.release(
+            "notes", b"", version,
+            identity=Identity("skill", "acme/notes"),
+            file=FileEntry("SKILL.md", len(main), hashlib.sha256(main).hexdigest()),
+            attached=files,
+        )  # fmt: skip
+        candidate = Candidate(notes.sign(release.text(), [acme.signer]), release, acme.key.public.raw)
+        (outcome,) = sequencer.append([[candidate]])
+        if isinstance(outcome, Exception):
+            raise outcome
+
+    def test_files_of_other_releases_stay_unless_they_are_named(self, sequencer: Sequencer) -> None:
+        acme = Publisher("acme")
+        sequencer.append([[acme.claim_candidate()]])
+        self._release(sequencer, acme, "1.0.0", b"one", b"shared", b"own")
+        self._release(sequencer, acme, "2.0.0", b"two", b"shared")
+        hashes = {content: hashlib.sha256(content).hexdigest() for content in (b"one", b"two", b"shared", b"own")}
+        with database.reader(sequencer.engine) as connection:
+            ledger = Ledger(connection)
+            one = takedown.plan(ledger, "skill:acme/notes@1.0.0", REASON)
+            every = takedown.plan(ledger, hashes[b"shared"], REASON)
+        assert [set(statement.files) for statement in one.statements] == [{hashes[b"one"], hashes[b"own"]}]
+        assert one.shared == (hashes[b"shared"],)
+        assert [statement.version for statement in every.statements] == ["1.0.0", "2.0.0"]
+        owners = keys.in_folder(sequencer.settings.keys, "root")
+        takedown.publish(sequencer, takedown.signed(every.statements, owners))
+        public = sequencer.public
+        assert public.get(wire.blob_path(hashes[b"shared"])) is None
+        assert public.get(wire.blob_path(hashes[b"own"])) == b"own"
+        sequencer.uploads.put(hashes[b"shared"], b"shared")
+        with pytest.raises(RyeError) as refused:
+            self._release(sequencer, acme, "3.0.0", b"two", b"shared")
+        assert refused.value.code == "taken-down"
+        self._release(sequencer, acme, "1.0.0", b"one", b"shared", b"own")  # the same release again: a duplicate
+        assert public.get(wire.blob_path(hashes[b"shared"])) is None
+
+    def test_only_owners_and_only_about_the_releases_own_files(self, sequencer: Sequencer) -> None:
+        acme = Publisher("acme")
+        sequencer.append([[acme.claim_candidate()]])
+        self._release(sequencer, acme, "1.0.0", b"one")
+        (owner,) = keys.in_folder(sequencer.settings.keys, "root")
+        identity, own = Identity("skill", "acme/notes"), hashlib.sha256(b"one").hexdigest()
+        good = Takedown(ORIGIN, identity, "1.0.0", (own,), now(), REASON)
+        for statement, signer, code in (
+            (good, acme.signer, "takedown-signer"),
+            (Takedown(ORIGIN, identity, "1.0.0", ("0" * 64,), now(), REASON), owner.signer, "takedown-foreign"),
+            (Takedown(ORIGIN, identity, "9.0.0", (own,), now(), REASON), owner.signer, "release-unknown"),
+        ):
+            (outcome,) = sequencer.append([[Candidate(notes.sign(statement.text(), [signer]), statement)]])
+            assert isinstance(outcome, RyeError)
+            assert outcome.code == code
+            # An auditor says the same of a log that holds it.
+            with database.reader(sequencer.engine) as connection:
+                ledger = Ledger(connection)
+                leaves = ledger.leaves(0, ledger.size)
+            forged = notes.sign(statement.text(), [signer]).encode().encode()
+            assert code in [finding.code for finding in audit([*leaves, forged]).findings]
+        assert audit(leaves).ok
+
+    def test_a_takedown_that_was_cut_off_is_finished_at_the_next_start(self, sequencer: Sequencer) -> None:
+        acme = Publisher("acme")
+        sequencer.append([[acme.claim_candidate()]])
+        self._release(sequencer, acme, "1.0.0", b"one")
+        (owner,) = keys.in_folder(sequencer.settings.keys, "root")
+        own = hashlib.sha256(b"one").hexdigest()
+        statement = Takedown(ORIGIN, Identity("skill", "acme/notes"), "1.0.0", (own,), now(), REASON)
+        (outcome,) = sequencer.append([[Candidate(notes.sign(statement.text(), [owner.signer]), statement)]])
+        assert isinstance(outcome, Receipt)
+        assert sequencer.public.get(wire.blob_path(own)) == b"one"
+        sequencer.recover()
+        assert sequencer.public.get(wire.blob_path(own)) is None
