@@ -34,6 +34,7 @@ from rye.registry.protocol.statements import (
     Root,
     Snapshot,
     Statement,
+    Takedown,
     Yank,
     namespace_key_name,
     parse,
@@ -233,6 +234,10 @@ class SimulatedRegistry:
         signers = self.owner_signers() if by_owners else self.namespace_signers(identity.namespace)
         return self.append(self.sign(statement, signers))
 
+    def take_down(self, identity: Identity, version: str, files: Sequence[str], reason: str = "it held a key") -> int:
+        statement = Takedown(self.origin, identity, version, tuple(files), self.now, reason)
+        return self.append(self.sign(statement, self.owner_signers()))
+
     def add_blob(self, data: bytes) -> str:
         sha256 = hashlib.sha256(data).hexdigest()
         self.blobs[sha256] = data
@@ -258,7 +263,7 @@ class SimulatedRegistry:
             statement = parse(notes.parse(leaf).text)
             if isinstance(statement, Keyset):
                 name = wire.namespace_name(statement.namespace)
-            elif isinstance(statement, Release | Yank | Deprecation | Advisory):
+            elif isinstance(statement, Release | Yank | Deprecation | Advisory | Takedown):
                 name = str(statement.identity)
             else:
                 continue

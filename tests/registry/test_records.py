@@ -321,3 +321,36 @@ def test_a_replayed_statement_has_no_effect_whatever_is_signed_under_it(registry
     registry.pass_time(minutes=1)
     registry.yank(TOOL, "1.0.0", yanked=False)
     assert history_of(registry).records[0].yank is None
+
+
+# takedowns
+
+
+def test_a_takedown_by_the_owners_is_final_and_says_why(registry: SimulatedRegistry) -> None:
+    (record,) = history_of(registry).records
+    registry.take_down(TOOL, "1.0.0", [record.release.file.sha256])
+    (record,) = history_of(registry).records
+    assert record.takedown is not None
+    assert record.is_withdrawn
+    refused = refusal(check_installable, record)
+    assert (refused.code, "it held a key" in refused.message) == ("release-taken-down", True)
+    registry.yank(TOOL, "1.0.0", yanked=False)  # its publisher cannot bring it back
+    assert history_of(registry).records[0].takedown is not None
+
+
+def test_a_takedown_that_the_owners_did_not_sign_is_refused(registry: SimulatedRegistry) -> None:
+    (record,) = history_of(registry).records
+    registry.owner_threshold = 1
+    registry.take_down(TOOL, "1.0.0", [record.release.file.sha256])
+    assert refusal(history_of, registry).code == "takedown-signer"
+
+
+def test_a_takedown_names_files_of_a_release_that_is_there(registry: SimulatedRegistry) -> None:
+    (record,) = history_of(registry).records
+    registry.take_down(TOOL, "1.0.0", [record.release.file.sha256, "0" * 64])
+    assert refusal(history_of, registry).code == "takedown-foreign"
+    other = SimulatedRegistry()
+    other.claim("acme", [OLD])
+    other.release(TOOL)
+    other.take_down(TOOL, "9.0.0", [record.release.file.sha256])
+    assert refusal(history_of, other).code == "release-unknown"

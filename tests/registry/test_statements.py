@@ -53,6 +53,7 @@ def test_a_golden_statement_is_written_as_it_was_read(path: Path) -> None:
         "yank",
         "deprecation",
         "advisory",
+        "takedown",
         "snapshot",
     )
 
@@ -94,6 +95,7 @@ def test_no_line_may_be_missing_repeated_swapped_or_added(path: Path) -> None:
         "capability ",
         "hook ",
         "revoke ",
+        "sha256 ",
     )
     changed = [rows[: at + 1] + rows[at:] for at in range(len(rows))]
     changed += [[*rows[:at], rows[at + 1], rows[at], *rows[at + 2 :]] for at in range(len(rows) - 1)]
