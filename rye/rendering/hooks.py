@@ -10,7 +10,7 @@ Nothing runs here, and nothing is approved: whether the directive's own capabili
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -68,8 +68,16 @@ class Evaluation(Struct, frozen=True):
         return {"actions": [run.as_json() for run in self.actions], "skipped": [one.as_json() for one in self.skipped]}
 
 
-def evaluate_hooks(hooks: Iterable[Hook], context: Mapping[str, object], capabilities: Sequence[str]) -> Evaluation:
-    """Evaluate ``hooks`` against ``context``, a mapping of JSON values; ``capabilities`` are the directive's own."""
+def evaluate_hooks(
+    hooks: Iterable[Hook],
+    context: Mapping[str, object],
+    capabilities: Sequence[str],
+    is_approved: Callable[[Hook], bool] = lambda hook: True,
+) -> Evaluation:
+    """Evaluate ``hooks`` against ``context``, a mapping of JSON values; ``capabilities`` are the directive's own.
+
+    ``is_approved``: whether somebody agreed to the hook; one that nobody agreed to is skipped.
+    """
     actions: list[HookRun] = []
     skipped: list[SkippedHook] = []
     for hook in hooks:
@@ -77,6 +85,8 @@ def evaluate_hooks(hooks: Iterable[Hook], context: Mapping[str, object], capabil
             skipped.append(SkippedHook(hook, "the condition does not parse"))
         elif not holds(hook.expression, context):
             skipped.append(SkippedHook(hook, "the condition is not true"))
+        elif not is_approved(hook):
+            skipped.append(SkippedHook(hook, "it is not approved here"))
         else:
             inputs = {name: substitute(text, context) for name, text in hook.inputs}
             decision = permission(hook, capabilities)

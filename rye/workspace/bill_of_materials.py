@@ -9,6 +9,8 @@ from rye.installation.sbom import bill_of_materials
 from rye.project.context import load_manifest
 from rye.project.layout import Project
 from rye.project.lock_file import read_lock
+from rye.workspace.context import Context
+from rye.workspace.verified_items import require_verified
 
 
 class BillOfMaterials(Struct, frozen=True):
@@ -18,9 +20,15 @@ class BillOfMaterials(Struct, frozen=True):
     components: int
 
 
-def project_bill(project: Project, *, time: str | None = None, serial: str | None = None) -> BillOfMaterials:
-    """The same lock gives the same document. ``time``: ``YYYY-MM-DDTHH:MM:SSZ``; ``serial``: ``urn:uuid:…``."""
+def project_bill(
+    context: Context, project: Project, *, time: str | None = None, serial: str | None = None
+) -> BillOfMaterials:
+    """The same lock gives the same document. ``time``: ``YYYY-MM-DDTHH:MM:SSZ``; ``serial``: ``urn:uuid:…``.
+
+    Raises RyeError ``unverified-item`` where a row was not verified here, and cannot be now.
+    """
     manifest, lock = load_manifest(project), read_lock(project)
+    require_verified(context, project, lock.items)
     direct = [identity for _, identity in roots(lock, manifest)]
     name = manifest.name or project.root.name
     return BillOfMaterials(bill_of_materials(lock, name, direct, time=time, serial=serial), len(lock.items))

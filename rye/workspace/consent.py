@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from rye.errors import RyeError, UsageError
 from rye.installation.plan import Consent, ItemChange, Plan, labels_named, refused
+from rye.workspace.acceptance import Approval, not_accepted
 from rye.workspace.install_request import Agree, InstallRequest, Proposal
 
 if TYPE_CHECKING:
@@ -18,33 +19,60 @@ _LISTED_NAMES = 3
 
 
 def obtain_consent(
-    context: Context, request: InstallRequest, plan: Plan, notes: Sequence[str], agree: Agree
+    context: Context,
+    request: InstallRequest,
+    plan: Plan,
+    notes: Sequence[str],
+    agree: Agree,
+    unseen: tuple[Approval, ...] = (),
 ) -> Consent:
     """Show the plan through the face, and find out who agrees to it. With a dry run it is only shown.
 
-    Raises RyeError ``consent-needed`` or ``declined``, UsageError ``unknown-approval`` or ``ambiguous``.
+    ``unseen``: what rye.lock approves and this user has not agreed to; only a person's yes covers it.
+
+    Raises RyeError ``project-not-accepted``, ``consent-needed`` or ``declined``, UsageError ``unknown-approval`` or
+    ``ambiguous``.
     """
     if request.dry_run:
         agree(Proposal(plan, tuple(notes), ()))
         return Consent()
     if request.lock_use == "frozen":
-        return _frozen_consent(request, plan, notes, agree)
+        return _frozen_consent(context, request, plan, notes, agree, unseen)
     consent = Consent(yes=context.assume_yes, approved=frozenset(_label(plan, name) for name in request.approved))
     waiting = refused(plan, consent)
-    said_yes = agree(Proposal(plan, tuple(notes), waiting))
-    if not waiting:
+    said_yes = agree(Proposal(plan, tuple(notes), waiting, unseen))
+    if not waiting and not unseen:
         return consent
     if said_yes:
-        return Consent(person=True)
-    if context.interactive:
-        raise RyeError("declined", "Nothing was changed.")
+        return Consent(person=True) if waiting else consent
+    _refuse(context, unseen)
     raise _consent_needed(request, consent, waiting)
 
 
-def _frozen_consent(request: InstallRequest, plan: Plan, notes: Sequence[str], agree: Agree) -> Consent:
+def accept_lock(context: Context, agree: Agree, unseen: tuple[Approval, ...]) -> None:
+    """Ask a person about what rye.lock approves. Raises RyeError ``project-not-accepted`` or ``declined``."""
+    if not agree(Proposal(Plan(()), (), (), unseen)):
+        _refuse(context, unseen)
+
+
+def _refuse(context: Context, unseen: tuple[Approval, ...]) -> None:
+    if context.interactive:
+        raise RyeError("declined", "Nothing was changed.")
+    if unseen:
+        raise not_accepted(unseen)
+
+
+def _frozen_consent(
+    context: Context,
+    request: InstallRequest,
+    plan: Plan,
+    notes: Sequence[str],
+    agree: Agree,
+    unseen: tuple[Approval, ...],
+) -> Consent:
     """An installation of exactly the lock approves nothing, whatever anybody says: the lock has the approvals, or it fails."""
     waiting = refused(plan, Consent())
-    agree(Proposal(plan, tuple(notes), ()))
+    said_yes = agree(Proposal(plan, tuple(notes), (), () if waiting else unseen))
     if waiting:
         why = "; ".join(f"{change.label} {_why(change)}" for change in waiting)
         raise RyeError(
@@ -53,6 +81,8 @@ def _frozen_consent(request: InstallRequest, plan: Plan, notes: Sequence[str], a
             f"`{request.command}` approves nothing. Run `rye install` where somebody can agree, and commit rye.lock.",
             details={"changes": change_documents(waiting)},
         )
+    if unseen and not said_yes:
+        _refuse(context, unseen)
     return Consent()
 
 

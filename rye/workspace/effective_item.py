@@ -184,6 +184,18 @@ def installed_problem(
     return None
 
 
+def installed_row(item: ItemFile) -> tuple[Project, LockedItem] | None:
+    """The project and the row of an installed item's file, however it was named; None for a file that nobody installed."""
+    from rye.project.lock_file import read_lock
+
+    place = _installed_place(item.path)
+    if place is None:
+        return None
+    project, path = place
+    locked = _locked(read_lock(project), project, path)
+    return (project, locked) if locked is not None else None
+
+
 def _changed(item: ItemFile, locked: LockedItem, detail: str = "") -> RyeError:
     return RyeError(
         "modified-item",

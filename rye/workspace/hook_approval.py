@@ -14,7 +14,10 @@ from rye.items.reading import HookAction
 from rye.project.layout import LOCK, Project
 from rye.project.lock import Lock, LockedItem, lock_text
 from rye.project.lock_file import read_lock
+from rye.workspace.acceptance import Approval, approvals, hook_text, remember, trusts_lock, unseen
 from rye.workspace.context import Context
+from rye.workspace.effective_item import EffectiveItem, installed_row
+from rye.workspace.verified_items import require_verified
 
 
 class WaitingHooks(Struct, frozen=True):
@@ -42,12 +45,30 @@ def approve_hooks(context: Context, project: Project, name: str, show: ShowHooks
             f"{item.identity} {item.version} is locked and not approved yet.",
             "Run `rye install` first.",
         )
-    waiting = WaitingHooks(item, tuple(hook for hook in item.hooks if hook not in item.approved_hooks))
+    require_verified(context, project, [item])
+    waiting = WaitingHooks(
+        item, tuple(hook for hook in item.hooks if hook not in approved_here(context, project, item))
+    )
     if waiting.hooks:
         show(waiting)
         _require_consent(context, waiting)
         _record(project, lock, item)
+        remember(project, [Approval(str(item.identity), "hook", hook_text(hook)) for hook in waiting.hooks])
     return waiting
+
+
+def approved_here(context: Context, project: Project, item: LockedItem) -> list[HookAction]:
+    """The hooks of an installed item that rye.lock approves and that this user agreed to."""
+    if trusts_lock(context):
+        return list(item.approved_hooks)
+    waiting = {one.value for one in unseen(project, approvals([item])) if one.what == "hook"}
+    return [hook for hook in item.approved_hooks if hook_text(hook) not in waiting]
+
+
+def approved_hooks(context: Context, found: EffectiveItem) -> list[HookAction] | None:
+    """The approved hooks of an item that is used; None for one that nobody installed: its author is its user."""
+    row = installed_row(found.item)
+    return approved_here(context, *row) if row is not None else None
 
 
 def _require_consent(context: Context, waiting: WaitingHooks) -> None:

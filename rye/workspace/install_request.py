@@ -9,6 +9,7 @@ from msgspec import Struct
 
 if TYPE_CHECKING:
     from rye.installation.plan import ItemChange, Plan
+    from rye.workspace.acceptance import Approval
     from rye.workspace.airgap_access import Airgap
 
 LockUse = Literal["repair", "locked", "frozen"]
@@ -29,6 +30,8 @@ class InstallRequest(Struct, frozen=True):
     without: frozenset[str] = frozenset()
     """Groups to leave out."""
     lock_use: LockUse = "repair"
+    trust_lock: bool = False
+    """Whether what rye.lock approves counts here without being accepted, for this run alone."""
     strict_overrides: bool = False
     """Whether an override that does not fit a new version stops the installation."""
     airgap: Airgap | None = None
@@ -42,7 +45,9 @@ class Proposal(Struct, frozen=True):
     notes: tuple[str, ...]
     """Warnings about what will be installed."""
     waiting: tuple[ItemChange, ...]
-    """The changes that nobody agreed to yet; with none of them there is nothing to ask."""
+    """The changes that nobody agreed to yet."""
+    unseen: tuple[Approval, ...] = ()
+    """What rye.lock approves and this user has not seen. With neither of the two there is nothing to ask."""
 
 
 Agree = Callable[[Proposal], bool]

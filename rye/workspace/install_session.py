@@ -7,7 +7,7 @@ is written before the switch, and nothing when somebody else changed the project
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct
@@ -16,9 +16,10 @@ from msgspec.structs import replace
 from rye.errors import RyeError, UsageError
 from rye.installation.on_disk import Present, scan
 from rye.installation.unlock import Unlock
-from rye.project.freshness import is_stale
+from rye.project.freshness import in_groups, is_stale
 from rye.project.layout import Project
 from rye.project.manifest import Manifest, parse_manifest
+from rye.workspace.acceptance import Approval, approvals, remember, trusts_lock, unseen
 from rye.workspace.hand_edits import refuse_hand_edits
 from rye.workspace.install_outcome import InstallOutcome
 from rye.workspace.nothing_to_do import nothing_to_do
@@ -80,12 +81,28 @@ class InstallSession(Struct, frozen=True):
             self.refuse_edits("rye install", present)
         unchanged = unlock.is_nothing and self.manifest_text == self.before.manifest_text
         if unchanged and nothing_to_do(self.context, self.before, self.manifest, self.request.without, present):
+            self._accept()
             return InstallOutcome("in-order")
         if not self.manifest.dependencies and not self.before.lock.items:
             return InstallOutcome("nothing-wanted")
         from rye.workspace.install_steps import resolve_and_install  # solver and client: not needed above
 
         return resolve_and_install(self, unlock)
+
+    def unseen(self, relied: Iterable[Approval]) -> tuple[Approval, ...]:
+        """Those of these approvals that this user has not agreed to; none where the run was told to trust the lock."""
+        if trusts_lock(self.context, self.request.trust_lock):
+            return ()
+        return unseen(self.before.project, relied)
+
+    def _accept(self) -> None:
+        """What rye.lock approves of what is installed counts here, or a person is asked."""
+        waiting = self.unseen(approvals(in_groups(self.before.lock.items, self.request.without)))
+        if waiting and not self.request.dry_run:
+            from rye.workspace.consent import accept_lock  # an accepted project has nothing to ask
+
+            accept_lock(self.context, self.agree, waiting)
+            remember(self.before.project, waiting)
 
     def refuse_edits(self, command: str, present: Mapping[str, Present]) -> None:
         """Stop for files that a person changed. ``command``: to repeat with the option that gives the edits up."""

@@ -19,14 +19,16 @@ from rye.installation.transaction import exclusive
 from rye.installation.unlock import Unlock
 from rye.installation.verified import signed_words
 from rye.items.identity import Identity
-from rye.project.freshness import is_stale
+from rye.project.freshness import in_groups, is_stale
 from rye.project.layout import LOCK, MANIFEST
 from rye.project.lock import Lock
+from rye.workspace.acceptance import approvals, remember
 from rye.workspace.consent import obtain_consent
 from rye.workspace.install_outcome import InstallOutcome
 from rye.workspace.install_request import Proposal
 from rye.workspace.install_session import InstallSession
 from rye.workspace.project_sources import judging_environment, project_sources
+from rye.workspace.relied_approvals import relied_on
 
 
 def session_sources(session: InstallSession) -> Sources:
@@ -95,11 +97,16 @@ def install_chosen(
             "Overrides do not fit the new versions; nothing was changed.",
             "The warnings above say what does not fit. Fix the overrides, or leave --strict-overrides out.",
         )
-    consent = obtain_consent(session.context, request, prepared.plan, notes, session.agree)
+    frozen = request.lock_use == "frozen"
+    relied = approvals(in_groups(before.lock.items, request.without)) if frozen else relied_on(prepared.plan)
+    unseen = session.unseen(relied)
+    consent = obtain_consent(session.context, request, prepared.plan, notes, session.agree, unseen)
     if request.dry_run:
         return InstallOutcome("proposed", prepared.plan.effective, prepared.warnings)
-    lock = before.lock if request.lock_use == "frozen" else new_lock(prepared, consent)
+    lock = before.lock if frozen else new_lock(prepared, consent)
     written = _switch(session, prepared, lock)
+    given = set() if frozen else approvals(in_groups(lock.items, request.without)) - relied
+    remember(before.project, given.union(unseen))
     return InstallOutcome("installed", prepared.plan.effective, prepared.warnings, written)
 
 

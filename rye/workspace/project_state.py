@@ -40,7 +40,21 @@ def read_state(context: Context, project: Project) -> ProjectState:
     if needs_recovery(project):
         with exclusive(project):
             context.tell("undid an installation that was interrupted")
+    require_manifest(project)
     return ProjectState(project, manifest_text_of(project), bytes_of(project.lock_path), read_lock(project))
+
+
+def require_manifest(project: Project) -> None:
+    """A lock or installed items without a rye.toml are an accident, never a wish to remove them. Raises RyeError
+    ``no-manifest``."""
+    if project.manifest_path.exists():
+        return
+    if project.lock_path.exists() or (project.packages.is_dir() and any(project.packages.iterdir())):
+        raise RyeError(
+            "no-manifest",
+            "rye.toml is missing, and rye.lock or installed items are here.",
+            "Restore rye.toml from version control; an empty one, from `rye init`, says that nothing is wanted.",
+        )
 
 
 def bytes_of(path: Path) -> bytes | None:

@@ -15,7 +15,7 @@ from rye.workspace.context import Context
 from rye.workspace.install_outcome import InstallOutcome
 from rye.workspace.install_request import Agree, InstallRequest
 from rye.workspace.install_session import open_session, retry_when_overtaken
-from rye.workspace.project_state import manifest_text_of
+from rye.workspace.project_state import manifest_text_of, require_manifest
 
 
 def remove(
@@ -24,6 +24,7 @@ def remove(
     """Take items out. Raises RyeError ``not-a-dependency``, UsageError ``ambiguous``."""
 
     def attempt() -> InstallOutcome:
+        require_manifest(project)
         text = manifest_text_of(project)
         for name in names:
             text = _without(text, name)

@@ -200,7 +200,11 @@ class Stage:
             self._prepare(Program(template), start)
         place = self.base / f"user{self._made}"
         shutil.copytree(template, place, symlinks=True)
-        return Program(place)
+        user = Program(place)
+        user.environment["RYE_TRUST_LOCK"] = (
+            "1"  # a copy is another project; who may agree is not what is attacked here
+        )
+        return user
 
     def _prepare(self, user: Program, start: Start) -> None:
         self.server.serve(self.past.files)

@@ -58,9 +58,11 @@ def team(registry: RealRegistry, acme: Author) -> Program:
     return user
 
 
-def clone(registry: RealRegistry, team: Program) -> Program:
-    """Another person, on another machine, who cloned the repository and pinned the registry."""
+def clone(registry: RealRegistry, team: Program, *, trusts: bool = True) -> Program:
+    """Another person, on another machine, who cloned the repository and pinned the registry. ``trusts``: whoever may commit."""
     other = registry.user()
+    if trusts:
+        other.environment["RYE_TRUST_LOCK"] = "1"
     shutil.rmtree(other.folder)
     shutil.copytree(team.folder, other.folder, ignore=shutil.ignore_patterns(".rye"))
     return other

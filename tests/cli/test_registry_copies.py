@@ -296,7 +296,7 @@ class TestBundle:
             assert "--bundle" in error["hint"]
             assert not island.path(".ai").exists()
             island.ok("registry", "add", registry.url, "--bundle", str(bundle), "--fingerprint", registry.fingerprint)
-            result = island.run("install", "--offline", "--frozen", "--bundle", str(bundle))
+            result = island.run("install", "--offline", "--frozen", "--trust-lock", "--bundle", str(bundle))
             assert result.code == 0, result
         finally:
             registry.start()

@@ -65,10 +65,10 @@ class RealRegistry(RegistryProcess):
         return program
 
     def colleague(self, program: Program) -> Program:
-        """The same user on another checkout: everything shared but the project folder, which is empty."""
+        """The same user on another checkout, whose lock they trust: everything shared but the project folder, which is empty."""
         self._made += 1
         other = Program.__new__(Program)
-        other.home, other.environment = program.home, program.environment
+        other.home, other.environment = program.home, {**program.environment, "RYE_TRUST_LOCK": "1"}
         other.folder = self.data.parent / f"checkout{self._made}"
         other.folder.mkdir()
         return other

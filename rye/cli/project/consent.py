@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from rye.cli.console import Console, printable
 from rye.installation.plan import ItemChange, Plan, by_tier
 from rye.items.reading import HookAction
+from rye.permissions.risk import tier
+from rye.workspace.acceptance import Approval
 from rye.workspace.install_request import Proposal
 
 _VERBS = {
@@ -26,10 +28,35 @@ def one_line(text: str) -> str:
 
 
 def show_proposal(console: Console, proposal: Proposal) -> None:
-    """Print the plan, and the warnings about what it installs."""
+    """Print what the lock approves and the user has not seen, the plan, and the warnings about what it installs."""
+    show_unseen(console, proposal.unseen)
     show_plan(console, proposal.plan)
     for note in proposal.notes:
         console.warn(one_line(note))
+
+
+_UNSEEN_TITLES = {
+    "signer": "Keys that sign its items",
+    "right": "Rights",
+    "hook": "Hooks",
+    "executable": "Files that can run",
+    "tool": "Tools of the agent program",
+}
+
+
+def show_unseen(console: Console, unseen: Sequence[Approval]) -> None:
+    """Print what rye.lock approves and this user has not agreed to: the team's record, which counts here after a yes."""
+    if not unseen:
+        return
+    console.say("rye.lock of this project approves what you have not agreed to on this machine:", "strong")
+    for what, title in _UNSEEN_TITLES.items():
+        rows = [one for one in unseen if one.what == what]
+        if rows:
+            console.say(f"  {title}:")
+        for one in rows:
+            level = tier(one.value) if what == "right" else None
+            style = _TIER_STYLE[str(level)] if level is not None else None
+            console.say(f"    {one_line(one.value)}   {one.item}{f'   {level}' if level is not None else ''}", style)
 
 
 def show_plan(console: Console, plan: Plan) -> None:
@@ -87,8 +114,8 @@ def _show_rights(console: Console, plan: Plan) -> None:
     asked = by_tier(plan.changes)
     if asked:
         console.say("Rights asked for:", "strong")
-    for tier, rows in asked.items():
-        console.say(f"  {tier}", _TIER_STYLE[str(tier)])
+    for level, rows in asked.items():
+        console.say(f"  {level}", _TIER_STYLE[str(level)])
         for change, right in rows:
             example = f"   e.g. {right.witness}" if right.witness and right.witness != right.pattern else ""
             beyond = " (beyond what was approved)" if change.old is not None else ""
@@ -113,8 +140,11 @@ def show_hook(
         console.say(f"{indent}  {one_line(name)} = {one_line(text)}")
 
 
-def question(plan: Plan) -> str:
+def question(proposal: Proposal) -> str:
     """What a person is asked below the screen."""
+    plan = proposal.plan
+    if not proposal.waiting:
+        return "Agree to what rye.lock approves?"
     hooks = any(change.hooks for change in plan.changes)
     return f"Install this, with these rights{' and hooks' if hooks else ''}?"
 

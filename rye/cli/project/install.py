@@ -21,7 +21,7 @@ from rye.workspace.install_session import install as install_project
 @click.argument("items", nargs=-1, metavar="[KIND:]ID[@RANGE]…")
 @click.option("--locked", is_flag=True, help="Fail when rye.lock does not fit rye.toml.")
 @click.option("--frozen", is_flag=True, help="Install exactly rye.lock, and check the bytes that are installed.")
-@install_options("group", "without", "approve", "dry_run", "discard", "airgap")
+@install_options("group", "without", "approve", "trust_lock", "dry_run", "discard", "airgap")
 @click.pass_obj
 def install(
     session: Session,
@@ -31,6 +31,7 @@ def install(
     group: str,
     without: tuple[str, ...],
     approved: tuple[str, ...],
+    trust_lock: bool,
     dry_run: bool,
     discard_local_edits: bool,
     bundle: str | None,
@@ -40,6 +41,7 @@ def install(
     request = InstallRequest(
         command_text("install", items, group if items else "main", without),
         approved=approved,
+        trust_lock=trust_lock,
         dry_run=dry_run,
         discard_local_edits=discard_local_edits,
         without=frozenset(without),
@@ -68,14 +70,15 @@ def _add(session: Session, request: InstallRequest, items: tuple[str, ...], grou
 
 
 @command("ci")
-@install_options("without", "airgap")
+@install_options("without", "trust_lock", "airgap")
 @click.pass_obj
-def ci(session: Session, without: tuple[str, ...], bundle: str | None) -> None:
+def ci(session: Session, without: tuple[str, ...], trust_lock: bool, bundle: str | None) -> None:
     """Install exactly rye.lock and check the installed bytes: the same as `rye install --frozen`."""
     request = InstallRequest(
         command_text("ci", without=without),
         without=frozenset(without),
         lock_use="frozen",
+        trust_lock=trust_lock,
         airgap=airgap_given(session, bundle),
     )
     outcome = install_project(session, require_project(session.cwd), request, agreement(session))

@@ -21,6 +21,11 @@ _OPTIONS: dict[str, Decorator] = {
         help="Approve this item's rights, hooks and signer.",
     ),
     "dry_run": click.option("--dry-run", is_flag=True, help="Show what would change, and stop."),
+    "trust_lock": click.option(
+        "--trust-lock",
+        is_flag=True,
+        help="Take what rye.lock approves as agreed to, in this run: whoever may commit may agree.",
+    ),
     "group": click.option("--group", default="main", show_default=True, help="Group of dependencies."),
     "without": click.option("--without", multiple=True, metavar="GROUP", help="Leave a group out."),
     "discard": click.option(

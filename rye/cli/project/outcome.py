@@ -16,7 +16,8 @@ def agreement(session: Session) -> Agree:
         from rye.cli.project.consent import question, show_proposal  # a run with nothing to do shows no screen
 
         show_proposal(session.console, proposal)
-        return bool(proposal.waiting) and session.interactive and session.console.confirm(question(proposal.plan))
+        asks = bool(proposal.waiting or proposal.unseen)
+        return asks and session.interactive and session.console.confirm(question(proposal))
 
     return agree
 

@@ -36,7 +36,7 @@ def sbom(session: Session, given_time: str | None, serial: str | None, output: s
         raise UsageError(
             "bad-serial", f"{serial!r} is not a serial number.", "Write urn:uuid: and a UUID in lower case."
         )
-    bill = project_bill(project, time=_time(given_time), serial=serial)
+    bill = project_bill(session, project, time=_time(given_time), serial=serial)
     if output is None:
         session.console.document(bill.document)
         return

@@ -11,11 +11,13 @@ from rye.cli.main import family
 from rye.cli.options import Session, command
 from rye.cli.use.findings import show_findings
 from rye.errors import UsageError
+from rye.items.reading import HookAction
 from rye.workspace.effective_item import EffectiveItem, effective_item
 from rye.workspace.findings import as_json
+from rye.workspace.hook_approval import approved_hooks
 
 if TYPE_CHECKING:
-    from rye.items.directive.model import Directive
+    from rye.items.directive.model import Directive, Hook
 
 
 def _read(session: Session, argument: str) -> tuple[EffectiveItem, Directive]:
@@ -43,11 +45,10 @@ def list_hooks(session: Session, target: str) -> None:
 
     found, directive = _read(session, target)
     capabilities = [permission_.capability for permission_ in directive.permissions]
-    approved = _approved(found)
+    approved = approved_hooks(session, found)
     rows: list[dict[str, Any]] = []
     for hook in directive.hooks:
         decision = permission(hook, capabilities)
-        key = (hook.when, hook.item_type, hook.item_id, hook.inputs)
         rows.append(
             {
                 "when": hook.when,
@@ -56,7 +57,7 @@ def list_hooks(session: Session, target: str) -> None:
                 "inputs": dict(hook.inputs),
                 "required": decision.required if decision else None,
                 "allowed": bool(decision and decision.allowed),
-                "approved": None if approved is None else key in approved,
+                "approved": None if approved is None else _action(hook) in approved,
                 "path": found.place(hook.line)[0],
                 "line": found.place(hook.line)[1],
             }
@@ -75,15 +76,8 @@ def list_hooks(session: Session, target: str) -> None:
             session.console.data(printable(f"    {name} = {text}"))
 
 
-def _approved(found: EffectiveItem) -> set[tuple[object, ...]] | None:
-    """The approved hooks of an installed item; None for others, which nobody has to approve."""
-    if found.entry is None or found.entry.space != "installed" or found.project is None:
-        return None
-    from rye.items.identity import Identity
-    from rye.project.lock_file import read_lock
-
-    locked = read_lock(found.project).find(Identity(found.item.kind.name, found.id))
-    return {(h.when, h.item_type, h.item_id, h.inputs) for h in locked.approved_hooks} if locked else set()
+def _action(hook: Hook) -> HookAction:
+    return HookAction(hook.when, hook.item_type, hook.item_id, hook.inputs)
 
 
 @command("eval")
@@ -100,7 +94,10 @@ def evaluate(session: Session, target: str, context_file: str) -> None:
     found, directive = _read(session, target)
     context = read_object(session, context_file, "bad-context", 'Write e.g. {"cost": {"current": 9}}.')
     capabilities = [permission.capability for permission in directive.permissions]
-    result = evaluate_hooks(directive.hooks, context, capabilities)
+    approved = approved_hooks(session, found)
+    result = evaluate_hooks(
+        directive.hooks, context, capabilities, lambda hook: approved is None or _action(hook) in approved
+    )
     if session.json:
         session.console.document({**result.as_json(), "diagnostics": _findings(found)})
         return

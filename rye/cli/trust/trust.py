@@ -95,6 +95,7 @@ trust = family(
         "add": ("rye.cli.trust.trust:add", "Trust a key."),
         "list": ("rye.cli.trust.trust:list_trusted", "Show trusted keys, and what this project proposes."),
         "accept": ("rye.cli.trust.trust_accept:accept", "Accept that a namespace was recovered with new keys."),
+        "project": ("rye.cli.trust.trust_project:project", "Agree to what this project's rye.lock approves."),
         "remove": ("rye.cli.trust.trust:remove", "Forget a key."),
         "revoke": ("rye.cli.trust.trust:revoke", "Keep a key as revoked."),
     },

@@ -1,0 +1,34 @@
+"""``rye trust project``: what a project's rye.lock approves, agreed to on this machine."""
+
+from __future__ import annotations
+
+import click
+
+from rye.cli.options import Session, command
+from rye.cli.project.outcome import agreement
+from rye.project.context import require_project
+from rye.workspace.trusting_project import accept_project, forget_project
+
+
+@command("project")
+@click.option("--forget", is_flag=True, help="Take it back: the next installation asks again.")
+@click.pass_obj
+def project(session: Session, forget: bool) -> None:
+    """Show everything that rye.lock approves and you have not agreed to, and ask once.
+
+    The same question that the first install in a cloned project puts. Later only what is new is asked about. --yes does not
+    answer it.
+    """
+    here = require_project(session.cwd)
+    if forget:
+        existed = forget_project(here)
+        document: dict[str, object] = {"project": str(here.root), "forgotten": existed}
+        said = "forgot what was agreed to here" if existed else "nothing was agreed to here"
+    else:
+        agreed = accept_project(session, here, agreement(session))
+        document = {"project": str(here.root), "agreed": len(agreed)}
+        said = f"agreed to {len(agreed)} new approvals" if agreed else "everything that rye.lock approves is agreed to"
+    if session.json:
+        session.console.document(document)
+    else:
+        session.console.data(said)

@@ -1,0 +1,158 @@
+"""Which approvals of a project's rye.lock count on this machine (DESIGN 6.1, Agreed here).
+
+Approvals in the lock are the team's record; whoever can commit can write them. They count here when this user gave them in this
+project, or accepted the project. What was agreed to is remembered for the user and the project's folder, in the user's data
+folder, one line for each approval. ``--trust-lock`` and ``RYE_TRUST_LOCK=1`` say that whoever may commit may agree: to what the
+lock approves and nothing more, and nothing is remembered.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import stat
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
+
+from rye.errors import RyeError
+from rye.items.reading import HookAction
+from rye.storage import private_files
+from rye.storage.folders import data_dir
+
+if TYPE_CHECKING:
+    from rye.project.layout import Project
+    from rye.project.lock import LockedItem
+    from rye.workspace.context import Context
+
+What = Literal["right", "hook", "tool", "executable", "signer"]
+TRUST_LOCK = "RYE_TRUST_LOCK"
+_FOLDER = "accepted"
+_UNSET = ("", "0", "false", "no")
+_LISTED = 3
+
+
+class Approval(Struct, frozen=True, order=True):
+    """One thing that a lock approves."""
+
+    item: str
+    """``kind:id``; of a signer its namespace, since a key speaks for all its items."""
+    what: What
+    value: str
+    """The pattern, the hook as :func:`hook_text` writes it, the tool's name, the file's path, or the key's fingerprint."""
+
+    def line(self) -> str:
+        """As it is remembered: one line of JSON."""
+        return json.dumps([self.item, self.what, self.value], ensure_ascii=True)
+
+
+def hook_text(hook: HookAction) -> str:
+    """A hook's condition and exact action, on one line."""
+    inputs = "".join(f" {name}={json.dumps(value, ensure_ascii=False)}" for name, value in hook.inputs)
+    return f"when {hook.when}: execute {hook.item_type} {hook.item_id}{inputs}"
+
+
+def approvals(items: Iterable[LockedItem]) -> set[Approval]:
+    """Everything that these rows approve. A row that ``rye lock`` wrote and nobody installed approves what stood before it."""
+    found: set[Approval] = set()
+    for item in items:
+        name = str(item.identity)
+        found.update(Approval(name, "right", pattern) for pattern in item.approved_capabilities)
+        found.update(Approval(name, "hook", hook_text(hook)) for hook in item.approved_hooks)
+        if item.approved_signer is not None:
+            if item.approved_signer:
+                found.add(Approval(item.identity.namespace, "signer", item.approved_signer))
+            continue
+        found.update(Approval(name, "tool", tool) for tool in item.agent_tools)
+        found.update(Approval(name, "executable", entry.path) for entry in item.attached if entry.executable)
+        found.add(Approval(item.identity.namespace, "signer", item.signer))
+    return found
+
+
+def trusts_lock(context: Context, given: bool = False) -> bool:
+    """Whether this run was told that whoever may commit may agree. ``given``: ``--trust-lock``."""
+    return given or context.environment.get(TRUST_LOCK, "").lower() not in _UNSET
+
+
+def unseen(project: Project, wanted: Iterable[Approval]) -> tuple[Approval, ...]:
+    """Those of these approvals that this user has not agreed to in this project, sorted. A right that lies within those agreed
+    to for the item is nothing new."""
+    known = _read(_place(project))
+    return tuple(sorted(one for one in set(wanted) if one.line() not in known and not _within(one, known)))
+
+
+def _within(approval: Approval, known: frozenset[str]) -> bool:
+    if approval.what != "right":
+        return False
+    agreed: list[str] = []
+    for line in known:
+        with contextlib.suppress(ValueError):
+            item, what, value = json.loads(line)
+            if (item, what) == (approval.item, "right"):
+                agreed.append(value)
+    if not agreed:
+        return False
+    from rye.permissions.containment import diff  # automata, which a project without news never needs
+
+    return not diff(agreed, [approval.value]).widened
+
+
+def remember(project: Project, agreed: Iterable[Approval]) -> None:
+    """This user agreed to these in this project, now or by giving the approvals themselves."""
+    place = _place(project)
+    known = _read(place)
+    lines = known | {one.line() for one in agreed}
+    if lines != known:
+        private_files.make_folder(place.parent)
+        private_files.write(place, "\n".join([_root(project), *sorted(lines)]) + "\n")
+
+
+def forget(project: Project) -> bool:
+    """Take the acceptance of a project back; whether there was any."""
+    place = _place(project)
+    existed = os.path.lexists(place)
+    place.unlink(missing_ok=True)
+    return existed
+
+
+def not_accepted(waiting: tuple[Approval, ...]) -> RyeError:
+    """The error where nobody can be asked."""
+    listed = "; ".join(f"{one.item} {one.what} {one.value}" for one in waiting[:_LISTED])
+    more = f"; and {len(waiting) - _LISTED} more" if len(waiting) > _LISTED else ""
+    return RyeError(
+        "project-not-accepted",
+        f"rye.lock approves what this user has not agreed to: {listed}{more}.",
+        "On a terminal, `rye trust project` shows all of it and asks. A build server that trusts whoever may commit says so: "
+        f"--trust-lock, or {TRUST_LOCK}=1.",
+        details={"approvals": [{"item": one.item, "what": one.what, "value": one.value} for one in waiting]},
+    )
+
+
+def _root(project: Project) -> str:
+    return json.dumps(os.path.realpath(project.root))
+
+
+def _place(project: Project) -> Path:
+    return data_dir() / _FOLDER / hashlib.sha256(_root(project).encode()).hexdigest()[:32]
+
+
+def _read(place: Path) -> frozenset[str]:
+    """The lines; nothing where the file is not the user's own, so that the question comes again."""
+    try:
+        descriptor = os.open(place, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+    except OSError:
+        return frozenset()
+    with os.fdopen(descriptor, "rb") as stream:
+        status = os.fstat(stream.fileno())
+        if not stat.S_ISREG(status.st_mode) or (
+            os.name == "posix" and (status.st_uid != os.geteuid() or status.st_mode & 0o022)
+        ):
+            return frozenset()
+        try:
+            return frozenset(stream.read().decode("utf-8").splitlines()[1:])
+        except (OSError, UnicodeDecodeError):
+            return frozenset()

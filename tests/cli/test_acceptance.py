@@ -1,0 +1,201 @@
+"""Approvals in a repository are the team's record; here they count once this user agreed (DESIGN 6.1, Agreed here)."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import Program
+from tests.cli.test_claims import clone, edit, of
+from tests.directive_text import SHELL
+from tests.installation.real_registry import Author, RealRegistry, serving
+
+
+@pytest.fixture(scope="module")
+def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealRegistry]:
+    yield from serving(tmp_path_factory)
+
+
+@pytest.fixture(scope="module")
+def acme(registry: RealRegistry) -> Author:
+    author = registry.author("acme")
+    author.release("work/top", hooks=(("cost.current > 3", "notify", "1"),))
+    author.release("work/shell", permissions=SHELL)
+    author.release("work/later")
+    return author
+
+
+@pytest.fixture
+def team(registry: RealRegistry, acme: Author) -> Program:
+    user = registry.user()
+    user.ok("add", "acme/work/top", "acme/work/shell", "--yes")
+    user.ok("hooks", "approve", "acme/work/top", "--yes")
+    return user
+
+
+@pytest.fixture
+def other(registry: RealRegistry, team: Program) -> Program:
+    """A colleague who cloned the project."""
+    return clone(registry, team, trusts=False)
+
+
+def context(program: Program) -> str:
+    program.write("context.json", json.dumps({"cost": {"current": 9}}))
+    return "context.json"
+
+
+def hooks(program: Program, *words: str, item: str = "acme/work/top") -> tuple[int, int]:
+    """Actions and skipped hooks."""
+    found = program.ok("hooks", "eval", item, "--context", context(program), "--json", *words).json
+    return len(found["actions"]), len(found["skipped"])
+
+
+@pytest.mark.parametrize(
+    "verb",
+    [("ci",), ("ci", "--yes"), ("install",), ("install", "--yes"), ("install", "--frozen"), ("install", "--locked")],
+)
+def test_a_clone_installs_nothing_that_only_the_lock_approves(other: Program, verb: tuple[str, ...]) -> None:
+    shutil.rmtree(other.path(".ai/packages"))
+    error = other.run(*verb, "--json").error
+    assert error["code"] == "project-not-accepted"
+    whats = {row["what"] for row in error["approvals"]}
+    assert {"right", "hook", "signer"} <= whats
+    assert "--trust-lock" in error["hint"]
+    assert not other.path(".ai/packages").exists()
+
+
+def test_consent_that_travels_in_the_repository_executes_nothing(team: Program, other: Program) -> None:
+    """Committed by somebody: every right and hook approved. Installed files are there, too, and right."""
+    assert hooks(team) == (1, 0)
+    assert hooks(other) == (0, 1)
+    [skipped] = other.ok(
+        "hooks", "eval", ".ai/packages/acme/directives/work/top.md", "--context", context(other), "--json"
+    ).json["skipped"]
+    assert skipped["reason"] == "it is not approved here"
+    assert [row["approved"] for row in other.ok("hooks", "list", "acme/work/top", "--json").json["hooks"]] == [False]
+
+
+def test_one_screen_shows_all_of_it_and_asks_once(other: Program) -> None:
+    refused = other.terminal("ci", answer=b"n\n")
+    assert "Agree to what rye.lock approves? [y/N]" in refused
+    assert other.run("ci", "--json").error["code"] == "project-not-accepted"
+    shown = other.terminal("ci", answer=b"y\n")
+    for line in ("Keys that sign its items", "rye.execute.tool.shell.run", "when cost.current > 3: execute"):
+        assert line in shown, shown
+    assert "everything is installed" in shown
+    other.ok("ci")
+    assert hooks(other) == (1, 0)
+
+
+def test_later_only_what_is_new_is_asked(team: Program, other: Program) -> None:
+    other.terminal("trust", "project", answer=b"y\n")
+    other.ok("ci")
+    team.ok("add", "acme/work/later", "--yes")
+    for name in ("rye.toml", "rye.lock"):
+        other.write(name, team.path(name).read_bytes())
+    error = other.run("ci", "--json").error
+    assert error["code"] == "project-not-accepted"
+    assert {row["item"] for row in error["approvals"]} == {"directive:acme/work/later"}
+
+
+def test_trust_project_forgets(other: Program) -> None:
+    assert other.run("trust", "project", "--yes", "--json").error["code"] == "project-not-accepted"
+    other.terminal("trust", "project", answer=b"y\n")
+    assert other.ok("trust", "project", "--json").json["agreed"] == 0
+    other.ok("ci")
+    assert other.ok("trust", "project", "--forget", "--json").json["forgotten"]
+    assert not other.ok("trust", "project", "--forget", "--json").json["forgotten"]
+    assert other.run("ci", "--json").error["code"] == "project-not-accepted"
+
+
+@pytest.mark.parametrize("how", ["flag", "variable"])
+def test_trusting_the_lock_is_for_one_run_and_remembers_nothing(other: Program, how: str) -> None:
+    words, env = (["--trust-lock"], {}) if how == "flag" else ([], {"RYE_TRUST_LOCK": "1"})
+    other.ok("ci", *words, env=env)
+    other.ok("install", *words, env=env)
+    assert other.run("ci", "--json").error["code"] == "project-not-accepted"
+    assert other.run("ci", "--json", env={"RYE_TRUST_LOCK": "0"}).error["code"] == "project-not-accepted"
+
+
+def test_trusting_the_lock_agrees_to_nothing_more_than_it_approves(team: Program, other: Program) -> None:
+    edit(other, of("acme/work/shell", approved_capabilities=()))
+    assert other.run("ci", "--trust-lock", "--json").error["code"] == "consent-needed"
+    assert other.run("install", "--trust-lock", "--json").error["code"] == "consent-needed"
+
+
+def test_an_approval_that_would_hide_an_update_s_new_right_is_asked_about(
+    registry: RealRegistry, acme: Author, team: Program
+) -> None:
+    """``approved = ["rye.*"]`` in the lock, and the next version takes it."""
+    acme.release("wide/item")
+    team.ok("add", "acme/wide/item", "--yes")
+    edit(team, of("acme/wide/item", approved_capabilities=("rye.*",)))
+    acme.release("wide/item", "1.1.0", permissions="<execute>*</execute>")
+    error = team.run("update", "--no-input", "--json").error
+    assert error["code"] == "project-not-accepted"
+    assert [row["value"] for row in error["approvals"]] == ["rye.execute.*"]
+
+
+def test_who_gave_the_approvals_here_is_never_asked_about_them(acme: Author, team: Program) -> None:
+    team.ok("ci")
+    team.ok("install")
+    shutil.rmtree(team.path(".ai/packages"))
+    team.ok("ci")
+    acme.release("work/shell", "1.1.0")  # asks for less
+    team.ok("update", "--no-input")
+    team.ok("lock")
+    team.ok("remove", "acme/work/top")
+    team.ok("rollback", "--yes")
+    team.ok("ci")
+
+
+def test_locking_first_and_installing_with_consent_is_one_s_own_approval(user_of: Program) -> None:
+    user_of.write("rye.toml", '[dependencies]\n"acme/work/shell" = "*"\n')
+    user_of.ok("lock")
+    user_of.ok("install", "--yes")
+    user_of.ok("ci")
+
+
+@pytest.fixture
+def user_of(registry: RealRegistry, acme: Author) -> Program:
+    return registry.user()
+
+
+def test_the_memory_is_the_user_s_alone(other: Program) -> None:
+    """A file that others may write, or a link, says nothing."""
+    other.terminal("trust", "project", answer=b"y\n")
+    [place] = (other.home / "data/accepted").iterdir()
+    place.chmod(0o666)
+    assert other.run("ci", "--json").error["code"] == "project-not-accepted"
+    place.chmod(0o600)
+    other.ok("ci")
+    kept = place.rename(place.with_name("kept"))
+    place.symlink_to(kept)
+    assert other.run("ci", "--json").error["code"] == "project-not-accepted"
+
+
+def test_another_checkout_of_the_same_user_is_another_project(team: Program, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(team.folder, copy)
+    team.folder = copy
+    assert team.run("ci", "--json").error["code"] == "project-not-accepted"
+
+
+class TestNoManifest:
+    """rye.toml missing next to a lock or installed items is an accident, never a wish to remove them."""
+
+    @pytest.mark.parametrize("verb", [("install",), ("install", "--yes"), ("ci",), ("lock",), ("update",), ("audit",)])
+    def test_nothing_is_removed(self, team: Program, verb: tuple[str, ...]) -> None:
+        team.path("rye.toml").unlink()
+        before = team.path("rye.lock").read_bytes()
+        for lock in (True, False):
+            if not lock:
+                team.path("rye.lock").unlink()
+            assert team.run(*verb, "--json").error["code"] == "no-manifest"
+            assert team.path(".ai/packages/acme/directives/work/top.md").exists()
+            if lock:
+                assert team.path("rye.lock").read_bytes() == before
