@@ -26,6 +26,8 @@ from litestar import HttpMethod, Litestar, Request, Response, get, route
 from litestar.datastructures import State
 from litestar.exceptions import HTTPException, InternalServerException
 
+from registry_server.acceptance import Candidate
+from registry_server.sequencer import Receipt, Sender
 from registry_server.service import Service
 from registry_server.static import served
 from registry_server.tokens import Account
@@ -52,6 +54,7 @@ _STATUS = {
     "not-found": 404,
     "method-not-allowed": 405,
     "request-timeout": 408,
+    "too-many-requests": 429,
     "version-exists": 409,
     "namespace-taken": 409,
     "name-look-alike": 409,
@@ -132,12 +135,13 @@ async def _static(request: Request[Any, Any, State]) -> Response[bytes]:
 @route("/api/blobs/{sha256:str}", http_method=[HttpMethod.POST, HttpMethod.PUT])
 async def _blobs(request: Request[Any, Any, State], sha256: str) -> Response[bytes]:
     service = _service(request)
-    await _account(request)
+    account = await _account(request)
     if _SHA256.fullmatch(sha256) is None:
         raise RyeError("bad-request", "A blob's name is its SHA-256: 64 lower-case hex digits.", None)
-    with service.writing():
+    with service.shares.request(account.token):
         content = await _body(request, service.settings.blob_bytes)
-        is_new = await asyncio.to_thread(service.keep_upload, sha256, content)
+        with service.writing():
+            is_new = await asyncio.to_thread(service.keep_upload, account, sha256, content)
     body = b'{"sha256":"%s","size":%d,"duplicate":%s}' % (
         sha256.encode(),
         len(content),
@@ -150,28 +154,37 @@ async def _blobs(request: Request[Any, Any, State], sha256: str) -> Response[byt
 async def _statements(request: Request[Any, Any, State]) -> Response[bytes]:
     service = _service(request)
     account = await _account(request)
-    with service.writing():
+    with service.shares.request(account.token):
         body = await _body(request, service.settings.request_bytes)
-        wanted = wire.decode_json(body, wire.StatementsRequest)
-        if len(wanted.notes) > service.settings.request_statements:
-            raise RyeError(
-                "request-too-large",
-                f"A request holds at most {service.settings.request_statements} statements, this one {len(wanted.notes)}.",
-                "Send them in several requests.",
-            )
-        candidates = await asyncio.to_thread(service.examine, account, wanted.notes)
-        future = service.sequencer.submit(candidates)
-        try:
-            receipt = await asyncio.wait_for(asyncio.wrap_future(future), service.settings.answer_seconds)
-        except TimeoutError:
-            raise RyeError(
-                "publish-timeout",
-                "The statements are not in a signed checkpoint yet.",
-                "Send the same request again: what was accepted meanwhile counts as a duplicate and succeeds.",
-            ) from None
+        with service.writing():
+            receipt, candidates = await _append(request, account, body)
     service.counted(candidates, receipt)
     results = [wire.StatementResult(result.position, result.duplicate) for result in receipt.results]
     return _json(wire.encode_json(wire.StatementsAnswer(results, receipt.size)))
+
+
+async def _append(request: Request[Any, Any, State], account: Account, body: bytes) -> tuple[Receipt, list[Candidate]]:
+    """Examine the statements of a request and wait for them to be in a signed checkpoint."""
+    service = _service(request)
+    wanted = wire.decode_json(body, wire.StatementsRequest)
+    if len(wanted.notes) > service.settings.request_statements:
+        raise RyeError(
+            "request-too-large",
+            f"A request holds at most {service.settings.request_statements} statements, this one {len(wanted.notes)}.",
+            "Send them in several requests.",
+        )
+    candidates = await asyncio.to_thread(service.examine, account, wanted.notes)
+    sender = Sender(account.token, request.client.host[:64] if request.client else "")
+    future = service.sequencer.submit(candidates, sender)
+    try:
+        receipt = await asyncio.wait_for(asyncio.wrap_future(future), service.settings.answer_seconds)
+    except TimeoutError:
+        raise RyeError(
+            "publish-timeout",
+            "The statements are not in a signed checkpoint yet.",
+            "Send the same request again: what was accepted meanwhile counts as a duplicate and succeeds.",
+        ) from None
+    return receipt, candidates
 
 
 # -- questions -----------------------------------------------------------------------------------------------------------
@@ -290,7 +303,7 @@ def _failed(request: Request[Any, Any, Any], error: Exception) -> Response[bytes
     headers = {}
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"
-    if status == 503:
+    if status in (429, 503):
         headers["Retry-After"] = "1" if error.code == "busy" else "5"
     hint = error.hint[:4000] if error.hint else None
     answer = wire.ErrorAnswer(wire.ErrorBody(error.code, error.message[:4000], hint))

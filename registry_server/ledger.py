@@ -7,7 +7,7 @@ computed by :mod:`registry_server.sequencer` at the end of a batch.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -26,6 +26,7 @@ from registry_server.schema import (
     releases,
     roots,
     shards,
+    submissions,
     takedowns,
     tree_edge,
 )
@@ -307,6 +308,18 @@ class Ledger:
         """Namespaces with a recovery that took effect after ``earlier`` and not after ``later``."""
         where = sa.and_(keysets.c.recovery > write_time(earlier), keysets.c.recovery <= write_time(later))
         return list(self.connection.scalars(sa.select(keysets.c.namespace).where(where).distinct()))
+
+    def record_submissions(self, rows: Sequence[tuple[int, str, str]], now: datetime) -> None:
+        """Who sent entries: position, token, address."""
+        if rows:
+            time = write_time(now)
+            self.connection.execute(
+                submissions.insert(),
+                [
+                    {"position": position, "token": token, "address": address, "time": time}
+                    for position, token, address in rows
+                ],
+            )
 
     def rolled_back(self, size: int, touched: set[str]) -> None:
         """After a rollback to a savepoint: back to what was so when it began."""

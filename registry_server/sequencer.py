@@ -80,8 +80,18 @@ class Receipt:
     size: int
 
 
+@dataclass(frozen=True, slots=True)
+class Sender:
+    """Who sent a request, for the operator's records."""
+
+    token: str
+    """The token's public ID."""
+    address: str
+    """Of the machine that spoke to this server; a proxy's, where there is one."""
+
+
 Outcome = Receipt | Exception
-_Waiting = tuple[tuple[Candidate, ...], Future[Receipt]]
+_Waiting = tuple[tuple[Candidate, ...], Future[Receipt], Sender | None]
 
 
 class Sequencer:
@@ -135,10 +145,10 @@ class Sequencer:
             self._thread = None
         return True
 
-    def submit(self, candidates: Sequence[Candidate]) -> Future[Receipt]:
+    def submit(self, candidates: Sequence[Candidate], sender: Sender | None = None) -> Future[Receipt]:
         """Hand in one request. Its result comes when its entries are in a signed, durable checkpoint; or a RyeError."""
         future: Future[Receipt] = Future()
-        self._queue.put((tuple(candidates), future))
+        self._queue.put((tuple(candidates), future, sender))
         return future
 
     def read_blob(self, sha256: str) -> bytes | None:
@@ -174,10 +184,11 @@ class Sequencer:
     def _serve(self, batch: list[_Waiting]) -> None:
         """Append a batch and answer it; nothing that a request does or its sender cancels ends the thread."""
         # From here on nobody can cancel; who did before, because the answer took too long, is left out.
-        batch = [(candidates, future) for candidates, future in batch if future.set_running_or_notify_cancel()]
-        requests = [candidates for candidates, _ in batch]
+        batch = [entry for entry in batch if entry[1].set_running_or_notify_cancel()]
+        requests = [candidates for candidates, _, _ in batch]
+        senders = [sender for _, _, sender in batch]
         try:
-            outcomes = self.append(requests)
+            outcomes = self.append(requests, senders)
         except Exception as error:
             if _is_trouble(error):
                 outcomes = [error] * len(batch)
@@ -188,8 +199,8 @@ class Sequencer:
                     _log.exception("a request failed")
             else:
                 _log.warning("a batch of %d requests failed, each is tried alone: %s", len(batch), error)
-                outcomes = [self._alone(request) for request in requests]
-        for (_, future), outcome in zip(batch, outcomes, strict=True):
+                outcomes = [self._alone(request, sender) for request, _, sender in batch]
+        for (_, future, _), outcome in zip(batch, outcomes, strict=True):
             if isinstance(outcome, Receipt):
                 future.set_result(outcome)
             else:
@@ -210,10 +221,10 @@ class Sequencer:
             elif entry[1].set_running_or_notify_cancel():
                 entry[1].set_exception(error)
 
-    def _alone(self, request: tuple[Candidate, ...]) -> Outcome:
+    def _alone(self, request: tuple[Candidate, ...], sender: Sender | None) -> Outcome:
         """One request of a batch that failed as a whole; what the batch had committed all the same is a duplicate now."""
         try:
-            return self.append([request])[0]
+            return self.append([request], [sender])[0]
         except Exception as error:
             if not isinstance(error, RyeError):
                 _log.exception("a request failed")
@@ -229,8 +240,13 @@ class Sequencer:
 
     # -- the work -----------------------------------------------------------------------------------------------------
 
-    def append(self, requests: Sequence[Sequence[Candidate]]) -> list[Outcome]:
-        """Append one batch: for each request a receipt, or the error that refused it alone. Raises when nothing was written."""
+    def append(
+        self, requests: Sequence[Sequence[Candidate]], senders: Sequence[Sender | None] | None = None
+    ) -> list[Outcome]:
+        """Append one batch: for each request a receipt, or the error that refused it alone. Raises when nothing was written.
+
+        ``senders``: who sent each request, where it is known.
+        """
         outcomes: list[Outcome] = []
         promoted: set[str] = set()
         with self._writing() as ledger:
@@ -241,6 +257,7 @@ class Sequencer:
             for request in requests:
                 outcomes.append(self._admit(ledger, request, now))
             if ledger.size > before:
+                _record(ledger, outcomes, senders or [None] * len(outcomes), now)
                 for request, outcome in zip(requests, outcomes, strict=True):
                     if isinstance(outcome, Receipt):
                         promoted.update(blob for candidate in request for blob in blobs_of(candidate.statement))
@@ -465,6 +482,18 @@ class Sequencer:
                 partial = Tile(0, tile, width)
                 self.public.delete(partial.path)
                 self.public.delete(partial.entries_path)
+
+
+def _record(ledger: Ledger, outcomes: Sequence[Outcome], senders: Sequence[Sender | None], now: datetime) -> None:
+    """Keep who sent the new entries of a batch."""
+    rows = [
+        (result.position, sender.token, sender.address)
+        for outcome, sender in zip(outcomes, senders, strict=True)
+        if isinstance(outcome, Receipt) and sender is not None
+        for result in outcome.results
+        if not result.duplicate
+    ]
+    ledger.record_submissions(rows, now)
 
 
 def _is_trouble(error: Exception) -> bool:

@@ -18,6 +18,7 @@ from registry_server.objects import Folder, public_objects, upload_objects
 from registry_server.search import Hit
 from registry_server.sequencer import Receipt, Sequencer
 from registry_server.settings import Settings
+from registry_server.shares import Shares
 from registry_server.tokens import Account
 from rye.errors import RyeError
 from rye.registry.protocol import wire
@@ -38,6 +39,7 @@ class Service:
         log_keys = keys.in_folder(settings.keys, "log")
         self.sequencer = Sequencer(self.engine, self.public, self.uploads, log_keys, settings)
         self._writes = threading.BoundedSemaphore(max(settings.concurrent_writes, 1))
+        self.shares = Shares(settings.account_requests, settings.account_uploads_bytes)
         self._kept_bytes = 0
         self._swept = 0.0
         self._sweeping = threading.Lock()
@@ -85,7 +87,7 @@ class Service:
         with database.reader(self.engine) as connection:
             return search.find(connection, query, kind=kind, namespace=namespace, limit=limit, offset=offset)
 
-    def keep_upload(self, sha256: str, content: bytes) -> bool:
+    def keep_upload(self, account: Account, sha256: str, content: bytes) -> bool:
         """Keep bytes until a statement refers to them; returns whether they were new. Raises RyeError."""
         if hashlib.sha256(content).hexdigest() != sha256:
             raise RyeError(
@@ -93,6 +95,14 @@ class Service:
             )
         if self.public.get(wire.blob_path(sha256)) == content:
             return False  # one that only waits is written again: its time to be referred to begins anew
+        if not self.shares.fits(account.token, len(content)):
+            self._sweep(always=True)
+            if not self.shares.fits(account.token, len(content)):
+                raise RyeError(
+                    "uploads-full",
+                    "The registry keeps too many uploads of this token that nothing refers to.",
+                    "Publish what was uploaded; the operator can raise account_uploads_bytes.",
+                )
         if self._kept_bytes + len(content) > self.settings.uploads_bytes:
             self._sweep(always=True)
             if self._kept_bytes + len(content) > self.settings.uploads_bytes:
@@ -103,6 +113,7 @@ class Service:
                 )
         self._kept_bytes += len(content)
         self.uploads.put(sha256, content)
+        self.shares.keep(account.token, sha256, len(content))
         self._sweep()
         return True
 
@@ -182,9 +193,12 @@ class Service:
                 return
             self._swept = time.monotonic()
             kept = 0
+            present = set()
             for path, size, modified in list(self.uploads.listing()):
                 if modified < time.time() - self.settings.uploads_hours * 3600:
                     self.uploads.delete(path)
                 else:
                     kept += size
+                    present.add(path)
             self._kept_bytes = kept
+            self.shares.forget_all_but(present)

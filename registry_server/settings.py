@@ -77,8 +77,12 @@ class Settings:
     """How long a publish waits for its entries to be in a signed, durable checkpoint."""
     concurrent_writes: int = 64
     """Writing requests at work at the same moment; more are answered 503 with ``Retry-After``."""
+    account_requests: int = 96
+    """Writing requests of one token under way at the same moment, slow bodies included; more are answered 429."""
     uploads_bytes: int = 512 * MIB
     """Uploaded blobs that no statement refers to yet, all together."""
+    account_uploads_bytes: int = 128 * MIB
+    """Of these, what one token may have."""
     uploads_hours: int = 24
     """How long such a blob is kept."""
     search_characters: int = 200

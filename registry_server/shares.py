@@ -1,0 +1,59 @@
+"""What one token may take of what all share: requests at once, and uploads that nothing refers to yet.
+
+Nothing here is exact across processes or restarts; it keeps one account from shutting the others out.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rye.errors import RyeError
+
+
+class Shares:
+    """Counts per token. Safe to use from several threads."""
+
+    def __init__(self, requests: int, uploads_bytes: int) -> None:
+        self._requests = max(requests, 1)
+        self._uploads_bytes = uploads_bytes
+        self._lock = threading.Lock()
+        self._under_way: Counter[str] = Counter()
+        self._uploads: dict[str, tuple[str, int]] = {}
+        """SHA-256 of an upload that waits → token and size."""
+
+    @contextmanager
+    def request(self, token: str) -> Iterator[None]:
+        """One request of this token, from before its body arrives. Raises RyeError ``too-many-requests``."""
+        with self._lock:
+            if self._under_way[token] >= self._requests:
+                raise RyeError(
+                    "too-many-requests",
+                    f"This token has {self._requests} requests under way.",
+                    "Wait for some of them; several tokens do not help one publisher.",
+                )
+            self._under_way[token] += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._under_way[token] -= 1
+                if not self._under_way[token]:
+                    del self._under_way[token]
+
+    def fits(self, token: str, size: int) -> bool:
+        """Whether the token may keep an upload of this size beside those that it has."""
+        with self._lock:
+            kept = sum(other for owner, other in self._uploads.values() if owner == token)
+        return kept + size <= self._uploads_bytes
+
+    def keep(self, token: str, sha256: str, size: int) -> None:
+        with self._lock:
+            self._uploads[sha256] = (token, size)
+
+    def forget_all_but(self, present: set[str]) -> None:
+        """After a look at the store: what is not there any more was published or has expired."""
+        with self._lock:
+            self._uploads = {sha256: kept for sha256, kept in self._uploads.items() if sha256 in present}

@@ -1,0 +1,105 @@
+"""One account cannot shut the others out, and the operator can see who sent what (findings of 2026-11-22: 64 slow bodies,
+one full quota).
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sqlite3
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from registry_server.embedded import start_embedded, stop_embedded
+from registry_server.shares import Shares
+from rye.errors import RyeError
+from tests.registry_process import init, token
+from tests.server.publishing import Client, Publisher, error_code
+
+pytestmark = pytest.mark.processes
+
+
+@dataclass
+class Server:
+    data: Path
+    greedy: Client
+    other: Client
+    acme: Publisher
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    data = tmp_path / "data"
+    init(data)
+    with (data / "registry.toml").open("a") as settings:
+        settings.write("concurrent_writes = 4\naccount_requests = 12\naccount_uploads_bytes = 300000\n")
+    process, url = start_embedded(data)
+    try:
+        found = Server(data, Client(url, token(data)), Client(url, token(data)), Publisher("acme"))
+        found.other.statements(found.acme.claim()).raise_for_status()
+        yield found
+    finally:
+        stop_embedded(process)
+
+
+def slow_body(client: Client) -> socket.socket:
+    """A request whose body never ends."""
+    parts = urlsplit(client.url)
+    connection = socket.create_connection((str(parts.hostname), int(parts.port or 0)))
+    head = (
+        f"POST /api/blobs/{'0' * 64} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {client.token}\r\n"
+        "Content-Length: 1000\r\n\r\nx"
+    )
+    connection.sendall(head.encode())
+    return connection
+
+
+def test_slow_bodies_hold_no_place_that_others_wait_for(server: Server) -> None:
+    with ExitStack() as stack:
+        for _ in range(12):
+            stack.enter_context(slow_body(server.greedy))
+        for number in range(3):
+            assert server.other.publish(server.acme, f"a/item_{number}").status_code == 200
+        refused = server.greedy.blob(b"one more")
+        assert (refused.status_code, error_code(refused)) == (429, "too-many-requests")
+        assert refused.headers["Retry-After"]
+
+
+def test_one_token_fills_only_its_own_share_of_the_uploads(server: Server) -> None:
+    for _ in range(3):
+        server.greedy.blob(os.urandom(90_000)).raise_for_status()
+    full = server.greedy.blob(os.urandom(90_000))
+    assert (full.status_code, error_code(full)) == (507, "uploads-full")
+    assert server.other.blob(os.urandom(90_000)).status_code == 201
+    assert server.other.publish(server.acme, "a/item").status_code == 200
+
+
+def test_the_database_knows_which_token_sent_an_entry(server: Server) -> None:
+    answer = server.other.publish(server.acme, "a/item").json()["results"][0]
+    with sqlite3.connect(server.data / "registry.db") as connection:
+        rows = connection.execute(
+            "SELECT token, address FROM submissions WHERE position = ?", (answer["log"],)
+        ).fetchall()
+    connection.close()
+    assert rows == [(server.other.token.split("_")[1], "127.0.0.1")]
+
+
+def test_a_share_is_given_back() -> None:
+    shares = Shares(1, 100)
+    with shares.request("a"):
+        with shares.request("b"):
+            pass
+        with pytest.raises(RyeError, match="under way"), shares.request("a"):
+            pass
+    with shares.request("a"):
+        pass
+    shares.keep("a", "x", 80)
+    assert not shares.fits("a", 30)
+    assert shares.fits("b", 30)
+    shares.forget_all_but(set())
+    assert shares.fits("a", 30)
