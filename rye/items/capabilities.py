@@ -8,6 +8,7 @@ strings; :mod:`rye.permissions` decides what they allow.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from rye.errors import UsageError
 from rye.items.identity import is_id
@@ -32,7 +33,12 @@ def is_path_pattern(text: str) -> bool:
     Dotted or slashed segments of ``A-Z a-z 0-9 _ -``, ``*``, ``?`` and closed ``[…]`` classes. Inside a class stand the same
     letters and separators, after an optional ``!``: nothing whose meaning in fnmatch would surprise a reader.
     """
-    return len(text) <= PERMISSIONS.path_characters and _PATH.fullmatch(text) is not None
+    return len(text) <= PERMISSIONS.path_characters and _matches(text)
+
+
+@lru_cache(maxsize=512)
+def _matches(text: str) -> bool:
+    return _PATH.fullmatch(text) is not None
 
 
 def capability(primary: str, item_type: str, path: str) -> str:

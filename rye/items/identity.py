@@ -7,6 +7,7 @@ Names are made of segments ``[a-z0-9][a-z0-9_-]{0,63}``. Kind and qualified id t
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -27,8 +28,21 @@ def is_segment(text: str) -> bool:
 
 def is_id(text: str) -> bool:
     """Whether ``text`` is one or more segments joined by ``/``."""
+    return _is_short_id(text) if len(text) <= _SHORT else _is_id(text)
+
+
+_SHORT = 128
+
+
+def _is_id(text: str) -> bool:
     segments = text.split("/")
     return len(segments) <= MAX_SEGMENTS and all(is_segment(segment) for segment in segments)
+
+
+@lru_cache(maxsize=1024)
+def _is_short_id(text: str) -> bool:
+    """The same few ids are read again and again; what is kept is bounded in number and length."""
+    return _is_id(text)
 
 
 def fold(text: str) -> str:

@@ -37,6 +37,8 @@ def find_calls(text: str, first_line: int = 1) -> tuple[Call, ...]:
     line, counted = first_line, 0
     for start, end in _code_spans(text):
         position = start
+        if text.find("rye_", start, end) < 0:
+            continue
         while (opener := _CALL.search(text, position, end)) is not None:
             arguments, position = _arguments(text, opener.end(), end)
             at = opener.start()
@@ -49,12 +51,15 @@ def find_calls(text: str, first_line: int = 1) -> tuple[Call, ...]:
 
 def _code_spans(text: str) -> Iterator[tuple[int, int]]:
     """Start and end of what stands between two equally long runs of backticks in one paragraph that may hold a call."""
-    paragraph = 0
-    for end in [*(match.start() for match in _BLANK_LINE.finditer(text)), len(text)]:
-        if text.find("rye_", paragraph, end) < 0:
-            paragraph = end
-            continue
+    ends = (match.start() for match in _BLANK_LINE.finditer(text))
+    paragraph = end = 0
+    while (named := text.find("rye_", end)) >= 0:
+        while end <= named:  # on to the paragraph that the name stands in
+            paragraph, end = end, next(ends, len(text))
         runs = [match.span() for match in _TICKS.finditer(text, paragraph, end)]
+        if len({after - at for at, after in runs}) == 1:  # the common case: runs of one length pair up
+            yield from [(runs[index][1], runs[index + 1][0]) for index in range(0, len(runs) - 1, 2)]
+            continue
         following: dict[int, list[int]] = {}  # run length: indices of such runs, the last first
         for index in range(len(runs) - 1, -1, -1):
             following.setdefault(runs[index][1] - runs[index][0], []).append(index)
@@ -67,7 +72,6 @@ def _code_spans(text: str) -> Iterator[tuple[int, int]]:
                 yield runs[index][1], runs[same[-1]][0]
                 index = same[-1]
             index += 1
-        paragraph = end
 
 
 def _arguments(text: str, start: int, end: int) -> tuple[dict[str, str], int]:
@@ -80,6 +84,8 @@ def _arguments(text: str, start: int, end: int) -> tuple[dict[str, str], int]:
         start = plain.end()
         if plain[1] in _OWN:
             arguments.setdefault(plain[1], plain[2])
+    if len(arguments) == len(_OWN) and text.find("rye_", start, end) < 0:
+        return arguments, end  # the first of each counts, and no other call follows
     depth, own, position = 1, start, start
 
     def keep(stop: int) -> None:

@@ -38,7 +38,8 @@ def _hook(element: Element, findings: Findings) -> Hook | None:
     when = single(element, "when", findings)
     execute = single(element, "execute", findings)
     inputs = single(element, "inputs", findings)
-    doubled = any(len(element.of(tag)) > 1 for tag in ("when", "execute", "inputs"))
+    tags = [child.tag for child in element.children]
+    doubled = any(tags.count(tag) > 1 for tag in ("when", "execute", "inputs"))
     if when is None or not when.trimmed:
         hint = "Add `<when>`, e.g. `<when>cost.current &gt; cost.limit * 0.9</when>`."
         findings.error("D050", "The hook has no condition.", when or element, hint)
@@ -47,9 +48,7 @@ def _hook(element: Element, findings: Findings) -> Hook | None:
     if when is None or not when.trimmed or action is None or doubled:
         return None
     expression = _expression(when, findings)
-    return Hook(
-        when.trimmed, expression, *action, values, element.line, element.column, when.text_line, when.text_column
-    )
+    return Hook(when.trimmed, expression, *action, values, element.line, element.column, *when.text_place)
 
 
 def _expression(when: Element, findings: Findings) -> Expression | None:

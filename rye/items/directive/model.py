@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from decimal import Decimal
 
 from msgspec import Struct
@@ -114,13 +115,18 @@ class Action(Struct, frozen=True):
 
 class Step(Struct, frozen=True):
     name: str
-    text: str
-    """What stands in it, as written, without its common indent and outer blank lines."""
+    written: str
+    """What stands in it, as written."""
     description: str | None
     """The text of its ``<description>`` element."""
     actions: tuple[Action, ...]
     line: int
     column: int
+
+    @property
+    def text(self) -> str:
+        """What stands in it without its common indent and outer blank lines; made when asked for, since few readers do."""
+        return textwrap.dedent(self.written).strip("\n").rstrip()
 
 
 class Process(Struct, frozen=True):

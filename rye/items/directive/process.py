@@ -11,7 +11,7 @@ One pass from left to right, linear in the length.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import accumulate
 
@@ -22,20 +22,26 @@ from rye.items.directive.model import Action, Criterion, Process, Step
 from rye.items.directive.rules import Findings
 
 _NAMES = "process|steps|step|success_criteria|criterion|description|execute|search|load|sign|param"
-_TAG = re.compile(rf"<(/?)({_NAMES})((?:\s(?:[^<>\"'/]++|\"[^\"]*+\"|'[^']*+'|/(?!>))*+)?)(/?)>")
 _ATTRIBUTE = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_.:-]*)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
 _ONE_ATTRIBUTE = re.compile(r"(?:\s*[A-Za-z_][A-Za-z0-9_.:-]*\s*=\s*(?:\"[^\"]*\"|'[^']*'))?\s*")
+_PLAIN_NAME = re.compile(r" name=\"([A-Za-z0-9_-]+)\"")
+"""The attributes of nearly every step."""
 _ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&apos;", "'"), ("&amp;", "&"))
 _FENCE = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(`{3,}(?=[^`]*$)|~{3,})")
 _FENCE_PREFIX = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*")
 _FENCE_END = re.compile(r"[ \t>]*(`{3,}|~{3,})[ \t]*$")
 _PARAGRAPH_END = re.compile(r"\n[ \t]*(?:\n|(?=</?(?:step|process|success_criteria|criterion)\b))")
 _TICKS = re.compile(r"`+")
-_EVENT = re.compile(rf"[`<](?:(?<=`)`*+|(?<=<)(?:!--|/?(?:{_NAMES})(?=[\s/>])))")
-"""A run of backticks, the start of a comment, or of one of the format's tags. Written so that the search for ``[`<]`` is fast."""
+_EVENT = re.compile(
+    rf"[`<](?:(?<=`)(`*+)|(?<=<)(?:(!--)|(/?)({_NAMES})((?:\s(?:[^<>\"'/]++|\"[^\"]*+\"|'[^']*+'|/(?!>))*+)?)(/?)>))"
+)
+"""A run of backticks, the start of a comment, or one of the format's tags. Written so that the search for ``[`<]`` is fast."""
 
 
-class Tag(Struct, frozen=True):
+_NO_FENCE = (1 << 60, 1 << 60)
+
+
+class Tag(Struct, frozen=True, gc=False):
     """One of the format's tags, outside code. Offsets are into the text that was scanned."""
 
     name: str
@@ -81,34 +87,33 @@ class Sections(Struct, frozen=True):
 
 def tags(text: str, first_line: int = 1) -> Iterator[Tag]:
     """Every tag of the format's own names in ``text`` that stands outside code and comments, in order."""
-    fences = _fences(text)
-    fence_starts = [start for start, _ in fences]
+    fences = iter(_fences(text))
+    fence_start, fence_end = next(fences, _NO_FENCE)
     spans = _Spans(text)
-    position, comments = 0, True
-    line, counted = first_line, 0
+    comments = True
+    line, counted, line_start = first_line, 0, 0
+    position = 0
     while (event := _EVENT.search(text, position)) is not None:
-        at = event.start()
-        index = bisect_right(fence_starts, at) - 1
-        if index >= 0 and at < fences[index][1]:
-            position = fences[index][1]
+        at, position = event.span()
+        while at >= fence_end:
+            fence_start, fence_end = next(fences, _NO_FENCE)
+        if at >= fence_start:
+            position = fence_end
             continue
-        if text[at] == "`":
-            position = spans.end(at, event.end())
-            continue
-        if event.group() == "<!--":
-            end = text.find("-->", event.end()) if comments else -1
+        _, comment, closing, name, written, empty = event.groups()
+        if name is not None:
+            lines = text.count("\n", counted, at)
+            if lines:
+                line += lines
+                line_start = text.rfind("\n", counted, at) + 1
+            counted = at
+            yield Tag(name, bool(closing), bool(empty), written, at, position, line, at - line_start + 1)
+        elif comment is None:
+            position = spans.end(at, position)
+        elif comments:
+            end = text.find("-->", position)
             comments = end >= 0  # when nothing closes this one, nothing closes a later one
-            position = end + 3 if comments else event.end()
-            continue
-        found = _TAG.match(text, at)
-        if found is None:
-            position = event.end()
-            continue
-        position = found.end()
-        line += text.count("\n", counted, at)
-        counted = at
-        closing, name, written, empty = found.groups()
-        yield Tag(name, bool(closing), bool(empty), written, at, position, line, at - text.rfind("\n", 0, at))
+            position = end + 3 if comments else position
 
 
 def _may_open_fence(text: str) -> bool:
@@ -154,38 +159,34 @@ def _fences(text: str) -> list[tuple[int, int]]:
     return fences
 
 
-class _Spans(Struct):
+class _Spans:
     """Where code spans end. A span does not reach beyond its paragraph, nor beyond a line that begins with a section's tag."""
 
-    text: str
-    paragraph_end: int = -1
-    runs: dict[int, list[int]] = field(default_factory=dict)
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.paragraph_end = -1
+        self.runs: dict[int, list[int]] = {}
+        """Of the paragraph: where the runs of backticks of each length start, once a short look did not do."""
 
     def end(self, start: int, after: int) -> int:
         """The offset behind the code span that the backticks at ``start`` open; ``after`` where they open none."""
+        text = self.text
         if start >= self.paragraph_end:
-            found = _PARAGRAPH_END.search(self.text, start)
-            self.paragraph_end = found.start() + 1 if found else len(self.text) + 1
+            found = _PARAGRAPH_END.search(text, start)
+            self.paragraph_end = found.start() + 1 if found else len(text) + 1
             self.runs = {}
-            for run in _TICKS.finditer(self.text, start, min(self.paragraph_end, len(self.text))):
-                self.runs.setdefault(len(run.group()), []).append(run.start())
         length = after - start
+        if not self.runs:
+            at = text.find("`", after, self.paragraph_end)
+            if at < 0:
+                return after
+            if length == 1 and text[at + 1 : at + 2] != "`":
+                return at + 1
+            for run in _TICKS.finditer(text, after, min(self.paragraph_end, len(text))):
+                self.runs.setdefault(len(run.group()), []).append(run.start())
         same = self.runs.get(length, [])
         index = bisect_left(same, after)
         return same[index] + length if index < len(same) else after
-
-
-def _dedented(text: str) -> str:
-    """``textwrap.dedent``, several times as fast: lines of blanks become empty, the blanks common to the others go."""
-    lines = [line if line.strip(" \t") else "" for line in text.split("\n")]
-    filled = [line for line in lines if line]
-    if not filled:
-        return "\n".join(lines)
-    first, last = min(filled), max(filled)  # what these two share, all lines share
-    margin = 0
-    while margin < len(first) and first[margin] in " \t" and first[margin] == last[margin : margin + 1]:
-        margin += 1
-    return "\n".join([line[margin:] for line in lines]) if margin else "\n".join(lines)
 
 
 def read_sections(text: str, first_line: int, findings: Findings) -> Sections:
@@ -220,7 +221,10 @@ class _Reader(Struct):
 
     def run(self, found: Iterator[Tag]) -> Sections:
         for tag in found:
-            if tag.name == "process":
+            if tag.name == "step":
+                if self.process is not None:
+                    self._step(tag)
+            elif tag.name == "process":
                 self._process(tag)
             elif tag.name == "success_criteria":
                 self._criteria(tag)
@@ -273,9 +277,7 @@ class _Reader(Struct):
         self.process = tag
 
     def _inside(self, tag: Tag) -> None:
-        if tag.name == "step":
-            self._step(tag)
-        elif tag.name in PRIMARIES:
+        if tag.name in PRIMARIES:
             self._action(tag)
         elif tag.name == "param":
             self._param(tag)
@@ -306,19 +308,25 @@ class _Reader(Struct):
     def _finish_step(self, end: int) -> None:
         assert self.step is not None
         opened = self.step.tag
-        given = dict(opened.attributes())
-        name = given.get("name", "").strip()
-        if not opened.well_formed():
-            self.findings.error("D071", "The step's attributes are malformed.", opened, 'Write `<step name="…">`.')
-        self.findings.attributes("warning", "step", given, opened, ("name",))
+        plain = _PLAIN_NAME.fullmatch(opened.written)
+        name = plain[1] if plain is not None else self._step_name(opened)
         if not name:
             self.findings.warning("D071", "The step has no name.", opened, 'Write `<step name="…">`.')
         elif name in self.names:
             self.findings.warning("D071", f"A second step is named {name!r}.", opened, "Give each step its own name.")
         self.names.add(name)
-        text = _dedented(self.text[opened.end : end]).strip("\n").rstrip()
-        self.steps.append(Step(name, text, self.step.description, tuple(self.step.actions), opened.line, opened.column))
+        written = self.text[opened.end : end]
+        self.steps.append(
+            Step(name, written, self.step.description, tuple(self.step.actions), opened.line, opened.column)
+        )
         self.step = self.description = None
+
+    def _step_name(self, opened: Tag) -> str:
+        given = dict(opened.attributes())
+        if not opened.well_formed():
+            self.findings.error("D071", "The step's attributes are malformed.", opened, 'Write `<step name="…">`.')
+        self.findings.attributes("warning", "step", given, opened, ("name",))
+        return given.get("name", "").strip()
 
     def _close_step_early(self, at: Tag | None) -> None:
         self._close_action_early()

@@ -32,6 +32,7 @@ from rye.items.directive.model import (
     RELATIONS,
     Context,
     Directive,
+    Hook,
     LegacyOutputs,
     Output,
     Process,
@@ -46,7 +47,7 @@ from rye.items.directive.text_lines import consecutive, element_lines
 from rye.items.directive.xml_tree import Element, XmlError, parse, sniff_root
 from rye.items.identity import is_id
 from rye.items.reading import HookAction, Metadata, Reading, ReadOptions, Source
-from rye.items.rights import Call
+from rye.items.rights import Call, Permission
 from rye.items.version_text import version_problem
 from rye.limits import CONTENT
 from rye.text.diagnostics import in_order
@@ -238,45 +239,31 @@ def _directive(root: Element, source: Source, sections: Sections, prose: _Prose,
     metadata = single(root, "metadata", findings)
     inputs = single(root, "inputs", findings)
     outputs = single(root, "outputs", findings)
-    ambiguous = len(root.of("metadata")) > 1
     declared = read_inputs(inputs, findings) if inputs is not None else ()
     returned: tuple[Output, ...] | LegacyOutputs = read_outputs(outputs, findings) if outputs is not None else ()
-    at = metadata or root
-    if metadata is not None:
-        findings.attributes("warning", "metadata", metadata.attributes, metadata, ())
-        no_text(metadata, findings)
-        for child in metadata.children:
-            if child.tag not in METADATA and child.tag not in RELATIONS and child.tag != "process":
-                findings.unknown("warning", child.tag, child, "metadata", METADATA)
-    present = [child.tag for child in metadata.children] if metadata is not None else []
-    parts: dict[str, Element | None] = dict.fromkeys(METADATA)
-    if metadata is not None:
-        parts.update((tag, single(metadata, tag, findings)) for tag in METADATA if tag in present)
-    doubled = {tag for tag in METADATA if ambiguous or present.count(tag) > 1}
-    _required(parts, at, metadata is None, findings)
+    parts = _parts(metadata, findings)
+    _required(parts, metadata or root, metadata is None, findings)
     limits = read_limits(parts["limits"], findings) if parts["limits"] else {}
-    permissions = read_permissions(parts["permissions"], findings) if parts["permissions"] else ()
-    hooks = read_hooks(parts["hooks"], findings) if parts["hooks"] else ()
-    category = parts["category"].trimmed if parts["category"] else ""
-    if parts["category"] and category:
-        _category(parts["category"], source, findings)
+    permissions, hooks = _powers(root, metadata, parts, findings)
+    description, author = parts["description"], parts["author"]
+    category = _category(parts["category"], source, findings)
     directive = Directive(
         name=name,
         version=version,
-        description=parts["description"].trimmed if parts["description"] else "",
+        description=description.trimmed if description else "",
         category=category,
-        author=parts["author"].trimmed if parts["author"] else "",
+        author=author.trimmed if author else "",
         title=prose.title,
         title_line=prose.title_line,
         introduction=prose.introduction,
         introduction_lines=prose.introduction_lines,
-        description_lines=element_lines(parts["description"]) if parts["description"] else (),
+        description_lines=element_lines(description) if description else (),
         model=read_model(parts["model"], findings) if parts["model"] else None,
         limits=limits,
-        permissions=() if "permissions" in doubled else permissions,
+        permissions=permissions,
         cost=read_cost(parts["cost"], findings) if parts["cost"] else None,
         context=read_context(parts["context"], findings) if parts["context"] else Context(),
-        hooks=() if "hooks" in doubled else hooks,
+        hooks=hooks,
         inputs=declared,
         outputs=returned,
         sections=opaque,
@@ -293,11 +280,40 @@ def _directive(root: Element, source: Source, sections: Sections, prose: _Prose,
     return directive
 
 
+def _parts(metadata: Element | None, findings: Findings) -> dict[str, Element | None]:
+    """The children of ``<metadata>`` by name: the first of each."""
+    parts: dict[str, Element | None] = dict.fromkeys(METADATA)
+    if metadata is None:
+        return parts
+    findings.attributes("warning", "metadata", metadata.attributes, metadata, ())
+    no_text(metadata, findings)
+    for child in metadata.children:
+        tag = child.tag
+        if tag not in parts:
+            if tag not in _PLACED:
+                findings.unknown("warning", tag, child, "metadata", METADATA)
+        elif parts[tag] is None:
+            parts[tag] = single(metadata, tag, findings)
+    return parts
+
+
+def _powers(
+    root: Element, metadata: Element | None, parts: dict[str, Element | None], findings: Findings
+) -> tuple[tuple[Permission, ...], tuple[Hook, ...]]:
+    """Permissions and hooks: none where there are two of what declares them, for a reader may believe the other one."""
+    permissions = read_permissions(parts["permissions"], findings) if parts["permissions"] else ()
+    hooks = read_hooks(parts["hooks"], findings) if parts["hooks"] else ()
+    if metadata is None or len(root.of("metadata")) > 1:
+        return (), ()
+    tags = [child.tag for child in metadata.children]
+    return permissions if tags.count("permissions") < 2 else (), hooks if tags.count("hooks") < 2 else ()
+
+
 def _sections(root: Element) -> tuple[tuple[Section, ...], frozenset[int]]:
     """The opaque sections, and the identities of all elements below them, which no rule looks at."""
     sections: list[Section] = []
     hidden: set[int] = set()
-    if not any(f"<{tag}" in root.source for tag in OPAQUE):
+    if not any(tag in root.document.tags for tag in OPAQUE):
         return (), frozenset()
     for element in root.walk():
         if element.tag in OPAQUE and id(element) not in hidden and not element.prefixed:
@@ -317,8 +333,10 @@ def _structure(root: Element, hidden: frozenset[int], findings: Findings) -> Non
         elif child.tag == "success_criteria":
             message = "`<success_criteria>` stands inside the fence, where nobody reads it."
             findings.error("D073", message, child, "Move it behind the fence, after the process.")
-        elif child.tag not in (*_PARTS, "process", *RELATIONS):
+        elif child.tag not in _PARTS and child.tag not in _PLACED:
             findings.unknown("warning", child.tag, child, "directive", _PARTS)
+    if root.document.plain and len([tag for tag in root.document.tags if tag in _PLACED]) == _well_placed(root):
+        return
     stack: list[tuple[Element, tuple[str, ...]]] = [(root, ())]
     while stack:
         element, path = stack.pop()
@@ -342,6 +360,12 @@ def _structure(root: Element, hidden: frozenset[int], findings: Findings) -> Non
         for child in element.children:
             if child.children or child.prefixed or child.tag in _PLACED:
                 stack.append((child, below))
+
+
+def _well_placed(root: Element) -> int:
+    """How many relationship elements stand where they belong. Where that is all of them, none stands anywhere else."""
+    contexts = [context for metadata in root.of("metadata") for context in metadata.of("context")]
+    return len([child for context in contexts for child in context.children if child.tag in RELATIONS])
 
 
 def _name(root: Element, source: Source, findings: Findings) -> str:
@@ -398,9 +422,11 @@ def _required(parts: dict[str, Element | None], at: Element, no_metadata: bool, 
                 findings.error("R02", f"`<{tag}>` is empty.", element, f"Fill it, e.g. `{example}`.")
 
 
-def _category(element: Element, source: Source, findings: Findings) -> None:
+def _category(element: Element | None, source: Source, findings: Findings) -> str:
     """R05."""
-    category = element.trimmed
+    category = element.trimmed if element is not None else ""
+    if element is None or not category:
+        return ""
     if not is_id(category):
         hint = "Write folders as lower-case segments of a-z, 0-9, - and _ joined by `/`."
         findings.error("R05", f"The category {category[:80]!r} is no folder path.", element, hint)
@@ -410,6 +436,7 @@ def _category(element: Element, source: Source, findings: Findings) -> None:
         hint = f"Move the file to `directives/{category}/`"
         hint += f", or write `<category>{source.category}</category>`." if source.category else "."
         findings.error("R05", message, element, hint)
+    return category
 
 
 # The prose: calls and placeholders.

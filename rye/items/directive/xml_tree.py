@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Callable, Iterator
+from functools import cache, partial
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
@@ -27,7 +27,7 @@ from rye.text.content import check_text
 from rye.text.markdown_model import Fence
 
 if TYPE_CHECKING:
-    from lxml.etree import XMLParser, XMLSyntaxError, _Element
+    from lxml.etree import _Element
 
 BLANKS = " \t\r\n"
 """XML's white space; other blanks are text."""
@@ -45,21 +45,46 @@ class XmlError(Exception):
         self.code = code
 
 
-class Element(Struct, frozen=True):
-    """One element. ``line`` and ``column`` are those of its ``<`` in the file."""
+class Document(Struct, frozen=True, gc=False):
+    """What all elements of one fence share: its content and where its lines start."""
+
+    fence: Fence
+    content: str
+    starts: list[int]
+    """Where each line of the content starts."""
+    tags: list[str]
+    """The name of every element, in document order."""
+
+    @property
+    def plain(self) -> bool:
+        """Whether certainly no namespace is involved: no element has a colon in its name, and nothing can declare one."""
+        return "xmlns" not in self.content and ":" not in "".join(self.tags)
+
+    def place(self, offset: int) -> tuple[int, int]:
+        """Offset in the content to line and column of the file."""
+        index = bisect_right(self.starts, offset)
+        return self.fence.place(index, offset - self.starts[index - 1] + 1)
+
+    def line(self, offset: int) -> int:
+        """The line of the file alone."""
+        return self.fence.line + bisect_right(self.starts, offset)
+
+
+class Element(Struct, frozen=True, gc=False):
+    """One element. Places are those in the file; they are computed when asked for, since most never are."""
 
     tag: str
     attributes: dict[str, str]
     children: tuple[Element, ...]
     text: str
     """The text directly in it, all pieces joined, comments left out; untrimmed."""
-    source: str
-    """What stands between its tags, as written."""
-    line: int
-    column: int
-    text_line: int
-    text_column: int
-    """Of the first character between its tags that is no white space."""
+    document: Document
+    start: int
+    """Where its ``<`` stands in the document's content."""
+    inner: int
+    """Where what is inside begins."""
+    end: int
+    """Where its closing tag begins; ``inner`` for an empty-element tag."""
     prefixed: bool = False
     """Whether a namespace is involved, which the format does not have."""
 
@@ -67,12 +92,37 @@ class Element(Struct, frozen=True):
     def trimmed(self) -> str:
         return self.text.strip(BLANKS)
 
+    @property
+    def source(self) -> str:
+        """What stands between its tags, as written."""
+        return self.document.content[self.inner : self.end]
+
+    @property
+    def line(self) -> int:
+        """Of its ``<``."""
+        return self.document.line(self.start)
+
+    @property
+    def column(self) -> int:
+        return self.document.place(self.start)[1]
+
+    @property
+    def text_place(self) -> tuple[int, int]:
+        """Line and column of the first character between its tags that is no white space."""
+        source = self.source
+        return self.document.place(self.inner + len(source) - len(source.lstrip(BLANKS)))
+
+    @property
+    def text_line(self) -> int:
+        return self.text_place[0]
+
+    @property
+    def text_column(self) -> int:
+        return self.text_place[1]
+
     def of(self, tag: str) -> tuple[Element, ...]:
         """Its direct children of that name."""
         return tuple([child for child in self.children if child.tag == tag])
-
-    def first(self, tag: str) -> Element | None:
-        return next((child for child in self.children if child.tag == tag), None)
 
     def walk(self) -> Iterator[Element]:
         """This element and everything below it, in document order."""
@@ -85,10 +135,12 @@ class Element(Struct, frozen=True):
 
 _DOCTYPE = re.compile(r"<!\s*doctype", re.IGNORECASE)
 _TOKEN = re.compile(
-    r"<(?:(/?)([^\s<>/=\"'!?]++)((?:[^<>\"']++|\"[^\"<]*+\"|'[^'<]*+')*+)>(?:[^<]*+(</)\2>)?|!--|!\[CDATA\[|\?)?"
+    r"<(?:([^\s<>/=\"'!?]++)((?:[^<>\"']++|\"[^\"<]*+\"|'[^'<]*+')*+)>(?:(?<!/>)[^<]*+(</)\1>)?"
+    r"|/([^\s<>/=\"'!?]++)(?:[^<>\"']++|\"[^\"<]*+\"|'[^'<]*+')*+>"
+    r"|!--(?s:.*?)-->|!\[CDATA\[(?s:.*?)\]\]>|(.?))"
 )
-"""A tag, with what follows it up to its closing tag where that is only text; or what starts any other markup; or a ``<`` that
-starts nothing."""
+"""A start tag, with what follows it up to its closing tag where that is only text; a closing tag; a comment, a CDATA section; or,
+as the last group, a ``<`` that starts none of these."""
 
 
 @cache
@@ -101,11 +153,11 @@ def _declaration() -> re.Pattern[str]:
 
 
 @cache
-def _parser() -> XMLParser:
-    """The hardened parser: one for all directives, since making one costs as much as reading a small file."""
+def _read_xml() -> Callable[[bytes], _Element]:
+    """The hardened reader: one for all directives, since making a parser costs as much as reading a small file."""
     from lxml import etree
 
-    return etree.XMLParser(
+    parser = etree.XMLParser(
         encoding="utf-8",
         resolve_entities=False,
         load_dtd=False,
@@ -116,6 +168,7 @@ def _parser() -> XMLParser:
         remove_comments=True,
         remove_pis=True,
     )
+    return partial(etree.fromstring, parser=parser)
 
 
 _ROOT = re.compile(r"<([^\s<>/=\"'!?&]++)")
@@ -123,7 +176,7 @@ _EQUALS = re.compile(r"=\s*[\"']")
 _XMLNS = re.compile(r"\sxmlns(?::[^\s=]*)?\s*=")
 
 
-class _Tag(Struct):
+class _Tag(Struct, gc=False):
     name: str
     start: int
     inner: int
@@ -131,7 +184,6 @@ class _Tag(Struct):
     end: int
     """Where the closing tag begins; ``inner`` for an empty-element tag."""
     prefixed: bool
-    one_line: bool
 
 
 def sniff_root(content: str) -> str | None:
@@ -175,20 +227,13 @@ def parse(fence: Fence) -> Element:
 class _Reader:
     def __init__(self, fence: Fence):
         self.fence = fence
-        self.content = fence.text
-        self.references = "&#" in self.content
-        self.starts = list(accumulate([len(line) + 1 for line in self.content.split("\n")], initial=0))
-        self.line = fence.line
-        self.shifted = bool(fence.offsets)
-
-    def place(self, offset: int) -> tuple[int, int]:
-        """Offset in the content to line and column of the file."""
-        index = bisect_right(self.starts, offset)
-        column = offset - self.starts[index - 1] + 1
-        return self.fence.place(index, column) if self.shifted else (self.line + index, column)
+        self.content = content = fence.text
+        self.references = "&#" in content
+        lengths = map((1).__add__, map(len, content.split("\n")))
+        self.document = Document(fence, content, list(accumulate(lengths, initial=0)), [])
 
     def fail(self, message: str, offset: int, hint: str | None = None, code: str = "D003") -> XmlError:
-        return XmlError(message, *self.place(offset), hint, code)
+        return XmlError(message, *self.document.place(offset), hint, code)
 
     def refuse(self) -> None:
         content = self.content
@@ -206,48 +251,29 @@ class _Reader:
 
     def scan(self) -> list[_Tag]:
         """Where every start tag stands, in document order. Raises for what only this walk can name well."""
-        content = self.content
         tags: list[_Tag] = []
         open_tags: list[_Tag] = []
-        position = 0
-        most_attributes, most_elements, deepest = CONTENT.xml_attributes, CONTENT.xml_elements, CONTENT.xml_depth
-        while (found := _TOKEN.search(content, position)) is not None:
-            at = found.start()
-            slash, name, rest, closed = found.groups()
-            if name is None:
-                position = self._past_other_markup(at, found.group())
-                continue
-            position = found.end(3) + 1
-            if slash:
-                if not open_tags:
-                    raise self.fail(f"`</{name}>` closes nothing.", at, "Delete it, or add the opening tag.")
-                tag = open_tags.pop()
-                if tag.name != name:
-                    line, _ = self.place(tag.start)
-                    message = f"`</{name}>` stands where `<{tag.name}>` of line {line} must be closed."
-                    raise self.fail(message, at, f"Write `</{tag.name}>` first.")
-                tag.end = at
-                continue
-            prefixed = ":" in name or ((":" in rest or "xmlns" in rest) and _XMLNS.search(rest) is not None)
-            tag = _Tag(name, at, position, position, prefixed, "\n" not in rest)
-            if not open_tags and tags:
-                raise self.fail(
-                    f"`<{name}>` stands after the end of `<{tags[0].name}>`.", at, "Only one root element is allowed."
-                )
-            if rest.count("=") > most_attributes and len(_EQUALS.findall(rest)) > CONTENT.xml_attributes:
-                raise self.fail(
-                    f"`<{name}>` has more than {CONTENT.xml_attributes} attributes.", at, "Drop some.", "D006"
-                )
-            tags.append(tag)
-            if len(tags) > most_elements:
-                raise self.fail(f"The fence has more than {CONTENT.xml_elements:,} elements.", at, "Drop some.", "D006")
-            if not rest.endswith("/"):
-                if len(open_tags) >= deepest:
-                    raise self.fail(f"Elements are nested more than {deepest} deep.", at, "Flatten them.", "D006")
-                if closed is None:
+        names = self.document.tags
+        elements, depth, attributes = CONTENT.xml_elements, CONTENT.xml_depth, CONTENT.xml_attributes
+        for found in _TOKEN.finditer(self.content):
+            what = found.lastindex
+            if what == 2 or what == 3:
+                name, rest, closed = found.group(1, 2, 3)
+                at, inner = found.start(), found.end(2) + 1
+                prefixed = ":" in name or ((":" in rest or "xmlns" in rest) and _XMLNS.search(rest) is not None)
+                tag = _Tag(name, at, inner, inner, prefixed)
+                if not open_tags or len(tags) >= elements or len(open_tags) >= depth or len(rest) > attributes:
+                    self._refuse_too_much(tag, rest, tags, open_tags)
+                tags.append(tag)
+                names.append(name)
+                if closed is not None:  # an element of text alone, the commonest: its closing tag is part of the match
+                    tag.end = found.start(3)
+                elif rest[-1:] != "/":
                     open_tags.append(tag)
-                else:  # an element of text alone, the commonest: its closing tag need not be looked at again
-                    tag.end, position = found.start(4), found.end()
+            elif what == 4:
+                self._close(found[4], found.start(), open_tags)
+            elif what == 5:
+                self._other(found.start())
         if open_tags:
             tag = open_tags[-1]
             raise self.fail(f"`<{tag.name}>` is never closed.", tag.start, f"Add `</{tag.name}>`.")
@@ -255,36 +281,52 @@ class _Reader:
             raise self.fail("The fence holds no element.", 0, "Put the `<directive>` element into it.")
         return tags
 
-    def _past_other_markup(self, at: int, opening: str) -> int:
-        """The offset behind what starts at ``at`` and is no tag: a comment, a CDATA section, the XML declaration."""
+    def _close(self, name: str, at: int, open_tags: list[_Tag]) -> None:
+        if not open_tags:
+            raise self.fail(f"`</{name}>` closes nothing.", at, "Delete it, or add the opening tag.")
+        tag = open_tags.pop()
+        if tag.name != name:
+            line = self.document.line(tag.start)
+            message = f"`</{name}>` stands where `<{tag.name}>` of line {line} must be closed."
+            raise self.fail(message, at, f"Write `</{tag.name}>` first.")
+        tag.end = at
+
+    def _refuse_too_much(self, tag: _Tag, rest: str, before: list[_Tag], open_tags: list[_Tag]) -> None:
+        """Refuse a second root, and more attributes, elements or depth than allowed. ``rest``: the tag behind its name."""
+        name, at, limits = tag.name, tag.start, CONTENT
+        if not open_tags and before:
+            message = f"`<{name}>` stands after the end of `<{before[0].name}>`."
+            raise self.fail(message, at, "Only one root element is allowed.")
+        if len(rest) > limits.xml_attributes and len(_EQUALS.findall(rest)) > limits.xml_attributes:
+            message = f"`<{name}>` has more than {limits.xml_attributes} attributes."
+            raise self.fail(message, at, "Drop some.", "D006")
+        if len(before) >= limits.xml_elements:
+            message = f"The fence has more than {limits.xml_elements:,} elements."
+            raise self.fail(message, at, "Drop some.", "D006")
+        if len(open_tags) >= limits.xml_depth and not rest.endswith("/"):
+            raise self.fail(f"Elements are nested more than {limits.xml_depth} deep.", at, "Flatten them.", "D006")
+
+    def _other(self, at: int) -> None:
+        """Refuse a ``<`` that starts no tag, comment or CDATA section; an XML declaration at the start is fine."""
         content = self.content
-        if opening == "<!--":
-            end = content.find("-->", at + 4)
-            if end < 0:
-                raise self.fail("A comment is never closed.", at, "End it with `-->`.")
-            return end + 3
-        if opening == "<![CDATA[":
-            end = content.find("]]>", at)
-            if end < 0:
-                raise self.fail("A CDATA section is never closed.", at, "End it with `]]>`.")
-            return end + 3
-        if opening == "<?":
-            found = _declaration().match(content) if at == 0 else None
-            if found is None:
-                message = "Processing instructions and encodings other than UTF-8 are not allowed."
-                raise self.fail(message, at, "Delete it; a directive needs no XML declaration.", "D005")
-            return found.end()
+        if content.startswith("<!--", at):
+            raise self.fail("A comment is never closed.", at, "End it with `-->`.")
+        if content.startswith("<![CDATA[", at):
+            raise self.fail("A CDATA section is never closed.", at, "End it with `]]>`.")
+        if content.startswith("<?", at):
+            if at == 0 and _declaration().match(content):
+                return
+            message = "Processing instructions and encodings other than UTF-8 are not allowed."
+            raise self.fail(message, at, "Delete it; a directive needs no XML declaration.", "D005")
         hint = "In the fence, write `&lt;` for `<` and `&amp;` for `&`, and quote attribute values."
         raise self.fail("This `<` starts no well-formed tag.", at, hint)
 
     def tree(self, tags: list[_Tag]) -> Element:
-        from lxml import etree
-
         try:
-            root = etree.fromstring(self.content.encode("utf-8", "surrogatepass"), _parser())
-        except etree.XMLSyntaxError as error:
+            root = _read_xml()(self.content.encode("utf-8", "surrogatepass"))
+        except SyntaxError as error:
             raise self._syntax_error(error) from None
-        if root.getroottree().docinfo.internalDTD is not None:
+        if "<!" in self.content and root.getroottree().docinfo.internalDTD is not None:
             raise self.fail("A DOCTYPE is not allowed.", 0, "Delete it.", "D004")
         following = iter(tags)
         try:
@@ -304,24 +346,18 @@ class _Reader:
             self._check_name(name, tag)
         text = node.text or ""
         children: tuple[Element, ...] = ()
-        if len(node):
-            below = []
-            for child in node:
-                below.append(self._element(child, following))
+        below = node[:]
+        if below:
+            elements = []
+            for child in below:
+                elements.append(self._element(child, following))
                 text += child.tail or ""
-            children = tuple(below)
-        given = node.items()
-        attributes = {str(key): str(value) for key, value in given} if given else {}
-        line, column = self.place(tag.start)
-        inner = self.content[tag.inner : tag.end]
-        if tag.one_line and inner[:1] not in BLANKS:
-            text_line, text_column = line, column + tag.inner - tag.start
-        else:
-            text_line, text_column = self.place(tag.inner + len(inner) - len(inner.lstrip(BLANKS)))
+            children = tuple(elements)
+        attributes = dict(node.items())
         if self.references:
             for read in (text, *attributes.values()):
                 self._refuse_hidden(read, tag)
-        return Element(tag.name, attributes, children, text, inner, line, column, text_line, text_column, tag.prefixed)
+        return Element(tag.name, attributes, children, text, self.document, tag.start, tag.inner, tag.end, tag.prefixed)
 
     def _check_name(self, name: object, tag: _Tag) -> None:
         """Refuse an element that is not the one whose tag was found; its namespace is not compared."""
@@ -337,8 +373,8 @@ class _Reader:
                 message = f"A character reference in `<{tag.name}>` brings in what a file may not hold: {found.message}"
                 raise self.fail(message, tag.start, "Delete the reference.", "D007")
 
-    def _syntax_error(self, error: XMLSyntaxError) -> XmlError:
-        line, column = error.position
+    def _syntax_error(self, error: SyntaxError) -> XmlError:
+        line, column = error.lineno or 1, (error.offset or 0) + 1
         lines = self.content.split("\n")
         line = min(max(line, 1), len(lines))
         raw = lines[line - 1].encode("utf-8", "surrogatepass")
