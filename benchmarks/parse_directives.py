@@ -1,8 +1,9 @@
 """How long 2,000 real-shaped directives take to read in full, beside the least that any reader must do.
 
 The bounds of the same run: lxml alone on the fences' XML, which finds no fence, no place and no rule; markdown-it-py in full on
-the files, which is what a reader built on it would start with. Prints seconds, time per file and ratios; exits 1 when the 2,000
-take two seconds or more.
+the files, which is what a reader built on it would start with. Prints CPU seconds (another program on the same core changes them
+less than the clock's), time per file and ratios; exits 1 when the 2,000 take two seconds or more. The rounds of all three
+alternate, and the best of each counts.
 
     python benchmarks/parse_directives.py
 """
@@ -98,15 +99,19 @@ def directive(random: Random, number: int) -> str:
 """
 
 
-def best(work: Callable[[str], object], texts: list[str], rounds: int = 3) -> float:
-    """Seconds that the fastest of a few rounds over all texts takes."""
-    times = []
+Work = tuple[str, Callable[[str], object], list[str]]
+
+
+def best(works: tuple[Work, ...], rounds: int = 5) -> list[tuple[str, float]]:
+    """CPU seconds that the fastest of a few alternating rounds over all texts of each takes."""
+    times: dict[str, list[float]] = {}
     for _ in range(rounds):
-        started = time.perf_counter()
-        for text in texts:
-            work(text)
-        times.append(time.perf_counter() - started)
-    return min(times)
+        for name, work, texts in works:
+            started = time.process_time()
+            for text in texts:
+                work(text)
+            times.setdefault(name, []).append(time.process_time() - started)
+    return [(name, min(taken)) for name, taken in times.items()]
 
 
 def main() -> int:
@@ -121,10 +126,12 @@ def main() -> int:
         assert reading.value.process is not None
         assert reading.value.process.steps
 
-    rows = (
-        ("read in full", best(lambda text: read(Source(text), options), texts)),
-        ("bound: lxml alone", best(etree.fromstring, fences)),
-        ("bound: markdown-it-py", best(MarkdownIt("commonmark").parse, texts)),
+    rows = best(
+        (
+            ("read in full", lambda text: read(Source(text), options), texts),
+            ("bound: lxml alone", etree.fromstring, fences),
+            ("bound: markdown-it-py", MarkdownIt("commonmark").parse, texts),
+        )
     )
     whole = rows[0][1]
     print(f"{COUNT:,} directives of {sum(map(len, texts)) / COUNT:,.0f} characters on average")

@@ -51,14 +51,17 @@ def find_calls(text: str, first_line: int = 1) -> tuple[Call, ...]:
 
 def _code_spans(text: str) -> Iterator[tuple[int, int]]:
     """Start and end of what stands between two equally long runs of backticks in one paragraph that may hold a call."""
-    ends = (match.start() for match in _BLANK_LINE.finditer(text))
+    ends = map(re.Match.start, _BLANK_LINE.finditer(text))
     paragraph = end = 0
     while (named := text.find("rye_", end)) >= 0:
         while end <= named:  # on to the paragraph that the name stands in
             paragraph, end = end, next(ends, len(text))
         runs = [match.span() for match in _TICKS.finditer(text, paragraph, end)]
-        if len({after - at for at, after in runs}) == 1:  # the common case: runs of one length pair up
-            yield from [(runs[index][1], runs[index + 1][0]) for index in range(0, len(runs) - 1, 2)]
+        single = [at for at, after in runs if after - at == 1]
+        if (
+            len(runs) - len(single) < 2
+        ):  # the common case: single backticks pair up, and one longer run alone opens nothing
+            yield from [(single[index] + 1, single[index + 1]) for index in range(0, len(single) - 1, 2)]
             continue
         following: dict[int, list[int]] = {}  # run length: indices of such runs, the last first
         for index in range(len(runs) - 1, -1, -1):

@@ -193,9 +193,14 @@ def single(element: Element, tag: str, findings: Findings) -> Element | None:
     """The one child of that name; the first where there are several, which is D013."""
     found = element.of(tag)
     for extra in found[1:]:
-        message = f"A second `<{tag}>`; the first is on line {found[0].line}."
-        findings.error("D013", message, extra, "Keep one: only one could count, and a reader may see the other.")
+        second(found[0], extra, findings)
     return found[0] if found else None
+
+
+def second(first: Element, extra: Element, findings: Findings) -> None:
+    """D013 for an element that stands where ``first`` does already."""
+    message = f"A second `<{first.tag}>`; the first is on line {first.line}."
+    findings.error("D013", message, extra, "Keep one: only one could count, and a reader may see the other.")
 
 
 def only(element: Element, known: tuple[str, ...], findings: Findings, *, relations: bool = False) -> None:

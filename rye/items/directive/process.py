@@ -33,9 +33,11 @@ _FENCE_END = re.compile(r"[ \t>]*(`{3,}|~{3,})[ \t]*$")
 _PARAGRAPH_END = re.compile(r"\n[ \t]*(?:\n|(?=</?(?:step|process|success_criteria|criterion)\b))")
 _TICKS = re.compile(r"`+")
 _EVENT = re.compile(
-    rf"[`<](?:(?<=`)(`*+)|(?<=<)(?:(!--)|(/?)({_NAMES})((?:\s(?:[^<>\"'/]++|\"[^\"]*+\"|'[^']*+'|/(?!>))*+)?)(/?)>))"
+    rf"(?:[^`<]++|(?<!`)`[^`\n]++`(?!`)|<(?!!--|/?(?:{_NAMES})[\s/>]))*+"
+    rf"([`<])(?:(?<=`)`*+|(?<=<)(?:(!--)|(/?)({_NAMES})((?:\s(?:[^<>\"'/]++|\"[^\"]*+\"|'[^']*+'|/(?!>))*+)?)(/?)>)?)"
 )
-"""A run of backticks, the start of a comment, or one of the format's tags. Written so that the search for ``[`<]`` is fast."""
+"""The next run of backticks, start of a comment, tag of the format, or a ``<`` that nearly was one. What comes before is passed
+over without a stop, and code spans of one backtick on one line with it. To be matched, never searched."""
 
 
 _NO_FENCE = (1 << 60, 1 << 60)
@@ -93,8 +95,8 @@ def tags(text: str, first_line: int = 1) -> Iterator[Tag]:
     comments = True
     line, counted, line_start = first_line, 0, 0
     position = 0
-    while (event := _EVENT.search(text, position)) is not None:
-        at, position = event.span()
+    while (event := _EVENT.match(text, position)) is not None:
+        at, position = event.start(1), event.end()
         while at >= fence_end:
             fence_start, fence_end = next(fences, _NO_FENCE)
         if at >= fence_start:
@@ -108,9 +110,9 @@ def tags(text: str, first_line: int = 1) -> Iterator[Tag]:
                 line_start = text.rfind("\n", counted, at) + 1
             counted = at
             yield Tag(name, bool(closing), bool(empty), written, at, position, line, at - line_start + 1)
-        elif comment is None:
+        elif text[at] == "`":
             position = spans.end(at, position)
-        elif comments:
+        elif comment is not None and comments:
             end = text.find("-->", position)
             comments = end >= 0  # when nothing closes this one, nothing closes a later one
             position = end + 3 if comments else position
@@ -182,6 +184,8 @@ class _Spans:
                 return after
             if length == 1 and text[at + 1 : at + 2] != "`":
                 return at + 1
+            if length > 1 and text.find("`" * length, at, self.paragraph_end) < 0:
+                return after
             for run in _TICKS.finditer(text, after, min(self.paragraph_end, len(text))):
                 self.runs.setdefault(len(run.group()), []).append(run.start())
         same = self.runs.get(length, [])

@@ -26,7 +26,16 @@ from rye.items.directive.calls import find_calls
 from rye.items.directive.hooks import read_hooks
 from rye.items.directive.inputs import read_inputs, read_outputs
 from rye.items.directive.json_form import as_json
-from rye.items.directive.metadata import no_children, no_text, read_context, read_cost, read_limits, read_model, single
+from rye.items.directive.metadata import (
+    no_children,
+    no_text,
+    read_context,
+    read_cost,
+    read_limits,
+    read_model,
+    second,
+    single,
+)
 from rye.items.directive.model import (
     OPAQUE,
     RELATIONS,
@@ -292,8 +301,10 @@ def _parts(metadata: Element | None, findings: Findings) -> dict[str, Element | 
         if tag not in parts:
             if tag not in _PLACED:
                 findings.unknown("warning", tag, child, "metadata", METADATA)
-        elif parts[tag] is None:
-            parts[tag] = single(metadata, tag, findings)
+        elif (first := parts[tag]) is None:
+            parts[tag] = child
+        else:
+            second(first, child, findings)
     return parts
 
 
@@ -447,10 +458,11 @@ def _calls(process: Process | None) -> tuple[Call, ...]:
     if process is None:
         return ()
     found = list(find_calls(" " * (process.column - 1) + process.source, process.line))
-    for step in process.steps:
-        for action in step.actions:
-            found.append(Call(action.primary, action.item_type, action.item_id, action.line, action.column))
-    return tuple(sorted(found, key=lambda call: (call.line, call.column)))
+    actions = [action for step in process.steps for action in step.actions]
+    if actions:
+        found += [Call(each.primary, each.item_type, each.item_id, each.line, each.column) for each in actions]
+        found.sort(key=lambda call: (call.line, call.column))
+    return tuple(found)
 
 
 def _missing_process(directive: Directive, findings: Findings) -> None:

@@ -253,8 +253,8 @@ class _Reader:
         """Where every start tag stands, in document order. Raises for what only this walk can name well."""
         tags: list[_Tag] = []
         open_tags: list[_Tag] = []
-        names = self.document.tags
-        elements, depth, attributes = CONTENT.xml_elements, CONTENT.xml_depth, CONTENT.xml_attributes
+        depth, attributes = CONTENT.xml_depth, CONTENT.xml_attributes
+        crowded = self.content.count("<") > CONTENT.xml_elements
         for found in _TOKEN.finditer(self.content):
             what = found.lastindex
             if what == 2 or what == 3:
@@ -262,10 +262,9 @@ class _Reader:
                 at, inner = found.start(), found.end(2) + 1
                 prefixed = ":" in name or ((":" in rest or "xmlns" in rest) and _XMLNS.search(rest) is not None)
                 tag = _Tag(name, at, inner, inner, prefixed)
-                if not open_tags or len(tags) >= elements or len(open_tags) >= depth or len(rest) > attributes:
+                if not open_tags or crowded or len(open_tags) >= depth or len(rest) > attributes:
                     self._refuse_too_much(tag, rest, tags, open_tags)
                 tags.append(tag)
-                names.append(name)
                 if closed is not None:  # an element of text alone, the commonest: its closing tag is part of the match
                     tag.end = found.start(3)
                 elif rest[-1:] != "/":
@@ -279,6 +278,7 @@ class _Reader:
             raise self.fail(f"`<{tag.name}>` is never closed.", tag.start, f"Add `</{tag.name}>`.")
         if not tags:
             raise self.fail("The fence holds no element.", 0, "Put the `<directive>` element into it.")
+        self.document.tags.extend([tag.name for tag in tags])
         return tags
 
     def _close(self, name: str, at: int, open_tags: list[_Tag]) -> None:
