@@ -346,14 +346,15 @@ class _Reader:
             self._check_name(name, tag)
         text = node.text or ""
         children: tuple[Element, ...] = ()
-        below = node[:]
+        below = list(node)
         if below:
             elements = []
             for child in below:
                 elements.append(self._element(child, following))
                 text += child.tail or ""
             children = tuple(elements)
-        attributes = dict(node.items())
+        given = node.items()
+        attributes = {str(key): str(value) for key, value in given} if given else {}
         if self.references:
             for read in (text, *attributes.values()):
                 self._refuse_hidden(read, tag)
