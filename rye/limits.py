@@ -216,6 +216,18 @@ class OverrideLimits(Struct, frozen=True):
 OVERRIDES = OverrideLimits()
 
 
+class RunsLimits(Struct, frozen=True):
+    """How what can run is told and shown (DESIGN §7.1)."""
+
+    head_bytes: int = 256
+    """What of an attached file is looked at: a shebang or a native program's first bytes."""
+    action_characters: int = 2_000
+    """A longer command or setting is shown and locked cut; its hash is of the whole."""
+
+
+RUNS = RunsLimits()
+
+
 class FactsLimits(Struct, frozen=True):
     """What listing an item's facts may cost, and how long the list may be (DESIGN §7.2)."""
 

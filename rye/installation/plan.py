@@ -6,10 +6,14 @@ The rules of consent (DESIGN §7):
   (:mod:`rye.permissions.containment`).
 * A hook is new when the very same hook (condition, item, inputs) is not in the installed version. It is denied until it is
   approved, also when the item is installed; one that was there before and is not approved stays denied without another question.
-* An attached file that becomes executable is asked about like a hook; its later versions are shown.
+* What can run (attached scripts, frontmatter hooks, servers, inline commands, a tool's code) counts as approved when the very
+  same run, byte for byte, is among the entry's approved runs (DESIGN 7.1).
 * ``rye lock`` approves nothing: an entry that it wrote is compared with what was approved before it (``approved_signer``).
 * Tools of the agent program (an agent's ``tools``, a skill's ``allowed-tools``) are no ``rye.`` rights, but they are asked
-  for all the same; so are attached files that become executable.
+  for all the same, together with what restricts them: a restriction that goes away is a tool more.
+* A first item of a signer that this user never agreed to asks, whether it has rights or not.
+* Cautions and alarms are what the texts talk about (:mod:`rye.text.facts`). An alarm stops a first installation off a terminal,
+  a new caution or alarm stops an update; ``--yes`` approves neither.
 * A first installation asks for all of these. An update that asks for more, brings along another item that does, or comes
   from another signer, *stops*: only a person's yes or an approval that names the item and its version lets it pass, never
   ``--yes``.
@@ -24,8 +28,9 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from rye.items.agent_tools import widened as widened_tools
 from rye.items.identity import Identity
-from rye.items.reading import HookAction
+from rye.items.reading import HookAction, Run
 from rye.project.lock import Lock, LockedItem
 
 if TYPE_CHECKING:
@@ -42,6 +47,27 @@ class Asked(Struct, frozen=True):
     witness: str | None
 
 
+class FactSeen(Struct, frozen=True):
+    """One caution or alarm of an item (:mod:`rye.text.facts`), where it stands first. ``new``: it is not approved, and the version
+    before did not have it."""
+
+    fact: str
+    value: str
+    level: str
+    path: str
+    line: int
+    new: bool = True
+
+    @property
+    def word(self) -> str:
+        """As rye.lock writes it."""
+        return f"{self.fact} {self.value}"
+
+    @property
+    def is_alarm(self) -> bool:
+        return self.level == "alarm"
+
+
 class ItemChange(Struct, frozen=True):
     """What happens to one item."""
 
@@ -54,13 +80,17 @@ class ItemChange(Struct, frozen=True):
     hooks: tuple[HookAction, ...] = ()
     """Hooks that need consent."""
     tools: tuple[str, ...] = ()
-    """Tools of the agent program that it names and the approved version did not."""
-    executables: tuple[str, ...] = ()
-    """Attached files that were not executable before, by path."""
+    """Tools of the agent program that are not approved, and restrictions of approved ones that went away, in words."""
+    runs: tuple[Run, ...] = ()
+    """What can run and is not approved: new, or changed since."""
+    facts: tuple[FactSeen, ...] = ()
+    """Its cautions and alarms, the approved ones among them."""
     signer_changed: bool = False
     """Another key than the installed version's signed it."""
     signer_new: bool = False
     """No approved item of its namespace is signed by this key: what ``rye lock`` only chose does not count."""
+    signer_unknown: bool = False
+    """It is new here, and this user never agreed to anything that this key signed."""
     pulled_in: bool = False
     """Added because the new version of an installed item needs it: nobody named it."""
 
@@ -74,12 +104,25 @@ class ItemChange(Struct, frozen=True):
     @property
     def stops(self) -> bool:
         """Whether only a person's yes, or an approval by name, lets it pass. A locked item that nobody approved yet is new."""
-        if self.old is None or self.new is None:
+        if self.new is None:
+            return False
+        if any(fact.is_alarm for fact in self.new_facts):
+            return True
+        if self.old is None:
             return self.pulled_in and self.needs_consent
-        pending = self.old.approved_signer is not None
-        if never_approved(self.old) or (self.action == "keep" and not pending and not self.old.approved_capabilities):
+        if never_approved(self.old) or (self.action == "keep" and _approves_nothing(self.old)):
             return False
         return self.needs_consent
+
+    @property
+    def is_first(self) -> bool:
+        """Whether it is a first installation, or the very release that is installed already: what it brings is no update."""
+        return self.old is None or never_approved(self.old) or (self.action == "keep" and self.old.approved_signer is None)
+
+    @property
+    def new_facts(self) -> tuple[FactSeen, ...]:
+        """The cautions and alarms that need consent: of a first installation its alarms alone."""
+        return tuple(fact for fact in self.facts if fact.new and (fact.is_alarm or not self.is_first))
 
     @property
     def signer_before(self) -> str | None:
@@ -91,7 +134,13 @@ class ItemChange(Struct, frozen=True):
     @property
     def needs_consent(self) -> bool:
         return self.new is not None and bool(
-            self.asks or self.hooks or self.tools or self.executables or self.signer_changed
+            self.asks
+            or self.hooks
+            or self.tools
+            or self.runs
+            or self.new_facts
+            or self.signer_changed
+            or self.signer_unknown
         )
 
 
@@ -106,8 +155,16 @@ class Plan(Struct, frozen=True):
         return tuple(change for change in self.changes if change.action != "keep" or change.needs_consent)
 
 
-def make_plan(old: Lock, new: Sequence[LockedItem]) -> Plan:
-    """Compare what is installed with what shall be. The new entries' own approvals are ignored: only the old lock's count."""
+def make_plan(
+    old: Lock,
+    new: Sequence[LockedItem],
+    facts: Mapping[Identity, tuple[FactSeen, ...]] | None = None,
+    known_signers: frozenset[str] | None = None,
+) -> Plan:
+    """Compare what is installed with what shall be. The new entries' own approvals are ignored: only the old lock's count.
+
+    ``facts``: cautions and alarms by item. ``known_signers``: fingerprints that this user agreed to before; None: not asked.
+    """
     before = old.by_identity()
     after = {item.identity: item for item in new}
     signers: dict[str, set[str]] = {}
@@ -129,10 +186,14 @@ def make_plan(old: Lock, new: Sequence[LockedItem]) -> Plan:
                 shall,
                 asks=_asked(approved, shall.capabilities),
                 hooks=tuple(hook for hook in shall.hooks if hook not in known_hooks),
-                tools=_new_tools(was, shall),
-                executables=_new_executables(was, shall),
+                tools=widened_tools(was.tools_approved if was is not None else None, shall.tools),
+                runs=tuple(run for run in shall.runs if was is None or run not in was.approved_runs),
+                facts=(facts or {}).get(identity, ()),
                 signer_changed=was is not None and _approved_signer(was) not in ("", shall.signer),
                 signer_new=shall.signer not in signers.get(identity.namespace, set()),
+                signer_unknown=known_signers is not None
+                and (was is None or never_approved(was))
+                and shall.signer not in known_signers,
             )
         )
     return Plan(_mark_pulled_in(changes))
@@ -163,15 +224,9 @@ def _approved_signer(was: LockedItem) -> str:
     return was.signer if was.approved_signer is None else was.approved_signer
 
 
-def _new_executables(was: LockedItem | None, shall: LockedItem) -> tuple[str, ...]:
-    known = was.attached if was is not None and was.approved_signer is None else ()
-    before = {entry.path for entry in known if entry.executable}
-    return tuple(entry.path for entry in shall.attached if entry.executable and entry.path not in before)
-
-
-def _new_tools(was: LockedItem | None, shall: LockedItem) -> tuple[str, ...]:
-    known = was.agent_tools if was is not None and was.approved_signer is None else ()
-    return tuple(tool for tool in shall.agent_tools if tool not in known)
+def _approves_nothing(item: LockedItem) -> bool:
+    """Whether the entry has no approvals at all, like one that another version of rye wrote."""
+    return not (item.approved_capabilities or item.approved_tools or item.approved_runs or item.approved_facts)
 
 
 def _known_hooks(was: LockedItem) -> tuple[HookAction, ...]:
@@ -243,7 +298,17 @@ def _approve(change: ItemChange, consent: Consent) -> LockedItem:
     explicit = consent.person or consent.names(change)
     known = change.old.approved_hooks if change.old is not None else ()
     hooks = change.new.hooks if explicit else tuple(hook for hook in change.new.hooks if hook in known)
-    return replace(change.new, approved_capabilities=change.new.capabilities, approved_hooks=hooks)
+    before = change.old.approved_facts if change.old is not None else ()
+    facts = {fact.word for fact in change.facts if explicit or fact.word in before}
+    return replace(
+        change.new,
+        approved_capabilities=change.new.capabilities,
+        approved_hooks=hooks,
+        approved_tools=change.new.agent_tools,
+        approved_limits=change.new.agent_limits,
+        approved_runs=change.new.runs,
+        approved_facts=tuple(sorted(facts)),
+    )
 
 
 def by_tier(changes: Iterable[ItemChange]) -> Mapping[Tier, list[tuple[ItemChange, Asked]]]:

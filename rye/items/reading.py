@@ -8,10 +8,11 @@ The modules themselves fulfil these protocols: their functions are the methods.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Literal, Protocol, TypeVar
 
 from msgspec import Struct, field
 
+from rye.items.agent_tools import AgentTools
 from rye.text.diagnostics import Diagnostic, has_errors
 
 
@@ -58,6 +59,22 @@ class HookAction(Struct, frozen=True, forbid_unknown_fields=True):
     inputs: tuple[tuple[str, str], ...] = ()
 
 
+RunKind = Literal["attached-file", "frontmatter-hook", "mcp-server", "inline-command", "tool-code"]
+
+
+class Run(Struct, frozen=True, order=True, forbid_unknown_fields=True):
+    """One thing of an item that can run (:mod:`rye.items.runs`). Another byte, place or way to run makes it another run."""
+
+    what: RunKind
+    where: str
+    """The attached file's path, the key (``hooks.PreToolUse``, ``mcpServers.db``), or the item's own file."""
+    action: str
+    """The exact command or setting; of a file what makes it run (``executable``, the shebang, ``script``), of a tool its language.
+    A long one is cut: the hash is of the whole."""
+    sha256: str
+    """Of the file's bytes, or of the whole action as UTF-8."""
+
+
 class Metadata(Struct, frozen=True):
     """What resolution, search and consent need to know of an item of any kind, taken from its bytes alone."""
 
@@ -71,8 +88,11 @@ class Metadata(Struct, frozen=True):
     capabilities: tuple[str, ...] = ()
     """``rye.…`` capability patterns, sorted, without duplicates."""
     hooks: tuple[HookAction, ...] = ()
-    agent_tools: tuple[str, ...] = ()
-    """Tools of the agent program itself (an agent's ``tools``, a skill's ``allowed-tools``): shown, never translated."""
+    agent_tools: AgentTools | None = None
+    """Tools of the agent program itself (an agent's ``tools``, a skill's ``allowed-tools``): shown, never translated. None: it
+    names none."""
+    runs: tuple[Run, ...] = ()
+    """What of its own file can run. Attached files are not read here (:func:`rye.items.runs.attached_runs`)."""
 
 
 V = TypeVar("V")

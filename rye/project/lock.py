@@ -18,7 +18,8 @@ from msgspec.structs import replace
 from rye.errors import RyeError
 from rye.items.identity import Identity, is_id
 from rye.items.kinds import KINDS
-from rye.items.reading import HookAction
+from rye.items.agent_tools import AgentTools, from_words
+from rye.items.reading import HookAction, Run
 from rye.project.lock_canonical import read_canonical
 
 LOCK_VERSION = 1
@@ -29,8 +30,13 @@ _PATH = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*"
 
 _KEYS = {
     "agent_tools": "agent-tools",
+    "agent_limits": "agent-limits",
     "approved_capabilities": "approved",
     "approved_hooks": "approved-hooks",
+    "approved_tools": "approved-tools",
+    "approved_limits": "approved-limits",
+    "approved_runs": "approved-runs",
+    "approved_facts": "approved-facts",
     "approved_signer": "approved-signer",
 }
 """Fields that have another name in the file."""
@@ -68,10 +74,21 @@ class LockedItem(Struct, frozen=True, forbid_unknown_fields=True, rename=_KEYS):
     capabilities: tuple[str, ...] = ()
     hooks: tuple[HookAction, ...] = ()
     agent_tools: tuple[str, ...] = ()
-    """Tools of the agent program that an agent or a skill names; what stands in an approved entry is agreed to."""
+    """Tools of the agent program that an agent or a skill may use (:attr:`rye.items.agent_tools.AgentTools.names`)."""
+    agent_limits: tuple[str, ...] = ()
+    """What restricts them (:attr:`rye.items.agent_tools.AgentTools.limits`)."""
+    runs: tuple[Run, ...] = ()
+    """What of it can run, attached files included."""
     approved_capabilities: tuple[str, ...] = ()
     """What a person consented to; installing asks again only for what this does not contain."""
     approved_hooks: tuple[HookAction, ...] = ()
+    approved_tools: tuple[str, ...] = ()
+    """The tools that were agreed to, and in ``approved_limits`` with which restrictions."""
+    approved_limits: tuple[str, ...] = ()
+    approved_runs: tuple[Run, ...] = ()
+    approved_facts: tuple[str, ...] = ()
+    """Cautions and alarms that were agreed to, ``FACT VALUE`` each. A lock without this or the ``approved-`` lists above, as older
+    versions wrote them, approves nothing of the sort."""
     approved_signer: str | None = None
     """Only where ``rye lock`` chose a release that nobody has approved yet: the signer of the approved one before it, ``""``
     where there was none."""
@@ -81,6 +98,16 @@ class LockedItem(Struct, frozen=True, forbid_unknown_fields=True, rename=_KEYS):
     @property
     def identity(self) -> Identity:
         return Identity(self.kind, self.id)
+
+    @property
+    def tools(self) -> AgentTools | None:
+        """The agent tools as a value; None where it names none."""
+        return from_words(self.agent_tools, self.agent_limits)
+
+    @property
+    def tools_approved(self) -> AgentTools | None:
+        """The agent tools that were agreed to."""
+        return from_words(self.approved_tools, self.approved_limits)
 
 
 class Lock(Struct, frozen=True):
@@ -139,8 +166,14 @@ def lock_text(lock: Lock) -> str:
         out += _list("dependencies", [_quote(d) for d in sorted(item.dependencies)])
         out += _list("capabilities", [_quote(c) for c in sorted(item.capabilities)])
         out += _list("agent-tools", [_quote(t) for t in sorted(item.agent_tools)])
+        out += _list("agent-limits", [_quote(limit) for limit in sorted(item.agent_limits)])
+        out += _list("runs", [_run(run) for run in sorted(item.runs)])
         out += _list("hooks", [_hook(hook) for hook in item.hooks])
         out += _list("approved", [_quote(c) for c in sorted(item.approved_capabilities)])
+        out += _list("approved-tools", [_quote(t) for t in sorted(item.approved_tools)])
+        out += _list("approved-limits", [_quote(limit) for limit in sorted(item.approved_limits)])
+        out += _list("approved-runs", [_run(run) for run in sorted(item.approved_runs)])
+        out += _list("approved-facts", [_quote(fact) for fact in sorted(item.approved_facts)])
         out += _list("approved-hooks", [_hook(hook) for hook in item.approved_hooks])
         if item.approved_signer is not None:
             out.append(f"approved-signer = {_quote(item.approved_signer)}")
@@ -155,6 +188,13 @@ def _list(key: str, rows: Sequence[str]) -> list[str]:
 def _attached(entry: LockedFile) -> str:
     flag = ", executable = true" if entry.executable else ""
     return f"{{ path = {_quote(entry.path)}, size = {entry.size}, sha256 = {_quote(entry.sha256)}{flag} }}"
+
+
+def _run(run: Run) -> str:
+    return (
+        f"{{ what = {_quote(run.what)}, where = {_quote(run.where)}, action = {_quote(run.action)}, "
+        f"sha256 = {_quote(run.sha256)} }}"
+    )
 
 
 def _hook(hook: HookAction) -> str:
@@ -220,8 +260,14 @@ def _check_item(item: LockedItem) -> None:
         raise LockError(f"{item.id}: a {item.kind} stands directly below its namespace.")
     if item.suffix not in kind.endings:
         raise LockError(f"{item.id}: {item.suffix!r} is no suffix of a {item.kind}.")
-    if not _HASH.fullmatch(item.sha256) or not all(_HASH.fullmatch(entry.sha256) for entry in item.attached):
+    hashes = (item.sha256, *(each.sha256 for each in (*item.attached, *item.runs, *item.approved_runs)))
+    if not all(map(_HASH.fullmatch, hashes)):
         raise LockError(f"{item.id}: a hash is not 64 lower-case hex digits.")
+    try:
+        from_words(item.agent_tools, item.agent_limits)
+        from_words(item.approved_tools, item.approved_limits)
+    except ValueError as error:
+        raise LockError(f"{item.id}: {error}.") from None
     folded = [entry.path.lower() for entry in item.attached]
     if kind.main_file is None and item.attached:
         raise LockError(f"{item.id}: a {item.kind} has no attached files.")

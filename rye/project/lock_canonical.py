@@ -11,6 +11,11 @@ import re
 from typing import Any
 
 _TEXT = r'"[^"\\\x00-\x1f\x7f]*"'
+_TEXTS = (
+    "groups|dependencies|capabilities|agent-tools|agent-limits|approved|approved-tools|approved-limits|approved-facts"
+)
+_RUNS = "runs|approved-runs"
+_RUN = rf"\{{ what = {_TEXT}, where = {_TEXT}, action = {_TEXT}, sha256 = {_TEXT} \}}"
 _ITEM = re.compile(
     rf"""kind = ({_TEXT})
 id = ({_TEXT})
@@ -22,12 +27,15 @@ registry = ({_TEXT})
 log = (0|[1-9][0-9]{{0,17}})
 keyset = (0|[1-9][0-9]{{0,17}})
 signer = ({_TEXT})
-((?:groups|dependencies|capabilities|agent-tools|approved) = \[
+((?:(?:{_TEXTS}) = \[
 (?:  {_TEXT},
-)+\]
+)+|(?:{_RUNS}) = \[
+(?:  {_RUN},
+)+)\]
 )*"""
 )
-_LIST = re.compile(rf"(groups|dependencies|capabilities|agent-tools|approved) = \[\n((?:  {_TEXT},\n)+)\]\n")
+_LIST = re.compile(rf"({_TEXTS}) = \[\n((?:  {_TEXT},\n)+)\]\n|({_RUNS}) = \[\n((?:  {_RUN},\n)+)\]\n")
+_RUN_ROW = re.compile(rf"  {_RUN.replace(_TEXT, f'({_TEXT})')},\n")
 _WANTED = re.compile(rf"\[wanted\]\n((?:{_TEXT} = {_TEXT}\n)+)\n?")
 _PAIR = re.compile(rf"({_TEXT}) = ({_TEXT})\n")
 _HEAD = "# Made by rye; do not edit. Reviews should look at `approved`.\nversion = 1\n"
@@ -66,8 +74,14 @@ def _item(chunk: str) -> dict[str, Any] | None:
     row: dict[str, Any] = {}
     for name, value in zip(_NAMES, found.groups(), strict=False):
         row[name] = int(value) if name in _NUMBERS else value[1:-1]
-    for name, lines in _LIST.findall(chunk, found.end(10)):
-        if name in row:
+    for name, lines, runs, rows in _LIST.findall(chunk, found.end(10)):
+        if (name or runs) in row:
             return None
-        row[name] = [line[3:-2] for line in lines.split("\n")[:-1]]
+        if runs:
+            row[runs] = [
+                {"what": what[1:-1], "where": where[1:-1], "action": action[1:-1], "sha256": sha256[1:-1]}
+                for what, where, action, sha256 in _RUN_ROW.findall(rows)
+            ]
+        else:
+            row[name] = [line[3:-2] for line in lines.split("\n")[:-1]]
     return row

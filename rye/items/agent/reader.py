@@ -25,9 +25,11 @@ from typing import Any
 
 from rye.items.agent.model import KNOWN_TOOLS, TERMINAL, TRANSITIONS, Agent, unknown_tool_hint
 from rye.items.agent.prompt import extract_prompt
+from rye.items.agent_tools import AgentTools, agent_tools
 from rye.items.declared import dependencies_of, version_of
 from rye.items.identity import is_segment
 from rye.items.reading import Metadata, Reading, ReadOptions, Source
+from rye.items.runs import FRONTMATTER_KEYS, frontmatter_runs
 from rye.text.diagnostics import Diagnostic, Severity, in_order
 from rye.text.frontmatter import FrontmatterError, split
 from rye.text.spelling import near_miss
@@ -55,6 +57,8 @@ class _Checks(YamlFindings):
         for key in extra:
             shown = ".".join((*path, key))
             meant = near_miss(key, known)
+            if key in FRONTMATTER_KEYS and not path:
+                continue
             if meant is None:
                 self.report("warning", "A05", f"{shown} is not a key of an agent; it is kept.", *path, key)
             else:
@@ -153,7 +157,14 @@ def read(source: Source, options: ReadOptions) -> Reading[Agent]:
         name, display or name, when, transitions, prompt, tools, limits, provider, metadata, version, extra, lines
     )  # fmt: skip
     described = " ".join(when.split())
-    known = Metadata(name, version, described, dependencies=dependencies, agent_tools=tuple(allowed))
+    known = Metadata(
+        name,
+        version,
+        described,
+        dependencies=dependencies,
+        agent_tools=_restricted(tools),
+        runs=frontmatter_runs(data),
+    )
     return Reading(agent, known, diagnostics)
 
 
@@ -236,6 +247,23 @@ def _tools(data: dict[str, Any], options: ReadOptions, checks: _Checks) -> dict[
             message = "tools.bashFilter has no effect: Bash is not allowed."
             checks.report("warning", "A08", message, "tools", "bashFilter")
     return tools
+
+
+def _restricted(tools: dict[str, Any] | None) -> AgentTools:
+    """The tools with what restricts them, of lists that may be malformed: what is no text is no tool."""
+    section = tools or {}
+    bash = section.get("bashFilter") or {}
+
+    def texts(value: Any) -> list[str]:
+        return [entry for entry in value if isinstance(entry, str)] if isinstance(value, list) else []
+
+    allowed = section.get("allowed")
+    return agent_tools(
+        None if allowed is None else texts(allowed),
+        texts(section.get("blocked")),
+        texts(bash.get("allowedCommands")),
+        texts(bash.get("blockedPatterns")),
+    )
 
 
 def _transitions(data: dict[str, Any], checks: _Checks) -> dict[str, Any] | None:

@@ -8,7 +8,7 @@ S01   Frontmatter as for agents, a mapping. Scalars are texts as written (``vers
 S02   ``name``: 1 to 64 lower-case letters, digits and single inner hyphens, the folder's name.
 S03   ``description``: 1 to 1024 characters, not blank.
 S04   ``compatibility`` 1 to 500 characters; ``license`` and ``allowed-tools`` texts; ``metadata`` a map of texts.
-S05   Unknown keys are warnings.
+S05   Unknown keys are warnings. ``hooks`` and ``mcpServers`` are known: they are what the skill runs (DECISIONS Skills 5).
 S06   ``metadata.version``: SemVer; ``1.0`` reads as 1.0.0; ``metadata.dependencies`` a list of references.
 S07   A relative link to a file that is not attached: a warning, an error to publish; one to another skill: a warning.
 S08   More than 500 lines: information.
@@ -27,9 +27,11 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from rye.items.agent_tools import agent_tools
 from rye.items.declared import dependencies_of, version_of
 from rye.items.identity import is_segment
 from rye.items.reading import Metadata, Reading, ReadOptions, Source
+from rye.items.runs import FRONTMATTER_KEYS, frontmatter_runs, inline_runs
 from rye.text.diagnostics import Diagnostic, Severity, in_order
 from rye.text.frontmatter import FrontmatterError, split
 from rye.text.markdown_links import Link, links
@@ -38,7 +40,7 @@ from rye.text.spelling import near_miss
 from rye.text.yaml_findings import YamlFindings
 from rye.text.yaml_reading import YamlError, read_yaml
 
-_KEYS = ("name", "description", "license", "compatibility", "metadata", "allowed-tools")
+_KEYS = ("name", "description", "license", "compatibility", "metadata", "allowed-tools", *FRONTMATTER_KEYS)
 _NAME_CHARACTERS, _DESCRIPTION_CHARACTERS, _COMPATIBILITY_CHARACTERS = 64, 1024, 500
 _ADVISED_LINES = 500
 _FOLDER_WORDS = ("{baseDir}", "${CLAUDE_SKILL_DIR}", "${CLAUDE_PLUGIN_ROOT}")
@@ -122,8 +124,13 @@ def read(source: Source, options: ReadOptions) -> Reading[Skill]:
         name, description, parts.body.strip(), licence, compatibility, allowed, version, metadata, tuple(wanted)
     )  # fmt: skip
     described = Metadata(
-        name, version, " ".join(description.split()), dependencies=dependencies, agent_tools=allowed
-    )  # fmt: skip
+        name,
+        version,
+        " ".join(description.split()),
+        dependencies=dependencies,
+        agent_tools=agent_tools(allowed) if allowed else None,
+        runs=(*frontmatter_runs(data), *inline_runs(parts.body, "SKILL.md")),
+    )
     return Reading(skill, described, in_order(checks.found))
 
 

@@ -22,6 +22,7 @@ from msgspec import Struct, field
 from rye.items.declared import dependencies_of, version_of
 from rye.items.identity import is_segment
 from rye.items.reading import Metadata, Reading, ReadOptions, Source
+from rye.items.runs import code_run
 from rye.items.tool.metadata import CodeMetadata, ToolSyntaxError, from_python, from_script, from_shell
 from rye.text.diagnostics import Diagnostic, Severity, in_order
 from rye.text.yaml_reading import YamlError, hidden_by_escape, json_safe, read_yaml
@@ -95,7 +96,14 @@ def read(source: Source, options: ReadOptions) -> Reading[Tool]:
     diagnostics += _placed(source, options, name, category, found)
     metadata = {key: value for key, value in found.values.items() if value is not None}
     tool = Tool(name, language, version, category, description or "", metadata)
-    described = Metadata(name, version, " ".join((description or "").split()), category, dependencies)
+    described = Metadata(
+        name,
+        version,
+        " ".join((description or "").split()),
+        category,
+        dependencies,
+        runs=(code_run(source.text, f"{name}{PurePath(source.path).suffix}", language),),
+    )
     return Reading(tool, described, in_order(diagnostics))
 
 

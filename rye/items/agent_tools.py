@@ -1,0 +1,147 @@
+"""The tools of the agent program that an item names, with what restricts them (DESIGN 7.1). Values only, never translated.
+
+An agent has ``tools`` with ``allowed``, ``blocked`` and ``bashFilter``; a skill has ``allowed-tools``. An agent that leaves ``tools``
+or ``allowed`` out may use every tool of the agent program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from msgspec import Struct
+
+EVERY = "*"
+"""Stands in ``names`` for every tool of the agent program."""
+BASH = "Bash"
+_ANY_COMMAND = frozenset(("Bash(*)", "Bash(**)", "Bash(:*)", "Bash(*:*)", "Bash()"))
+_BLOCKED, _COMMAND, _PATTERN = "blocked ", "bash-command ", "bash-pattern "
+_UNFILTERED = frozenset(("", "*", "**", ".*"))
+
+
+class AgentTools(Struct, frozen=True):
+    """What may be used, and what may not. Lists are sorted, each word once."""
+
+    allowed: tuple[str, ...] | None = None
+    """None: every tool of the agent program."""
+    blocked: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
+    """``bashFilter.allowedCommands``; none: whatever is not blocked."""
+    patterns: tuple[str, ...] = ()
+    """``bashFilter.blockedPatterns``."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """``allowed`` minus ``blocked``; ``*`` alone for every tool."""
+        if self.allowed is None:
+            return (EVERY,)
+        return tuple(tool for tool in self.allowed if tool not in self.blocked)
+
+    @property
+    def limits(self) -> tuple[str, ...]:
+        """What restricts the names, one word for each restriction, as rye.lock writes it."""
+        return (
+            *(_COMMAND + command for command in self.commands),
+            *(_PATTERN + pattern for pattern in self.patterns),
+            *(_BLOCKED + tool for tool in self.blocked),
+        )
+
+    @property
+    def any_command(self) -> bool:
+        """Whether it may run whatever a shell runs."""
+        if not _ANY_COMMAND.isdisjoint(self.names):
+            return True
+        return self.uses_bash and not self.filtered
+
+    @property
+    def uses_bash(self) -> bool:
+        return BASH in self.names or (self.allowed is None and BASH not in self.blocked)
+
+    @property
+    def filtered(self) -> bool:
+        """Whether a ``bashFilter`` says anything about commands."""
+        return bool(self.commands or self.patterns)
+
+
+def agent_tools(
+    allowed: Iterable[str] | None,
+    blocked: Iterable[str] = (),
+    commands: Iterable[str] = (),
+    patterns: Iterable[str] = (),
+) -> AgentTools:
+    """The value for lists as a file has them. A list of commands that admits every command is no list."""
+    listed = _sorted(commands)
+    return AgentTools(
+        None if allowed is None else _sorted(allowed),
+        _sorted(blocked),
+        () if not _UNFILTERED.isdisjoint(command.strip() for command in listed) else listed,
+        _sorted(pattern for pattern in patterns if pattern),
+    )
+
+
+def from_words(names: Sequence[str], limits: Sequence[str]) -> AgentTools | None:
+    """The value whose ``names`` and ``limits`` these are; None for no words at all. Raises ValueError for an unknown limit."""
+    parts: dict[str, list[str]] = {_BLOCKED: [], _COMMAND: [], _PATTERN: []}
+    for limit in limits:
+        kind = next((prefix for prefix in parts if limit.startswith(prefix)), None)
+        if kind is None:
+            raise ValueError(f"{limit!r} is not a limit of agent tools")
+        parts[kind].append(limit.removeprefix(kind))
+    if not names and not limits:
+        return None
+    allowed = None if EVERY in names else names
+    return agent_tools(allowed, parts[_BLOCKED], parts[_COMMAND], parts[_PATTERN])
+
+
+def widened(old: AgentTools | None, new: AgentTools | None) -> tuple[str, ...]:
+    """What ``new`` allows and ``old`` did not, and each restriction that went away, in words for a person.
+
+    ``old`` None: nothing was agreed to. A restriction counts as gone as soon as it is not written any more: agent programs differ
+    in what ``allowed`` means to them, so ``blocked`` is never read as superfluous.
+    """
+    if new is None:
+        return ()
+    if old is None:
+        return tuple(map(_name, new.names))
+    found = [_name(name) for name in new.names if not _covered(name, old)]
+    found += [f"{tool} is no longer blocked" for tool in old.blocked if tool not in new.blocked]
+    if new.uses_bash and old.uses_bash:
+        found += _filter_widened(old, new)
+    return tuple(found)
+
+
+def _covered(name: str, old: AgentTools) -> bool:
+    if old.allowed is None:
+        return name == EVERY or name.partition("(")[0] not in old.blocked
+    return name in old.names or (name not in old.blocked and name.partition("(")[0] in old.names and not old.filtered)
+
+
+def _filter_widened(old: AgentTools, new: AgentTools) -> Iterable[str]:
+    if old.filtered and not new.filtered:
+        return ["Bash without bashFilter"]
+    found = []
+    if old.commands and not new.commands:
+        found.append("Bash with every command")
+    elif old.commands:
+        found += [f"Bash with the command {command}" for command in new.commands if command not in old.commands]
+    found += [f"Bash without the blocked pattern {p!r}" for p in old.patterns if p not in new.patterns]
+    return found
+
+
+def _name(name: str) -> str:
+    return "every tool of the agent program" if name == EVERY else name
+
+
+def shown(tools: AgentTools) -> tuple[str, ...]:
+    """The tools and what restricts them, as a screen lists them."""
+    lines = [_name(name) for name in tools.names]
+    if tools.blocked:
+        lines.append(f"never {', '.join(tools.blocked)}")
+    if tools.commands:
+        lines.append(f"Bash only with {', '.join(tools.commands)}")
+    if tools.patterns:
+        lines.append(f"Bash never with {', '.join(map(repr, tools.patterns))}")
+    return tuple(lines)
+
+
+def _sorted(words: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(set(words)))
