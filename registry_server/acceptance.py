@@ -229,7 +229,7 @@ def _unread(refusal: Refusal) -> Diagnostic:
 
 def keywords_of(metadata: Metadata) -> str:
     """What search finds an item by, beside id and description."""
-    words = [metadata.category or "", *(tool for tool in metadata.agent_tools)]
+    words = [metadata.category or "", *(metadata.agent_tools.names if metadata.agent_tools else ())]
     return " ".join(word for word in words if word)[:1000]
 
 

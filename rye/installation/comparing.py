@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
-from rye.items.reading import HookAction, Metadata
+from rye.items.agent_tools import widened
+from rye.items.reading import HookAction, Metadata, Run
 from rye.permissions.containment import Change, diff
 from rye.permissions.risk import tier
 
@@ -38,7 +39,11 @@ class Comparison(Struct, frozen=True):
     hooks_added: tuple[HookAction, ...]
     hooks_removed: tuple[HookAction, ...]
     tools_added: tuple[str, ...]
+    """Agent tools, and restrictions that are gone, in words."""
     tools_removed: tuple[str, ...]
+    runs_added: tuple[Run, ...]
+    """What of the item's own file can run; attached files are below."""
+    runs_removed: tuple[Run, ...]
     attached: tuple[str, ...]
     """``+ path``, ``- path`` or ``~ path`` each, ``(executable)`` behind it."""
     signer_changed: bool
@@ -47,7 +52,7 @@ class Comparison(Struct, frozen=True):
     def equal(self) -> bool:
         changed = (self.text, self.widened, self.narrowed, self.relations_added, self.relations_removed)
         others = (self.hooks_added, self.hooks_removed, self.tools_added, self.tools_removed, self.attached)
-        return not any((*changed, *others, self.signer_changed))
+        return not any((*changed, *others, self.runs_added, self.runs_removed, self.signer_changed))
 
     def as_json(self) -> dict[str, object]:
         return {
@@ -59,6 +64,7 @@ class Comparison(Struct, frozen=True):
             "dependencies": {"added": list(self.relations_added), "removed": list(self.relations_removed)},
             "hooks": {"added": [_hook(h) for h in self.hooks_added], "removed": [_hook(h) for h in self.hooks_removed]},
             "agent_tools": {"added": list(self.tools_added), "removed": list(self.tools_removed)},
+            "runs": {"added": [_run(r) for r in self.runs_added], "removed": [_run(r) for r in self.runs_removed]},
             "attached": list(self.attached),
             "signer_changed": self.signer_changed,
             "equal": self.equal,
@@ -71,6 +77,7 @@ def compare(old: Version, new: Version) -> Comparison:
     before, after = set(_relations(old.metadata)), set(_relations(new.metadata))
     hooks_before, hooks_after = old.metadata.hooks, new.metadata.hooks
     tools_before, tools_after = old.metadata.agent_tools, new.metadata.agent_tools
+    runs_before, runs_after = set(old.metadata.runs), set(new.metadata.runs)
     return Comparison(
         text=unified(old.text, new.text, old.label, new.label),
         widened=tuple(rights.widened),
@@ -79,8 +86,10 @@ def compare(old: Version, new: Version) -> Comparison:
         relations_removed=tuple(sorted(before - after)),
         hooks_added=tuple(hook for hook in hooks_after if hook not in hooks_before),
         hooks_removed=tuple(hook for hook in hooks_before if hook not in hooks_after),
-        tools_added=tuple(tool for tool in tools_after if tool not in tools_before),
-        tools_removed=tuple(tool for tool in tools_before if tool not in tools_after),
+        tools_added=widened(tools_before, tools_after),
+        tools_removed=widened(tools_after, tools_before),
+        runs_added=tuple(sorted(runs_after - runs_before)),
+        runs_removed=tuple(sorted(runs_before - runs_after)),
         attached=tuple(_files(old.attached or {}, new.attached or {})),
         signer_changed=old.signer != new.signer,
     )
@@ -112,6 +121,10 @@ def _files(before: Mapping[str, tuple[str, bool]], after: Mapping[str, tuple[str
 
 def _right(change: Change) -> dict[str, object]:
     return {"capability": change.pattern, "tier": str(tier(change.pattern)), "example": change.witness}
+
+
+def _run(run: Run) -> dict[str, object]:
+    return {"what": run.what, "where": run.where, "action": run.action, "sha256": run.sha256}
 
 
 def _hook(hook: HookAction) -> dict[str, object]:

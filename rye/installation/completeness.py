@@ -7,7 +7,7 @@ G1    Each dependency of rye.toml is locked, in its range and its group, and the
 G2    Each entry's dependencies are its signed release's, each of them locked and in its range.
 G3    An entry's groups are those that reach it from rye.toml.
 G4    Nothing is locked that rye.toml does not reach.
-G5    What an entry approves, its release asks for: ``approved ⊆ capabilities``, and so for hooks.
+G5    What an entry approves, its release asks for: ``approved ⊆ capabilities``, and so for hooks, tools, runs and facts.
 G6    No entry conflicts with another, and what an entry requires of the environment is provided.
 ====  =========================================================================================================
 
@@ -22,6 +22,7 @@ from msgspec import Struct
 
 from rye.errors import RyeError
 from rye.installation.signed_release import SignedRelease, identities_of
+from rye.items.agent_tools import widened as widened_tools
 from rye.items.identity import Identity
 from rye.project.freshness import wanted_key, wanted_ranges
 from rye.project.lock import Lock, LockedItem
@@ -65,7 +66,7 @@ def problems(manifest: Manifest, lock: Lock, signed: Mapping[Identity, SignedRel
         *_dependencies_are_locked(manifest, graph),
         *_entries_are_whole(manifest, graph, signed),
         *_groups_are_reached(graph),
-        *_approvals_are_asked_for(graph),
+        *_approvals_are_asked_for(graph, signed),
         *_nothing_conflicts(manifest, graph, signed),
     ]
     return sorted(found, key=lambda problem: (problem.rule, problem.item, problem.message))
@@ -209,7 +210,7 @@ def _groups_are_reached(graph: _Graph) -> Iterator[Problem]:
             yield Problem("G3", str(identity), message, graph.chain(identity))
 
 
-def _approvals_are_asked_for(graph: _Graph) -> Iterator[Problem]:
+def _approvals_are_asked_for(graph: _Graph, signed: Mapping[Identity, SignedRelease]) -> Iterator[Problem]:
     """G5."""
     for item in graph.lock.items:
         chain = graph.chain(item.identity)
@@ -220,6 +221,25 @@ def _approvals_are_asked_for(graph: _Graph) -> Iterator[Problem]:
             if hook not in item.hooks:
                 message = f"rye.lock approves a hook that it does not have: execute {hook.item_type} {hook.item_id}"
                 yield Problem("G5", str(item.identity), message, chain)
+        words = signed.get(item.identity)
+        for more in _approved_beyond(item, words):
+            yield Problem("G5", str(item.identity), f"rye.lock approves {more}", chain)
+
+
+def _approved_beyond(item: LockedItem, words: SignedRelease | None) -> Iterator[str]:
+    """What an entry approves of tools, runs and facts, and its release does not have."""
+    runs, tools = (words.runs, words.tools) if words is not None else (item.runs, item.tools)
+    if words is None or words.mentions is not None:  # made from the note alone, its words do not tell
+        for run in item.approved_runs:
+            if run not in runs:
+                yield f"something to run that it does not have: {run.what} {run.where}"
+        for tool in widened_tools(tools, item.tools_approved):
+            yield f"more of the agent program's tools than it asks for: {tool}"
+    if words is not None and words.mentions is not None:
+        mentioned = {mention.word for mention in words.mentions}
+        for fact in item.approved_facts:
+            if fact not in mentioned:
+                yield f"a fact that it does not have: {fact}"
 
 
 def _beyond(asked: tuple[str, ...], approved: tuple[str, ...]) -> Iterable[str]:

@@ -14,14 +14,18 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from rye.installation.mentions import mentions
 from rye.installation.on_disk import INSTALLED, written_text
 from rye.installation.placement import item_files, item_folder, item_path
 from rye.installation.plan import Consent, Plan, approved_items, make_plan
 from rye.installation.resolving import Chosen, Environment, locked_records
+from rye.installation.signed_release import Mention
+from rye.installation.signer_history import signer_history
 from rye.installation.sources import Sources, fetch_logged
 from rye.installation.transaction import Change
-from rye.installation.verified import VerifiedItem, judgement_inputs, verify_files
-from rye.installation.verified_rows import check_row, remember_rows
+from rye.installation.verified import VerifiedItem, judge_files, judgement_inputs, verify_files
+from rye.installation.verified_rows import check_row, remember_rows, remembered_rows
+from rye.items.agent_tools import widened as widened_tools
 from rye.items.identity import Identity
 from rye.items.reading import Metadata
 from rye.permissions.containment import diff
@@ -58,8 +62,11 @@ def prepare(
     sources: Sources,
     environment: Environment,
     without: frozenset[str] = frozenset(),
+    known_signers: frozenset[str] | None = None,
 ) -> Prepared:
     """Fetch and verify what is chosen, and compare with what is locked. Raises RyeError, TrustError; writes nothing.
+
+    ``known_signers``: the keys that this user agreed to before; None: none is new.
 
     Items that only the groups ``without`` need are neither asked about nor installed; a lock that was made before keeps them as
     they are.
@@ -68,14 +75,40 @@ def prepare(
     kept = {item.identity: item for item in lock.items if item.identity in left_out and _is_chosen(item, chosen)}
     verified = verify_chosen({identity: entry for identity, entry in chosen.items() if identity not in kept}, sources)
     check_rows(lock.items, verified)
-    environment.require([item.locked for item in verified.values() if item.locked.identity not in left_out])
-    waiting = [item.locked for identity, item in verified.items() if identity in left_out]
-    shown = [item.locked for identity, item in verified.items() if identity not in left_out]
-    plan = make_plan(Lock(lock.wanted, tuple(i for i in lock.items if i.identity not in left_out)), shown)
-    unasked = (*kept.values(), *unapproved(lock, waiting))
     items = {identity: item for identity, item in verified.items() if identity not in left_out}
+    environment.require([(item.locked, item.signed.mentions or ()) for item in items.values()])
+    before = Lock(lock.wanted, tuple(i for i in lock.items if i.identity not in left_out))
+    known = remembered_rows(sources.verdicts, before.items, sources.pinned_root)
+    plan = make_plan(
+        before,
+        [item.locked for item in items.values()],
+        mentions=mentions_of(items),
+        mentions_before={identity: words.mentions or () for identity, words in known.items()},
+        known_signers=known_signers,
+    )
+    plan = _with_histories(plan, chosen, sources)
+    waiting = [item.locked for identity, item in verified.items() if identity in left_out]
+    unasked = (*kept.values(), *unapproved(lock, waiting, mentions_of(verified)))
     warnings = tuple(_warnings(entry.record for identity, entry in chosen.items() if identity in items))
     return Prepared(plan, items, unasked, wanted_ranges(manifest), warnings)
+
+
+def mentions_of(items: Mapping[Identity, VerifiedItem]) -> dict[Identity, tuple[Mention, ...]]:
+    """What verified items talk about."""
+    return {identity: item.signed.mentions or () for identity, item in items.items()}
+
+
+def _with_histories(plan: Plan, chosen: Mapping[Identity, Chosen], sources: Sources) -> Plan:
+    """The plan with the age of each release, key and namespace that is new here."""
+    shown = [c for c in plan.effective if c.new is not None and (c.action != "keep" or c.needs_consent)]
+    names = sorted({change.identity.namespace for change in shown})
+    chains = {name: sources.client(name).keysets([name])[name] for name in names}
+    found = {}
+    for change in shown:
+        name, record = change.identity.namespace, chosen[change.identity].record
+        now = sources.client(name).head.snapshot.time
+        found[change.identity] = signer_history(chains[name], record, now, change.signer_before)
+    return Plan(tuple(replace(change, history=found.get(change.identity)) for change in plan.changes))
 
 
 def check_rows(rows: Iterable[LockedItem], verified: Mapping[Identity, VerifiedItem]) -> None:
@@ -98,26 +131,41 @@ def verify_chosen(chosen: Mapping[Identity, Chosen], sources: Sources) -> dict[I
         check_installable(entry.record)
         by_client.setdefault(id(sources.client_of(entry.record)), []).append(entry.record)
     for records in by_client.values():
-        for files, metadata in zip(
+        for files, judged in zip(
             fetch_logged(sources.client_of(records[0]), records), _judged_before(records, sources.verdicts), strict=True
         ):
             entry = chosen[files.record.identity]
-            item = verify_files(files, entry.dependencies, entry.groups, metadata)
-            verified[files.record.identity] = item
-            if metadata is None:
+            if judged is None:
+                metadata = judge_files(files)
+                judged = _Judged(metadata, mentions({item_file_name(files.record): files.file, **files.attached}))
                 key = sources.verdicts.key("item", *judgement_inputs(files.record))
-                sources.verdicts.put({key: msgspec.msgpack.encode(item.metadata)})
+                sources.verdicts.put({key: msgspec.msgpack.encode(judged)})
+            item = verify_files(files, entry.dependencies, entry.groups, judged.metadata, judged.mentions)
+            verified[files.record.identity] = item
     rows = [(item.locked, item.signed) for item in verified.values()]
     remember_rows(sources.verdicts, rows, sources.pinned_root)
     return dict(sorted(verified.items()))
 
 
-def _judged_before(records: Sequence[ReleaseRecord], verdicts: Verdicts) -> list[Metadata | None]:
+class _Judged(Struct, frozen=True):
+    """What is remembered of one release's bytes."""
+
+    metadata: Metadata
+    mentions: tuple[Mention, ...]
+
+
+def item_file_name(record: ReleaseRecord) -> str:
+    """The name of the item's own file, for people."""
+    suffix = record.release.file.suffix
+    return f"{record.identity.id.rsplit('/', 1)[-1]}{suffix}" if suffix.startswith(".") else suffix
+
+
+def _judged_before(records: Sequence[ReleaseRecord], verdicts: Verdicts) -> list[_Judged | None]:
     """What the checks of these releases said when the very same was checked before; None: check it."""
-    decoder = msgspec.msgpack.Decoder(Metadata)
+    decoder = msgspec.msgpack.Decoder(_Judged)
     keys = [verdicts.key("item", *judgement_inputs(record)) for record in records]
     known = verdicts.get(keys)
-    found: dict[bytes, Metadata] = {}
+    found: dict[bytes, _Judged] = {}
     for key, data in known.items():
         with contextlib.suppress(msgspec.MsgspecError):  # not of today's form
             found[key] = decoder.decode(data)
@@ -177,23 +225,33 @@ def _in_both(approved: tuple[str, ...], asked: tuple[str, ...]) -> tuple[str, ..
     return tuple(sorted({*asked} - beyond_approved | {*approved} - beyond_asked))
 
 
-def unapproved(old: Lock, chosen: Iterable[LockedItem]) -> list[LockedItem]:
-    """What ``rye lock`` writes of chosen releases: of its rights and hooks those that are approved already stay approved, and a
-    release that is new to the lock is marked by the signer that was approved before it, so that installing it still asks."""
+def unapproved(
+    old: Lock, chosen: Iterable[LockedItem], mentions: Mapping[Identity, Iterable[Mention]] | None = None
+) -> list[LockedItem]:
+    """What ``rye lock`` writes of chosen releases: of what they ask for, that stays approved which is approved already, and a
+    release that is new to the lock is marked by the signer that was approved before it, so that installing it still asks.
+    ``mentions``: what the chosen releases talk about."""
     before = old.by_identity()
     items = []
     for item in chosen:
         was = before.get(item.identity)
         if was is None:
-            items.append(replace(item, approved_capabilities=(), approved_hooks=(), approved_signer=""))
+            items.append(replace(item, approved_signer=""))
             continue
         same = (was.version, was.sha256) == (item.version, item.sha256)
         signer = was.approved_signer if same or was.approved_signer is not None else was.signer
+        beyond = {change.pattern for change in diff(was.approved_capabilities, item.capabilities).widened}
+        tools_fit = not widened_tools(item.tools, was.tools_approved)
+        words = {mention.word for mention in (mentions or {}).get(item.identity, ())}
         items.append(
             replace(
                 item,
-                approved_capabilities=_in_both(was.approved_capabilities, item.capabilities),
+                approved_capabilities=tuple(right for right in item.capabilities if right not in beyond),
                 approved_hooks=tuple(hook for hook in was.approved_hooks if hook in item.hooks),
+                approved_tools=was.approved_tools if tools_fit else (),
+                approved_limits=was.approved_limits if tools_fit else (),
+                approved_runs=tuple(run for run in was.approved_runs if run in item.runs),
+                approved_facts=tuple(fact for fact in was.approved_facts if fact in words),
                 approved_signer=signer,
             )
         )

@@ -34,6 +34,8 @@ from rye.items.reading import HookAction, Run
 from rye.project.lock import Lock, LockedItem
 
 if TYPE_CHECKING:
+    from rye.installation.signed_release import Mention
+    from rye.installation.signer_history import SignerHistory
     from rye.permissions.risk import Tier
 
 Action = Literal["add", "update", "downgrade", "replace", "remove", "keep"]
@@ -45,27 +47,6 @@ class Asked(Struct, frozen=True):
     pattern: str
     tier: Tier
     witness: str | None
-
-
-class FactSeen(Struct, frozen=True):
-    """One caution or alarm of an item (:mod:`rye.text.facts`), where it stands first. ``new``: it is not approved, and the version
-    before did not have it."""
-
-    fact: str
-    value: str
-    level: str
-    path: str
-    line: int
-    new: bool = True
-
-    @property
-    def word(self) -> str:
-        """As rye.lock writes it."""
-        return f"{self.fact} {self.value}"
-
-    @property
-    def is_alarm(self) -> bool:
-        return self.level == "alarm"
 
 
 class ItemChange(Struct, frozen=True):
@@ -83,14 +64,18 @@ class ItemChange(Struct, frozen=True):
     """Tools of the agent program that are not approved, and restrictions of approved ones that went away, in words."""
     runs: tuple[Run, ...] = ()
     """What can run and is not approved: new, or changed since."""
-    facts: tuple[FactSeen, ...] = ()
+    mentions: tuple[Mention, ...] = ()
     """Its cautions and alarms, the approved ones among them."""
+    new_mentions: tuple[Mention, ...] = ()
+    """Those that need consent: alarms that are not approved, and of an update cautions that the version before did not have."""
     signer_changed: bool = False
     """Another key than the installed version's signed it."""
     signer_new: bool = False
     """No approved item of its namespace is signed by this key: what ``rye lock`` only chose does not count."""
     signer_unknown: bool = False
     """It is new here, and this user never agreed to anything that this key signed."""
+    history: SignerHistory | None = None
+    """The age of release, key and namespace; None where nothing new is installed."""
     pulled_in: bool = False
     """Added because the new version of an installed item needs it: nobody named it."""
 
@@ -106,23 +91,13 @@ class ItemChange(Struct, frozen=True):
         """Whether only a person's yes, or an approval by name, lets it pass. A locked item that nobody approved yet is new."""
         if self.new is None:
             return False
-        if any(fact.is_alarm for fact in self.new_facts):
+        if any(mention.is_alarm for mention in self.new_mentions):
             return True
         if self.old is None:
             return self.pulled_in and self.needs_consent
         if never_approved(self.old) or (self.action == "keep" and _approves_nothing(self.old)):
             return False
         return self.needs_consent
-
-    @property
-    def is_first(self) -> bool:
-        """Whether it is a first installation, or the very release that is installed already: what it brings is no update."""
-        return self.old is None or never_approved(self.old) or (self.action == "keep" and self.old.approved_signer is None)
-
-    @property
-    def new_facts(self) -> tuple[FactSeen, ...]:
-        """The cautions and alarms that need consent: of a first installation its alarms alone."""
-        return tuple(fact for fact in self.facts if fact.new and (fact.is_alarm or not self.is_first))
 
     @property
     def signer_before(self) -> str | None:
@@ -138,7 +113,7 @@ class ItemChange(Struct, frozen=True):
             or self.hooks
             or self.tools
             or self.runs
-            or self.new_facts
+            or self.new_mentions
             or self.signer_changed
             or self.signer_unknown
         )
@@ -158,12 +133,15 @@ class Plan(Struct, frozen=True):
 def make_plan(
     old: Lock,
     new: Sequence[LockedItem],
-    facts: Mapping[Identity, tuple[FactSeen, ...]] | None = None,
+    *,
+    mentions: Mapping[Identity, tuple[Mention, ...]] | None = None,
+    mentions_before: Mapping[Identity, tuple[Mention, ...]] | None = None,
     known_signers: frozenset[str] | None = None,
 ) -> Plan:
     """Compare what is installed with what shall be. The new entries' own approvals are ignored: only the old lock's count.
 
-    ``facts``: cautions and alarms by item. ``known_signers``: fingerprints that this user agreed to before; None: not asked.
+    ``mentions``: cautions and alarms by item, ``mentions_before`` those of the old entries, as far as they are known; what is not
+    known counts as new. ``known_signers``: fingerprints that this user agreed to before; None: not asked.
     """
     before = old.by_identity()
     after = {item.identity: item for item in new}
@@ -178,9 +156,10 @@ def make_plan(
             continue
         approved = was.approved_capabilities if was is not None else ()
         known_hooks = _known_hooks(was) if was is not None else ()
+        action, talked = _action(was, shall), _to_show((mentions or {}).get(identity, ()))
         changes.append(
             ItemChange(
-                _action(was, shall),
+                action,
                 identity,
                 was,
                 shall,
@@ -188,7 +167,8 @@ def make_plan(
                 hooks=tuple(hook for hook in shall.hooks if hook not in known_hooks),
                 tools=widened_tools(was.tools_approved if was is not None else None, shall.tools),
                 runs=tuple(run for run in shall.runs if was is None or run not in was.approved_runs),
-                facts=(facts or {}).get(identity, ()),
+                mentions=talked,
+                new_mentions=_new_mentions(action, was, talked, (mentions_before or {}).get(identity, ())),
                 signer_changed=was is not None and _approved_signer(was) not in ("", shall.signer),
                 signer_new=shall.signer not in signers.get(identity.namespace, set()),
                 signer_unknown=known_signers is not None
@@ -222,6 +202,21 @@ def never_approved(item: LockedItem) -> bool:
 def _approved_signer(was: LockedItem) -> str:
     """Who signed what was approved; empty where nothing was."""
     return was.signer if was.approved_signer is None else was.approved_signer
+
+
+def _to_show(mentions: Iterable[Mention]) -> tuple[Mention, ...]:
+    return tuple(mention for mention in mentions if not mention.is_note)
+
+
+def _new_mentions(
+    action: Action, was: LockedItem | None, talked: Iterable[Mention], before: Iterable[Mention]
+) -> tuple[Mention, ...]:
+    """Of a first installation, and of the very release that is installed already, a caution stops nothing."""
+    approved = set(was.approved_facts) if was is not None else set()
+    waiting = [mention for mention in talked if mention.word not in approved]
+    first = was is None or never_approved(was) or (action == "keep" and was.approved_signer is None)
+    had = {mention.word for mention in before}
+    return tuple(m for m in waiting if m.is_alarm or not (first or m.word in had))
 
 
 def _approves_nothing(item: LockedItem) -> bool:
@@ -299,7 +294,7 @@ def _approve(change: ItemChange, consent: Consent) -> LockedItem:
     known = change.old.approved_hooks if change.old is not None else ()
     hooks = change.new.hooks if explicit else tuple(hook for hook in change.new.hooks if hook in known)
     before = change.old.approved_facts if change.old is not None else ()
-    facts = {fact.word for fact in change.facts if explicit or fact.word in before}
+    facts = {mention.word for mention in change.mentions if explicit or mention.word in before}
     return replace(
         change.new,
         approved_capabilities=change.new.capabilities,

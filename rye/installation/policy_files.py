@@ -29,6 +29,7 @@ def policy_of(table: PolicyTable) -> Policy:
         maximum_tier=Tier.named(table.max_tier) if table.max_tier else Tier.UNRESTRICTED,
         signers=(frozenset(table.required_signers),) if table.required_signers else (),
         minimum_release_age=int(table.minimum_release_age.total_seconds()) if table.minimum_release_age else 0,
+        facts=frozenset(table.forbidden_facts),
         tables=(rows(table.risk),) if table.risk else (),
     )
 

@@ -14,11 +14,12 @@ from datetime import datetime, timedelta
 from msgspec import Struct
 
 from rye.errors import RyeError, UsageError
+from rye.installation.signed_release import Mention
 from rye.installation.sources import Sources, expect_origin
 from rye.installation.unlock import Unlock
 from rye.installation.verified_rows import mismatch
 from rye.items.identity import Identity
-from rye.permissions.policy import Policy, violations
+from rye.permissions.policy import Policy, fact_violations, tool_violations, violations
 from rye.project.freshness import wanted_key
 from rye.project.lock import Lock, LockedItem
 from rye.project.manifest import Manifest, Wanted
@@ -50,14 +51,23 @@ class Environment(Struct, frozen=True):
     policy: Policy
     now: datetime
 
-    def require(self, items: Iterable[LockedItem]) -> None:
-        """Every item must keep to the policy, whatever a person would say. Raises RyeError ``policy-violation``."""
-        found = [(item, violation) for item in items for violation in violations(self.policy, item.capabilities)]
+    def require(self, items: Iterable[tuple[LockedItem, Iterable[Mention]]]) -> None:
+        """Every item, with what it mentions, must keep to the policy, whatever a person would say. Raises RyeError
+        ``policy-violation``."""
+        found = [
+            (item, violation)
+            for item, mentioned in items
+            for violation in (
+                *violations(self.policy, item.capabilities),
+                *tool_violations(self.policy, item.tools),
+                *fact_violations(self.policy, ((mention.fact, mention.value) for mention in mentioned)),
+            )
+        ]
         if found:
             listed = "\n".join(f"  {item.identity}@{item.version}: {v.message}" for item, v in found)
             raise RyeError(
                 "policy-violation",
-                f"The policy forbids what these items ask for:\n{listed}",
+                f"The policy forbids what these items ask for or mention:\n{listed}",
                 "Choose another item or version, or have the policy changed by whoever answers for it.",
                 details={
                     "violations": [

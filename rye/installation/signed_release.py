@@ -1,4 +1,4 @@
-"""What a verified release says of its item, apart from its bytes: rights, hooks and relations."""
+"""What a verified release says of its item, apart from its bytes: rights, tools, what can run, relations, …"""
 
 from __future__ import annotations
 
@@ -6,8 +6,33 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
+from rye.items.agent_tools import AgentTools, from_words
 from rye.items.identity import Identity
-from rye.items.reading import HookAction
+from rye.items.reading import HookAction, Run
+
+
+class Mention(Struct, frozen=True):
+    """One thing that an item's text talks about, where it stands first (:mod:`rye.installation.mentions`)."""
+
+    fact: str
+    value: str
+    level: str
+    path: str
+    line: int
+
+    @property
+    def word(self) -> str:
+        """As rye.lock writes it."""
+        return f"{self.fact} {self.value}"
+
+    @property
+    def is_alarm(self) -> bool:
+        return self.level == "alarm"
+
+    @property
+    def is_note(self) -> bool:
+        """Whether consent leaves it alone."""
+        return self.level == "note"
 
 
 class SignedRelation(Struct, frozen=True):
@@ -25,7 +50,7 @@ class SignedRelation(Struct, frozen=True):
 
 
 class SignedRelease(Struct, frozen=True):
-    """The words of one release. Made from its signed note and, for hooks and agent tools, from its verified bytes."""
+    """The words of one release: of its signed note and, for hooks, agent tools, runs and mentions, of its verified bytes."""
 
     capabilities: tuple[str, ...] = ()
     agent_tools: tuple[str, ...] = ()
@@ -33,6 +58,14 @@ class SignedRelease(Struct, frozen=True):
     depends_on: tuple[SignedRelation, ...] = ()
     requires: tuple[SignedRelation, ...] = ()
     conflicts_with: tuple[SignedRelation, ...] = ()
+    agent_limits: tuple[str, ...] = ()
+    runs: tuple[Run, ...] = ()
+    mentions: tuple[Mention, ...] | None = None
+    """None: the bytes were not looked at."""
+
+    @property
+    def tools(self) -> AgentTools | None:
+        return from_words(self.agent_tools, self.agent_limits)
 
     def needs(self, provides: frozenset[str]) -> Iterator[tuple[Identity, str]]:
         """The items that it depends on, with their ranges; what the environment provides is not needed as an item."""

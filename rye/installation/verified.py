@@ -13,8 +13,9 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from rye.installation.signed_release import SignedRelation, SignedRelease
-from rye.items.reading import Metadata
+from rye.installation.signed_release import Mention, SignedRelation, SignedRelease
+from rye.items.reading import Metadata, Run
+from rye.items.runs import attached_runs
 from rye.project.lock import LockedFile, LockedItem
 from rye.registry.client import ItemFiles
 from rye.registry.protocol.statements import Relation, Release
@@ -35,10 +36,15 @@ class VerifiedItem(Struct, frozen=True):
 
 
 def verify_files(
-    files: ItemFiles, dependencies: tuple[str, ...], groups: tuple[str, ...], metadata: Metadata | None = None
+    files: ItemFiles,
+    dependencies: tuple[str, ...],
+    groups: tuple[str, ...],
+    metadata: Metadata | None = None,
+    mentions: tuple[Mention, ...] | None = None,
 ) -> VerifiedItem:
     """Check one release's bytes. ``dependencies``: identities that it was resolved to; ``metadata``: what :func:`judge_files`
-    said of the same :func:`judgement_inputs` before. Raises TrustError."""
+    said of the same :func:`judgement_inputs` before; ``mentions``: its cautions and alarms, None where nobody asked for them.
+    Raises TrustError."""
     release = files.record.release
     metadata = judge_files(files) if metadata is None else metadata
     locked = LockedItem(
@@ -55,19 +61,28 @@ def verify_files(
         attached=tuple(LockedFile(a.path, a.size, a.sha256, a.executable) for a in release.attached),
         dependencies=dependencies,
         capabilities=metadata.capabilities,
-        agent_tools=tuple(sorted(set(metadata.agent_tools))),
+        agent_tools=metadata.agent_tools.names if metadata.agent_tools else (),
+        agent_limits=metadata.agent_tools.limits if metadata.agent_tools else (),
+        runs=item_runs(files, metadata),
         hooks=metadata.hooks,
         groups=groups,
     )
-    return VerifiedItem(locked, signed_words(release, metadata), metadata, files.file, dict(files.attached))
+    words = signed_words(release, locked, mentions)
+    return VerifiedItem(locked, words, metadata, files.file, dict(files.attached))
 
 
-def signed_words(release: Release, metadata: Metadata | None = None) -> SignedRelease:
-    """What a release says of its item. ``metadata``: what its verified bytes say; without it, hooks and tools are left out."""
+def signed_words(
+    release: Release, locked: LockedItem | None = None, mentions: tuple[Mention, ...] | None = None
+) -> SignedRelease:
+    """What a release says of its item. ``locked``: the row that its verified bytes give, and ``mentions`` what they talk about;
+    without them, hooks, tools, runs and mentions are left out."""
     return SignedRelease(
-        capabilities=release.capabilities if metadata is None else metadata.capabilities,
-        agent_tools=() if metadata is None else tuple(sorted(set(metadata.agent_tools))),
-        hooks=() if metadata is None else metadata.hooks,
+        capabilities=release.capabilities if locked is None else locked.capabilities,
+        agent_tools=() if locked is None else locked.agent_tools,
+        agent_limits=() if locked is None else locked.agent_limits,
+        hooks=() if locked is None else locked.hooks,
+        runs=() if locked is None else locked.runs,
+        mentions=mentions,
         depends_on=_relations(release.depends_on),
         requires=_relations(release.requires),
         conflicts_with=_relations(release.conflicts_with),
@@ -76,6 +91,15 @@ def signed_words(release: Release, metadata: Metadata | None = None) -> SignedRe
 
 def _relations(relations: Iterable[Relation]) -> tuple[SignedRelation, ...]:
     return tuple(SignedRelation(relation.reference, relation.identity, relation.range) for relation in relations)
+
+
+def item_runs(files: ItemFiles, metadata: Metadata) -> tuple[Run, ...]:
+    """What of a release can run: what its own file starts, and its attached files."""
+    attached = (
+        (entry.path, entry.executable, entry.sha256, files.attached[entry.path])
+        for entry in files.record.release.attached
+    )
+    return tuple(sorted({*metadata.runs, *attached_runs(attached)}))
 
 
 def judgement_inputs(record: ReleaseRecord) -> tuple[str, str]:

@@ -7,7 +7,7 @@ Rules:
 * The key is everything that the row says of its release, with the root that the user pinned for its origin
   (:mod:`rye.storage.verdicts` adds the code that judged). A row that differs in anything is another row. Approvals and groups
   are the project's word, not the release's, and so are no part of it.
-* The value is what the signed release says: rights, tools, hooks and relations.
+* The value is what the signed release says: rights, tools, hooks, runs, cautions and alarms, and relations.
 * It lies in the user's data folder. Nothing that comes with a repository can put a row there.
 """
 
@@ -26,9 +26,11 @@ from rye.storage.verdicts import Verdicts
 
 PinnedRoot = Callable[[str], str | None]
 """The fingerprint of the root that the user pinned for an origin; None where there is none."""
-RELEASE_FIELDS = ("size", "suffix", "registry", "keyset", "signer", "attached", "capabilities", "agent_tools", "hooks")
+_WORDS = ("capabilities", "agent_tools", "agent_limits", "runs", "hooks")
+RELEASE_FIELDS = ("size", "suffix", "registry", "keyset", "signer", "attached", *_WORDS)
 """What a row says of a release, next to the fields that name it."""
-_WORDS = ("capabilities", "agent_tools", "hooks")
+_LATER = frozenset(("agent_tools", "agent_limits", "runs"))
+"""What older locks do not say. A row without them is no contradiction: it approves nothing of the sort."""
 
 
 def remember_rows(
@@ -109,5 +111,7 @@ def _key(verdicts: Verdicts, item: LockedItem, pinned_root: PinnedRoot) -> bytes
 def _check(locked: LockedItem, found: LockedItem | SignedRelease, names: Iterable[str]) -> None:
     for name in names:
         says, true = getattr(locked, name), getattr(found, name)
+        if name in _LATER and not says:
+            continue
         if says != true and not (isinstance(says, tuple) and len(says) == len(true) and set(says) == set(true)):
             raise mismatch(locked, name.replace("_", "-"))

@@ -1,7 +1,7 @@
 """The tools of the agent program that an item names, with what restricts them (DESIGN 7.1). Values only, never translated.
 
-An agent has ``tools`` with ``allowed``, ``blocked`` and ``bashFilter``; a skill has ``allowed-tools``. An agent that leaves ``tools``
-or ``allowed`` out may use every tool of the agent program.
+An agent has ``tools`` with ``allowed``, ``blocked`` and ``bashFilter``; a skill has ``allowed-tools``. An agent that leaves
+``tools`` or ``allowed`` out may use every tool of the agent program.
 """
 
 from __future__ import annotations

@@ -69,8 +69,8 @@ class Run(Struct, frozen=True, order=True, forbid_unknown_fields=True):
     where: str
     """The attached file's path, the key (``hooks.PreToolUse``, ``mcpServers.db``), or the item's own file."""
     action: str
-    """The exact command or setting; of a file what makes it run (``executable``, the shebang, ``script``), of a tool its language.
-    A long one is cut: the hash is of the whole."""
+    """The exact command or setting; of a file what makes it run (``executable``, the shebang, ``script``), of a tool its
+    language. A long one is cut: the hash is of the whole."""
     sha256: str
     """Of the file's bytes, or of the whole action as UTF-8."""
 

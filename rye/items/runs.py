@@ -1,4 +1,4 @@
-"""What of an item can run on the machine of whoever uses it, apart from what an agent does (DESIGN 7.1; DECISIONS Skills 5). Pure.
+"""What of an item can run on the machine of whoever uses it, agents apart (DESIGN 7.1; DECISIONS Skills 5). Pure.
 
 * ``attached-file``: executable, with a shebang, with a script's suffix or a build file's name, or a native program.
 * ``frontmatter-hook``, ``mcp-server``: what an agent program starts because of the frontmatter's ``hooks`` and ``mcpServers``.
@@ -54,17 +54,26 @@ def code_run(text: str, where: str, language: str) -> Run:
 
 # -- files -------------------------------------------------------------------------------------------------------------
 
-_SCRIPTS = frozenset(
-    """
+_SCRIPT_SUFFIXES = """
     .sh .bash .zsh .ksh .csh .fish .command .tool .awk .sed .tcl .exp
     .py .pyw .pyc .pyz .pyx .ipynb .js .mjs .cjs .jsx .ts .mts .cts .tsx .rb .pl .pm .php .phar .lua .r .jl .go .rs .swift
     .java .jar .kts .groovy .scala .clj .ex .exs .erl .hs .nim .cr .dart .d .v .zig .m .el .scm
     .ps1 .psm1 .psd1 .bat .cmd .vbs .vbe .jse .wsf .wsh .hta .com .exe .msi .scr .dll .lnk .reg .cpl
     .applescript .scpt .scptd .workflow .app .dylib .so .desktop .service .plist .wasm .mk
-    """.split()
+"""
+_SCRIPTS = frozenset(_SCRIPT_SUFFIXES.split())
+_BUILD_FILES = frozenset(
+    ("makefile", "gnumakefile", "justfile", "rakefile", "dockerfile", "containerfile", "vagrantfile")
 )
-_BUILD_FILES = frozenset(("makefile", "gnumakefile", "justfile", "rakefile", "dockerfile", "containerfile", "vagrantfile"))
-_NATIVE = (b"\x7fELF", b"MZ", b"\xcf\xfa\xed\xfe", b"\xce\xfa\xed\xfe", b"\xca\xfe\xba\xbe", b"\xfe\xed\xfa", b"\x00asm")
+_NATIVE = (
+    b"\x7fELF",
+    b"MZ",
+    b"\xcf\xfa\xed\xfe",
+    b"\xce\xfa\xed\xfe",
+    b"\xca\xfe\xba\xbe",
+    b"\xfe\xed\xfa",
+    b"\x00asm",
+)
 
 
 def _runnable(path: str, executable: bool, head: bytes) -> str | None:

@@ -15,8 +15,10 @@ from typing import Literal, TypeVar
 
 from msgspec import Struct
 
+from rye.items.agent_tools import AgentTools
 from rye.permissions.containment import Granted, TooComplex, find_readable
 from rye.permissions.risk import Row, Tier, highest, tier
+from rye.permissions.tool_risk import tools_tier
 
 _T = TypeVar("_T")
 
@@ -33,6 +35,8 @@ class Policy(Struct, frozen=True):
     """Sets of key fingerprints; an item must be signed by a key of each of the sets."""
     minimum_release_age: int = 0
     """Seconds that a release must have been public."""
+    facts: frozenset[str] = frozenset()
+    """Facts that no item may mention (:mod:`rye.text.facts`)."""
     tables: tuple[tuple[Row, ...], ...] = ()
     """Risk tables in the order of :func:`rye.permissions.risk.rows`, each standing before the built-in one."""
 
@@ -54,8 +58,9 @@ class Policy(Struct, frozen=True):
 class Violation(Struct, frozen=True):
     """One reason why a capability is refused."""
 
-    rule: Literal["allowed", "forbidden", "maximum-tier"]
+    rule: Literal["allowed", "forbidden", "maximum-tier", "fact"]
     capability: str
+    """The capability; of a fact ``FACT VALUE``, of agent tools their names."""
     message: str
     witness: str | None = None
     """An action that the capability grants and the rule does not want granted; None where no single action shows it."""
@@ -70,6 +75,7 @@ def combined(policies: Iterable[Policy]) -> Policy:
         maximum_tier=min((policy.maximum_tier for policy in given), default=Tier.UNRESTRICTED),
         signers=_distinct(signers for policy in given for signers in policy.signers),
         minimum_release_age=max((policy.minimum_release_age for policy in given), default=0),
+        facts=frozenset(fact for policy in given for fact in policy.facts),
         tables=_distinct(table for policy in given for table in policy.tables if table),
     )
 
@@ -90,6 +96,25 @@ def violations(policy: Policy, capabilities: Iterable[str]) -> tuple[Violation, 
         message = f"together the capabilities are {together}; the policy allows at most {policy.maximum_tier}"
         found.append(Violation("maximum-tier", ", ".join(granted), message))
     return tuple(found)
+
+
+def tool_violations(policy: Policy, tools: AgentTools | None) -> tuple[Violation, ...]:
+    """How tools of the agent program break ``policy``."""
+    found = tools_tier(tools)
+    if tools is None or found is None or found <= policy.maximum_tier:
+        return ()
+    names = ", ".join(tools.names)
+    message = f"the agent tools {names} are {found}; the policy allows at most {policy.maximum_tier}"
+    return (Violation("maximum-tier", names, message),)
+
+
+def fact_violations(policy: Policy, mentioned: Iterable[tuple[str, str]]) -> tuple[Violation, ...]:
+    """The forbidden facts among those mentioned, given as fact and value."""
+    return tuple(
+        Violation("fact", f"{fact} {value}", f"it mentions {fact}, which the policy forbids: {value}")
+        for fact, value in mentioned
+        if fact in policy.facts
+    )
 
 
 def _not_allowed(policy: Policy, capability: str) -> Iterable[Violation]:

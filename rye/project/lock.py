@@ -16,9 +16,9 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from rye.errors import RyeError
+from rye.items.agent_tools import AgentTools, from_words
 from rye.items.identity import Identity, is_id
 from rye.items.kinds import KINDS
-from rye.items.agent_tools import AgentTools, from_words
 from rye.items.reading import HookAction, Run
 from rye.project.lock_canonical import read_canonical
 
@@ -87,8 +87,8 @@ class LockedItem(Struct, frozen=True, forbid_unknown_fields=True, rename=_KEYS):
     approved_limits: tuple[str, ...] = ()
     approved_runs: tuple[Run, ...] = ()
     approved_facts: tuple[str, ...] = ()
-    """Cautions and alarms that were agreed to, ``FACT VALUE`` each. A lock without this or the ``approved-`` lists above, as older
-    versions wrote them, approves nothing of the sort."""
+    """Cautions and alarms that were agreed to, ``FACT VALUE`` each. A lock without the lists above, as older versions
+    wrote it, approves nothing of the sort."""
     approved_signer: str | None = None
     """Only where ``rye lock`` chose a release that nobody has approved yet: the signer of the approved one before it, ``""``
     where there was none."""
@@ -260,7 +260,8 @@ def _check_item(item: LockedItem) -> None:
         raise LockError(f"{item.id}: a {item.kind} stands directly below its namespace.")
     if item.suffix not in kind.endings:
         raise LockError(f"{item.id}: {item.suffix!r} is no suffix of a {item.kind}.")
-    hashes = (item.sha256, *(each.sha256 for each in (*item.attached, *item.runs, *item.approved_runs)))
+    hashes = [item.sha256, *(entry.sha256 for entry in item.attached)]
+    hashes += [run.sha256 for run in (*item.runs, *item.approved_runs)]
     if not all(map(_HASH.fullmatch, hashes)):
         raise LockError(f"{item.id}: a hash is not 64 lower-case hex digits.")
     try:

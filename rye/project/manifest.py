@@ -82,6 +82,8 @@ class PolicyTable(Struct, frozen=True):
     allow_override_widening: bool = False
     risk: Mapping[str, str] = field(default_factory=dict)
     """Pattern → tier."""
+    forbidden_facts: tuple[str, ...] = ()
+    """``[policy.facts]``, sorted: what no item may mention (:mod:`rye.text.facts`)."""
 
 
 class Manifest(Struct, frozen=True):
@@ -233,6 +235,7 @@ class _Reader:
                 "minimum-release-age",
                 "allow-override-widening",
                 "risk",
+                "facts",
             },
         )
         tier = self.text(table, where, "max-tier")
@@ -252,4 +255,17 @@ class _Reader:
             minimum_release_age=age,
             allow_override_widening=self.flag(table, where, "allow-override-widening"),
             risk=risk,
+            forbidden_facts=self.facts(self.table(table, "facts")),
         )
+
+    def facts(self, table: Mapping[str, Any]) -> tuple[str, ...]:
+        """``[policy.facts]``: ``NAME = "forbid"``."""
+        if not table:
+            return ()
+        from rye.text.facts.fact import FACTS
+
+        self.known(table, "policy.facts", set(FACTS))
+        for name, value in table.items():
+            if value != "forbid":
+                raise self.fail(f"[policy.facts] {name} = {value!r} means nothing.", f'Write {name} = "forbid".')
+        return tuple(sorted(table))

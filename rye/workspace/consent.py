@@ -12,6 +12,8 @@ from rye.workspace.install_request import Agree, InstallRequest, Proposal
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from rye.installation.signed_release import Mention
+    from rye.items.reading import Run
     from rye.workspace.context import Context
 
 _LISTED_LABELS = 8
@@ -34,13 +36,13 @@ def obtain_consent(
     ``ambiguous``.
     """
     if request.dry_run:
-        agree(Proposal(plan, tuple(notes), ()))
+        agree(Proposal(plan, tuple(notes), (), context.now()))
         return Consent()
     if request.lock_use == "frozen":
         return _frozen_consent(context, request, plan, notes, agree, unseen)
     consent = Consent(yes=context.assume_yes, approved=frozenset(_label(plan, name) for name in request.approved))
     waiting = refused(plan, consent)
-    said_yes = agree(Proposal(plan, tuple(notes), waiting, unseen))
+    said_yes = agree(Proposal(plan, tuple(notes), waiting, context.now(), unseen))
     if not waiting and not unseen:
         return consent
     if said_yes:
@@ -51,7 +53,7 @@ def obtain_consent(
 
 def accept_lock(context: Context, agree: Agree, unseen: tuple[Approval, ...]) -> None:
     """Ask a person about what rye.lock approves. Raises RyeError ``project-not-accepted`` or ``declined``."""
-    if not agree(Proposal(Plan(()), (), (), unseen)):
+    if not agree(Proposal(Plan(()), (), (), context.now(), unseen)):
         _refuse(context, unseen)
 
 
@@ -72,7 +74,7 @@ def _frozen_consent(
 ) -> Consent:
     """An installation of exactly the lock approves nothing, whatever anybody says: the lock has the approvals, or it fails."""
     waiting = refused(plan, Consent())
-    said_yes = agree(Proposal(plan, tuple(notes), (), () if waiting else unseen))
+    said_yes = agree(Proposal(plan, tuple(notes), (), context.now(), () if waiting else unseen))
     if waiting:
         why = "; ".join(f"{change.label} {_why(change)}" for change in waiting)
         raise RyeError(
@@ -127,14 +129,22 @@ def _why(change: ItemChange) -> str:
     if change.hooks:
         reasons.append("adds hooks" if update else "has hooks")
     if change.tools:
-        named = ", ".join(change.tools[:_LISTED_NAMES])
-        reasons.append(f"{'adds' if update else 'names'} tools of the agent program ({named})")
-    if change.executables:
-        named = ", ".join(change.executables[:_LISTED_NAMES])
-        reasons.append(f"{'adds' if update else 'has'} executables ({named})")
+        reasons.append(f"{'widens its' if update else 'names'} tools of the agent program ({_some(change.tools)})")
+    if change.runs:
+        named = _some([f"{run.what} {run.where}" for run in change.runs])
+        reasons.append(f"{'adds or changes' if update else 'has'} what can run ({named})")
+    if change.new_mentions:
+        reasons.append(f"mentions {_some([f'{m.fact}: {m.value} ({m.path}:{m.line})' for m in change.new_mentions])}")
+    if change.signer_unknown:
+        reasons.append("is the first item of a signer that you never agreed to")
     if change.signer_changed:
         reasons.append("is signed by another key")
     return " and ".join(reasons)
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _LISTED_NAMES} more" if len(names) > _LISTED_NAMES else ""
+    return f"{', '.join(names[:_LISTED_NAMES])}{more}"
 
 
 def change_documents(changes: Iterable[ItemChange]) -> list[dict[str, object]]:
@@ -159,7 +169,25 @@ def _document(change: ItemChange) -> dict[str, object]:
             for h in change.hooks
         ],
         "pulled_in": change.pulled_in,
+        "signer_unknown": change.signer_unknown,
         "agent_tools": list(change.tools),
-        "executables": list(change.executables),
+        "executables": [run.where for run in change.runs if run.what == "attached-file"],
+        "runs": [run_document(run) for run in change.runs],
+        "facts": [{**_mention(m), "new": m in change.new_mentions} for m in change.mentions],
         "needs_approval": change.stops,
+    }
+
+
+def run_document(run: Run) -> dict[str, str]:
+    """One thing that can run, for programs."""
+    return {"what": run.what, "where": run.where, "action": run.action, "sha256": run.sha256}
+
+
+def _mention(mention: Mention) -> dict[str, object]:
+    return {
+        "fact": mention.fact,
+        "value": mention.value,
+        "level": mention.level,
+        "path": mention.path,
+        "line": mention.line,
     }

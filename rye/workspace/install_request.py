@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
@@ -46,6 +47,8 @@ class Proposal(Struct, frozen=True):
     """Warnings about what will be installed."""
     waiting: tuple[ItemChange, ...]
     """The changes that nobody agreed to yet."""
+    time: datetime
+    """Now, for ages."""
     unseen: tuple[Approval, ...] = ()
     """What rye.lock approves and this user has not seen. With neither of the two there is nothing to ask."""
 

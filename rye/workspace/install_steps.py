@@ -27,6 +27,7 @@ from rye.workspace.consent import obtain_consent
 from rye.workspace.install_outcome import InstallOutcome
 from rye.workspace.install_request import Proposal
 from rye.workspace.install_session import InstallSession
+from rye.workspace.known_signers import agreed_signers, remember_signers
 from rye.workspace.project_sources import judging_environment, project_sources
 from rye.workspace.relied_approvals import relied_on
 
@@ -84,14 +85,16 @@ def install_chosen(
     """Fetch, verify, show, get consent, switch. ``wanted``: what the lock says was asked for; None: the manifest's."""
     request, before = session.request, session.before
     with session.context.progress("fetching"):
-        prepared = prepare(before.lock, session.manifest, chosen, sources, environment, request.without)
+        prepared = prepare(
+            before.lock, session.manifest, chosen, sources, environment, request.without, agreed_signers()
+        )
     if wanted is not None:
         prepared = replace(prepared, wanted=wanted)
     session.refuse_edits(request.command, scan(before.project))
     overrides = override_findings(before.project, session.manifest, prepared, environment.now.date())
     notes = (*prepared.warnings, *overrides)
     if overrides and request.strict_overrides:
-        session.agree(Proposal(prepared.plan, notes, ()))
+        session.agree(Proposal(prepared.plan, notes, (), session.context.now()))
         raise RyeError(
             "overrides-do-not-fit",
             "Overrides do not fit the new versions; nothing was changed.",
@@ -107,6 +110,7 @@ def install_chosen(
     written = _switch(session, prepared, lock)
     given = set() if frozen else approvals(in_groups(lock.items, request.without)) - relied
     remember(before.project, given.union(unseen))
+    remember_signers(change.new.signer for change in prepared.plan.changes if change.new is not None)
     return InstallOutcome("installed", prepared.plan.effective, prepared.warnings, written)
 
 

@@ -11,8 +11,10 @@ from rye.errors import RyeError
 from rye.installation.on_disk import find_drift
 from rye.installation.signed_release import SignedRelease
 from rye.installation.verified_rows import check_words
+from rye.items.agent_tools import AgentTools
 from rye.items.identity import Identity
 from rye.permissions.risk import highest
+from rye.permissions.tool_risk import tools_tier
 from rye.project.context import load_manifest
 from rye.project.layout import Project, find_project
 from rye.project.lock import LockedItem
@@ -34,7 +36,7 @@ class ItemRow(Struct, frozen=True):
     id: str
     version: str | None
     tier: str | None
-    """The worst tier of its rights; None where it has none."""
+    """The worst tier of its rights and of the agent tools that it names; None where it has neither."""
     signer: str | None
     """Fingerprint; None for what is not installed."""
     space: str
@@ -90,7 +92,7 @@ def _locked(item: LockedItem, state: str) -> ItemRow:
         kind=item.kind,
         id=item.id,
         version=item.version,
-        tier=_tier(item.capabilities),
+        tier=_tier(item.capabilities, item.tools),
         signer=item.signer,
         space="installed",
         state=state,
@@ -109,7 +111,7 @@ def _own(entry: Entry) -> ItemRow:
         kind=entry.location.kind,
         id=entry.id,
         version=metadata.version if metadata is not None else None,
-        tier=_tier(capabilities),
+        tier=_tier(capabilities, metadata.agent_tools if metadata is not None else None),
         signer=None,
         space=entry.space,
         state="ok" if metadata is not None else "invalid",
@@ -119,5 +121,7 @@ def _own(entry: Entry) -> ItemRow:
     )
 
 
-def _tier(capabilities: tuple[str, ...]) -> str | None:
-    return str(highest(capabilities)) if capabilities else None
+def _tier(capabilities: tuple[str, ...], tools: AgentTools | None) -> str | None:
+    found = [highest(capabilities)] if capabilities else []
+    worst = tools_tier(tools)
+    return str(max([*found, worst] if worst is not None else found)) if found or worst is not None else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rye.installation.completeness import does_not_fit, problems
-from rye.installation.install import prepare, unapproved
+from rye.installation.install import mentions_of, prepare, unapproved
 from rye.installation.resolving import resolve
 from rye.installation.rollback import keep_previous
 from rye.installation.transaction import Change, exclusive
@@ -53,7 +53,7 @@ def _relock(context: Context, project: Project, dry_run: bool) -> LockOutcome:
             chosen = resolve(manifest, before, sources, environment, Unlock.nothing())
         with context.progress("fetching"):
             prepared = prepare(before, manifest, chosen, sources, environment)
-    items = unapproved(before, [change.new for change in prepared.plan.changes if change.new is not None])
+    items = unapproved(before, [item.locked for item in prepared.items.values()], mentions_of(prepared.items))
     text = lock_text(Lock(wanted_ranges(manifest), tuple(items)))
     changed = text.encode() != state.lock_bytes
     if changed and not dry_run:

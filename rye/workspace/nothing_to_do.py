@@ -16,6 +16,7 @@ from rye.project.freshness import in_groups, is_stale
 from rye.workspace.project_registries import same_registries, user_pins, user_verdicts
 
 if TYPE_CHECKING:
+    from rye.installation.signed_release import SignedRelease
     from rye.project.lock import Lock, LockedItem
     from rye.project.manifest import Manifest
     from rye.storage.verdicts import Verdicts
@@ -78,7 +79,21 @@ def _rows_hold(verdicts: Verdicts, lock: Lock, manifest: Manifest, items: Sequen
     if any(item.identity not in signed for item in items):
         return False
     check_words(lock.items, signed)
+    if not all(_runs_are_approved(item, signed[item.identity]) for item in items):
+        return False
     return not problems(manifest, lock, signed)
+
+
+def _runs_are_approved(item: LockedItem, words: SignedRelease) -> bool:
+    """Whether the entry has and approves every run, agent tool and alarm of its release. What older locks leave out is asked."""
+    from rye.items.agent_tools import widened
+
+    return (
+        set(words.runs) <= set(item.approved_runs)
+        and (words.runs, words.agent_tools, words.agent_limits) == (item.runs, item.agent_tools, item.agent_limits)
+        and not widened(item.tools_approved, words.tools)
+        and all(mention.word in item.approved_facts for mention in words.mentions or () if mention.is_alarm)
+    )
 
 
 def _all_approved(lock: Lock, items: Sequence[LockedItem]) -> bool:
@@ -93,7 +108,16 @@ def _all_allowed(manifest: Manifest, items: Sequence[LockedItem]) -> bool:
     """Whether the policy allows what is installed, as far as the lock tells; where not, the installation says why."""
     if not any_policy(manifest):
         return True
-    from rye.permissions.policy import violations
+    from rye.permissions.policy import fact_violations, tool_violations, violations
+    from rye.workspace.verified_items import verified_before
 
     policy = policy_in_force(manifest)
-    return not any(violations(policy, item.capabilities) or not policy.accepts_signer([item.signer]) for item in items)
+    signed = verified_before(items) if policy.facts else {}
+    return not any(
+        violations(policy, item.capabilities)
+        or tool_violations(policy, item.tools)
+        or not policy.accepts_signer([item.signer])
+        or (policy.facts and item.identity not in signed)
+        or (policy.facts and fact_violations(policy, ((m.fact, m.value) for m in signed[item.identity].mentions or ())))
+        for item in items
+    )

@@ -174,7 +174,7 @@ def _rendered(
         [],
         json_safe(getattr(value, "provider", None)),
         json_safe(getattr(value, "limits", None)),
-        metadata.agent_tools if metadata else (),
+        metadata.agent_tools.names if metadata and metadata.agent_tools else (),
         found.own_findings(),
         (*found.findings, *findings),
     )

@@ -6,7 +6,8 @@ from msgspec.structs import replace
 
 from rye.installation.install import unapproved
 from rye.installation.plan import Consent, approved_items, labels_named, make_plan, refused
-from rye.items.reading import HookAction
+from rye.installation.signed_release import Mention
+from rye.items.reading import HookAction, Run
 from rye.project.lock import Lock, LockedFile, LockedItem
 
 HOOK = HookAction("cost.current > 1", "tool", "notify")
@@ -21,7 +22,15 @@ SKILL = LockedItem(
 
 
 def installed(item: LockedItem) -> Lock:
-    return Lock({}, (replace(item, approved_capabilities=item.capabilities, approved_hooks=item.hooks),))
+    approved = replace(
+        item,
+        approved_capabilities=item.capabilities,
+        approved_hooks=item.hooks,
+        approved_tools=item.agent_tools,
+        approved_limits=item.agent_limits,
+        approved_runs=item.runs,
+    )
+    return Lock({}, (approved,))
 
 
 def newer(item: LockedItem, **changes: object) -> LockedItem:
@@ -51,12 +60,72 @@ def test_an_update_with_another_signer_stops_although_it_asks_for_nothing() -> N
     assert refused(plan, Consent(approved=frozenset({"directive:acme/work/item@1.1.0"}))) == ()
 
 
-def test_a_file_that_becomes_executable_stops_but_its_next_version_does_not() -> None:
-    plain = replace(SKILL, attached=(LockedFile("run.sh", 1, "ef" * 32),))
-    assert refused(make_plan(Lock(), [SKILL]), Consent()) != ()
-    assert refused(make_plan(installed(plain), [newer(SKILL)]), Consent(yes=True)) != ()
-    other_bytes = newer(SKILL, attached=(LockedFile("run.sh", 2, "11" * 32, executable=True),))
-    assert refused(make_plan(installed(SKILL), [other_bytes]), Consent()) == ()
+RUN = Run("attached-file", "run.sh", "executable", "ef" * 32)
+
+
+def test_what_can_run_asks_first_and_stops_an_update_that_adds_or_changes_it() -> None:
+    runner = replace(SKILL, runs=(RUN,))
+    (change,) = make_plan(Lock(), [runner]).changes
+    assert (change.runs, change.needs_consent, change.stops) == ((RUN,), True, False)
+    (done,) = approved_items(make_plan(Lock(), [runner]), Consent(yes=True))
+    assert done.approved_runs == (RUN,)
+    kept = make_plan(installed(runner), [newer(runner)])
+    assert refused(kept, Consent()) == ()
+    for other in (replace(RUN, sha256="11" * 32), replace(RUN, where="more.sh"), replace(RUN, action="#!/bin/sh")):
+        plan = make_plan(installed(runner), [newer(runner, runs=(RUN, other))])
+        (change,) = plan.changes
+        assert (change.runs, change.stops) == ((other,), True)
+        assert refused(plan, Consent(yes=True)) == (change,)
+        assert refused(plan, Consent(approved=frozenset({change.label}))) == ()
+
+
+def test_a_lock_that_says_nothing_of_runs_approves_none() -> None:
+    runner = replace(SKILL, runs=(RUN,))
+    old = Lock({}, (replace(runner, runs=(), approved_runs=()),))
+    (change,) = make_plan(old, [runner]).changes
+    assert (change.action, change.runs, change.needs_consent) == ("keep", (RUN,), True)
+
+
+ALARM = Mention("pipe-to-shell", "curl x | sh", "alarm", "SKILL.md", 3)
+CAUTION = Mention("safety-off", "sudo", "caution", "SKILL.md", 4)
+NOTE = Mention("host", "example.org", "note", "SKILL.md", 5)
+
+
+def test_an_alarm_stops_a_first_installation_and_a_caution_does_not() -> None:
+    (change,) = make_plan(Lock(), [SKILL], mentions={SKILL.identity: (CAUTION, NOTE)}).changes
+    assert (change.mentions, change.new_mentions, change.needs_consent) == ((CAUTION,), (), False)
+    plan = make_plan(Lock(), [SKILL], mentions={SKILL.identity: (ALARM, CAUTION)})
+    (change,) = plan.changes
+    assert (change.new_mentions, change.stops) == ((ALARM,), True)
+    assert refused(plan, Consent(yes=True)) == (change,)
+    (done,) = approved_items(plan, Consent(approved=frozenset({change.label})))
+    assert done.approved_facts == (ALARM.word, CAUTION.word)
+
+
+def test_yes_approves_no_fact_and_a_new_caution_stops_an_update() -> None:
+    first = make_plan(Lock(), [SKILL], mentions={SKILL.identity: (CAUTION,)})
+    (done,) = approved_items(first, Consent(yes=True))
+    assert done.approved_facts == ()
+    lock = Lock({}, (done,))
+    had = {SKILL.identity: (CAUTION,)}
+    same = make_plan(lock, [newer(SKILL)], mentions=had, mentions_before=had)
+    assert refused(same, Consent()) == ()
+    added = replace(CAUTION, value="chmod 777")
+    both = {SKILL.identity: (CAUTION, added)}
+    (change,) = make_plan(lock, [newer(SKILL)], mentions=both, mentions_before=had).changes
+    assert (change.new_mentions, change.stops) == ((added,), True)
+
+
+def test_what_the_old_version_mentioned_counts_only_as_far_as_it_is_known() -> None:
+    (change,) = make_plan(installed(SKILL), [newer(SKILL)], mentions={SKILL.identity: (CAUTION,)}).changes
+    assert change.stops
+
+
+def test_a_first_item_of_an_unknown_signer_asks_although_it_has_no_rights() -> None:
+    (change,) = make_plan(Lock(), [SKILL], known_signers=frozenset()).changes
+    assert (change.signer_unknown, change.needs_consent, change.stops) == (True, True, False)
+    (change,) = make_plan(Lock(), [SKILL], known_signers=frozenset({"SHA256:a"})).changes
+    assert not change.needs_consent
 
 
 def test_tools_of_the_agent_program_are_asked_for_and_one_more_stops_an_update() -> None:
@@ -70,6 +139,20 @@ def test_tools_of_the_agent_program_are_asked_for_and_one_more_stops_an_update()
     assert (change.tools, change.stops) == (("WebFetch",), True)
     assert refused(plan, Consent(yes=True)) == (change,)
     assert refused(plan, Consent(approved=frozenset({change.label}))) == ()
+
+
+def test_a_restriction_that_goes_away_stops_an_update() -> None:
+    limits = ("bash-command git", "bash-pattern rm ", "blocked Write")
+    agent = replace(
+        SKILL, kind="agent", id="acme/tester", suffix=".md", attached=(), agent_tools=("Bash",), agent_limits=limits
+    )
+    for fewer in (limits[:2], limits[::2], (*limits, "bash-command npm"), ()):
+        (change,) = make_plan(installed(agent), [newer(agent, agent_limits=fewer)]).changes
+        assert (bool(change.tools), change.stops) == (True, True), fewer
+    (change,) = make_plan(installed(agent), [newer(agent, agent_limits=(*limits, "blocked Edit"))]).changes
+    assert not change.needs_consent
+    (change,) = make_plan(installed(agent), [newer(agent, agent_tools=("*",), agent_limits=limits)]).changes
+    assert change.tools == ("every tool of the agent program",)
 
 
 def test_a_removal_never_asks() -> None:

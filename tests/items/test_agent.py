@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from rye.items.agent.model import Agent
 from rye.items.agent.prompt import extract_prompt
 from rye.items.agent.reader import as_json, read, template
+from rye.items.agent_tools import agent_tools
 from rye.items.reading import Reading, ReadOptions, Source
 from rye.text.diagnostics import Diagnostic
 from tests.shared_data import shared
@@ -438,7 +439,7 @@ def test_metadata_for_search_and_resolution() -> None:
     metadata = reading.metadata
     assert metadata is not None
     assert (metadata.name, metadata.version, metadata.description) == ("dev", "1.2.0", "always")
-    assert metadata.agent_tools == ("Read",)
+    assert metadata.agent_tools == agent_tools(["Read"])
     assert metadata.capabilities == ()
     assert [(d.relation, d.reference, d.range, d.line) for d in metadata.dependencies] == [
         ("depends_on", "tool:acme/fs/read", "^1.2", 11),

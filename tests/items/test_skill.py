@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from rye.items.agent_tools import agent_tools
 from rye.items.attached import AttachedFile, attached_files, is_safe_path
 from rye.items.ignore_patterns import parse_ignore
 from rye.items.reading import Reading, ReadOptions, Source
@@ -76,7 +77,10 @@ def test_a_whole_skill() -> None:
     )
     assert (value.version, value.allowed_tools) == ("1.10.0", ("Bash(git add:*)", "Read"))
     assert reading.metadata is not None
-    assert (reading.metadata.agent_tools, reading.metadata.capabilities) == (("Bash(git add:*)", "Read"), ())
+    assert (reading.metadata.agent_tools, reading.metadata.capabilities) == (
+        agent_tools(["Bash(git add:*)", "Read"]),
+        (),
+    )
     json.dumps(as_json(value))
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 
 from rye.cli.console import Console, printable
 from rye.installation.plan import ItemChange, Plan, by_tier
-from rye.items.reading import HookAction
-from rye.permissions.risk import tier
+from rye.items.agent_tools import shown
+from rye.items.reading import HookAction, Run
+from rye.permissions.risk import Tier, tier
+from rye.permissions.tool_risk import tools_tier
 from rye.workspace.acceptance import Approval
 from rye.workspace.install_request import Proposal
 
@@ -30,7 +33,7 @@ def one_line(text: str) -> str:
 def show_proposal(console: Console, proposal: Proposal) -> None:
     """Print what the lock approves and the user has not seen, the plan, and the warnings about what it installs."""
     show_unseen(console, proposal.unseen)
-    show_plan(console, proposal.plan)
+    show_plan(console, proposal.plan, proposal.time)
     for note in proposal.notes:
         console.warn(one_line(note))
 
@@ -59,13 +62,14 @@ def show_unseen(console: Console, unseen: Sequence[Approval]) -> None:
             console.say(f"    {one_line(one.value)}   {one.item}{f'   {level}' if level is not None else ''}", style)
 
 
-def show_plan(console: Console, plan: Plan) -> None:
-    """Print what will happen: items with signers, tools and executables, then all rights by tier, then hooks."""
+def show_plan(console: Console, plan: Plan, time: datetime) -> None:
+    """Print what will happen, item by item, then all rights by tier, then hooks."""
     for change in plan.effective:
         _show_item(console, change)
-        _show_signer(console, change)
+        _show_signer(console, change, time)
         _show_tools(console, change)
-        _show_executables(console, change)
+        _show_runs(console, change)
+        _show_mentions(console, change)
     _show_rights(console, plan)
     _show_hooks(console, plan)
 
@@ -76,38 +80,92 @@ def _show_item(console: Console, change: ItemChange) -> None:
     console.say(f"  {sign} {change.identity} {' → '.join(versions)}", style)
 
 
-def _show_signer(console: Console, change: ItemChange) -> None:
-    """Whose key, and from another registry than before, which. An entry that ``rye lock`` wrote is news like any other."""
+def _show_signer(console: Console, change: ItemChange, time: datetime) -> None:
+    """Whose key, how old it is, and from another registry than before, which. An entry that ``rye lock`` wrote is news like any
+    other."""
     old, new = change.old, change.new
     if new is None or (change.action == "keep" and old is not None and old.approved_signer is None):
         return
+    history = change.history
     if change.signer_before is not None:
         console.say(f"      signed by {new.signer}, before by {change.signer_before}", "warning")
+        if history is not None and history.old_key is not None:
+            console.say(
+                f"      the new key is in keyset {history.keyset}; of the old one: {history.old_key}", "warning"
+            )
     else:
-        mark = "  (new to this project)" if change.signer_new else ""
+        mark = "  (you never agreed to this signer)" if change.signer_unknown else ""
+        mark = mark or ("  (new to this project)" if change.signer_new else "")
         console.say(f"      signed by {new.signer}{mark}", "dim")
+    if history is not None:
+        ages = f"released {_age(history.released, time)}, key {_age(history.key_since, time)}"
+        console.say(f"      {ages}, namespace {_age(history.namespace_since, time)}", "dim")
     if old is not None and old.registry != new.registry:
         moved = f"      from the registry {one_line(new.registry)}, before from {one_line(old.registry)}"
         console.say(moved, "warning")
 
 
+def _age(then: datetime, now: datetime) -> str:
+    """How long ago, in the largest unit that gives at least two."""
+    minutes = int((now - then).total_seconds()) // 60
+    for unit, size in (("years", 525_600), ("months", 43_800), ("days", 1_440), ("hours", 60), ("minutes", 1)):
+        if minutes >= 2 * size:
+            return f"{minutes // size} {unit} old"
+    return "just now" if minutes >= 0 else "dated in the future"
+
+
 def _show_tools(console: Console, change: ItemChange) -> None:
-    """Tools of the agent program as agents and skills name them, never translated (DECISIONS Skills 3)."""
-    if change.new is None or not change.new.agent_tools or (change.action == "keep" and not change.tools):
+    """Tools of the agent program with what restricts them, never translated (DECISIONS Skills 3)."""
+    tools = change.new.tools if change.new is not None else None
+    if tools is None or (change.action == "keep" and not change.tools):
         return
-    update = change.old is not None
-    marked = [one_line(t) + (" (new)" if update and t in change.tools else "") for t in change.new.agent_tools]
-    console.say(f"      tools of the agent program: {', '.join(marked)}")
+    risk = tools_tier(tools)
+    listed = ", ".join(map(one_line, shown(tools))) or "none"
+    console.say(f"      tools of the agent program: {listed}", _TIER_STYLE[str(risk)] if risk else None)
+    if risk is Tier.UNRESTRICTED:
+        console.say("      unrestricted: it may run any command", "error")
+    if change.old is not None:
+        for wider in change.tools:
+            console.say(f"      new: {one_line(wider)}", "warning")
 
 
-def _show_executables(console: Console, change: ItemChange) -> None:
-    """Attached executables that are new, or whose bytes changed."""
-    before = change.old.attached if change.old is not None else None
-    for entry in change.new.attached if change.new is not None else ():
-        fresh = entry.path in change.executables
-        if entry.executable and (fresh or before is None or entry not in before):
-            mark = "" if before is None else " (new)" if fresh else " (changed)"
-            console.say(f"      executable file {one_line(entry.path)}{mark}", "warning")
+_RUN_WORDS = {
+    "attached-file": "file that can run",
+    "frontmatter-hook": "hook of the agent program",
+    "mcp-server": "MCP server",
+    "inline-command": "command that loading it runs",
+    "tool-code": "code",
+}
+
+
+def _show_runs(console: Console, change: ItemChange) -> None:
+    """Everything that can run and is not approved yet, each by name."""
+    for run in change.runs:
+        console.say(f"      {run_line(run)}{_run_mark(change, run)}", "warning")
+
+
+def run_line(run: Run) -> str:
+    """What can run, where, and exactly how, on one line."""
+    words = "executable file" if run.what == "attached-file" and "executable" in run.action else _RUN_WORDS[run.what]
+    return f"{words} {one_line(run.where)}: {one_line(run.action)}"
+
+
+def _run_mark(change: ItemChange, run: Run) -> str:
+    if change.old is None:
+        return ""
+    same = any((known.what, known.where) == (run.what, run.where) for known in change.old.approved_runs)
+    return " (changed)" if same and run.what in ("attached-file", "tool-code") else " (new)"
+
+
+def _show_mentions(console: Console, change: ItemChange) -> None:
+    """Cautions and alarms of what is new here: what a text talks about is no verdict on it."""
+    if change.action == "keep" and not change.new_mentions:
+        return
+    for mention in change.mentions:
+        mark = " (new)" if change.old is not None and mention in change.new_mentions else ""
+        place = one_line(f"{mention.path}:{mention.line}")
+        said = f"      mentions {mention.fact}: {one_line(mention.value)}   {place}{mark}"
+        console.say(said, "error" if mention.is_alarm else "warning")
 
 
 def _show_rights(console: Console, plan: Plan) -> None:
@@ -146,7 +204,9 @@ def question(proposal: Proposal) -> str:
     if not proposal.waiting:
         return "Agree to what rye.lock approves?"
     hooks = any(change.hooks for change in plan.changes)
-    return f"Install this, with these rights{' and hooks' if hooks else ''}?"
+    runs = any(change.runs for change in plan.changes)
+    more = " and hooks" if hooks else ""
+    return f"Install this, with these rights{more}{', and with what can run' if runs else ''}?"
 
 
 def changed_counts(changes: Iterable[ItemChange]) -> str:

@@ -7,8 +7,12 @@ import click
 from rye.cli.console import printable
 from rye.cli.main import family
 from rye.cli.options import Session, command
+from rye.cli.project.consent import run_line
 from rye.cli.use.findings import show_findings
+from rye.items.agent_tools import shown
 from rye.permissions.containment import diff as compare
+from rye.permissions.tool_risk import tool_tier
+from rye.workspace.consent import run_document
 from rye.workspace.findings import as_json
 from rye.workspace.rights import Rights, decide_action, rights_of
 
@@ -26,26 +30,38 @@ def _said(session: Session, *items: Rights) -> list[dict[str, object]]:
 @click.argument("target", metavar="FILE|ID")
 @click.pass_obj
 def show(session: Session, target: str) -> None:
-    """List an item's capabilities by risk tier, the worst first."""
+    """List what an item may do: capabilities by risk tier, tools of the agent program, and what can run."""
     rights = rights_of(session, target)
-    findings = _said(session, rights)
+    findings, tools = _said(session, rights), rights.agent_tools
     if session.json:
         session.console.document(
             {
                 "id": rights.id,
                 "capabilities": [{"capability": c, "tier": str(t)} for t, c in rights.rows],
-                "highest": str(rights.rows[0][0]) if rights.rows else None,
-                "agent_tools": list(rights.agent_tools),
+                "highest": str(rights.highest) if rights.highest is not None else None,
+                "agent_tools": list(tools.names) if tools else [],
+                "agent_limits": list(tools.limits) if tools else [],
+                "agent_tier": str(rights.tools_tier) if rights.tools_tier is not None else None,
+                "runs": [run_document(run) for run in rights.runs],
                 "diagnostics": findings,
             }
         )
         return
-    if not rights.rows:
+    if rights.does_nothing:
         session.console.say("It declares no capabilities: every action is denied.")
+    elif not rights.rows:
+        session.console.say("It declares no rye capabilities. What follows is outside of rye's control:")
     for level, capability in rights.rows:
         session.console.data(f"{session.console.style(str(level), _STYLE[str(level)])}\t{printable(capability)}")
-    for tool in rights.agent_tools:
-        session.console.data(printable(f"agent tool\t{tool}"))
+    if tools is not None:
+        for name in tools.names:
+            level = tool_tier(name, tools)
+            word = session.console.style(str(level), _STYLE[str(level)])
+            session.console.data(f"{word}\tagent tool {printable(name)}")
+        for line in shown(tools)[len(tools.names) :]:
+            session.console.data(f"limit\t{printable(line)}")
+    for run in rights.runs:
+        session.console.data(f"runs\t{run_line(run)}")
 
 
 @command("check")

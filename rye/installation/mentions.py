@@ -1,0 +1,25 @@
+"""What an item's texts mention, as far as consent and policy are concerned (DESIGN 7.2). Pure.
+
+The rules are heavy to import, so they are imported where facts are computed; what was found in verified bytes is remembered
+with the item's other verdicts (:func:`rye.installation.install.verify_chosen`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rye.installation.signed_release import Mention
+
+
+def mentions(files: Mapping[str, bytes]) -> tuple[Mention, ...]:
+    """The cautions and alarms of one item, each once, at its first place, alarms first; then each kind of note once, for
+    policies. ``files``: bytes by path."""
+    from rye.text.facts import NOTE, find_facts, severity
+    from rye.text.facts.decoding import readable_text
+
+    texts = {path: text for path, data in files.items() if (text := readable_text(data)) is not None}
+    found: dict[object, Mention] = {}
+    for fact in find_facts(texts):
+        key = fact.fact if fact.level == NOTE else fact.key
+        found.setdefault(key, Mention(fact.fact, fact.value, fact.level, fact.path, fact.line))
+    return tuple(sorted(found.values(), key=lambda m: (-severity(m.level), m.fact, m.path, m.line, m.value)))

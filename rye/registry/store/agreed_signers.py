@@ -1,0 +1,35 @@
+"""Whose items this user agreed to before: a file of key fingerprints in the user's data folder.
+
+Nothing that comes with a repository can write there. A file that others may write, or that cannot be read, counts as empty, and
+the next installation asks again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+
+from rye.storage.private_files import make_folder, writable_by_others, write
+
+AGREED = "agreed-signers.json"
+
+
+def read_agreed(path: Path) -> frozenset[str]:
+    """The fingerprints (``SHA256:…``)."""
+    try:
+        if path.is_symlink() or writable_by_others(path):
+            return frozenset()
+        return frozenset(msgspec.json.decode(path.read_bytes(), type=list[str]))
+    except (OSError, msgspec.MsgspecError):
+        return frozenset()
+
+
+def remember_agreed(path: Path, signers: Iterable[str]) -> None:
+    """Add fingerprints. Raises OSError."""
+    known = read_agreed(path)
+    every = known | frozenset(signers)
+    if every != known:
+        make_folder(path.parent)
+        write(path, msgspec.json.encode(sorted(every)).decode())
