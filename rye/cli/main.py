@@ -42,6 +42,11 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
         "Trust",
         "What items may do, and what an update would add.",
     ),
+    "facts": (
+        "rye.cli.trust.facts:facts",
+        "Trust",
+        "What items mention: hosts, commands, secrets, downloads that run.",
+    ),
     "verify": ("rye.cli.trust.verify:verify", "Trust", "Check the signatures of items."),
     "init": ("rye.cli.project.init:init", "Project", "Make a project."),
     "add": ("rye.cli.project.add:add", "Project", "Add items and install them."),

@@ -95,7 +95,8 @@ class ItemChange(Struct, frozen=True):
             return True
         if self.old is None:
             return self.pulled_in and self.needs_consent
-        if never_approved(self.old) or (self.action == "keep" and _approves_nothing(self.old)):
+        pending = self.old.approved_signer is not None
+        if never_approved(self.old) or (self.action == "keep" and not pending and _approves_nothing(self.old)):
             return False
         return self.needs_consent
 

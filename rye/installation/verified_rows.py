@@ -20,6 +20,7 @@ import msgspec
 
 from rye.errors import RyeError
 from rye.installation.signed_release import SignedRelease
+from rye.items.agent_tools import EVERY
 from rye.items.identity import Identity
 from rye.project.lock import LockedItem
 from rye.storage.verdicts import Verdicts
@@ -29,7 +30,7 @@ PinnedRoot = Callable[[str], str | None]
 _WORDS = ("capabilities", "agent_tools", "agent_limits", "runs", "hooks")
 RELEASE_FIELDS = ("size", "suffix", "registry", "keyset", "signer", "attached", *_WORDS)
 """What a row says of a release, next to the fields that name it."""
-_LATER = frozenset(("agent_tools", "agent_limits", "runs"))
+_LATER = frozenset(("agent_limits", "runs"))
 """What older locks do not say. A row without them is no contradiction: it approves nothing of the sort."""
 
 
@@ -111,7 +112,7 @@ def _key(verdicts: Verdicts, item: LockedItem, pinned_root: PinnedRoot) -> bytes
 def _check(locked: LockedItem, found: LockedItem | SignedRelease, names: Iterable[str]) -> None:
     for name in names:
         says, true = getattr(locked, name), getattr(found, name)
-        if name in _LATER and not says:
+        if not says and (name in _LATER or (name == "agent_tools" and true == (EVERY,))):
             continue
         if says != true and not (isinstance(says, tuple) and len(says) == len(true) and set(says) == set(true)):
             raise mismatch(locked, name.replace("_", "-"))

@@ -130,9 +130,7 @@ def _why(change: ItemChange) -> str:
         reasons.append("adds hooks" if update else "has hooks")
     if change.tools:
         reasons.append(f"{'widens its' if update else 'names'} tools of the agent program ({_some(change.tools)})")
-    if change.runs:
-        named = _some([f"{run.what} {run.where}" for run in change.runs])
-        reasons.append(f"{'adds or changes' if update else 'has'} what can run ({named})")
+    reasons += _why_runs(change.runs, update)
     if change.new_mentions:
         reasons.append(f"mentions {_some([f'{m.fact}: {m.value} ({m.path}:{m.line})' for m in change.new_mentions])}")
     if change.signer_unknown:
@@ -140,6 +138,21 @@ def _why(change: ItemChange) -> str:
     if change.signer_changed:
         reasons.append("is signed by another key")
     return " and ".join(reasons)
+
+
+def _why_runs(runs: Sequence[Run], update: bool) -> list[str]:
+    verb = "adds or changes" if update else "has"
+    words = {
+        "attached-file": "executables",
+        "frontmatter-hook": "hooks of the agent program",
+        "mcp-server": "MCP servers",
+        "inline-command": "commands that loading it runs",
+        "tool-code": "code",
+    }
+    named = {
+        what: [r.action if what == "inline-command" else r.where for r in runs if r.what == what] for what in words
+    }
+    return [f"{verb} {words[what]} ({_some(names)})" for what, names in named.items() if names]
 
 
 def _some(names: Sequence[str]) -> str:

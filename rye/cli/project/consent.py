@@ -94,8 +94,8 @@ def _show_signer(console: Console, change: ItemChange, time: datetime) -> None:
                 f"      the new key is in keyset {history.keyset}; of the old one: {history.old_key}", "warning"
             )
     else:
-        mark = "  (you never agreed to this signer)" if change.signer_unknown else ""
-        mark = mark or ("  (new to this project)" if change.signer_new else "")
+        mark = "  (new to this project)" if change.signer_new else ""
+        mark += "  (you never agreed to this signer before)" if change.signer_unknown else ""
         console.say(f"      signed by {new.signer}{mark}", "dim")
     if history is not None:
         ages = f"released {_age(history.released, time)}, key {_age(history.key_since, time)}"
@@ -130,7 +130,7 @@ def _show_tools(console: Console, change: ItemChange) -> None:
 
 
 _RUN_WORDS = {
-    "attached-file": "file that can run",
+    "attached-file": "executable file",
     "frontmatter-hook": "hook of the agent program",
     "mcp-server": "MCP server",
     "inline-command": "command that loading it runs",
@@ -146,8 +146,7 @@ def _show_runs(console: Console, change: ItemChange) -> None:
 
 def run_line(run: Run) -> str:
     """What can run, where, and exactly how, on one line."""
-    words = "executable file" if run.what == "attached-file" and "executable" in run.action else _RUN_WORDS[run.what]
-    return f"{words} {one_line(run.where)}: {one_line(run.action)}"
+    return f"{_RUN_WORDS[run.what]} {one_line(run.where)}: {one_line(run.action)}"
 
 
 def _run_mark(change: ItemChange, run: Run) -> str:
