@@ -14,6 +14,9 @@ policy             error        The policy forbids what the item asks for, its s
 advisory           error        An advisory is about this version (a warning when its severity is low).
 unapproved-right   error        The item has a right that nobody approved.
 unapproved-hook    warning      The item has a hook that nobody approved; it is denied.
+unapproved-run     error        Something of the item can run, and nobody approved it, or approved other bytes.
+unapproved-tool    error        The item may use tools of the agent program, or is restricted less, than anybody approved.
+unapproved-fact    error        The item mentions something alarming that nobody approved.
 pending-recovery   warning      The registry's owners will give a namespace to other keys, unless its own owners object.
 yanked             warning      The publisher took this version back.
 G1 … G6            error        The lock is not the whole answer to rye.toml (:mod:`rye.installation.completeness`).
@@ -32,14 +35,15 @@ from msgspec.structs import replace
 from rye.errors import RyeError
 from rye.installation import completeness
 from rye.installation.on_disk import Present, drift
-from rye.installation.placement import item_path
+from rye.installation.placement import item_folder, item_path
 from rye.installation.resolving import Environment
-from rye.installation.signed_release import SignedRelease
+from rye.installation.signed_release import Mention, SignedRelease
 from rye.installation.sources import Sources, expect_origin
 from rye.installation.verified_rows import check_row, check_words
+from rye.items.agent_tools import widened as widened_tools
 from rye.items.identity import Identity
 from rye.permissions.containment import diff
-from rye.permissions.policy import Policy, violations
+from rye.permissions.policy import Policy, fact_violations, tool_violations, violations
 from rye.project.layout import LOCK
 from rye.project.lock import Lock, LockedFile, LockedItem
 from rye.project.manifest import Manifest
@@ -61,6 +65,9 @@ RULES: Mapping[str, str] = {
     "advisory": "An advisory is about an installed version.",
     "unapproved-right": "An item has a right that nobody approved.",
     "unapproved-hook": "An item has a hook that nobody approved; it is denied.",
+    "unapproved-run": "Something of an item can run, and nobody approved it.",
+    "unapproved-tool": "An item has tools of the agent program, or fewer restrictions, that nobody approved.",
+    "unapproved-fact": "An item mentions something alarming that nobody approved.",
     "pending-recovery": "A namespace of installed items is about to get other keys.",
     "yanked": "The publisher took an installed version back.",
     "deprecated": "An installed item should no longer be used.",
@@ -129,9 +136,41 @@ def audit_lock(items: Iterable[LockedItem], policy: Policy) -> list[Finding]:
                 found.append(Finding("unapproved-hook", "warning", message, path, item, hint))
         found.extend(
             Finding("policy", "error", f"{name}: {violation.message}.", path, item)
-            for violation in violations(policy, item.capabilities)
+            for violation in (*violations(policy, item.capabilities), *tool_violations(policy, item.tools))
         )
     return found
+
+
+def audit_runs(items: Iterable[LockedItem], signed: Mapping[Identity, SignedRelease], policy: Policy) -> list[Finding]:
+    """What can run, agent tools and alarms that nobody approved, and facts that the policy forbids, as the releases say it."""
+    found = []
+    ask = "`rye install` asks for it."
+    for item in items:
+        words = signed.get(item.identity)
+        path, name = item_path(item), f"{item.identity} {item.version}"
+        for run in words.runs if words is not None else item.runs:
+            if run not in item.approved_runs:
+                message = f"{name} has something that can run, which nobody approved: {run.what} {run.where}."
+                found.append(Finding("unapproved-run", "error", message, path, item, ask))
+        for tool in widened_tools(item.tools_approved, words.tools if words is not None else item.tools):
+            message = f"{name} has tools of the agent program that nobody approved: {tool}."
+            found.append(Finding("unapproved-tool", "error", message, path, item, ask))
+        mentioned = (words.mentions or ()) if words is not None else ()
+        for mention in mentioned:
+            if mention.is_alarm and mention.word not in item.approved_facts:
+                message = f"{name} mentions {mention.fact}, which nobody approved: {mention.value}."
+                found.append(Finding("unapproved-fact", "error", message, mention_path(item, mention), item, ask))
+        found.extend(
+            Finding("policy", "error", f"{name}: {violation.message}.", path, item)
+            for violation in fact_violations(policy, ((mention.fact, mention.value) for mention in mentioned))
+        )
+    return found
+
+
+def mention_path(item: LockedItem, mention: Mention) -> str:
+    """The installed file that a mention is about."""
+    attached = {entry.path for entry in item.attached}
+    return f"{item_folder(item)}/{mention.path}" if mention.path in attached else item_path(item)
 
 
 def audit_completeness(manifest: Manifest, lock: Lock, signed: Mapping[Identity, SignedRelease]) -> list[Finding]:

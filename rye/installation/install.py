@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rye.installation.mentions import mentions
+from rye.installation.mentions import item_file_name, mentions
 from rye.installation.on_disk import INSTALLED, written_text
 from rye.installation.placement import item_files, item_folder, item_path
 from rye.installation.plan import Consent, Plan, approved_items, make_plan
@@ -152,12 +152,6 @@ class _Judged(Struct, frozen=True):
 
     metadata: Metadata
     mentions: tuple[Mention, ...]
-
-
-def item_file_name(record: ReleaseRecord) -> str:
-    """The name of the item's own file, for people."""
-    suffix = record.release.file.suffix
-    return f"{record.identity.id.rsplit('/', 1)[-1]}{suffix}" if suffix.startswith(".") else suffix
 
 
 def _judged_before(records: Sequence[ReleaseRecord], verdicts: Verdicts) -> list[_Judged | None]:

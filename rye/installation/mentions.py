@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from rye.installation.signed_release import Mention
+from rye.registry.trust.records import ReleaseRecord
 
 
 def mentions(files: Mapping[str, bytes]) -> tuple[Mention, ...]:
@@ -23,3 +24,9 @@ def mentions(files: Mapping[str, bytes]) -> tuple[Mention, ...]:
         key = fact.fact if fact.level == NOTE else fact.key
         found.setdefault(key, Mention(fact.fact, fact.value, fact.level, fact.path, fact.line))
     return tuple(sorted(found.values(), key=lambda m: (-severity(m.level), m.fact, m.path, m.line, m.value)))
+
+
+def item_file_name(record: ReleaseRecord) -> str:
+    """The name of the item's own file, for people."""
+    suffix = record.release.file.suffix
+    return f"{record.identity.id.rsplit('/', 1)[-1]}{suffix}" if suffix.startswith(".") else suffix

@@ -6,15 +6,32 @@ import hashlib
 from collections.abc import Sequence
 from urllib.parse import quote
 
+from msgspec import Struct
+
 from rye import __version__
 from rye.installation.audit import RULES, Finding
+from rye.installation.signed_release import Mention
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
-def sarif(findings: Sequence[Finding]) -> dict[str, object]:
-    """One run of the tool ``rye`` with these results; paths are relative to the project (``%SRCROOT%``)."""
-    rules = list(RULES)
+class Mentioned(Struct, frozen=True):
+    """What an installed item mentions. ``path``: the installed file, relative to the project."""
+
+    item: str
+    version: str
+    path: str
+    mention: Mention
+
+
+def sarif(findings: Sequence[Finding], mentioned: Sequence[Mentioned] = ()) -> dict[str, object]:
+    """One run of the tool ``rye`` with these results; paths are relative to the project (``%SRCROOT%``).
+
+    Facts are results of the kind ``informational`` or ``review`` with rules of their own: no fact is a verdict.
+    """
+    facts = sorted({entry.mention.fact for entry in mentioned})
+    rules = {**RULES, **{f"fact/{fact}": f"An item mentions {fact}." for fact in facts}}
+    names = list(rules)
     return {
         "$schema": SCHEMA,
         "version": "2.1.0",
@@ -25,14 +42,32 @@ def sarif(findings: Sequence[Finding]) -> dict[str, object]:
                         "name": "rye",
                         "version": __version__,
                         "semanticVersion": __version__,
-                        "rules": [{"id": rule, "shortDescription": {"text": text}} for rule, text in RULES.items()],
+                        "rules": [{"id": rule, "shortDescription": {"text": text}} for rule, text in rules.items()],
                     }
                 },
                 "columnKind": "unicodeCodePoints",
                 "originalUriBaseIds": {"SRCROOT": {"description": {"text": "The project's folder."}}},
-                "results": [_result(finding, rules.index(finding.rule)) for finding in findings],
+                "results": [
+                    *(_result(finding, names.index(finding.rule)) for finding in findings),
+                    *(_fact(entry, names.index(f"fact/{entry.mention.fact}")) for entry in mentioned),
+                ],
             }
         ],
+    }
+
+
+def _fact(entry: Mentioned, index: int) -> dict[str, object]:
+    mention = entry.mention
+    about = f"fact/{mention.fact}\0{entry.path}\0{mention.value}"
+    place = {"artifactLocation": {"uri": quote(entry.path), "uriBaseId": "SRCROOT"}}
+    return {
+        "ruleId": f"fact/{mention.fact}",
+        "ruleIndex": index,
+        "kind": "informational" if mention.is_note else "review",
+        "level": "none",
+        "message": {"text": f"{entry.item} {entry.version} mentions {mention.fact} ({mention.level}): {mention.value}"},
+        "locations": [{"physicalLocation": {**place, "region": {"startLine": mention.line}}}],
+        "partialFingerprints": {"rye/v1": hashlib.sha256(about.encode()).hexdigest()},
     }
 
 

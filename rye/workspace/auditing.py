@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -16,11 +16,14 @@ from rye.installation.audit import (
     audit_origin,
     audit_recoveries,
     audit_registry,
+    audit_runs,
     audit_words,
     in_order,
+    mention_path,
 )
 from rye.installation.on_disk import scan
 from rye.installation.resolving import Environment
+from rye.installation.sarif import Mentioned
 from rye.installation.signed_release import SignedRelease
 from rye.installation.sources import Sources
 from rye.items.identity import Identity
@@ -40,6 +43,8 @@ class Audit(Struct, frozen=True):
     findings: tuple[Finding, ...]
     """By severity, rule and place."""
     items: int
+    mentioned: tuple[Mentioned, ...] = ()
+    """What the installed items mention, as far as they are verified: no finding, so it fails nothing."""
 
 
 def audit(context: Context, project: Project) -> Audit:
@@ -65,7 +70,17 @@ def audit(context: Context, project: Project) -> Audit:
         except RyeError as error:
             raise _with_findings(context, error, in_order([*findings, *unfit])) from error
     findings.extend([*unfit, *_new_words(findings, audit_words(items, signed))])
-    return Audit(tuple(in_order(findings)), len(items))
+    findings.extend(audit_runs(items, signed, environment.policy))
+    return Audit(tuple(in_order(findings)), len(items), _mentioned(items, signed))
+
+
+def _mentioned(items: Iterable[LockedItem], signed: Mapping[Identity, SignedRelease]) -> tuple[Mentioned, ...]:
+    found = []
+    for item in items:
+        words = signed.get(item.identity)
+        for mention in (words.mentions or ()) if words is not None else ():
+            found.append(Mentioned(str(item.identity), item.version, mention_path(item, mention), mention))
+    return tuple(found)
 
 
 def _new_words(findings: Sequence[Finding], more: Sequence[Finding]) -> list[Finding]:

@@ -186,7 +186,7 @@ def _document(change: ItemChange) -> dict[str, object]:
         "agent_tools": list(change.tools),
         "executables": [run.where for run in change.runs if run.what == "attached-file"],
         "runs": [run_document(run) for run in change.runs],
-        "facts": [{**_mention(m), "new": m in change.new_mentions} for m in change.mentions],
+        "facts": [{**mention_document(m), "new": m in change.new_mentions} for m in change.mentions],
         "needs_approval": change.stops,
     }
 
@@ -196,7 +196,8 @@ def run_document(run: Run) -> dict[str, str]:
     return {"what": run.what, "where": run.where, "action": run.action, "sha256": run.sha256}
 
 
-def _mention(mention: Mention) -> dict[str, object]:
+def mention_document(mention: Mention) -> dict[str, object]:
+    """One thing that an item mentions, for programs."""
     return {
         "fact": mention.fact,
         "value": mention.value,

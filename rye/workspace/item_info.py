@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from rye.errors import RyeError
+from rye.installation.mentions import item_file_name, mentions
+from rye.installation.signed_release import Mention
+from rye.installation.verified import item_runs, judge_files
+from rye.items.agent_tools import AgentTools
 from rye.items.identity import Identity
+from rye.items.reading import Run
+from rye.registry.client import RegistryClient
 from rye.registry.trust.keysets import Link
 from rye.registry.trust.records import ItemHistory, ReleaseRecord
 from rye.resolution.ranges import Range
@@ -28,6 +34,16 @@ class ItemInfo(Struct, frozen=True):
     """The release asked for, or the latest."""
     pending: Link | None
     """A recovery of the namespace that has not taken effect."""
+    content: ItemContent | None
+    """None: the release cannot be fetched, or its file is refused."""
+
+
+class ItemContent(Struct, frozen=True):
+    """What the release's own bytes say, which its release note leaves out."""
+
+    agent_tools: AgentTools | None
+    runs: tuple[Run, ...]
+    mentions: tuple[Mention, ...]
 
 
 def item_info(context: Context, reference: str) -> ItemInfo:
@@ -36,7 +52,18 @@ def item_info(context: Context, reference: str) -> ItemInfo:
         identity, wanted = published(client, reference)
         history = client.histories([identity])[identity]
         pending = client.keysets([identity.namespace])[identity.namespace].pending(client.head.snapshot.time)
-        return ItemInfo(identity, client.origin, history, _chosen(history, wanted, str(identity)), pending)
+        record = _chosen(history, wanted, str(identity))
+        return ItemInfo(identity, client.origin, history, record, pending, _content(client, record))
+
+
+def _content(client: RegistryClient, record: ReleaseRecord) -> ItemContent | None:
+    try:
+        (files,) = client.fetch_items([record])
+        metadata = judge_files(files)
+    except RyeError:
+        return None
+    found = mentions({item_file_name(record): files.file, **files.attached})
+    return ItemContent(metadata.agent_tools, item_runs(files, metadata), found)
 
 
 def latest_release(history: ItemHistory) -> ReleaseRecord | None:

@@ -26,7 +26,7 @@ def audit(session: Session, as_sarif: bool) -> int:
     found = audit_project(session, require_project(session.cwd))
     findings = found.findings
     if as_sarif:
-        session.console.document(sarif(findings))
+        session.console.document(sarif(findings, found.mentioned))
     elif session.json:
         session.console.document(
             {"findings": [f.as_json() for f in findings], "items": found.items, "ok": not findings}

@@ -7,11 +7,26 @@ from typing import Any
 import click
 
 from rye.cli.options import Session, command
+from rye.cli.project.consent import run_line
 from rye.cli.use.indented import indented_lines
 from rye.permissions.risk import tier
 from rye.registry.protocol.lines import write_time
 from rye.signing.keys import PublicKey
-from rye.workspace.item_info import item_info
+from rye.workspace.consent import mention_document, run_document
+from rye.workspace.item_info import ItemContent, item_info
+
+
+def _content(content: ItemContent | None) -> dict[str, Any]:
+    """What the item's own files say; nulls where they cannot be had."""
+    if content is None:
+        return {"agent_tools": None, "agent_limits": None, "runs": None, "facts": None}
+    tools = content.agent_tools
+    return {
+        "agent_tools": list(tools.names) if tools else [],
+        "agent_limits": list(tools.limits) if tools else [],
+        "runs": [run_document(run) for run in content.runs],
+        "facts": [mention_document(mention) for mention in content.mentions],
+    }
 
 
 @command("info")
@@ -42,6 +57,7 @@ def info(session: Session, item: str) -> None:
         "conflicts_with": [f"{r.identity}@{r.range}" for r in release.conflicts_with],
         "capabilities": [{"capability": c, "tier": str(tier(c))} for c in release.capabilities],
         "hooks": [f"{hook.item_type} {hook.item_id}" for hook in release.hooks],
+        **_content(found.content),
         "yanked": record.yank.reason if record.yank else None,
         "revoked": record.revoked,
         "deprecated": history.deprecation.reason if history.deprecation else None,
@@ -66,7 +82,16 @@ def info(session: Session, item: str) -> None:
         session.console.document(document)
         return
     versions = [v["version"] + (f" (yanked: {v['yank_reason']})" if v["yanked"] else "") for v in document["versions"]]
+    runs = [run_line(run) for run in found.content.runs] if found.content else []
+    facts = [f"{f['level']}  {f['fact']}  {f['value']}" for f in document["facts"] or () if f["level"] != "note"]
     rights = [f"{c['tier']}  {c['capability']}" for c in document["capabilities"]]
-    flat = {**document, "versions": versions, "capabilities": rights, "revoked": "yes" if record.revoked else None}
+    flat = {
+        **document,
+        "versions": versions,
+        "capabilities": rights,
+        "runs": runs,
+        "facts": facts,
+        "revoked": "yes" if record.revoked else None,
+    }
     for line in indented_lines(flat):
         session.console.data(line)
