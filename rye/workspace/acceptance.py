@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct
 
 from rye.errors import RyeError
-from rye.items.reading import HookAction
+from rye.items.reading import HookAction, Run
 from rye.storage import private_files
 from rye.storage.folders import data_dir
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from rye.project.lock import LockedItem
     from rye.workspace.context import Context
 
-What = Literal["right", "hook", "tool", "executable", "signer"]
+What = Literal["right", "hook", "tool", "run", "fact", "signer"]
 TRUST_LOCK = "RYE_TRUST_LOCK"
 _FOLDER = "accepted"
 _UNSET = ("", "0", "false", "no")
@@ -43,7 +43,8 @@ class Approval(Struct, frozen=True, order=True):
     """``kind:id``; of a signer its namespace, since a key speaks for all its items."""
     what: What
     value: str
-    """The pattern, the hook as :func:`hook_text` writes it, the tool's name, the file's path, or the key's fingerprint."""
+    """The pattern, the hook as :func:`hook_text` writes it, the tool as :func:`tool_texts` does, what can run as :func:`run_text`
+    does, ``FACT VALUE``, or the key's fingerprint."""
 
     def line(self) -> str:
         """As it is remembered: one line of JSON."""
@@ -56,6 +57,17 @@ def hook_text(hook: HookAction) -> str:
     return f"when {hook.when}: execute {hook.item_type} {hook.item_id}{inputs}"
 
 
+def run_text(run: Run) -> str:
+    """What can run, where, how, and the first half of its hash, on one line."""
+    return f"{run.what} {run.where}: {run.action} (sha256 {run.sha256[:32]})"
+
+
+def tool_texts(item: LockedItem) -> list[str]:
+    """The approved agent tools, each with what restricts them: with fewer restrictions it is another approval."""
+    limits = f" ({'; '.join(item.approved_limits)})" if item.approved_limits else ""
+    return [f"{name}{limits}" for name in item.approved_tools]
+
+
 def approvals(items: Iterable[LockedItem]) -> set[Approval]:
     """Everything that these rows approve. A row that ``rye lock`` wrote and nobody installed approves what stood before it."""
     found: set[Approval] = set()
@@ -63,12 +75,13 @@ def approvals(items: Iterable[LockedItem]) -> set[Approval]:
         name = str(item.identity)
         found.update(Approval(name, "right", pattern) for pattern in item.approved_capabilities)
         found.update(Approval(name, "hook", hook_text(hook)) for hook in item.approved_hooks)
+        found.update(Approval(name, "tool", text) for text in tool_texts(item))
+        found.update(Approval(name, "run", run_text(run)) for run in item.approved_runs)
+        found.update(Approval(name, "fact", fact) for fact in item.approved_facts)
         if item.approved_signer is not None:
             if item.approved_signer:
                 found.add(Approval(item.identity.namespace, "signer", item.approved_signer))
             continue
-        found.update(Approval(name, "tool", tool) for tool in item.agent_tools)
-        found.update(Approval(name, "executable", entry.path) for entry in item.attached if entry.executable)
         found.add(Approval(item.identity.namespace, "signer", item.signer))
     return found
 

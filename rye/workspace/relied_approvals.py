@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rye.installation.plan import Consent, Plan, approved_items, never_approved
-from rye.workspace.acceptance import Approval, approvals, hook_text
+from rye.workspace.acceptance import Approval, approvals, hook_text, run_text, tool_texts
 
 
 def relied_on(plan: Plan) -> set[Approval]:
@@ -14,9 +14,11 @@ def relied_on(plan: Plan) -> set[Approval]:
             continue
         asked = {asked.pattern for asked in change.asks}
         asked.update(hook_text(hook) for hook in change.hooks)
-        asked.update((*change.tools, *change.executables))
+        asked.update(run_text(run) for run in change.runs)
         if change.signer_changed:
             asked.add(change.new.signer)
         [row] = approved_items(Plan((change,)), Consent())
+        if change.tools:
+            asked.update(tool_texts(row))
         found.update(one for one in approvals([row]) if one.value not in asked)
     return found

@@ -42,8 +42,9 @@ _UNSEEN_TITLES = {
     "signer": "Keys that sign its items",
     "right": "Rights",
     "hook": "Hooks",
-    "executable": "Files that can run",
+    "run": "What can run",
     "tool": "Tools of the agent program",
+    "fact": "What the texts mention",
 }
 
 
