@@ -228,13 +228,13 @@ def _approvals_are_asked_for(graph: _Graph, signed: Mapping[Identity, SignedRele
 
 def _approved_beyond(item: LockedItem, words: SignedRelease | None) -> Iterator[str]:
     """What an entry approves of tools, runs and facts, and its release does not have."""
-    runs, tools = (words.runs, words.tools) if words is not None else (item.runs, item.tools)
-    if words is None or words.mentions is not None:  # made from the note alone, its words do not tell
-        for run in item.approved_runs:
-            if run not in runs:
-                yield f"something to run that it does not have: {run.what} {run.where}"
-        for tool in widened_tools(tools, item.tools_approved):
-            yield f"more of the agent program's tools than it asks for: {tool}"
+    known = words is not None and words.mentions is not None  # words of the note alone do not tell
+    runs, tools = (words.runs, words.tools) if words is not None and known else (item.runs, item.tools)
+    for run in item.approved_runs:
+        if run not in runs:
+            yield f"something to run that it does not have: {run.what} {run.where}"
+    for tool in widened_tools(tools, item.tools_approved):
+        yield f"more of the agent program's tools than it asks for: {tool}"
     if words is not None and words.mentions is not None:
         mentioned = {mention.word for mention in words.mentions}
         for fact in item.approved_facts:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rye.installation.plan import Consent, Plan, approved_items, never_approved
-from rye.workspace.acceptance import Approval, approvals, hook_text, run_text, tool_texts
+from rye.workspace.acceptance import Approval, approvals, hook_text, run_text
 
 
 def relied_on(plan: Plan) -> set[Approval]:
@@ -18,7 +18,7 @@ def relied_on(plan: Plan) -> set[Approval]:
         if change.signer_changed:
             asked.add(change.new.signer)
         [row] = approved_items(Plan((change,)), Consent())
-        if change.tools:
-            asked.update(tool_texts(row))
-        found.update(one for one in approvals([row]) if one.value not in asked)
+        found.update(one for one in approvals([row]) if one.what != "tool" and one.value not in asked)
+        if not change.tools:  # as many as before or fewer: those of before are what was agreed to
+            found.update(one for one in approvals([change.old]) if one.what == "tool")
     return found
