@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from rye.installation.verified import judge_files, judgement_inputs, verify_files
+from rye.items.agent_tools import agent_tools
 from rye.items.reading import HookAction
 from rye.project.lock import LockedFile
 from rye.registry.client import ItemFiles
@@ -68,7 +69,7 @@ def test_attached_files_are_locked_with_everything_that_the_release_says() -> No
 
 
 def test_tools_are_locked_once_each_in_order_whoever_read_them() -> None:
-    metadata = replace(judge_files(files(HOOKED)), agent_tools=("Read", "Bash", "Read"))
+    metadata = replace(judge_files(files(HOOKED)), agent_tools=agent_tools(["Read", "Bash", "Read"]))
     found = verify_files(files(HOOKED), (), (), metadata)
     assert found.locked.agent_tools == ("Bash", "Read")
     assert found.metadata is metadata
