@@ -1,4 +1,4 @@
-"""What brings items to today's rules where there is one answer, as changes to propose.
+"""Bringing items to today's rules where there is one answer: changes are proposed, and written when they are agreed to.
 
 For every kind: a byte order mark and CR LF line endings go (DECISIONS "Every kind"). A kind with a ``fixer`` does more. Installed
 items are never changed: overrides do that.
@@ -6,17 +6,19 @@ items are never changed: overrides do that.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from pathlib import Path
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from rye.errors import RyeError
 from rye.items.kinds import KINDS
 from rye.items.reading import Source
 from rye.limits import CONTENT
+from rye.project.context import arguments_or_own_items
 from rye.project.item_file import place, read_bytes
 from rye.text import content
-from rye.workspace.proposed_change import ProposedChange, breaks_signature
+from rye.workspace.proposed_change import Agree, ProposedChange, breaks_signature, write_agreed
 
 if TYPE_CHECKING:
     from rye.items.location import Location
@@ -24,10 +26,20 @@ if TYPE_CHECKING:
     from rye.workspace.context import Context
 
 
-def propose_fixes(context: Context, found: Iterable[Found], kind: str | None) -> list[ProposedChange]:
-    """The changes that ``rye validate --fix`` offers; a file that must not be changed is a warning."""
+class FixOutcome(Struct, frozen=True):
+    """The changes that were proposed, and whether they were agreed to and written."""
+
+    proposed: tuple[ProposedChange, ...]
+    written: bool
+
+
+def fix_items(context: Context, paths: Sequence[str], kind: str | None, agree: Agree) -> FixOutcome:
+    """Propose what has one answer, and write it where ``agree`` says so; no ``paths``: the project's own items.
+
+    A file that must not be changed is a warning. Raises RyeError ``changed-meanwhile``.
+    """
     proposed: list[ProposedChange] = []
-    for entry in found:
+    for entry in arguments_or_own_items(context.cwd, paths):
         try:
             change = _propose_fix(entry, kind)
         except RyeError as error:
@@ -35,7 +47,7 @@ def propose_fixes(context: Context, found: Iterable[Found], kind: str | None) ->
             continue
         if change is not None:
             proposed.append(change)
-    return proposed
+    return FixOutcome(tuple(proposed), write_agreed(context, proposed, agree))
 
 
 def _propose_fix(entry: Found, kind: str | None) -> ProposedChange | None:
@@ -78,26 +90,3 @@ def _fixed(text: str, shown: str, location: Location) -> tuple[str, tuple[str, .
         return text, ()
     fixed = fixer.fix(text, Source(text, shown, location.name, location.category))
     return fixed.text, fixed.changes
-
-
-def propose_migration(path: Path, shown: str) -> ProposedChange | None:
-    """What brings one directive up to date; None where nothing does. Raises RyeError when the file is not text."""
-    from rye.items.directive.fix import migrate as migrated  # the XML parser, which only directives need
-
-    data = read_bytes(path, CONTENT.item_bytes)
-    if len(data) > CONTENT.item_bytes:
-        raise RyeError(
-            "too-large", f"{shown} has more than {CONTENT.item_bytes:,} bytes.", "Split it, then migrate the parts."
-        )
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise RyeError("not-utf8", f"{shown} is not UTF-8 (byte {error.start}).", "Save the file as UTF-8.") from None
-    location = place(path, text, "directive")
-    assert location is not None
-    fixed = migrated(text, Source(text, shown, location.name, location.category))
-    new = fixed.text.encode("utf-8")
-    if new == data:
-        return None
-    broken = breaks_signature(data, new, "directive", path.name)
-    return ProposedChange(path, shown, "directive", data, new, fixed.changes, broken)

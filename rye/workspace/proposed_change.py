@@ -6,8 +6,10 @@ A file that changed since it was read is left alone: what was agreed to is what 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+import shlex
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -17,6 +19,9 @@ from rye.project.item_file import read_bytes
 from rye.signing.signature_line import Found, content_hash, find, layout_of, text_of
 from rye.storage.atomic import replace_file
 from rye.text import content
+
+if TYPE_CHECKING:
+    from rye.workspace.context import Context
 
 
 class ProposedChange(Struct, frozen=True):
@@ -52,6 +57,10 @@ class ProposedChange(Struct, frozen=True):
         }
 
 
+Agree = Callable[[Sequence[ProposedChange]], bool]
+"""Shows a person the changes, of which there is at least one, and says whether they agree to all of them."""
+
+
 def breaks_signature(old: bytes, new: bytes, kind: str, file_name: str) -> bool:
     """Whether ``old`` has a signature line, and the text that it stands above is another one in ``new``."""
     layout = layout_of(kind, file_name)
@@ -61,7 +70,24 @@ def breaks_signature(old: bytes, new: bytes, kind: str, file_name: str) -> bool:
     return not isinstance(after, Found) or after.line is None or content_hash(before.rest) != content_hash(after.rest)
 
 
-def write_changes(changes: Iterable[ProposedChange]) -> None:
+def write_agreed(context: Context, proposed: Sequence[ProposedChange], agree: Agree) -> bool:
+    """Ask once about all changes, and replace each file whole; says whether they were written.
+
+    Raises RyeError ``changed-meanwhile`` at a file that is no longer what was shown.
+    """
+    if not proposed or not agree(proposed):
+        return False
+    write_changes(context, proposed)
+    broken = [change.shown for change in proposed if change.breaks_signature]
+    if broken:
+        context.warn(
+            f"The signature does not cover the new text: {', '.join(broken)}.",
+            f"`{shlex.join(['rye', 'sign', *broken])}` signs it.",
+        )
+    return True
+
+
+def write_changes(context: Context, changes: Iterable[ProposedChange]) -> None:
     """Replace each file whole. Raises RyeError ``changed-meanwhile`` for one that is no longer what was shown."""
     for change in changes:
         if read_bytes(change.path, CONTENT.item_bytes) != change.old:
@@ -69,3 +95,4 @@ def write_changes(changes: Iterable[ProposedChange]) -> None:
                 "changed-meanwhile", f"{change.shown} was changed just now and was left alone.", "Run it again."
             )
         replace_file(change.path.resolve(), change.new)
+        context.tell(f"wrote {change.shown}", "ok")

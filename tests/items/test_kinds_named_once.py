@@ -27,7 +27,7 @@ ACCEPTED = {
     ),
     "`rye migrate directive` brings old directives to today's rules: about directives alone.": (
         "rye/cli/author/migrate.py",
-        "rye/workspace/fixing.py",
+        "rye/workspace/directive_migration.py",
     ),
     "`rye adopt` takes skills as others publish them: about skills alone.": (
         "rye/cli/author/adopt.py",

@@ -15,10 +15,6 @@ UNCHECKED = {
     "rye.items.published": {"read_published"},
 }
 """What reads an item's file, or leads to one, without a look at rye.lock."""
-EXCEPTIONS = {
-    ("cli/author/agent.py", "load_item"): "migrates files that their author names",
-    ("cli/author/migrate.py", "load_item"): "rewrites the author's own directives, which may not even parse",
-}
 
 
 def taken(path: Path) -> Iterator[str]:
@@ -43,8 +39,7 @@ def test_no_face_reads_an_item_s_file_by_itself() -> None:
         for path in sorted((RYE / face).rglob("*.py"))
         for name in taken(path)
     }
-    assert found - set(EXCEPTIONS) == set()
-    assert set(EXCEPTIONS) - found == set(), "an exception that is no longer needed"
+    assert found == set()
 
 
 def test_the_test_sees_each_way_round(tmp_path: Path) -> None:

@@ -6,16 +6,11 @@ import shlex
 
 import click
 
-from rye.cli.author.proposed_change import offer
+from rye.cli.author.proposed_change import agreement
 from rye.cli.main import family
 from rye.cli.options import Session, command
-from rye.errors import RyeError
-from rye.project.checking import check_files
-from rye.project.context import read_options
-from rye.project.discovery import expand
-from rye.project.item_file import load_item
 from rye.text.diagnostics import has_errors, in_order
-from rye.workspace.fixing import propose_migration
+from rye.workspace.directive_migration import migrate_directives
 
 
 @command("directive")
@@ -26,28 +21,25 @@ def directive(session: Session, paths: tuple[str, ...]) -> int:
 
     Fixes what `rye validate --fix` fixes, makes a <cost> from <limits>, and drops a signature over the fence alone.
     """
-    found = expand(paths, session.cwd)
-    if any(entry.set_root is not None for entry in found):
-        found = [e for e in found if load_item(e.path, shown=e.shown).location.kind == "directive"]
-        if not found:
-            raise RyeError("no-items", "There are no directives below that folder.", "Give a directive's file.")
-    proposed = [change for entry in found if (change := propose_migration(entry.path, entry.shown)) is not None]
-    written = offer(session, proposed, shlex.join(["rye", "migrate", "directive", "--yes", *paths]))
-    by_path = {change.shown: change for change in proposed}
+    outcome = migrate_directives(
+        session, paths, agreement(session, shlex.join(["rye", "migrate", "directive", "--yes", *paths]))
+    )
     results: list[dict[str, object]] = []
-    failed = bool(proposed) and not written
-    for entry in check_files(found, "directive", read_options(session.cwd)):
-        change = by_path.get(entry.shown)
+    failed = False
+    for one in outcome.directives:
+        entry, change = one.checked, one.change
         findings = in_order(entry.diagnostics)
-        if change is None or written:
+        if change is None or outcome.written:
             session.console.diagnostics(entry.shown, findings, entry.text)
             failed = failed or has_errors(findings)
+        else:
+            failed = True
         if change is None:
             session.console.say(f"{entry.shown} is up to date.")
         results.append(
             {
                 "path": entry.shown,
-                "written": written and change is not None,
+                "written": outcome.written and change is not None,
                 "changes": list(change.changes) if change else [],
                 "diff": change.diff if change else "",
                 "diagnostics": [finding.as_json() for finding in findings],

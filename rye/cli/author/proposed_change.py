@@ -7,36 +7,22 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 
 from rye.cli.console import printable
 from rye.cli.options import Session
-from rye.workspace.proposed_change import ProposedChange, write_changes
+from rye.workspace.proposed_change import Agree, ProposedChange
 
 
-def offer(session: Session, proposed: Sequence[ProposedChange], again: str) -> bool:
-    """Show the changes and write them if that is agreed to; says whether they were written.
+def agreement(session: Session, again: str) -> Agree:
+    """What shows changes and asks. ``again`` is the command that would write them, for the hint where nobody can be asked."""
 
-    ``again`` is the command that would write them, for the hint where nobody can be asked.
-    """
-    if not proposed:
-        return False
-    for change in proposed:
-        _show(session, change)
-    if not _agreed(session, len(proposed), again):
-        return False
-    for change in proposed:
-        write_changes([change])
-        session.console.say(f"wrote {change.shown}", "ok")
-    broken = [change.shown for change in proposed if change.breaks_signature]
-    if broken:
-        names = ", ".join(broken)
-        session.console.warn(
-            f"The signature does not cover the new text: {names}.",
-            f"`{shlex.join(['rye', 'sign', *broken])}` signs it.",
-        )
-    return True
+    def agree(proposed: Sequence[ProposedChange]) -> bool:
+        for change in proposed:
+            _show(session, change)
+        return _agreed(session, len(proposed), again)
+
+    return agree
 
 
 def _show(session: Session, change: ProposedChange) -> None:

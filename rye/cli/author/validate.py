@@ -8,10 +8,8 @@ import click
 
 from rye.cli.kind_choice import kind_option
 from rye.cli.options import Session, command
-from rye.project.checking import check_files
-from rye.project.context import arguments_or_own_items, read_options
-from rye.text.diagnostics import in_order
-from rye.text.diagnostics import strict as as_errors
+from rye.text.diagnostics import has_errors
+from rye.workspace.validating import validate_items
 
 
 @command("validate")
@@ -25,29 +23,26 @@ def validate(session: Session, paths: tuple[str, ...], kind: str | None, strict:
 
     PATH is a file, a folder (its agents and roles are checked as a closed set) or a pattern; none: the project's items.
     """
-    found = arguments_or_own_items(session.cwd, paths)
     fixes: list[dict[str, object]] = []
     if fix:
         # What only --fix needs: `rye validate` is run on every save.
-        from rye.cli.author.proposed_change import offer
-        from rye.workspace.fixing import propose_fixes
+        from rye.cli.author.proposed_change import agreement
+        from rye.workspace.fixing import fix_items
 
-        proposed = propose_fixes(session, found, kind)
-        written = offer(session, proposed, shlex.join(["rye", "validate", "--fix", "--yes", *paths]))
-        if not proposed:
+        again = shlex.join(["rye", "validate", "--fix", "--yes", *paths])
+        fixed = fix_items(session, paths, kind, agreement(session, again))
+        if not fixed.proposed:
             session.console.say("Nothing to fix.")
-        fixes = [change.as_json(written) for change in proposed]
-    checked = check_files(found, kind, read_options(session.cwd))
+        fixes = [change.as_json(fixed.written) for change in fixed.proposed]
     results = []
     failed = 0
-    for entry in checked:
-        findings = in_order(as_errors(entry.diagnostics) if strict else entry.diagnostics)
-        ok = all(finding.severity != "error" for finding in findings)
+    for entry in validate_items(session, paths, kind, strict=strict):
+        ok = not has_errors(entry.diagnostics)
         failed += not ok
         results.append(
-            {"path": entry.shown, "kind": entry.kind, "ok": ok, "diagnostics": [f.as_json() for f in findings]}
+            {"path": entry.shown, "kind": entry.kind, "ok": ok, "diagnostics": [f.as_json() for f in entry.diagnostics]}
         )
-        session.console.diagnostics(entry.shown, findings, entry.text)
+        session.console.diagnostics(entry.shown, entry.diagnostics, entry.text)
     if session.json:
         session.console.document({"results": results, **({"fixes": fixes} if fix else {})})
     else:

@@ -1,0 +1,196 @@
+"""Adopting skills: skills from anywhere become items of this project, without changing what agents read.
+
+A skill is copied to ``.ai/skills/<name>/`` (or, in place, fixed where it is): ``SKILL.md`` with LF line endings and no byte order
+mark, every attached file byte for byte. Hidden characters, scripts and links that lead nowhere are reported; a skill that breaks
+a rule of publishing is refused, and the others go on. A folder that is already there is never overwritten.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
+
+from rye.errors import RyeError, UsageError
+from rye.items.attached import attached_files
+from rye.items.identity import is_segment
+from rye.items.skill.adoption import AdoptableFile, analyze
+from rye.limits import CONTENT
+from rye.project.discovery import walk
+from rye.project.item_file import read_bytes
+from rye.project.layout import Project, find_project
+from rye.storage.atomic import replace_file
+from rye.text.diagnostics import has_errors
+
+if TYPE_CHECKING:
+    from rye.items.attached import AttachedFile
+    from rye.items.skill.adoption import Adoption
+    from rye.text.diagnostics import Diagnostic
+    from rye.workspace.context import Context
+    from rye.workspace.named_file import NamedFile
+
+MAIN = "SKILL.md"
+
+Status = Literal["adopted", "unchanged", "would-adopt", "refused"]
+
+
+class AdoptRequest(Struct, frozen=True):
+    """What to adopt: a skill's folder, or one that holds skills at any depth."""
+
+    folder: NamedFile
+    dry_run: bool = False
+    """Write nothing."""
+    in_place: bool = False
+    """Fix the skills where they are, instead of copying them."""
+
+
+class FoundSkill(Struct, frozen=True):
+    """One skill that was found: its folder, what is in it, and what is known of it."""
+
+    folder: Path
+    shown: str
+    data: bytes
+    """Of ``SKILL.md``."""
+    files: tuple[AttachedFile, ...]
+    problems: tuple[Diagnostic, ...]
+    """Of the folder: symlinks, unsafe paths, too much."""
+    adoption: Adoption
+
+    @property
+    def publishable(self) -> bool:
+        return self.adoption.publishable and self.adoption.name is not None and not has_errors(self.problems)
+
+    @property
+    def main_bytes(self) -> bytes:
+        """Of ``SKILL.md`` as the project will have it."""
+        return self.adoption.fixed if self.adoption.fixed is not None else self.data
+
+
+class AdoptedSkill(Struct, frozen=True):
+    """What became of one skill."""
+
+    skill: FoundSkill
+    status: Status
+    target: Path | None = None
+    """Where it is now, or would be; None: it was refused."""
+    shown_target: str | None = None
+    """The same as seen from the folder that the user works in."""
+    reason: str | None = None
+    """Why it was refused."""
+
+    @property
+    def moved(self) -> bool:
+        """Whether its place in the project is another one than where it was found."""
+        return self.target is not None and self.target != self.skill.folder
+
+
+def adopt_skills(context: Context, request: AdoptRequest) -> Iterator[AdoptedSkill]:
+    """Adopt the skills of a folder one by one; each is given when it is done.
+
+    All are read before the first is written. Raises UsageError ``no-such-folder``, RyeError ``no-skills``, ``changed-meanwhile``.
+    """
+    found = [_look(path, shown, request.in_place) for path, shown in _skills(request.folder)]
+    taken: dict[str, str] = {}
+    for skill in found:
+        yield _adopted(context.cwd, request, skill, taken)
+
+
+def _skills(folder: NamedFile) -> list[tuple[Path, str]]:
+    root = folder.path
+    if not root.is_dir():
+        raise UsageError(
+            "no-such-folder",
+            f"There is no folder {folder.shown!r}.",
+            "Give the folder of one skill, or a folder with several.",
+        )
+    if (root / MAIN).is_file():
+        return [(root, folder.shown)]
+    found: list[Path] = []
+    for path in walk(root):
+        if path.name == MAIN and not any(path.is_relative_to(other) for other in found):
+            found.append(path.parent)
+    if not found:
+        raise RyeError("no-skills", f"There is no {MAIN} below {folder.shown!r}.", "Give a folder that holds skills.")
+    return [(path, os.path.join(folder.shown, path.relative_to(root))) for path in found]
+
+
+def _look(folder: Path, shown: str, in_place: bool) -> FoundSkill:
+    files, problems = attached_files(folder / MAIN)
+    data = read_bytes(folder / MAIN, CONTENT.item_bytes)
+    read = [AdoptableFile(file, read_bytes(folder / file.path, file.size)) for file in files]
+    adoption = analyze(data, folder.resolve().name, read)
+    if not in_place and adoption.name is not None:
+        adoption = analyze(data, adoption.name, read)  # the copy's folder has the skill's own name
+    return FoundSkill(folder, shown, data, files, problems, adoption)
+
+
+def _adopted(cwd: Path, request: AdoptRequest, skill: FoundSkill, taken: dict[str, str]) -> AdoptedSkill:
+    def became(status: Status, target: Path) -> AdoptedSkill:
+        return AdoptedSkill(skill, status, target, os.path.relpath(target, cwd))
+
+    def refused(why: str) -> AdoptedSkill:
+        return AdoptedSkill(skill, "refused", reason=why)
+
+    name = skill.adoption.name
+    written: Status = "would-adopt" if request.dry_run else "adopted"
+    if not skill.publishable or name is None or not is_segment(name):
+        return refused("it breaks rules of publishing")
+    if request.in_place:
+        if skill.adoption.fixed is None:
+            return became("unchanged", skill.folder)
+        if not request.dry_run:
+            replace_file((skill.folder / MAIN).resolve(), skill.main_bytes)
+        return became(written, skill.folder)
+    if name in taken:
+        return refused(f"{taken[name]} has the same name")
+    taken[name] = skill.shown
+    target = (find_project(cwd) or Project(cwd.absolute())).ai / "skills" / name
+    if target.exists() or target.is_symlink():
+        if target.resolve() == skill.folder.resolve():
+            if skill.adoption.fixed is None:
+                return became("unchanged", target)
+            return refused("it is already this project's own; --in-place fixes it there")
+        if _same(skill, target):
+            return became("unchanged", target)
+        return refused(f"{os.path.relpath(target, cwd)} is already there, and differs")
+    if not request.dry_run:
+        _copy(skill, target)
+    return became(written, target)
+
+
+def _same(skill: FoundSkill, target: Path) -> bool:
+    """Whether the folder holds exactly what would be copied there."""
+    files, problems = attached_files(target / MAIN)
+    if problems or files != skill.files:
+        return False
+    pairs = [(skill.folder / file.path, target / file.path) for file in files]
+    return (target / MAIN).read_bytes() == skill.main_bytes and all(a.read_bytes() == b.read_bytes() for a, b in pairs)
+
+
+def _copy(skill: FoundSkill, target: Path) -> None:
+    """Write the folder under another name, then rename it: it is there whole or not at all."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    staged = Path(tempfile.mkdtemp(prefix=".adopting-", dir=target.parent))
+    try:
+        (staged / MAIN).write_bytes(skill.main_bytes)
+        for file in skill.files:
+            data = read_bytes(skill.folder / file.path, file.size)
+            if len(data) != file.size:
+                raise RyeError("changed-meanwhile", f"{skill.shown}/{file.path} was changed just now.", "Run it again.")
+            destination = staged / file.path
+            destination.parent.mkdir(parents=True, exist_ok=True)
+            destination.write_bytes(data)
+            if file.executable:
+                destination.chmod(destination.stat().st_mode | 0o111)
+        mask = os.umask(0)
+        os.umask(mask)
+        staged.chmod(0o777 & ~mask)
+        staged.rename(target)
+    except BaseException:
+        shutil.rmtree(staged, ignore_errors=True)
+        raise

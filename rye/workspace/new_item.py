@@ -1,0 +1,97 @@
+"""A new item of the project: a file that conforms, with only what its format demands. Never over a file that is there."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from rye.errors import RyeError, UsageError
+from rye.items.identity import is_id
+from rye.items.kinds import KINDS, Kind
+from rye.items.reading import ReadOptions, Source
+from rye.project.context import load_manifest
+from rye.project.layout import Project, find_project
+from rye.text.diagnostics import strict
+
+if TYPE_CHECKING:
+    from rye.workspace.context import Context
+
+
+class NewItem(Struct, frozen=True):
+    """The item to write: the name of its kind, and its id without a namespace."""
+
+    kind: str
+    identifier: str
+
+
+class WrittenItem(Struct, frozen=True):
+    path: Path
+    shown: str
+    """The path as seen from the folder that the user works in."""
+
+
+def write_new_item(context: Context, request: NewItem) -> WrittenItem:
+    """Write the item's file. Raises UsageError ``bad-id``, ``bad-name``, RyeError ``file-exists``."""
+    project = find_project(context.cwd) or Project(context.cwd.absolute())
+    kind = KINDS[request.kind]
+    category, name = _split(kind, request.identifier)
+    path = _path(project, kind, category, name)
+    text = kind.load().template(name, category, load_manifest(project).namespace)
+    _check(kind, category, name, path, text)
+    _create(path, text)
+    return WrittenItem(path, os.path.relpath(path, context.cwd))
+
+
+def _split(kind: Kind, identifier: str) -> tuple[str, str]:
+    if not is_id(identifier):
+        raise UsageError(
+            "bad-id",
+            f"{identifier!r} is not an id: ids are lower-case segments of a-z, 0-9, - and _ joined by '/'.",
+            f"Write it as {'category/name' if kind.nested else 'name'}.",
+        )
+    category, _, name = identifier.rpartition("/")
+    if kind.nested and not category:
+        raise UsageError(
+            "bad-id",
+            f"The id of a {kind.name} has a category.",
+            f"E.g. `rye new {kind.name} workflows/{name}`.",
+        )
+    if not kind.nested and category:
+        raise UsageError(
+            "bad-id",
+            f"The id of a {kind.name} is its bare name: they stand directly in .ai/{kind.folder}.",
+            f"E.g. `rye new {kind.name} {name}`.",
+        )
+    return category, name
+
+
+def _path(project: Project, kind: Kind, category: str, name: str) -> Path:
+    folder = project.ai / kind.folder / category
+    if kind.main_file is not None:
+        return folder / name / kind.main_file
+    return folder / f"{name}{kind.suffixes[0]}"
+
+
+def _check(kind: Kind, category: str, name: str, path: Path, text: str) -> None:
+    """A name that the kind's rules refuse is refused here, so that what is written always conforms."""
+    attached = () if kind.main_file is not None else None
+    reading = kind.load().read(Source(text, str(path), name, category, attached), ReadOptions())
+    errors = [finding for finding in strict(reading.diagnostics) if finding.severity == "error"]
+    if errors:
+        raise UsageError(
+            "bad-name", f"{name!r} cannot be the name of this {kind.name}: {errors[0].message}", errors[0].hint
+        )
+
+
+def _create(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with path.open("x", encoding="utf-8", newline="\n") as stream:
+            stream.write(text)
+    except FileExistsError:
+        raise RyeError(
+            "file-exists", f"{str(path)!r} exists and was left alone.", "Choose another id, or edit that file."
+        ) from None
