@@ -22,6 +22,7 @@ from rye.project.item_file import read_bytes
 from rye.project.spaces import looks_like_path
 from rye.text.diagnostics import Diagnostic
 from rye.workspace.context import Context
+from rye.workspace.editing import Editable
 from rye.workspace.effective_item import EffectiveItem
 from rye.workspace.findings import FileFindings
 from rye.workspace.formulas import find_formula, resolved_formula
@@ -129,16 +130,7 @@ def check_overlay(context: Context, data: bytes, found: EffectiveItem | None) ->
     return [*findings, *(Diagnostic("warning", "stale-override", warning) for warning in result.warnings)]
 
 
-class EditedOverlay(Struct, frozen=True):
-    """An overlay file to edit. ``template``: its text where there is none yet."""
-
-    folder: Folder
-    path: Path
-    template: str
-    formula: EffectiveItem | None
-
-
-def overlay_to_edit(context: Context, where: Places, argument: str, user: bool) -> EditedOverlay:
+def overlay_to_edit(context: Context, where: Places, argument: str, user: bool) -> Editable:
     """The overlay file of a formula at the level asked for. Raises RyeError where that level is not here."""
     name, found = named_formula(context, where, argument)
     folder = where.of(where.overlays, "user" if user else "project")
@@ -150,7 +142,10 @@ def overlay_to_edit(context: Context, where: Places, argument: str, user: bool) 
     if not user and users is not None and read_overlay(users).overlay is not None:
         # A project's file replaces the user's entirely: only a copy of it changes nothing.
         template = users.decode("utf-8").removeprefix("\ufeff")
-    return EditedOverlay(folder, folder.file(name, OVERLAY_SUFFIX), template, found)
+    path = folder.file(name, OVERLAY_SUFFIX)
+    return Editable(
+        path, folder.shown(path), folder.read(path), template, lambda data: check_overlay(context, data, found)
+    )
 
 
 # -- health ------------------------------------------------------------------------------------------------------------

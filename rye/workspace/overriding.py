@@ -36,6 +36,7 @@ from rye.project.spaces import Entry, find
 from rye.storage.atomic import replace_file
 from rye.text.diagnostics import Diagnostic
 from rye.workspace.context import Context
+from rye.workspace.editing import Editable
 from rye.workspace.effective_item import EffectiveItem, apply_overrides, effective_item, entry_of_file, version_of
 from rye.workspace.present_items import exists
 
@@ -133,6 +134,11 @@ class OverrideFile(Struct, frozen=True):
         found = self.item.found
         agent, version = described(self.base, found.item.location.name, version_of(found))
         return new_file(agent, version, reviewed)
+
+    def editable(self, reviewed: date) -> Editable:
+        """The file for an editor."""
+        current = None if self.current is None else self.current.encode("utf-8")
+        return Editable(self.path, self.shown, current, self.template(reviewed), self.findings)
 
     def findings(self, data: bytes) -> list[Diagnostic]:
         """What is wrong with a text that a person wrote."""

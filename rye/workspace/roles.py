@@ -11,6 +11,7 @@ from rye.errors import RyeError
 from rye.text.diagnostics import Diagnostic
 from rye.text.hidden_text import hidden_text
 from rye.workspace.context import Context
+from rye.workspace.editing import Editable
 from rye.workspace.present_items import names_of
 
 
@@ -33,6 +34,20 @@ def unknown_role(role: str, names: Sequence[str]) -> RyeError:
     listed = ", ".join(sorted(set(names))) or "none"
     hint = f"Did you mean {' or '.join(near)}?" if near else f"Roles: {listed}."
     return RyeError("unknown-role", f"There is no role {role!r}.", hint)
+
+
+def role_directive_to_edit(context: Context, where: Places, role: str, user: bool) -> Editable:
+    """A role's directive at the level asked for. Raises RyeError ``unknown-role``, ``no-project``."""
+    if where.layout == "rye":
+        require_role(context, where, role)
+    else:
+        check_name(role, "role")
+    folder = where.of(where.role_directives, "user" if user else "project")
+    if folder is None:
+        what = "rig" if where.layout == "gastown" else "project"
+        raise RyeError("no-project", f"There is no {what} here.", "--user edits the directive of your own space.")
+    path = folder.file(role, ".md")
+    return Editable(path, folder.shown(path), folder.read(path), "", check_role_directive)
 
 
 def check_role_directive(data: bytes) -> list[Diagnostic]:

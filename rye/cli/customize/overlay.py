@@ -5,13 +5,13 @@ from __future__ import annotations
 import click
 
 from rye.cli.console import printable
-from rye.cli.customize.editing import edit_file, report_edit
+from rye.cli.customize.editing import edit_and_report
 from rye.cli.customize.layouts import layout_options, places
 from rye.cli.main import family
 from rye.cli.options import Session, command
 from rye.customization.overlay_files import in_force
 from rye.rendering.formula_text import formula_text
-from rye.workspace.overlaying import apply_file, check_overlay, named_formula, overlay_checks, overlay_to_edit
+from rye.workspace.overlaying import apply_file, named_formula, overlay_checks, overlay_to_edit
 
 
 @command("apply")
@@ -74,17 +74,7 @@ def show(session: Session, formula: str, layout: str, town: str | None, rig: str
 @click.pass_obj
 def edit(session: Session, formula: str, user: bool, layout: str, town: str | None, rig: str | None) -> None:
     """Open a formula's overlay in your editor; what is not valid is not saved."""
-    to_edit = overlay_to_edit(session, places(session, layout, town, rig), formula, user)
-    folder, path = to_edit.folder, to_edit.path
-    done = edit_file(
-        session,
-        path,
-        folder.shown(path),
-        folder.read(path),
-        to_edit.template,
-        lambda data: check_overlay(session, data, to_edit.formula),
-    )
-    report_edit(session, done)
+    edit_and_report(session, overlay_to_edit(session, places(session, layout, town, rig), formula, user))
 
 
 @command("list")

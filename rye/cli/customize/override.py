@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from rye.cli.console import printable
 from rye.cli.customize.dates import parse_date
-from rye.cli.customize.editing import edit_file, report_edit
+from rye.cli.customize.editing import edit_and_report
 from rye.cli.main import family
 from rye.cli.options import Session, command
 from rye.customization.effective_diff import effective_diff
@@ -106,10 +106,7 @@ def _content(session: Session, file: str | None) -> tuple[str, ...] | None:
 @click.pass_obj
 def edit(session: Session, item: str, user: bool) -> None:
     """Open an item's overrides in your editor; what is not valid is not saved."""
-    file = override_file(session, item, user)
-    before = None if file.current is None else file.current.encode("utf-8")
-    template = file.template(date.today())
-    report_edit(session, edit_file(session, file.path, file.shown, before, template, file.findings))
+    edit_and_report(session, override_file(session, item, user).editable(date.today()))
 
 
 @command("list")

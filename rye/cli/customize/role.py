@@ -5,14 +5,12 @@ from __future__ import annotations
 import click
 
 from rye.cli.console import printable
-from rye.cli.customize.editing import edit_file, report_edit
+from rye.cli.customize.editing import edit_and_report
 from rye.cli.customize.layouts import layout_options, places
 from rye.cli.main import family
 from rye.cli.options import Session, command
-from rye.customization.places import check_name
 from rye.customization.role_files import all_files, directives_of
-from rye.errors import RyeError
-from rye.workspace.roles import check_role_directive, known_roles, require_role
+from rye.workspace.roles import known_roles, require_role, role_directive_to_edit
 
 
 @command("show")
@@ -97,17 +95,7 @@ def list_directives(session: Session, layout: str, town: str | None, rig: str | 
 @click.pass_obj
 def edit(session: Session, role: str, user: bool, layout: str, town: str | None, rig: str | None) -> None:
     """Open a role's directive in your editor. A new one is empty, and an empty one says nothing."""
-    where = places(session, layout, town, rig)
-    if where.layout == "rye":
-        require_role(session, where, role)
-    else:
-        check_name(role, "role")
-    folder = where.of(where.role_directives, "user" if user else "project")
-    if folder is None:
-        what = "rig" if layout == "gastown" else "project"
-        raise RyeError("no-project", f"There is no {what} here.", "--user edits the directive of your own space.")
-    path = folder.file(role, ".md")
-    report_edit(session, edit_file(session, path, folder.shown(path), folder.read(path), "", check_role_directive))
+    edit_and_report(session, role_directive_to_edit(session, places(session, layout, town, rig), role, user))
 
 
 directive = family(
