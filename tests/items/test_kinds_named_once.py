@@ -63,6 +63,11 @@ ACCEPTED = {
         "rye/customization/override_writing.py",
     ),
     "Names of commands (`rye agent`, `rye role`), not of kinds.": ("rye/cli/main.py",),
+    "Approvals name what was agreed to; their `tool` is one of the agent program's, not an item.": (
+        "rye/cli/project/consent.py",
+        "rye/workspace/acceptance.py",
+        "rye/workspace/relied_approvals.py",
+    ),
     "Words of other formats: `tool` in SARIF, and in commands of package managers.": (
         "rye/installation/sarif.py",
         "rye/text/facts/*.py",
