@@ -220,7 +220,7 @@ def test_property_another_file_changes_no_fact_of_this_one(text: str) -> None:
         ),
     ],
 )
-def test_a_megabyte_of_one_hostile_piece_comes_to_an_end(unit: str) -> None:
+def test_sixty_kilobytes_of_one_hostile_piece_come_to_an_end(unit: str) -> None:
     text = unit * (HOSTILE // len(unit)) + "\n\n# T\n\n```sh\n" + PIPE + "\n"
     facts = find_facts({"a.sh": text})
     assert len(facts) <= LIMITS.facts + len(FACTS)
