@@ -23,6 +23,7 @@ from rye.text.facts.addresses import find as find_addresses
 _LOWER = bytes(range(65)) + bytes(range(97, 123)) + bytes(range(91, 256))
 _DROPPED = b"\"'\\^"
 _WORDS = bytes(code if (chr(code).isalnum() and code < 128) or code in b"_\n" else 32 for code in range(256))
+_EDGE = frozenset(code for code in range(256) if _WORDS[code] in b" \n")
 _WINDOWS_PATH = re.compile(rb"(?:[a-z]:|%\w{1,30}%|\\|~|\.|hk(?:cu|lm|ey_\w{1,20}))\\[^\s\"'`]{1,400}")
 _WINDOWS_MARKS = (b":\\", b"%\\", b"\\\\", b"~\\", b".\\", b"hk")
 _EXPANDED = re.compile(rb"\$(?:[@*]|\{ifs[^}\n]{0,20}\}|ifs(?:\$[0-9])?)")
@@ -92,6 +93,7 @@ class Source:
         if b"$" in self.lowered:
             self.lowered = _EXPANDED.sub(lambda match: b"" if match[0] in (b"$@", b"$*") else b" ", self.lowered)
         self.words = frozenset(self.lowered.translate(_WORDS).split())
+        self._rows: dict[bytes, list[int]] = {}
         self._logical: dict[int, Line] = {}
         self._extents: dict[int, tuple[int, int]] = {}
 
@@ -104,10 +106,6 @@ class Source:
     def markdown(self) -> bool:
         """Whether the file is prose with blocks in it, and not code throughout."""
         return self.path.lower().endswith(_MARKDOWN)
-
-    @cached_property
-    def _starts(self) -> list[int]:
-        return [0, *accumulate(len(line) + 1 for line in self.lowered.split(b"\n"))]
 
     @cached_property
     def text_starts(self) -> list[int]:
@@ -149,21 +147,32 @@ class Source:
 
     def lines_with(self, triggers: frozenset[bytes]) -> list[int]:
         """The numbers (from 0) of the lines in which any of these words stands, in order."""
-        hits: set[int] = set()
-        text, starts = self.lowered, self._starts
-        for word in triggers & self.words:
-            size = len(word)
+        found = triggers & self.words
+        if not found:
+            return []
+        if len(found) == 1:
+            return self._lines_of(next(iter(found)))
+        return sorted({number for word in found for number in self._lines_of(word)})
+
+    def _lines_of(self, word: bytes) -> list[int]:
+        """The lines of one word, looked for once for all rules."""
+        known = self._rows.get(word)
+        if known is None:
+            text, starts, size = self.lowered, self._starts, len(word)
+            known = self._rows[word] = []
             at = text.find(word)
             while at >= 0:
-                before, after = text[at - 1 : at] if at else b" ", text[at + size : at + size + 1]
-                if not (before.isalnum() or before == b"_" or after.isalnum() or after == b"_"):
+                if (at == 0 or text[at - 1] in _EDGE) and (at + size == len(text) or text[at + size] in _EDGE):
                     number = bisect_right(starts, at) - 1
-                    hits.add(number)
+                    known.append(number)
                     at = text.find(word, starts[number + 1])
                 else:
-                    at = text.find(word, at + 1)
-        last = len(self.lines)
-        return sorted(number for number in hits if number < last)
+                    at = text.find(word, at + size)
+        return known
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [0, *accumulate(len(line) + 1 for line in self.lowered.split(b"\n"))]
 
     def logical_lines(self, triggers: frozenset[bytes]) -> Iterator[Line]:
         """The logical lines in which any of these words stands, in order, each once."""
