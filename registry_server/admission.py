@@ -60,7 +60,7 @@ class Admitted:
 def admit(ledger: Ledger, candidate: Candidate, now: datetime, skew: timedelta = timedelta(minutes=10)) -> Admitted:
     """Append the statement, or find it. Raises RyeError when it may not be in the log; nothing was written then."""
     statement = candidate.statement
-    known = ledger.position_of(statement)
+    known = ledger.position_of(candidate)
     try:
         if known is not None:
             _check_lines(ledger, candidate)

@@ -35,7 +35,7 @@ from rye.items.identity import Identity, fold
 from rye.registry.protocol import notes
 from rye.registry.protocol.lines import read_time, write_time
 from rye.registry.protocol.merkle import leaf_hash
-from rye.registry.protocol.statements import ItemStatement, Keyset, Logged, Release, Root, Snapshot, Takedown, Yank
+from rye.registry.protocol.statements import ItemStatement, Keyset, Release, Root, Snapshot, Takedown, Yank
 from rye.registry.protocol.wire import IndexLine, ShardEntry, index_name, shard_of
 from rye.registry.trust.keysets import KeysetChain, extend
 from rye.registry.trust.records import judge
@@ -112,16 +112,17 @@ class Ledger:
             self._chains[namespace] = chain
         return self._chains[namespace]
 
-    def position_of(self, statement: Logged) -> int | None:
+    def position_of(self, candidate: Candidate) -> int | None:
         """Where this statement's text stands first in the index of its name, whatever signatures it has there."""
+        statement, text = candidate.statement, candidate.note.text
         if isinstance(statement, Root):
             row = self.connection.execute(sa.select(roots).where(roots.c.number == statement.number)).first()
-            is_same = row is not None and notes.parse(row.note).text == statement.text()
+            is_same = row is not None and notes.parse(row.note).text == text
             return row.position if row is not None and is_same else None
         if isinstance(statement, Snapshot):
             return None
         where = sa.and_(
-            name_entries.c.name == name_of(statement), name_entries.c.text_sha256 == _text_sha256(statement.text())
+            name_entries.c.name == name_of(statement), name_entries.c.text_sha256 == _text_sha256(text)
         )
         position: int | None = self.connection.scalar(sa.select(sa.func.min(name_entries.c.position)).where(where))
         return position
@@ -224,7 +225,7 @@ class Ledger:
         if isinstance(statement, Snapshot):
             raise ValueError("a snapshot is a bare leaf")
         name = name_of(statement)
-        self._add_to_index(name, position, statement.text())
+        self._add_to_index(name, position, candidate.note.text)
         if isinstance(statement, Keyset):
             recovery = write_time(statement.recovery) if statement.recovery else None
             values = {"namespace": statement.namespace, "position": position, "note": leaf, "recovery": recovery}
