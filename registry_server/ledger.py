@@ -121,9 +121,7 @@ class Ledger:
             return row.position if row is not None and is_same else None
         if isinstance(statement, Snapshot):
             return None
-        where = sa.and_(
-            name_entries.c.name == name_of(statement), name_entries.c.text_sha256 == _text_sha256(text)
-        )
+        where = sa.and_(name_entries.c.name == name_of(statement), name_entries.c.text_sha256 == _text_sha256(text))
         position: int | None = self.connection.scalar(sa.select(sa.func.min(name_entries.c.position)).where(where))
         return position
 
