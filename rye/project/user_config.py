@@ -7,7 +7,6 @@ address that they logged in to. Both are read strictly, and a token is never pri
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -155,6 +154,12 @@ def _write_credentials(rows: Mapping[str, Mapping[str, str]]) -> None:
 
 
 def _read(path: Path) -> dict[str, Any]:
+    try:
+        path.stat()
+    except FileNotFoundError:
+        return {}
+    import tomllib  # most commands find no settings
+
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:

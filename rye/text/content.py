@@ -30,6 +30,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import cache
 
 from msgspec import Struct
 
@@ -102,8 +103,16 @@ _PICTOGRAPH = (
     "\U0001f680-\U0001f6ff\U0001f7e0-\U0001f7f0\U0001f90c-\U0001f9ff\U0001fa70-\U0001faff]"
 )
 _ELEMENT = f"{_PICTOGRAPH}(?:{_VS16}|[\U0001f3fb-\U0001f3ff])?"
-_LONG_RUN = re.compile(f"[\u0300-\U0010ffff]{{{MAX_COMBINING + 1},}}")
-_EMOJI = re.compile(f"{_ELEMENT}(?:{_ZWJ}{_ELEMENT})*|[0-9#*]{_VS16}\u20e3")
+
+
+@cache
+def _long_run() -> re.Pattern[str]:
+    return re.compile(f"[\u0300-\U0010ffff]{{{MAX_COMBINING + 1},}}")
+
+
+@cache
+def _emoji() -> re.Pattern[str]:
+    return re.compile(f"{_ELEMENT}(?:{_ZWJ}{_ELEMENT})*|[0-9#*]{_VS16}\u20e3")
 
 
 class Decoded(Struct, frozen=True):
@@ -163,7 +172,7 @@ def _characters(text: str, exempt: re.Pattern[str] | None) -> list[Diagnostic]:
         return []
     allowed: set[int] = set()
     if _ZWJ in text or _VS16 in text:
-        allowed.update(at for match in _EMOJI.finditer(text) for at in range(match.start() + 1, match.end()))
+        allowed.update(at for match in _emoji().finditer(text) for at in range(match.start() + 1, match.end()))
     if exempt is not None:
         allowed.update(at for match in exempt.finditer(text) for at in range(*match.span()))
     found: list[Diagnostic] = []
@@ -232,7 +241,7 @@ def _normalization(text: str) -> tuple[Diagnostic, ...]:
 
 def _long_combining_run(text: str) -> int | None:
     """Where more than MAX_COMBINING characters of a combining class other than 0 begin; None when there are none."""
-    for match in _LONG_RUN.finditer(text):
+    for match in _long_run().finditer(text):
         length = 0
         for at in range(*match.span()):
             length = length + 1 if unicodedata.combining(text[at]) else 0

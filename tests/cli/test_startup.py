@@ -65,6 +65,15 @@ def test_nothing_heavy_before_there_is_work(rye: Program, arguments: tuple[str, 
     assert imported(rye, *arguments).isdisjoint(HEAVY)
 
 
+@pytest.mark.parametrize("command", ["show", "verify"])
+def test_a_fact_without_xml_is_shown_and_verified_without_the_heavy(rye: Program, command: str) -> None:
+    assert imported(rye, command, ".ai/knowledge/some/thing.md").isdisjoint(HEAVY)
+
+
+def test_verifying_reads_no_yaml(rye: Program) -> None:
+    assert "ruamel" not in imported(rye, "verify", ".ai/knowledge/some/thing.md")
+
+
 def test_the_version_is_known_without_a_single_value_type(rye: Program) -> None:
     assert imported(rye, "--version").isdisjoint({"msgspec", "dataclasses"})
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from decimal import Decimal
 
 from msgspec import Struct
@@ -126,7 +125,20 @@ class Step(Struct, frozen=True):
     @property
     def text(self) -> str:
         """What stands in it without its common indent and outer blank lines; made when asked for, since few readers do."""
-        return textwrap.dedent(self.written).strip("\n").rstrip()
+        return _dedented(self.written).strip("\n").rstrip()
+
+
+def _dedented(text: str) -> str:
+    """``textwrap.dedent`` without its import: lines of blanks become empty, the blanks common to the others go."""
+    lines = [line if line.strip(" \t") else "" for line in text.split("\n")]
+    filled = [line for line in lines if line]
+    if not filled:
+        return "\n".join(lines)
+    first, last = min(filled), max(filled)  # what these two share, all lines share
+    margin = 0
+    while margin < len(first) and first[margin] in " \t" and first[margin] == last[margin : margin + 1]:
+        margin += 1
+    return "\n".join([line[margin:] for line in lines]) if margin else "\n".join(lines)
 
 
 class Process(Struct, frozen=True):
