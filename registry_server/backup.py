@@ -28,7 +28,7 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
-from registry_server import database, schema
+from registry_server import database, keys, schema
 from registry_server.keys import PrivateKey
 from registry_server.ledger import Ledger
 from registry_server.objects import Folder, Objects
@@ -39,7 +39,8 @@ from rye.errors import RyeError
 from rye.registry.protocol import notes, statements, wire
 from rye.registry.protocol.lines import write_time
 from rye.registry.protocol.statements import Release
-from rye.signing import keys as item_keys
+from rye.signing.keys import PrivateKey as ItemKey
+from rye.signing.sealing import seal, unseal
 from rye.storage.atomic import replace_file
 
 TABLES = (schema.log_entries, schema.head, schema.tokens, schema.token_namespaces, schema.submissions)
@@ -97,7 +98,7 @@ def unsealed_keys(folder: Path, passphrase: str) -> list[tuple[str, PrivateKey]]
     found = []
     for path in sorted((folder / "keys").glob("*.sealed")):
         name, _, sealed = path.read_text("utf-8").partition("\n")
-        key = PrivateKey(name, item_keys.unseal(sealed, passphrase).seed)
+        key = PrivateKey(name, unseal(sealed, passphrase).seed)
         PrivateKey.decode(key.encode())
         found.append((path.name.removesuffix(".sealed"), key))
     return found
@@ -191,15 +192,13 @@ def _copy_blobs(public: Objects, target: Folder, blobs: dict[str, int], gone: se
 
 def _seal_keys(settings: Settings, target: Path, passphrase: str) -> int:
     """All private keys of the key folder, each sealed under the passphrase. Those of an earlier backup are replaced."""
-    from registry_server import keys
-
     fresh = target / ".keys.new"
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir(mode=0o700)
     paths: Sequence[Path] = sorted(settings.keys.glob("*.key"))
     for path in paths:
         key = keys.read(path)
-        sealed = item_keys.seal(item_keys.PrivateKey(key.seed), passphrase)
+        sealed = seal(ItemKey(key.seed), passphrase)
         (fresh / f"{path.name}.sealed").write_text(f"{key.name}\n{sealed}", encoding="utf-8")
     shutil.rmtree(target / "keys", ignore_errors=True)
     os.replace(fresh, target / "keys")

@@ -120,7 +120,11 @@ def keep_alive(connection: sa.Connection) -> None:
         connection.execute(sa.select(1))
 
 
-def explained(error: sa.exc.SQLAlchemyError) -> RyeError:
+DriverError = sa.exc.SQLAlchemyError
+"""Everything that the driver and SQLAlchemy raise."""
+
+
+def explained(error: DriverError) -> RyeError:
     """A driver's error in our words: ``database-busy``, ``storage-full`` or ``database-unavailable``."""
     original = getattr(error, "orig", None)
     state = getattr(original, "sqlstate", None) or ""
@@ -237,19 +241,7 @@ def _upgrade(engine: sa.Engine) -> None:
         has_revision = sa.inspect(connection).has_table("alembic_version")
         if has_revision and connection.scalar(sa.text("SELECT version_num FROM alembic_version")) == REVISION:
             return  # without importing alembic: this is every start but the first
-    from alembic import command
-    from alembic.config import Config
-    from alembic.util import CommandError
+    from registry_server.upgrading import upgrade
 
-    config = Config()
-    config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
     with writer(engine) as connection:
-        config.attributes["connection"] = connection
-        try:
-            command.upgrade(config, "head")
-        except CommandError as error:
-            raise RyeError(
-                "database-too-new",
-                f"The database was made by a newer rye-registry: {error}",
-                "Install the newer version; nothing was changed.",
-            ) from error
+        upgrade(connection)

@@ -12,6 +12,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from nacl.signing import SigningKey
+
 from rye.errors import RyeError
 from rye.registry.protocol.notes import ED25519, NoteError, Signer, VerifierKey, decode_base64, encode_base64
 
@@ -31,14 +33,10 @@ class PrivateKey:
 
     @property
     def verifier(self) -> VerifierKey:
-        from nacl.signing import SigningKey
-
         return VerifierKey(self.name, bytes(SigningKey(self.seed).verify_key))
 
     @property
     def signer(self) -> Signer:
-        from nacl.signing import SigningKey
-
         key = SigningKey(self.seed)
         return Signer(VerifierKey(self.name, bytes(key.verify_key)), lambda message: bytes(key.sign(message).signature))
 

@@ -20,6 +20,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from granian.constants import HTTPModes, Interfaces
+from granian.http import HTTP1Settings
+from granian.server.embed import Server
+
+from registry_server.api import create_app
+from registry_server.service import Service
 from rye.errors import RyeError
 
 if TYPE_CHECKING:
@@ -34,9 +40,6 @@ _ANSWER_SECONDS = 5.0
 
 def serve(settings: Settings, ready_file: Path | None, announce: Callable[[str], None]) -> None:
     """Serve until told to stop. Raises RyeError when the address cannot be had; nothing was started then."""
-    from registry_server.api import create_app
-    from registry_server.service import Service
-
     _probe(settings.host, settings.port)
     service = Service(settings)
 
@@ -82,10 +85,6 @@ async def _run(
     origin: str,
     ending: _Ending,
 ) -> None:
-    from granian.constants import HTTPModes, Interfaces
-    from granian.http import HTTP1Settings
-    from granian.server.embed import Server
-
     class Listening(Server):
         """Binds once and tells the port: the embedded server would bind anew for its worker, to another free port."""
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from registry_server.cli.options import Output, data_option, json_option, pass_output
+from registry_server.founding import found
 
 
 @click.command()
@@ -36,8 +37,6 @@ def init(
     s3_endpoint: str,
 ) -> None:
     """Make a registry: its folder, keys, root statement and first signed head."""
-    from registry_server.founding import found
-
     given = {"database": database, "objects": objects, "s3_endpoint": s3_endpoint}
     root = found(data, origin, {name: value for name, value in given.items() if value}, root_key_out, root_days)
     fingerprint = root.sha256()

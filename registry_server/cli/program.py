@@ -16,32 +16,47 @@ from registry_server.cli.options import Output, json_option
 from rye import __version__
 from rye.errors import RyeError, UsageError
 
-COMMANDS = {
-    "backup": "registry_server.cli.backup:backup",
-    "export": "registry_server.cli.static_files:export_command",
-    "init": "registry_server.cli.init:init",
-    "rebuild": "registry_server.cli.static_files:rebuild",
-    "restore": "registry_server.cli.backup:restore",
-    "root": "registry_server.cli.root:root",
-    "serve": "registry_server.cli.serve:serve",
-    "takedown": "registry_server.cli.takedown:takedown_command",
-    "token": "registry_server.cli.token:token",
-    "verify": "registry_server.cli.static_files:verify",
+COMMANDS: dict[str, tuple[str, str]] = {
+    # name: (module:attribute, one line of help)
+    "backup": ("registry_server.cli.backup:backup", "Back the registry up to a folder, while it runs."),
+    "export": ("registry_server.cli.static_files:export_command", "Copy the static registry to a folder."),
+    "init": ("registry_server.cli.init:init", "Make a registry: its folder, keys, root and first signed head."),
+    "rebuild": ("registry_server.cli.static_files:rebuild", "Write every static file again from the database."),
+    "restore": ("registry_server.cli.backup:restore", "Bring a registry back from a backup, mirror or export."),
+    "root": ("registry_server.cli.root:root", "Root statements: who owns the registry, and until when."),
+    "serve": ("registry_server.cli.serve:serve", "Serve the registry until SIGTERM or Ctrl-C."),
+    "takedown": ("registry_server.cli.takedown:takedown_command", "Stop serving one blob, and log why."),
+    "token": ("registry_server.cli.token:token", "Upload tokens: who may send statements."),
+    "verify": (
+        "registry_server.cli.static_files:verify",
+        "Compute everything again, and compare it with what is served.",
+    ),
 }
 
 
 class Families(click.Group):
-    """A group whose commands are rows of the table."""
+    """A group whose commands are rows of the table: listing them imports none of them."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted(COMMANDS)
+        return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        # An unknown name imports all of them: click then suggests the nearest.
-        for name in [cmd_name] if cmd_name in COMMANDS else COMMANDS:
-            module, _, attribute = COMMANDS[name].partition(":")
-            self.commands[name] = getattr(import_module(module), attribute)
-        return self.commands.get(cmd_name)
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, attribute = COMMANDS[cmd_name][0].partition(":")
+        loaded: click.Command = getattr(import_module(module), attribute)
+        return loaded
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in COMMANDS and not args[0].startswith("-"):
+            raise click.exceptions.NoSuchCommand(args[0], possibilities=COMMANDS, ctx=ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
 
 
 @click.group(cls=Families, context_settings={"help_option_names": ["-h", "--help"]}, no_args_is_help=True)
@@ -86,11 +101,9 @@ def main() -> None:
 def _unforeseen(error: Exception) -> RyeError:
     """What no code expected, in one line; the database's errors in its own words."""
     if "sqlalchemy" in sys.modules:
-        from sqlalchemy.exc import SQLAlchemyError
+        from registry_server.database import DriverError, explained  # imported already, by the command that failed
 
-        from registry_server.database import explained
-
-        if isinstance(error, SQLAlchemyError):
+        if isinstance(error, DriverError):
             return explained(error)
     text = str(error).strip()
     reason = f"{type(error).__name__}: {text.splitlines()[0][:300]}" if text else type(error).__name__

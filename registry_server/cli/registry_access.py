@@ -6,28 +6,27 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import sqlalchemy as sa
+import sqlalchemy as sa
 
-    from registry_server.sequencer import Sequencer
-    from registry_server.settings import Settings
-    from rye.registry.protocol.statements import Checkpoint
+from registry_server import database, keys
+from registry_server.ledger import Ledger
+from registry_server.objects import public_objects, upload_objects
+from registry_server.sequencer import Sequencer
+from registry_server.settings import Settings, load
+from registry_server.showing import check_contained
+from rye.errors import RyeError
+from rye.registry.protocol.statements import Checkpoint
 
 
 def settings_of(data: Path, flags: dict[str, object | None]) -> Settings:
     """The settings of the registry in ``data``; ``flags`` and the environment win over its file."""
-    from registry_server.settings import load
-
     return load(data, flags, os.environ)
 
 
 @contextmanager
 def engine_of(settings: Settings) -> Iterator[sa.Engine]:
     """The registry's database, let go at the end."""
-    from registry_server import database
-
     engine = database.open_database(settings)
     try:
         yield engine
@@ -38,8 +37,6 @@ def engine_of(settings: Settings) -> Iterator[sa.Engine]:
 @contextmanager
 def reading(data: Path) -> Iterator[sa.Connection]:
     """One transaction that reads, and waits for nobody."""
-    from registry_server import database
-
     with engine_of(settings_of(data, {})) as engine, database.reader(engine) as connection:
         yield connection
 
@@ -47,8 +44,6 @@ def reading(data: Path) -> Iterator[sa.Connection]:
 @contextmanager
 def changing(data: Path) -> Iterator[sa.Connection]:
     """One transaction that changes what does not belong to the log."""
-    from registry_server import database
-
     with engine_of(settings_of(data, {})) as engine, database.change(engine) as connection:
         yield connection
 
@@ -56,10 +51,6 @@ def changing(data: Path) -> Iterator[sa.Connection]:
 @contextmanager
 def sequencer_of(settings: Settings) -> Iterator[Sequencer]:
     """What appends to the log, with the log keys of the key folder."""
-    from registry_server import keys
-    from registry_server.objects import public_objects, upload_objects
-    from registry_server.sequencer import Sequencer
-
     with engine_of(settings) as engine:
         log_keys = keys.in_folder(settings.keys, "log")
         yield Sequencer(engine, public_objects(settings), upload_objects(settings), log_keys, settings)
@@ -67,11 +58,6 @@ def sequencer_of(settings: Settings) -> Iterator[Sequencer]:
 
 def contains(engine: sa.Engine, shown: Checkpoint) -> bool:
     """Whether the database holds this tree by now."""
-    from registry_server import database
-    from registry_server.ledger import Ledger
-    from registry_server.showing import check_contained
-    from rye.errors import RyeError
-
     try:
         with database.reader(engine) as connection:
             check_contained(Ledger(connection), shown)

@@ -8,9 +8,14 @@ from pathlib import Path
 
 import click
 
+from registry_server import database, founding, keys
 from registry_server.cli.options import Output, data_option, json_option, pass_output
 from registry_server.cli.registry_access import reading, sequencer_of, settings_of
+from registry_server.ledger import Ledger
 from rye.errors import RyeError
+from rye.registry.protocol.lines import read_key, read_origin
+from rye.registry.protocol.notes import encode_base64
+from rye.registry.protocol.statements import root_key_name
 
 
 @click.group(no_args_is_help=True)
@@ -24,8 +29,6 @@ def root() -> None:
 @pass_output
 def root_show(output: Output, data: Path) -> None:
     """Show the root in force and the fingerprint that clients pin."""
-    from registry_server.ledger import Ledger
-
     with reading(data) as connection:
         all_roots = Ledger(connection).roots()
     text = all_roots[-1].text()
@@ -43,11 +46,6 @@ def root_show(output: Output, data: Path) -> None:
 @pass_output
 def root_key(output: Output, file: Path, origin: str, is_log: bool) -> None:
     """Make a key, on whatever machine its owner keeps it, and print the public half for `root draft`."""
-    from registry_server import keys
-    from rye.registry.protocol.lines import read_origin
-    from rye.registry.protocol.notes import encode_base64
-    from rye.registry.protocol.statements import root_key_name
-
     read_origin(origin)
     key = keys.PrivateKey.generate(origin if is_log else root_key_name(origin))
     keys.write(file, key)
@@ -85,9 +83,6 @@ def root_draft(
     data: Path,
 ) -> None:
     """Write the next root statement, unsigned, for the owners to sign."""
-    from registry_server import founding
-    from registry_server.ledger import Ledger
-
     with reading(data) as connection:
         drafted = founding.draft(
             Ledger(connection),
@@ -114,8 +109,6 @@ def root_draft(
 @pass_output
 def root_sign(output: Output, file: Path, key_file: Path) -> None:
     """Add an owner's signature to FILE: a root draft, a recovery or an advisory. Needs no registry at hand."""
-    from registry_server import founding, keys
-
     text = _read_text(file)
     statement, _ = founding.read_draft(text)
     output.say(f"Signing:\n\n{statement}")
@@ -139,8 +132,6 @@ def root_sign(output: Output, file: Path, key_file: Path) -> None:
 @pass_output
 def root_publish(output: Output, file: Path, log_key: Path | None, data: Path) -> None:
     """Put a root that enough owners signed into the log. Restart servers afterwards when log keys changed."""
-    from registry_server import founding, keys
-
     settings = settings_of(data, {})
     if log_key is not None:
         key = keys.read(log_key)
@@ -164,9 +155,6 @@ def root_publish(output: Output, file: Path, log_key: Path | None, data: Path) -
 @pass_output
 def root_renew(output: Output, key_files: tuple[Path, ...], days: int, data: Path) -> None:
     """Draft, sign and publish a root that differs only in its dates, with the owners' keys at hand."""
-    from registry_server import database, founding, keys
-    from registry_server.ledger import Ledger
-
     settings = settings_of(data, {})
     owners = [keys.read(path) for path in key_files] or keys.in_folder(settings.keys, "root")
     if not owners:
@@ -190,8 +178,6 @@ def _print_root(output: Output, number: int, expires: datetime) -> None:
 
 
 def _public_keys(texts: tuple[str, ...]) -> list[bytes]:
-    from rye.registry.protocol.lines import read_key
-
     return [read_key(text) for text in texts]
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from pathlib import Path
 
 import click
 
+from registry_server import keys
 from registry_server.cli.options import Output, data_option, json_option, pass_output
 from registry_server.cli.registry_access import settings_of
+from registry_server.serving import serve as run
 
 
 @click.command()
@@ -25,11 +28,6 @@ from registry_server.cli.registry_access import settings_of
 @pass_output
 def serve(output: Output, data: Path, host: str | None, port: int | None, ready_file: Path | None) -> None:
     """Serve the registry until SIGTERM or Ctrl-C."""
-    import logging
-
-    from registry_server import keys
-    from registry_server.serving import serve as run
-
     logging.basicConfig(
         stream=sys.stderr, level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )

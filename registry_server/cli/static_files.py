@@ -9,8 +9,11 @@ from pathlib import Path
 
 import click
 
+from registry_server import audit, database
 from registry_server.cli.options import Output, data_option, json_option, pass_output
 from registry_server.cli.registry_access import contains, engine_of, reading, sequencer_of, settings_of
+from registry_server.ledger import Ledger
+from registry_server.objects import public_objects
 
 
 @click.command("export")
@@ -20,15 +23,11 @@ from registry_server.cli.registry_access import contains, engine_of, reading, se
 @pass_output
 def export_command(output: Output, directory: Path, data: Path) -> None:
     """Copy the static registry to DIRECTORY: any web server can serve it, or read it as file://. Incremental."""
-    from registry_server.audit import export
-    from registry_server.ledger import Ledger
-    from registry_server.objects import public_objects
-
     settings = settings_of(data, {})
     with reading(data) as connection:
         ledger = Ledger(connection)
         origin, taken_down = ledger.origin, ledger.all_taken_down()
-    count = sum(1 for _ in export(public_objects(settings), origin, directory, taken_down))
+    count = sum(1 for _ in audit.export(public_objects(settings), origin, directory, taken_down))
     output.result({"directory": str(directory), "files": count}, f"{count} new files in {directory}.")
 
 
@@ -38,10 +37,6 @@ def export_command(output: Output, directory: Path, data: Path) -> None:
 @pass_output
 def verify(output: Output, data: Path) -> None:
     """Compute everything again from the log's entries and compare it with what is served."""
-    from registry_server import audit, database
-    from registry_server.ledger import Ledger
-    from registry_server.objects import public_objects
-
     settings = settings_of(data, {})
     public = public_objects(settings)
     with engine_of(settings) as engine:
@@ -68,9 +63,6 @@ def verify(output: Output, data: Path) -> None:
 @pass_output
 def rebuild(output: Output, data: Path, prune: bool) -> None:
     """Write every static file again from the database."""
-    from registry_server import audit
-    from registry_server.objects import public_objects
-
     settings = settings_of(data, {})
     public = public_objects(settings)
     with sequencer_of(settings) as sequencer:

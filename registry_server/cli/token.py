@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from registry_server import tokens
 from registry_server.cli.options import Output, data_option, json_option, pass_output
 from registry_server.cli.registry_access import changing, reading
 
@@ -26,8 +27,6 @@ def token() -> None:
 @pass_output
 def token_create(output: Output, name: str, namespaces: tuple[str, ...], data: Path) -> None:
     """Make a token and print it: the only time that it is shown."""
-    from registry_server import tokens
-
     with changing(data) as connection:
         made = tokens.create(connection, name, namespaces, _now())
     output.result({"token": made, "name": name, "namespaces": sorted(set(namespaces))}, made)
@@ -40,8 +39,6 @@ def token_create(output: Output, name: str, namespaces: tuple[str, ...], data: P
 @pass_output
 def token_list(output: Output, data: Path) -> None:
     """List all tokens, without their secrets."""
-    from registry_server import tokens
-
     with reading(data) as connection:
         found = tokens.listing(connection)
     rows = [
@@ -59,8 +56,6 @@ def token_list(output: Output, data: Path) -> None:
 @pass_output
 def token_revoke(output: Output, token_id: str, data: Path) -> None:
     """Make a token worthless. TOKEN_ID: its 16 digits, as `token list` shows them."""
-    from registry_server import tokens
-
     with changing(data) as connection:
         account = tokens.revoke(connection, token_id, _now())
     output.result(account.as_json(), f"Revoked {account.token} ({account.name}).")

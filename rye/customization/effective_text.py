@@ -28,6 +28,8 @@ from rye.customization.widening import widenings
 from rye.items.kinds import KINDS
 from rye.items.location import Location
 from rye.items.reading import Reading, ReadOptions, Source
+from rye.signing.sign_item import unsigned_text
+from rye.signing.signature_line import layout_of
 from rye.text import content
 from rye.text.diagnostics import Diagnostic, has_errors, in_order
 
@@ -77,9 +79,6 @@ def reader(location: Location, shown: str, options: ReadOptions) -> ReadText:
 
 def unsigned(text: str, location: Location, file_name: str) -> str:
     """An item's text without its signature line, which cannot cover what a merge makes of it."""
-    from rye.signing.sign_item import unsigned_text
-    from rye.signing.signature_line import layout_of
-
     return unsigned_text(text, layout_of(location.kind, file_name))
 
 

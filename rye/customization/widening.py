@@ -10,6 +10,7 @@ from collections import Counter
 
 from rye.customization.display import visible
 from rye.items.reading import HookAction, Metadata
+from rye.permissions.containment import diff
 from rye.text.diagnostics import Diagnostic
 
 
@@ -17,7 +18,6 @@ def widenings(base: Metadata | None, effective: Metadata | None) -> tuple[Diagno
     """One error for each capability pattern and each hook that ``effective`` has beyond ``base``."""
     if effective is None or not (effective.capabilities or effective.hooks):
         return ()
-    from rye.permissions.containment import diff
 
     hint = "A policy can allow this: allow-override-widening = true in [policy]."
     found: list[Diagnostic] = []

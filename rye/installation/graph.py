@@ -11,6 +11,7 @@ from rye.errors import RyeError, UsageError
 from rye.items.identity import Identity, lookup_key, parse_reference
 from rye.project.lock import Lock, LockedItem
 from rye.project.manifest import Manifest
+from rye.text.spelling import close_words
 
 MOST_CHAINS = 1000
 """Chains that ``why`` lists; a graph of n levels can have exponentially many."""
@@ -130,14 +131,12 @@ def not_installed(lock: Lock, text: str) -> RyeError:
 
 def similar(identifier: str, known: Iterable[str]) -> list[str]:
     """At most three known ids that may have been meant, the likeliest first; a shorter id is compared with their ends, too."""
-    import difflib
-
     names: dict[str, list[str]] = {}
     for one in sorted(set(known)):
         end = "/".join(one.split("/")[-identifier.count("/") - 1 :])
         for name in {one, end}:
             names.setdefault(name, []).append(one)
-    near = difflib.get_close_matches(identifier, names, n=3, cutoff=0.6)
+    near = close_words(identifier, names, 3)
     return list(dict.fromkeys(one for name in near for one in names[name]))[:3]
 
 

@@ -11,6 +11,8 @@ from rye.installation.placement import item_files
 from rye.limits import CONTENT
 from rye.project.item_file import read_bytes
 from rye.project.layout import Project
+from rye.registry.store.cache import Cache
+from rye.storage.folders import cache_dir
 
 
 def signed_hash(entry: Drift) -> tuple[str, int] | None:
@@ -23,9 +25,6 @@ def signed_hash(entry: Drift) -> tuple[str, int] | None:
 
 def cached_bytes(entries: Iterable[Drift]) -> dict[str, bytes]:
     """The signed bytes of these files as far as the user's cache has them, by path; no network."""
-    from rye.registry.store.cache import Cache
-    from rye.storage.folders import cache_dir
-
     cache = Cache(cache_dir() / "registry")
     found: dict[str, bytes] = {}
     for entry in entries:

@@ -32,6 +32,7 @@ from rye.resolution.ranges import Range
 from rye.resolution.solver import Resolution
 from rye.resolution.versions import Version
 from rye.signing.keys import PublicKey
+from rye.text.spelling import close_words
 
 
 class Chosen(Struct, frozen=True):
@@ -185,10 +186,8 @@ def identify(wanted: Sequence[Wanted], sources: Sources, lock: Lock | None = Non
 
 
 def _unknown(line: Wanted, sources: Sources) -> RyeError:
-    import difflib
-
     client = sources.client(line.id.split("/", 1)[0])
-    near = difflib.get_close_matches(line.id, sorted({name.id for name in client.names()}), n=3, cutoff=0.6)
+    near = close_words(line.id, sorted({name.id for name in client.names()}), 3)
     last = line.id.rsplit("/", 1)[-1]
     hint = f"Did you mean {', '.join(near)}?" if near else f"`rye search {last}` looks for it."
     return RyeError("no-such-item", f"The registry {client.origin} has no {line.id!r}.", hint)

@@ -27,6 +27,7 @@ from msgspec import Struct
 
 from rye.errors import RyeError
 from rye.project.layout import Project
+from rye.storage.file_lock import LockTimeout, file_lock
 
 _PLACE = r"rye\.(?:lock|toml)|\.ai/(?:packages|\.rye)(?:/[^/\\\x00]+)+"
 """What a transaction writes."""
@@ -57,8 +58,6 @@ def _no_step(_name: str) -> None:
 @contextmanager
 def exclusive(project: Project, *, step: Step = _no_step) -> Iterator[Writer]:
     """The project, locked for this run and mended if a run was interrupted. Raises ``project-busy`` when another run has it."""
-    from filelock import FileLock, Timeout
-
     work = _work(project)
     # Before anything is made: all this may have come with somebody else's repository.
     for place in (work, *sorted(work.glob("*")), project.packages, project.lock_path):
@@ -69,10 +68,10 @@ def exclusive(project: Project, *, step: Step = _no_step) -> Iterator[Writer]:
     if not ignore.exists():
         ignore.write_text("*\n", encoding="ascii")
     try:
-        with FileLock(work / "lock", timeout=LOCK_SECONDS):
+        with file_lock(work / "lock", LOCK_SECONDS):
             recover(project)
             yield Writer(project, step)
-    except Timeout:
+    except LockTimeout:
         raise TransactionError(
             "project-busy", "Another rye is changing this project.", "Wait for it, or end it, and run again."
         ) from None

@@ -8,6 +8,7 @@ because a reviewer approves what it says.
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -244,8 +245,6 @@ def parse_lock(text: str) -> Lock:
 
 
 def _read_toml(text: str) -> dict[str, Any]:
-    import tomllib
-
     try:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:

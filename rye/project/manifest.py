@@ -46,6 +46,7 @@ from msgspec import Struct, field
 from rye.errors import RyeError
 from rye.items.identity import is_id, is_segment
 from rye.items.kinds import KINDS
+from rye.text.spelling import close_words
 
 TIERS = ("safe", "write", "elevated", "unrestricted")
 MAIN_GROUP = "main"
@@ -167,9 +168,7 @@ class _Reader:
     def known(self, table: Mapping[str, Any], where: str, allowed: set[str]) -> None:
         for key in table:
             if key not in allowed:
-                import difflib
-
-                near = difflib.get_close_matches(key, sorted(allowed), n=1)
+                near = close_words(key, sorted(allowed))
                 hint = f"Did you mean {near[0]!r}?" if near else f"Known here: {', '.join(sorted(allowed))}."
                 raise self.fail(f"unknown key {key!r}{f' in [{where}]' if where else ''}.", hint)
 

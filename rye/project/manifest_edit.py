@@ -2,32 +2,14 @@
 
 from __future__ import annotations
 
-import json
+import tomlkit
+from tomlkit.items import InlineTable, Table
 
 from rye.project.manifest import BYTE_ORDER_MARK, MAIN_GROUP
 
 
-def new_manifest(name: str, namespace: str | None, registry: str | None) -> str:
-    """The text of a manifest that ``rye init`` writes. ``name`` may be any folder's, be it a drive's root or no text."""
-    lines = ["[project]", f"name = {_quoted(name.strip() or 'project')}"]
-    if namespace:
-        lines.append(f"namespace = {_quoted(namespace)}")
-    if registry:
-        lines.append(f"registry = {_quoted(registry)}")
-    return "\n".join([*lines, "", "[dependencies]", ""])
-
-
-def _quoted(value: str) -> str:
-    """A TOML basic string: JSON's, but that DEL is escaped as well, and what is no character becomes a question mark."""
-    value = value.encode("utf-8", "replace").decode()
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
 def add_dependency(text: str, key: str, wanted_range: str, group: str = MAIN_GROUP) -> str:
     """The manifest with ``key`` wanting ``wanted_range`` in ``group``; an entry with the same key is changed in place."""
-    import tomlkit
-    from tomlkit.items import InlineTable, Table
-
     mark, document = _mark(text), tomlkit.parse(text.removeprefix(BYTE_ORDER_MARK))
     if group == MAIN_GROUP:
         table = document.setdefault("dependencies", tomlkit.table())
@@ -48,8 +30,6 @@ def add_dependency(text: str, key: str, wanted_range: str, group: str = MAIN_GRO
 
 def remove_dependency(text: str, key: str) -> tuple[str, list[str]]:
     """The manifest without ``key``, and the groups it was taken out of (none: it was not there)."""
-    import tomlkit
-
     mark, document = _mark(text), tomlkit.parse(text.removeprefix(BYTE_ORDER_MARK))
     removed = []
     main = document.get("dependencies")

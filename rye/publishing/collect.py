@@ -8,10 +8,12 @@ from pathlib import Path
 from msgspec import Struct
 
 from rye.errors import RyeError
+from rye.items.attached import attached_files
 from rye.items.identity import Identity
 from rye.items.kinds import KINDS
 from rye.items.reading import ReadOptions
-from rye.project.item_file import load_item
+from rye.limits import CONTENT
+from rye.project.item_file import load_item, read_bytes
 from rye.publishing.release import AttachedBytes, Publishable, publishable
 
 
@@ -67,9 +69,6 @@ def attached_bytes(main_file: Path) -> tuple[AttachedBytes, ...]:
     """The files attached to a main file such as ``SKILL.md``, none to others. Raises RyeError for one that may not be."""
     if main_file.name not in KINDS.main_files():
         return ()
-    from rye.items.attached import attached_files
-    from rye.limits import CONTENT
-    from rye.project.item_file import read_bytes
 
     files, problems = attached_files(main_file)
     errors = [problem for problem in problems if problem.severity == "error"]

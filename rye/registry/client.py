@@ -42,6 +42,7 @@ from rye.registry.trust.records import (
 )
 from rye.registry.trust.trust_error import TrustError
 from rye.registry.trust.trusted import LoggedStatement, TrustedHead, TrustedState, check_blob, fingerprint_of
+from rye.storage.folders import cache_dir, data_dir
 from rye.storage.verdicts import Verdicts
 
 _ALWAYS = datetime(1970, 1, 1, tzinfo=UTC)
@@ -134,8 +135,6 @@ class RegistryClient:
 
         Raises TrustError, FetchError, StateError and RyeError ``registry-unpinned``.
         """
-        from rye.storage.folders import cache_dir, data_dir
-
         transport: Transport = OfflineTransport()
         if not offline:
             transport = open_transport(address, limits, allow_http=allow_http, token=token)

@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rye.errors import RyeError
 from rye.limits import CONTENT, MIRROR, REGISTRY, MirrorLimits, RegistryLimits
@@ -39,6 +40,7 @@ from rye.registry.trust.auditing import Audit, Auditor, raise_first, shard_files
 from rye.registry.trust.trust_error import TrustError
 from rye.registry.trust.trusted import TrustedState, check_blob
 from rye.storage.atomic import replace_file
+from rye.storage.file_lock import LockTimeout, file_lock
 
 _T = TypeVar("_T")
 Advance = Callable[[int], None]
@@ -231,14 +233,10 @@ class _Locked:
     """A folder's lock and mark."""
 
     def __init__(self, root: Path, mark: str):
-        from filelock import FileLock
-
         self._root, self._mark = root, mark
-        self._lock = FileLock(root / ".rye-mirror.lock", timeout=0)
+        self._lock = file_lock(root / ".rye-mirror.lock", 0)
 
     def __enter__(self) -> None:
-        from filelock import Timeout
-
         mark = self._root / _MARK
         if self._root.exists() and not self._root.is_dir():
             raise _not_a_mirror(self._root, "it is not a folder")
@@ -249,15 +247,15 @@ class _Locked:
             raise _not_a_mirror(self._root, f"it is a mirror of {present.split(' ')[0][:128]!r}, or of another root")
         self._root.mkdir(parents=True, exist_ok=True)
         try:
-            self._lock.acquire()
-        except Timeout:
+            self._lock.__enter__()
+        except LockTimeout:
             raise RyeError(
                 "mirror-busy", f"Another program is writing to {self._root}.", "Wait for it, or end it."
             ) from None
         mark.write_text(self._mark, encoding="utf-8")
 
     def __exit__(self, *_: object) -> None:
-        self._lock.release()
+        self._lock.__exit__(None, None, None)
 
     def _is_copy(self) -> bool:
         """Whether it is a copy that ``rye-registry export`` made, never the folder of a registry that is written to."""
@@ -471,6 +469,4 @@ def _not_a_mirror(root: Path | None, reason: str) -> RyeError:
 
 def transport_limits(limits: MirrorLimits = MIRROR) -> RegistryLimits:
     """The client's limits with the time that a whole copy may take."""
-    from msgspec.structs import replace
-
     return replace(REGISTRY, total_seconds=limits.total_seconds)

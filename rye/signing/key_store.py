@@ -22,7 +22,8 @@ from msgspec import Struct
 from rye.errors import RyeError, UsageError
 from rye.items.identity import is_segment
 from rye.limits import KEYS
-from rye.signing.keys import PrivateKey, PublicKey, is_sealed, read_pem, read_private_pem, seal, unseal
+from rye.signing.keys import PrivateKey, PublicKey, read_pem
+from rye.signing.sealed_form import is_sealed
 from rye.signing.trust_store import TrustStore
 from rye.storage import private_files
 
@@ -69,13 +70,7 @@ class KeyStore:
         self, name: str, text: str, now: datetime, passphrase: str | None = None, *, unseal_with: str | None = None
     ) -> StoredKey:
         """Store and trust a private key from PEM or sealed text. ``unseal_with`` opens sealed text; ``passphrase`` seals it."""
-        if is_sealed(text):
-            if unseal_with is None:
-                raise RyeError("passphrase-needed", "The private key is sealed.", "Give its passphrase.")
-            key = unseal(text, unseal_with)
-        else:
-            key = read_private_pem(text)
-        return self._store(name, key, now, passphrase, "imported private key")
+        return self._store(name, _read_private(text, unseal_with), now, passphrase, "imported private key")
 
     def list(self) -> tuple[StoredKey, ...]:
         """All keys, sorted by name."""
@@ -100,7 +95,7 @@ class KeyStore:
         """
         stored = self.get(name)
         text = self._read(stored.path)
-        key = unseal(text, passphrase()) if stored.sealed else read_private_pem(text)
+        key = _read_private(text, passphrase() if stored.sealed else None)
         if key.public != stored.public:
             message = f"{stored.path} does not belong to {stored.path.with_suffix('.pub')}."
             raise RyeError("bad-key", message, "Restore both files from a backup.")
@@ -115,7 +110,7 @@ class KeyStore:
         stored = self.get(name)
         if key.public != stored.public:
             raise RyeError("bad-key", f"It is not the private half of {stored.name!r}.", "Name the key that it is.")
-        private_files.write(stored.path, key.pem() if passphrase is None else seal(key, passphrase))
+        private_files.write(stored.path, _private_text(key, passphrase))
         return self.get(stored.name)
 
     def remove(self, name: str) -> StoredKey:
@@ -151,7 +146,7 @@ class KeyStore:
         if not is_segment(name):
             raise UsageError("bad-key-name", f"{name!r} cannot be a key's name.", "Use a-z, 0-9, - and _, at most 64.")
         path = self._private_path(name)
-        text = key.pem() if passphrase is None else seal(key, passphrase)
+        text = _private_text(key, passphrase)
         private_files.make_folder(self.folder.parent)
         private_files.make_folder(self.folder)
         try:
@@ -191,3 +186,18 @@ class KeyStore:
         except (OSError, UnicodeDecodeError) as error:
             why = getattr(error, "strerror", None) or "it is not text"
         raise RyeError("bad-key", f"{path} cannot be read: {why}.", "Restore the file from a backup.")
+
+
+def _read_private(text: str, passphrase: str | None) -> PrivateKey:
+    from rye.signing.private_text import read_private  # the libraries; listing keys opens none
+
+    return read_private(text, passphrase)
+
+
+def _private_text(key: PrivateKey, passphrase: str | None) -> str:
+    """PEM, or sealed where there is a passphrase."""
+    if passphrase is None:
+        return key.pem()
+    from rye.signing.sealing import seal
+
+    return seal(key, passphrase)

@@ -23,10 +23,12 @@ from rye.limits import KEYS
 from rye.signing.keys import PublicKey, read_pem, read_public_key
 from rye.signing.signature_line import format_timestamp
 from rye.storage import private_files
+from rye.storage.file_lock import file_lock
 
 FILE_NAME = "trusted-keys.toml"
 PROPOSAL_FOLDERS = ("keys", ".ai/keys")
 MAX_PROPOSALS = 100
+_LOCK_SECONDS = 10.0
 _FIELDS = {"fingerprint", "label", "source", "added", "revoked", "pem"}
 
 
@@ -179,10 +181,8 @@ class TrustStore:
 
     def _locked(self) -> AbstractContextManager[object]:
         """One writer at a time, over reading and writing."""
-        from filelock import FileLock
-
         private_files.make_folder(self.path.parent)
-        return FileLock(self.path.with_name(f".{FILE_NAME}.lock"), timeout=10)
+        return file_lock(self.path.with_name(f".{FILE_NAME}.lock"), _LOCK_SECONDS)
 
     def _unreadable(self, why: str) -> RyeError:
         hint = "Mend the file, or delete it and add the keys again with `rye trust add`."

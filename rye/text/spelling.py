@@ -23,6 +23,13 @@ def near_miss(word: str, known: Iterable[str]) -> str | None:
     return best[1] if best else None
 
 
+def close_words(word: str, known: Iterable[str], most: int = 1, *, likeness: float = 0.6) -> list[str]:
+    """At most ``most`` known words that look like ``word``, the likeliest first. ``likeness``: 0 takes any, 1 only the same."""
+    from difflib import get_close_matches  # only what went wrong needs it
+
+    return get_close_matches(word, list(known), n=most, cutoff=likeness)
+
+
 def _plain(word: str) -> str:
     return word.lower().replace("_", "").replace("-", "")
 

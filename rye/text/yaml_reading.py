@@ -13,14 +13,17 @@
 
 from __future__ import annotations
 
+import datetime
 import re
-from collections.abc import Iterator
 from typing import Any, Literal
 
 from msgspec import Struct, field
 
 from rye.limits import CONTENT, ContentLimits
 from rye.text import content
+from rye.text.yaml_error import YamlError
+
+__all__ = ["Path", "Schema", "YamlDocument", "YamlError", "core_value", "hidden_by_escape", "json_safe", "read_yaml"]
 
 Path = tuple[str | int, ...]
 Schema = Literal["core", "strings"]
@@ -36,16 +39,6 @@ _NAN = frozenset([".nan", ".NaN", ".NAN"])
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _NUMBER_CHARACTERS = 100
 """Longer numbers are refused: converting them takes time that grows with the square of their length."""
-
-
-class YamlError(ValueError):
-    """The text is not YAML that we read; says why and where (line and column in the file, counted from 1)."""
-
-    def __init__(self, message: str, line: int, column: int | None = None):
-        super().__init__(message)
-        self.message = message
-        self.line = line
-        self.column = column
 
 
 class YamlDocument(Struct, frozen=True):
@@ -217,35 +210,12 @@ def read_yaml(
     text: str, *, first_line: int = 1, schema: Schema = "core", limits: ContentLimits = CONTENT
 ) -> YamlDocument:
     """Read one YAML document. ``first_line``: the file's line that ``text`` starts at. Raises YamlError."""
+    from rye.text.yaml_events import events  # the library, which an empty frontmatter and other formats never need
+
     builder = _Builder(schema, limits, first_line)
-    for event in _events(text, first_line):
+    for event in events(text, first_line):
         builder.take(event)
     return YamlDocument(builder.root, builder.marks, first_line, tuple(builder.features))
-
-
-def _events(text: str, first_line: int) -> Iterator[Any]:
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import MarkedYAMLError
-    from ruamel.yaml.error import YAMLError as LibraryError
-    from ruamel.yaml.reader import ReaderError
-
-    try:
-        yield from YAML(typ="safe", pure=True).parse(text)
-    except YamlError:
-        raise
-    except MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        message = " ".join(part for part in (error.context, error.problem) if part)
-        line = (mark.line if mark else 0) + first_line
-        raise YamlError(" ".join(message.split()), line, mark.column + 1 if mark else None) from None
-    except ReaderError as error:
-        line = text.count("\n", 0, error.position) + first_line
-        raise YamlError("a character that YAML does not allow", line) from None
-    except LibraryError as error:
-        raise YamlError(" ".join(str(error).split()), first_line) from None
-    except (ValueError, IndexError, KeyError, AttributeError, TypeError, OverflowError, AssertionError, RecursionError):
-        # The library's scanner trips over its own feet on some malformed input (impossible escapes among others).
-        raise YamlError("malformed YAML", first_line) from None
 
 
 def core_value(text: str) -> Any:
@@ -287,8 +257,6 @@ def hidden_by_escape(text: str) -> str | None:
 
 def json_safe(value: Any) -> Any:
     """The same value with numbers that JSON lacks (``.inf``, ``.nan``) as text and dates as ISO 8601; for ``as_json``."""
-    import datetime
-
     if isinstance(value, dict):
         return {str(key): json_safe(part) for key, part in value.items()}
     if isinstance(value, list | tuple):

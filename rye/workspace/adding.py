@@ -13,7 +13,8 @@ from rye.installation.updates import latest_version
 from rye.items.identity import Identity, Reference, is_segment, lookup_key, parse_reference
 from rye.project.layout import Project, find_project
 from rye.project.manifest import Wanted, parse_manifest
-from rye.project.manifest_edit import add_dependency, new_manifest
+from rye.project.manifest_edit import add_dependency
+from rye.project.new_manifest import new_manifest
 from rye.resolution.ranges import Range
 from rye.storage.atomic import replace_file
 from rye.workspace.context import Context

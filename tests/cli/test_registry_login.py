@@ -217,12 +217,12 @@ def _first_document(process: subprocess.Popen[str]) -> dict[str, str]:
 
 
 def test_a_project_cannot_lead_the_variable_s_token_to_another_registry(tmp_path: Path) -> None:
-    from rye.project import user_config
+    from rye.project import user_config, user_config_writing
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RYE_CONFIG_DIR", str(tmp_path))
         patch.setenv("RYE_TOKEN", "secret")
-        user_config.set_setting("registry", "https://own.example")
+        user_config_writing.set_setting("registry", "https://own.example")
         assert user_config.credential("https://project-says.example") is None
         own = user_config.credential("https://own.example/")
         assert own is not None

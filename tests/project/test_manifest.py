@@ -7,7 +7,8 @@ from datetime import timedelta
 import pytest
 
 from rye.project.manifest import ManifestError, Wanted, parse_manifest
-from rye.project.manifest_edit import add_dependency, new_manifest, remove_dependency
+from rye.project.manifest_edit import add_dependency, remove_dependency
+from rye.project.new_manifest import new_manifest
 
 WHOLE = """
 # ours

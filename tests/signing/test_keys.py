@@ -18,13 +18,12 @@ from rye.signing.ed25519 import SMALL_ORDER_Y, L, P, is_strict_signature, key_pr
 from rye.signing.keys import (
     PrivateKey,
     PublicKey,
-    is_sealed,
     read_pem,
-    read_private_pem,
     read_public_key,
-    seal,
-    unseal,
 )
+from rye.signing.private_pem import read_private_pem
+from rye.signing.sealed_form import is_sealed
+from rye.signing.sealing import seal, unseal
 
 pytestmark = pytest.mark.processes
 
@@ -240,6 +239,8 @@ class TestReading:
         )
 
         assert read_private_pem(KEY.pem()) == KEY
+        same = Ed25519PrivateKey.from_private_bytes(KEY.seed)
+        assert KEY.pem().encode() == same.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
         other = generate_private_key(SECP256R1())
         private = other.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
         public = other.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from rye.errors import RyeError, UsageError
-from rye.signing import keys
+from rye.signing import sealing
 from rye.signing.key_store import KeyStore
-from rye.signing.keys import PrivateKey, PublicKey, is_sealed
+from rye.signing.keys import PrivateKey, PublicKey
+from rye.signing.sealed_form import is_sealed
 from rye.signing.trust_store import MAX_PROPOSALS, TrustStore, proposals, read_key_file
 from rye.storage import folders
 from tests.signing.samples import NOW
@@ -38,8 +39,8 @@ def trust(tmp_path: Path) -> TrustStore:
 @pytest.fixture
 def cheap(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sealing with the least cost: the default takes half a second."""
-    derive = keys._derive
-    monkeypatch.setattr(keys, "_derive", lambda passphrase, salt, _o, _m: derive(passphrase, salt, 1, 8192))
+    derive = sealing._derive
+    monkeypatch.setattr(sealing, "_derive", lambda passphrase, salt, _o, _m: derive(passphrase, salt, 1, 8192))
 
 
 def public() -> PublicKey:

@@ -9,7 +9,7 @@ from rye.errors import RyeError, UsageError
 from rye.items.identity import is_segment
 from rye.project.layout import MANIFEST
 from rye.project.manifest import parse_manifest
-from rye.project.manifest_edit import new_manifest
+from rye.project.new_manifest import new_manifest
 from rye.storage.atomic import replace_file
 
 

@@ -7,7 +7,7 @@ import click
 from rye.cli.main import family
 from rye.cli.options import Session, command
 from rye.errors import RyeError
-from rye.project.user_config import SETTINGS, config_path, read_settings, set_setting
+from rye.project.user_config import SETTINGS, config_path, read_settings
 
 
 @command("list")
@@ -45,6 +45,8 @@ def get(session: Session, name: str) -> None:
 @click.pass_obj
 def set_(session: Session, name: str, value: str) -> None:
     """Set one setting."""
+    from rye.project.user_config_writing import set_setting  # an editor of TOML, which reading settings never needs
+
     stored = set_setting(name, value)
     if session.json:
         session.console.document({"name": name, "value": stored})
@@ -55,6 +57,8 @@ def set_(session: Session, name: str, value: str) -> None:
 @click.pass_obj
 def unset(session: Session, name: str) -> None:
     """Go back to a setting's default."""
+    from rye.project.user_config_writing import set_setting
+
     set_setting(name, None)
     if session.json:
         session.console.document({"name": name, "value": None})

@@ -10,14 +10,8 @@ import click
 from rye.cli.options import Session, command
 from rye.errors import RyeError, UsageError
 from rye.project.registries import normal_address
-from rye.project.user_config import (
-    Credential,
-    credential,
-    forget_credential,
-    read_settings,
-    set_setting,
-    store_credential,
-)
+from rye.project.user_config import Credential, credential, read_settings
+from rye.project.user_config_writing import forget_credential, set_setting, store_credential
 from rye.registry.transport.api import RegistryApi
 from rye.workspace.registry_access import configured, open_api, open_registry
 

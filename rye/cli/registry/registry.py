@@ -10,7 +10,7 @@ from rye.cli.main import family
 from rye.cli.options import Session, command
 from rye.errors import RyeError
 from rye.project.registries import normal_address
-from rye.project.user_config import forget_credential, read_settings, set_setting
+from rye.project.user_config import read_settings
 from rye.registry.client import RegistryClient
 from rye.registry.protocol.lines import write_key, write_time
 from rye.registry.store.state import StateStore
@@ -32,6 +32,8 @@ def add(session: Session, address: str, fingerprint: str | None, bundle: str | N
     with _opened(session, where, fingerprint, bundle) as client:
         origin, found, size = client.origin, client.state.fingerprint, client.head.checkpoint.size
     if make_default or read_settings().get("registry") is None:
+        from rye.project.user_config_writing import set_setting  # an editor of TOML, which listing never needs
+
         set_setting("registry", where)
     session.console.answer(
         {"registry": where, "origin": origin, "fingerprint": found, "size": size},
@@ -63,6 +65,8 @@ def remove(session: Session, address: str, forget_trusted_history: bool) -> None
     origin = store.origin_at(where)
     if origin is None:
         raise RyeError("not-pinned", f"No registry is pinned at {where}.", "`rye registry list` shows those there are.")
+    from rye.project.user_config_writing import forget_credential, set_setting
+
     store.forget_address(where)
     forget_credential(where)
     if read_settings().get("registry") == where:

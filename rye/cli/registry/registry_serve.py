@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rye.errors import RyeError
-from rye.project.user_config import Credential, credential, read_settings, set_setting, store_credential
+from rye.project.user_config import Credential, credential, read_settings
+from rye.project.user_config_writing import set_setting, store_credential
 
 if TYPE_CHECKING:
     from types import FrameType

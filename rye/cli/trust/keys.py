@@ -13,7 +13,7 @@ from rye.cli.trust.own_keys import own_keys
 from rye.errors import RyeError
 from rye.project.item_file import read_bytes
 from rye.signing.key_store import StoredKey
-from rye.signing.keys import is_sealed
+from rye.signing.sealed_form import is_sealed
 from rye.workspace.confirmation import confirm
 
 

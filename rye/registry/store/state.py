@@ -28,6 +28,7 @@ from rye.registry.protocol.notes import NoteError
 from rye.registry.protocol.wire import WireError
 from rye.registry.store.pins import addresses_path, read_addresses, state_path
 from rye.registry.trust.trusted import KeysetHead, TrustedState
+from rye.storage.file_lock import LockTimeout, file_lock
 from rye.storage.private_files import Exposed, read_trusted
 from rye.storage.regular_files import read_regular
 
@@ -146,13 +147,11 @@ class StateStore(Struct, frozen=True):
 
     @contextlib.contextmanager
     def _lock(self, path: Path) -> Iterator[None]:
-        from filelock import FileLock, Timeout
-
         try:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            with FileLock(path.parent / "lock", timeout=_LOCK_SECONDS):
+            with file_lock(path.parent / "lock", _LOCK_SECONDS):
                 yield
-        except Timeout as error:
+        except LockTimeout as error:
             message = f"Another program holds {path.parent / 'lock'} for more than {_LOCK_SECONDS:g} seconds."
             raise StateError("state-locked", message, "Wait for it, or end it.") from error
         except OSError as error:

@@ -1,0 +1,85 @@
+"""Changing the user's settings and credentials; comments and order of the settings stay (tomlkit)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import tomlkit
+
+from rye.errors import UsageError
+from rye.project.registries import normal_address
+from rye.project.user_config import (
+    COLORS,
+    SETTINGS,
+    Credential,
+    config_path,
+    credentials_path,
+    read_table,
+    stored_credentials,
+)
+from rye.storage.atomic import replace_file
+from rye.text.spelling import close_words
+
+
+def set_setting(name: str, text: str | None) -> object:
+    """Set one setting from its text, or unset it with None. Returns the value. Raises UsageError for an unknown name or value."""
+    if name not in SETTINGS:
+        near = close_words(name, SETTINGS)
+        raise UsageError(
+            "unknown-setting",
+            f"There is no setting {name!r}.",
+            f"Did you mean {near[0]!r}?" if near else f"Settings: {', '.join(SETTINGS)}.",
+        )
+    path = config_path()
+    read_table(path)  # says in words what is wrong with a file that does not parse
+    document = tomlkit.parse(path.read_text(encoding="utf-8")) if path.exists() else tomlkit.document()
+    value: object = None
+    if text is None:
+        document.pop(name, None)
+    else:
+        value = _typed(name, text)
+        document[name] = value
+    _write(path, tomlkit.dumps(document), private=False)
+    return value
+
+
+def _typed(name: str, text: str) -> object:
+    if SETTINGS[name][0] is bool:
+        if text.lower() not in ("true", "false"):
+            raise UsageError("bad-setting", f"{name} is true or false, not {text!r}.", "Choose one of them.")
+        return text.lower() == "true"
+    if name == "color" and text not in COLORS:
+        raise UsageError("bad-setting", f"color is auto, always or never, not {text!r}.", "Choose one of them.")
+    if name == "registry":
+        return normal_address(text, Path.cwd())  # a folder's path would mean another one from another folder
+    return text
+
+
+def store_credential(found: Credential) -> None:
+    rows = dict(stored_credentials())
+    rows[found.registry.rstrip("/")] = {"token": found.token, "name": found.name}
+    _write_credentials(rows)
+
+
+def forget_credential(registry: str) -> bool:
+    """Remove the token for this address; whether there was one."""
+    rows = dict(stored_credentials())
+    if rows.pop(registry.rstrip("/"), None) is None:
+        return False
+    _write_credentials(rows)
+    return True
+
+
+def _write_credentials(rows: Mapping[str, Mapping[str, str]]) -> None:
+    _write(credentials_path(), tomlkit.dumps(rows), private=True)
+
+
+def _write(path: Path, text: str, *, private: bool) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if private and not path.exists():
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
+    if private:
+        path.chmod(0o600)
+    replace_file(path, text.encode())

@@ -1,0 +1,24 @@
+"""Reading private keys in PEM. The one user of ``cryptography``, which knows the encodings of other programs."""
+
+from __future__ import annotations
+
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+from rye.errors import RyeError
+from rye.signing.keys import ED25519_HINT, PrivateKey
+
+
+def read_private_pem(text: str) -> PrivateKey:
+    """Read an unencrypted PKCS #8 Ed25519 key. Raises RyeError ``bad-key``."""
+    try:
+        key = load_pem_private_key(text.encode("utf-8"), password=None)
+    except TypeError:
+        hint = "Decrypt it with the program that made it, import it, and let Rye seal it."
+        raise RyeError("bad-key", "The private key is encrypted in a form that Rye does not read.", hint) from None
+    except (ValueError, UnsupportedAlgorithm):
+        raise RyeError("bad-key", "This is not a private key in PEM form.", ED25519_HINT) from None
+    if not isinstance(key, Ed25519PrivateKey):
+        raise RyeError("bad-key", "The PEM holds another kind of key than Ed25519.", ED25519_HINT)
+    return PrivateKey(key.private_bytes_raw())
