@@ -68,6 +68,7 @@ _EVALUATES: Final = re.compile(
     r"(?<![\w.$])(?:new\s+)?Function\s*\(|(?<![\w.$])eval\s+(?=[A-Za-z$])|\bnew\s+vm\.Script\s*\(|importlib[\w.]*\(|"
     r"getattr\(\s*(?:builtins|__builtins__)\s*,\s*[\"'](?:exec|eval)[\"']\s*\)\s*\(|"
     r"__import__\([\"']builtins[\"']\)\.(?:exec|eval)\s*\(|"
+    r"\b(?:pickle|cPickle|dill|cloudpickle)\.loads\s*\(|"
     r"\.constructor\s*\(|_compile\s*\(|FunctionType\s*\(|(?<![\w.$])(?:setTimeout|"
     r"setInterval)\s*\(\s*(?=[a-z_]\w*\s*[,(.])|"
     r"(?<![\w.$])source\(\s*(?=[\"']https?:)|(?<![\w.$])(?:import|require|include|include_once)\s*\(\s*(?=[\"']https?:)"
@@ -83,6 +84,7 @@ _RUN_WORDS = triggers(
     "exec eval execfile runinthiscontext runinnewcontext runincontext compilefunction instance_eval "
     "class_eval create_function vm importlib _compile functiontype settimeout setinterval system popen "
     "startfile subprocess execsync execfilesync execfile spawnsync spawn shell_exec passthru proc_open runpy "
+    "pickle cpickle dill cloudpickle "
     "child_process execv execvp execl execlp check_output check_call posix_spawn spec_from_file_location cdll"
 )
 #: Words that are everywhere; they count only in the one spelling that runs something.

