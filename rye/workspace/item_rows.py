@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Sequence
 from pathlib import Path
 
 from msgspec import Struct
 
 from rye.errors import RyeError
 from rye.installation.on_disk import find_drift
-from rye.installation.signed_release import SignedRelease
 from rye.installation.verified_rows import check_words
 from rye.items.agent_tools import AgentTools
 from rye.items.identity import Identity
@@ -20,7 +20,7 @@ from rye.project.layout import Project, find_project
 from rye.project.lock import LockedItem
 from rye.project.lock_file import read_lock
 from rye.project.spaces import Entry, entries
-from rye.workspace.verified_items import verified_before
+from rye.workspace.verified_items import verified_before, whole_before
 
 SPACES = ("project", "installed", "user", "system")
 """In the order in which an item is looked up."""
@@ -63,7 +63,7 @@ def item_rows(folder: Path, kind: str | None = None, space: str | None = None) -
 
 def _installed(project: Project, kind: str | None) -> list[ItemRow]:
     items = read_lock(project).items
-    known = verified_before(items)
+    verified = _verified(project, items)
     drifted: dict[Identity, set[str]] = {}
     for entry in find_drift(project, items):
         if entry.item is not None:
@@ -71,20 +71,22 @@ def _installed(project: Project, kind: str | None) -> list[ItemRow]:
     rows = []
     for item in items:
         if kind in (None, item.kind):
-            found = drifted.get(item.identity, set()) | ({"unverified"} if not _holds(item, known) else set())
+            found = drifted.get(item.identity, set()) | ({"unverified"} if item.identity not in verified else set())
             rows.append(_locked(item, next((state for state in _WORST_FIRST if state in found), "ok")))
     return rows
 
 
-def _holds(item: LockedItem, known: Mapping[Identity, SignedRelease]) -> bool:
-    """Whether the row was verified, and repeats what its release says."""
-    if item.identity not in known:
-        return False
-    try:
-        check_words([item], known)
-    except RyeError:
-        return False
-    return True
+def _verified(project: Project, items: Sequence[LockedItem]) -> set[Identity]:
+    """The rows that were verified here, and repeat what their releases say."""
+    if whole_before(project, items):
+        return {item.identity for item in items}
+    known, found = verified_before(items), set()
+    for item in items:
+        if item.identity in known:
+            with contextlib.suppress(RyeError):
+                check_words([item], known)
+                found.add(item.identity)
+    return found
 
 
 def _locked(item: LockedItem, state: str) -> ItemRow:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from rye.installation.on_disk import Present, drift
 from rye.installation.policy_files import any_policy, policy_in_force
 from rye.project.freshness import in_groups, is_stale
-from rye.workspace.project_registries import same_registries, user_pins, user_verdicts
+from rye.workspace.project_registries import same_registries, user_pins, user_verdicts, whole_lock_key
 
 if TYPE_CHECKING:
     from rye.installation.signed_release import SignedRelease
@@ -51,7 +51,7 @@ def nothing_to_do(
 def _verified_and_complete(state: ProjectState, manifest: Manifest, items: Sequence[LockedItem]) -> bool:
     verdicts = user_verdicts()
     try:
-        key = _whole_key(verdicts, state)
+        key = whole_lock_key(verdicts, state.lock_bytes or b"", state.manifest_text, state.lock.items)
         if key in verdicts.get([key]):
             return True
         if not _rows_hold(verdicts, state.lock, manifest, items):
@@ -62,13 +62,6 @@ def _verified_and_complete(state: ProjectState, manifest: Manifest, items: Seque
         return True
     finally:
         verdicts.close()
-
-
-def _whole_key(verdicts: Verdicts, state: ProjectState) -> bytes:
-    """Names this lock under this manifest and these pins: one look-up where nothing changed since it was found whole."""
-    pins = user_pins()
-    roots = sorted({f"{item.registry} {pins(item.registry)}" for item in state.lock.items})
-    return verdicts.key("whole lock", state.lock_bytes or b"", state.manifest_text, *roots)
 
 
 def _rows_hold(verdicts: Verdicts, lock: Lock, manifest: Manifest, items: Sequence[LockedItem]) -> bool:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 
 import msgspec
 
-from rye.project.lock import Lock
+from rye.project.lock import Lock, LockedItem
 from rye.project.manifest import Manifest
 from rye.project.registries import Registries, registries
 from rye.project.user_config import read_settings
@@ -32,6 +32,14 @@ def user_pins() -> Callable[[str], str | None]:
 def user_verdicts() -> Verdicts:
     """What this user's earlier runs verified."""
     return Verdicts(data_dir() / VERDICTS)
+
+
+def whole_lock_key(verdicts: Verdicts, lock: bytes, manifest_text: str, items: Iterable[LockedItem]) -> bytes:
+    """Names a lock under a manifest and the user's pins: one look-up where nothing changed since all its rows were verified and
+    it was found complete."""
+    pins = user_pins()
+    roots = sorted({f"{item.registry} {pins(item.registry)}" for item in items})
+    return verdicts.key("whole lock", lock, manifest_text, *roots)
 
 
 def same_registries(context: Context, manifest: Manifest, lock: Lock, root: Path) -> bool:

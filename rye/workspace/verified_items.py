@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from rye.errors import RyeError
 from rye.installation.verified_rows import check_words, remembered_rows
-from rye.workspace.project_registries import user_pins, user_verdicts
+from rye.workspace.project_registries import user_pins, user_verdicts, whole_lock_key
+from rye.workspace.project_state import bytes_of, manifest_text_of
 
 if TYPE_CHECKING:
     from rye.installation.signed_release import SignedRelease
@@ -22,6 +23,17 @@ if TYPE_CHECKING:
 
 
 _LISTED = 3
+
+
+def whole_before(project: Project, items: Sequence[LockedItem]) -> bool:
+    """Whether this very lock was found verified and complete, under the manifest and the pins as they are."""
+    lock, manifest_text = bytes_of(project.lock_path), manifest_text_of(project)
+    verdicts = user_verdicts()
+    try:
+        key = whole_lock_key(verdicts, lock or b"", manifest_text, items)
+        return key in verdicts.get([key])
+    finally:
+        verdicts.close()
 
 
 def verified_before(items: Sequence[LockedItem]) -> dict[Identity, SignedRelease]:
