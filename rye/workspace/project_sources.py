@@ -13,6 +13,7 @@ from rye.registry.client import RegistryClient
 from rye.registry.store.write_behind import WriteBehindCache
 from rye.storage.folders import cache_dir
 from rye.workspace.context import Context
+from rye.workspace.given_pins import given_pins
 from rye.workspace.pin_question import pin_question
 from rye.workspace.project_registries import project_registries, user_verdicts
 
@@ -40,15 +41,22 @@ def project_sources(
 
         open_one = airgap_opener(context, airgap)
     else:
+        pins = given_pins(context)
 
         def open_one(address: str) -> RegistryClient:
             client = RegistryClient.open(
                 address,
-                accept_root=pin_question(context) if asks else None,
+                accept_root=pin_question(context, asks=asks),
                 offline=context.offline if offline is None else offline,
                 cache=cache,
                 verdicts=verdicts,
             )
+            try:
+                if address in pins:
+                    pins[address].require(address, client.origin, client.state.fingerprint)
+            except BaseException:
+                client.close()
+                raise
             for warning in client.warnings:
                 context.warn(warning)
             return client

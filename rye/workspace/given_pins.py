@@ -1,0 +1,79 @@
+"""The pins that a build server was given: a file named by ``RYE_PINS``, one registry a line (DESIGN 6.1).
+
+::
+
+    ORIGIN FINGERPRINT URL
+
+The file is its user's word, as an answer on a terminal would be: it pins a registry at the first contact, and a registry that
+shows another origin or root is refused. A fingerprint in a repository pins nothing. A line that is not of this form is an error,
+whether its registry is needed or not; a registry that is not needed is never contacted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from rye.errors import RyeError
+from rye.project.registries import normal_address
+from rye.registry.trust.trust_error import TrustError
+
+if TYPE_CHECKING:
+    from rye.workspace.context import Context
+
+VARIABLE = "RYE_PINS"
+MOST_BYTES = 64 * 1024
+_LINE = r"([!-~]{1,255}) ([0-9a-f]{64}) ([!-~]{1,2000})"
+
+
+class GivenPin(Struct, frozen=True):
+    """What the registry at an address must be."""
+
+    origin: str
+    fingerprint: str
+    """SHA-256 of the text of its first root."""
+
+    def require(self, address: str, origin: str, fingerprint: str) -> None:
+        """That a registry is the one. Raises TrustError ``root-origin`` or ``root-fingerprint``."""
+        if origin != self.origin:
+            raise TrustError("root-origin", f"{address} is the registry {origin}; {VARIABLE} names {self.origin}.")
+        if fingerprint != self.fingerprint:
+            message = f"{origin} at {address} has the fingerprint {fingerprint}; {VARIABLE} names {self.fingerprint}."
+            raise TrustError("root-fingerprint", message, pinned=self.fingerprint, found=fingerprint)
+
+
+def given_pins(context: Context) -> Mapping[str, GivenPin]:
+    """The pins by address; nothing where the variable is not set. Raises RyeError ``bad-pins``."""
+    named = context.environment.get(VARIABLE)
+    if not named:
+        return {}
+    path = context.cwd / named
+    try:
+        with Path(path).open("rb") as stream:
+            data = stream.read(MOST_BYTES + 1)
+        text = data.decode("ascii")
+    except (OSError, UnicodeDecodeError) as error:
+        raise _bad(f"{named!r} cannot be read: {error}.") from error
+    if len(data) > MOST_BYTES:
+        raise _bad(f"{named!r} is larger than {MOST_BYTES:,} bytes.")
+    found: dict[str, GivenPin] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        match = re.fullmatch(_LINE, line)
+        if match is None:
+            raise _bad(f"line {number} of {named!r} is malformed.")
+        try:
+            address = normal_address(match[3], context.cwd)
+        except RyeError as error:
+            raise _bad(f"line {number} of {named!r}: {error.message}") from error
+        if address in found:
+            raise _bad(f"line {number} of {named!r} names {address} again.")
+        found[address] = GivenPin(match[1], match[2])
+    return found
+
+
+def _bad(what: str) -> RyeError:
+    return RyeError("bad-pins", f"{VARIABLE}: {what}", "Write one registry a line: ORIGIN FINGERPRINT URL.")

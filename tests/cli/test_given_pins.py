@@ -1,0 +1,107 @@
+"""RYE_PINS: a build server's pins come from its operator, never from the repository (DESIGN 6.1)."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import Program
+from tests.installation.real_registry import Author, RealRegistry, serving
+from tests.registry_process import ORIGIN
+
+
+@pytest.fixture(scope="module")
+def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealRegistry]:
+    yield from serving(tmp_path_factory)
+
+
+@pytest.fixture(scope="module")
+def acme(registry: RealRegistry) -> Author:
+    author = registry.author("acme")
+    author.release("work/base")
+    return author
+
+
+@pytest.fixture
+def server(registry: RealRegistry, acme: Author, tmp_path: Path) -> Program:
+    """A build server with a checkout, and without any state: it pinned nothing."""
+    team = registry.user()
+    team.ok("add", "acme/work/base", "--yes")
+    made = Program(tmp_path / "server")
+    shutil.copytree(team.folder, made.folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".rye", "packages"))
+    manifest = made.path("rye.toml")
+    manifest.write_text(manifest.read_text().replace("[project]", f'[project]\nregistry = "{registry.url}"'))
+    made.environment["RYE_TRUST_LOCK"] = "1"
+    return made
+
+
+def pins(server: Program, *lines: str) -> dict[str, str]:
+    path = server.home / "pins"
+    path.write_text("".join(f"{line}\n" for line in lines))
+    return {"RYE_PINS": str(path)}
+
+
+def test_a_line_pins_and_the_pin_stays(registry: RealRegistry, server: Program) -> None:
+    assert server.run("ci", "--json").error["code"] == "registry-unpinned"
+    server.ok("ci", env=pins(server, f"{ORIGIN} {registry.fingerprint} {registry.url}"))
+    server.ok("ci")
+
+
+def test_a_reader_pins_by_it_too_and_nobody_is_asked(registry: RealRegistry, server: Program) -> None:
+    env = pins(server, f"{ORIGIN} {registry.fingerprint} {registry.url}")
+    server.ok("ci", env=env)
+    shutil.rmtree(server.home / "data")
+    server.ok("render", "acme/work/base", env=env)
+
+
+@pytest.mark.parametrize("pinned", [True, False])
+def test_another_origin_or_fingerprint_is_an_error(registry: RealRegistry, server: Program, pinned: bool) -> None:
+    if pinned:
+        server.ok("registry", "add", registry.url, "--fingerprint", registry.fingerprint)
+    for line, code in (
+        (f"other.example {registry.fingerprint} {registry.url}", "root-origin"),
+        (f"{ORIGIN} {'0' * 64} {registry.url}", "root-fingerprint"),
+    ):
+        assert server.run("ci", "--json", env=pins(server, line)).error["code"] == code
+    assert not server.path(".ai/packages").exists()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "",
+        "# a remark",
+        "registry.example.org",
+        "registry.example.org abc https://registry.example",
+        "registry.example.org " + "A" * 64 + " https://registry.example",
+        "registry.example.org  " + "a" * 64 + " https://registry.example",
+        "registry.example.org " + "a" * 64 + " https://registry.example more",
+        "registry.example.org " + "a" * 64 + " ftp://registry.example",
+    ],
+)
+def test_a_malformed_line_is_an_error(registry: RealRegistry, server: Program, line: str) -> None:
+    """Also where its registry is not needed."""
+    good = f"{ORIGIN} {registry.fingerprint} {registry.url}"
+    error = server.run("ci", "--json", env=pins(server, good, line)).error
+    assert (error["code"], "line 2" in error["message"]) == ("bad-pins", True)
+
+
+def test_a_file_that_is_not_there_and_an_address_twice(registry: RealRegistry, server: Program) -> None:
+    assert server.run("ci", "--json", env={"RYE_PINS": "nowhere"}).error["code"] == "bad-pins"
+    good = f"{ORIGIN} {registry.fingerprint} {registry.url}"
+    assert server.run("ci", "--json", env=pins(server, good, good)).error["code"] == "bad-pins"
+
+
+def test_one_that_is_not_needed_is_never_contacted(registry: RealRegistry, server: Program) -> None:
+    """Port 9 answers nobody: contacting it would fail."""
+    unneeded = f"other.example {'a' * 64} http://127.0.0.1:9"
+    server.ok("ci", env=pins(server, unneeded, f"{ORIGIN} {registry.fingerprint} {registry.url}"))
+
+
+def test_a_fingerprint_in_the_repository_pins_nothing(registry: RealRegistry, server: Program) -> None:
+    server.write("pins", f"{ORIGIN} {registry.fingerprint} {registry.url}\n")
+    server.write(".ai/pins", f"{ORIGIN} {registry.fingerprint} {registry.url}\n")
+    assert server.run("ci", "--json").error["code"] == "registry-unpinned"
