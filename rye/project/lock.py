@@ -225,7 +225,7 @@ def _quote(text: str) -> str:
 def parse_lock(text: str) -> Lock:
     """Read a lock. Raises LockError for whatever is unknown, missing or of another type."""
     if "<<<<<<<" in text:
-        raise LockError("it holds git's conflict markers.")
+        raise LockError("it has git's conflict markers; `rye install` or `rye lock` resolves them.")
     table = read_canonical(text)
     if table is None:
         table = _read_toml(text)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from rye.errors import RyeError
 from rye.installation.on_disk import Drift, Present, edited, read_written
+from rye.installation.placement import item_files
 from rye.project.layout import Project
 from rye.project.lock import LockedItem
 
@@ -13,10 +14,22 @@ SHOWN_DIFF_LINES = 40
 
 
 def refuse_hand_edits(
-    project: Project, items: Sequence[LockedItem], present: Mapping[str, Present], discard_command: str
+    project: Project,
+    items: Sequence[LockedItem],
+    present: Mapping[str, Present],
+    discard_command: str,
+    signed: Iterable[LockedItem] = (),
 ) -> None:
-    """Raises RyeError ``edited-files`` where a person changed or added a file. ``discard_command``: gives the edits up."""
-    found = edited(items, present, read_written(project))
+    """Raises RyeError ``edited-files`` where a person changed or added a file. ``discard_command``: gives the edits up.
+
+    ``signed``: more items; a file that is as one of them has it is no edit.
+    """
+    known = {(path, sha256) for item in signed for path, (sha256, _) in item_files(item).items()}
+    found = [
+        entry
+        for entry in edited(items, present, read_written(project))
+        if (entry.path, present[entry.path].sha256) not in known
+    ]
     if found:
         raise edited_files(project, found, discard_command)
 

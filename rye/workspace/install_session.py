@@ -18,6 +18,7 @@ from rye.installation.on_disk import Present, scan
 from rye.installation.unlock import Unlock
 from rye.project.freshness import in_groups, is_stale
 from rye.project.layout import Project
+from rye.project.lock import LockedItem
 from rye.project.manifest import Manifest, parse_manifest
 from rye.workspace.acceptance import Approval, approvals, remember, trusts_lock, unseen
 from rye.workspace.hand_edits import refuse_hand_edits
@@ -104,11 +105,14 @@ class InstallSession(Struct, frozen=True):
             accept_lock(self.context, self.agree, waiting)
             remember(self.before.project, waiting)
 
-    def refuse_edits(self, command: str, present: Mapping[str, Present]) -> None:
-        """Stop for files that a person changed. ``command``: to repeat with the option that gives the edits up."""
+    def refuse_edits(self, command: str, present: Mapping[str, Present], signed: Iterable[LockedItem] = ()) -> None:
+        """Stop for files that a person changed. ``command``: to repeat with the option that gives the edits up.
+
+        ``signed``: items whose files are no edits, either, e.g. those that a merge brought and that are about to be installed.
+        """
         if not self.request.discard_local_edits:
-            items = self.before.lock.items
-            refuse_hand_edits(self.before.project, items, present, f"{command} --discard-local-edits")
+            items, known = self.before.lock.items, (*self.before.rows, *signed)
+            refuse_hand_edits(self.before.project, items, present, f"{command} --discard-local-edits", known)
 
     def _refuse_stale_lock(self) -> None:
         """Raises RyeError ``no-lock`` or ``lock-does-not-fit`` where the lock was made for another manifest."""
@@ -127,7 +131,7 @@ def open_session(
     context: Context, project: Project, request: InstallRequest, agree: Agree, manifest_text: str | None = None
 ) -> InstallSession:
     """Read the project for one attempt. ``manifest_text``: the manifest to install; None: the one on disk."""
-    before = read_state(context, project)
+    before = read_state(context, project, joins_sides=request.lock_use == "repair")
     text = before.manifest_text if manifest_text is None else manifest_text
     return InstallSession(context, request, agree, before, text, _manifest(text, request))
 

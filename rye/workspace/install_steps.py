@@ -21,7 +21,7 @@ from rye.installation.verified import signed_words
 from rye.items.identity import Identity
 from rye.project.freshness import in_groups, is_stale
 from rye.project.layout import LOCK, MANIFEST
-from rye.project.lock import Lock
+from rye.project.lock import Lock, LockedItem
 from rye.workspace.acceptance import approvals, remember
 from rye.workspace.consent import obtain_consent
 from rye.workspace.install_outcome import InstallOutcome
@@ -90,7 +90,7 @@ def install_chosen(
         )
     if wanted is not None:
         prepared = replace(prepared, wanted=wanted)
-    session.refuse_edits(request.command, scan(before.project))
+    session.refuse_edits(request.command, scan(before.project), _locked(prepared))
     overrides = override_findings(before.project, session.manifest, prepared, environment.now.date())
     notes = (*prepared.warnings, *overrides)
     if overrides and request.strict_overrides:
@@ -114,16 +114,20 @@ def install_chosen(
     return InstallOutcome("installed", prepared.plan.effective, prepared.warnings, written)
 
 
+def _locked(prepared: Prepared) -> list[LockedItem]:
+    return [item.locked for item in prepared.items.values()]
+
+
 def _switch(session: InstallSession, prepared: Prepared, lock: Lock) -> int:
     """Write everything as one transaction; how many files changed."""
     request, before, project = session.request, session.before, session.before.project
     with exclusive(project) as writer:
         before.require_unchanged(request.command)
         present = scan(project)
-        session.refuse_edits(request.command, present)
+        session.refuse_edits(request.command, present, _locked(prepared))
         removable = set(present)
         if not request.discard_local_edits:
-            removable &= set(read_written(project)).union(*map(item_files, before.lock.items))
+            removable &= set(read_written(project)).union(*map(item_files, (*before.lock.items, *before.rows)))
         text = session.manifest_text if session.manifest_text != before.manifest_text else None
         found = changes(lock, prepared.items, removable, text)
         if request.lock_use == "frozen":

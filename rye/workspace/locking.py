@@ -39,9 +39,9 @@ def _check(context: Context, state: ProjectState, manifest: Manifest) -> LockChe
 
 
 def _relock(context: Context, project: Project, dry_run: bool) -> LockOutcome:
-    state = read_state(context, project)
+    state = read_state(context, project, joins_sides=True)
     manifest, before = parse_manifest(state.manifest_text), state.lock
-    if state.lock_bytes is not None:
+    if state.lock_bytes is not None and not state.rows:
         found = _check(context, state, manifest)
         if found.fits:
             return LockOutcome(False, len(before.items), dry_run)

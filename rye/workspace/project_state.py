@@ -9,7 +9,7 @@ from msgspec import Struct
 from rye.errors import RyeError
 from rye.installation.transaction import exclusive, needs_recovery
 from rye.project.layout import Project
-from rye.project.lock import Lock
+from rye.project.lock import Lock, LockedItem
 from rye.project.lock_file import read_lock
 from rye.workspace.context import Context
 
@@ -23,6 +23,8 @@ class ProjectState(Struct, frozen=True):
     lock_bytes: bytes | None
     """None where there is no rye.lock."""
     lock: Lock
+    rows: tuple[LockedItem, ...] = ()
+    """Of a lock with git's conflict markers: the rows of both sides, whose files may be on disk."""
 
     def require_unchanged(self, command: str) -> None:
         """That nobody changed manifest or lock since. Raises RyeError ``lock-changed``."""
@@ -35,13 +37,25 @@ class ProjectState(Struct, frozen=True):
             )
 
 
-def read_state(context: Context, project: Project) -> ProjectState:
-    """Read the project, after undoing an installation that was interrupted."""
+def read_state(context: Context, project: Project, *, joins_sides: bool = False) -> ProjectState:
+    """Read the project, after undoing an installation that was interrupted.
+
+    ``joins_sides``: whether a lock with git's conflict markers is one to choose versions by; otherwise it is a LockError.
+    """
     if needs_recovery(project):
         with exclusive(project):
             context.tell("undid an installation that was interrupted")
     require_manifest(project)
-    return ProjectState(project, manifest_text_of(project), bytes_of(project.lock_path), read_lock(project))
+    data = bytes_of(project.lock_path)
+    if joins_sides and data is not None and b"<<<<<<<" in data:
+        from rye.project.lock_conflict import is_conflicted, join_sides  # versions are compared there
+
+        text = data.decode("utf-8", "replace")
+        if is_conflicted(text):
+            context.tell("rye.lock has conflict markers; versions are chosen again, those of both sides first")
+            joined = join_sides(text)
+            return ProjectState(project, manifest_text_of(project), data, joined.lock, joined.rows)
+    return ProjectState(project, manifest_text_of(project), data, read_lock(project))
 
 
 def require_manifest(project: Project) -> None:

@@ -1,0 +1,85 @@
+"""A rye.lock that git left with conflict markers: what both sides prefer, and what both approve. Pure.
+
+The result is no lock to install from but one to choose versions by: of an item that both sides have, the newer version; approved
+is only what both sides approve. An item that only one side has is approved by neither. It was made for no manifest, so that
+versions are always chosen again.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from rye.project.lock import Lock, LockedItem, LockError, parse_lock
+from rye.resolution.versions import Version
+
+_OURS, _BASE, _MIDDLE, _THEIRS = "<<<<<<<", "|||||||", "=======", ">>>>>>>"
+
+
+class ConflictedLock(Struct, frozen=True):
+    """Both sides, joined."""
+
+    lock: Lock
+    rows: tuple[LockedItem, ...]
+    """The rows of both sides as they are: their files may be on disk."""
+
+
+def is_conflicted(text: str) -> bool:
+    """Whether git left its markers."""
+    return any(line.startswith(_OURS) for line in text.splitlines())
+
+
+def join_sides(text: str) -> ConflictedLock:
+    """Raises LockError where the markers do not fit together, or a side is not a lock."""
+    ours, theirs = (parse_lock(side) for side in _sides(text))
+    other = theirs.by_identity()
+    items = [_joined(item, other[item.identity]) if item.identity in other else _alone(item) for item in ours.items]
+    mine = ours.by_identity()
+    items += [_alone(item) for item in theirs.items if item.identity not in mine]
+    return ConflictedLock(Lock({}, tuple(items)), (*ours.items, *theirs.items))
+
+
+def _sides(text: str) -> tuple[str, str]:
+    ours: list[str] = []
+    theirs: list[str] = []
+    writing: tuple[list[str], ...] = (ours, theirs)
+    expected: tuple[str, ...] = (_OURS,)
+    for line in text.splitlines(keepends=True):
+        marker = line[: len(_OURS)]
+        if marker not in (_OURS, _BASE, _MIDDLE, _THEIRS):
+            for side in writing:
+                side.append(line)
+            continue
+        if marker not in expected:
+            raise LockError("its conflict markers do not fit together.")
+        writing, expected = {
+            _OURS: ((ours,), (_BASE, _MIDDLE)),
+            _BASE: ((), (_MIDDLE,)),
+            _MIDDLE: ((theirs,), (_THEIRS,)),
+            _THEIRS: ((ours, theirs), (_OURS,)),
+        }[marker]
+    if expected != (_OURS,):
+        raise LockError("its conflict markers do not fit together.")
+    return "".join(ours), "".join(theirs)
+
+
+def _alone(item: LockedItem) -> LockedItem:
+    return replace(item, approved_capabilities=(), approved_hooks=(), approved_signer="")
+
+
+def _joined(ours: LockedItem, theirs: LockedItem) -> LockedItem:
+    newer = max(ours, theirs, key=lambda item: Version.parse(item.version))
+    same = (ours.version, ours.sha256) == (theirs.version, theirs.sha256)
+    pending = {ours.approved_signer, theirs.approved_signer}
+    if pending == {None}:
+        signer = None if same else ours.signer if ours.signer == theirs.signer else ""
+    else:
+        signer = pending.pop() if len(pending) == 1 else ""
+    common = set(ours.approved_capabilities) & set(theirs.approved_capabilities)
+    hooks = tuple(hook for hook in ours.approved_hooks if hook in theirs.approved_hooks)
+    return replace(
+        newer,
+        approved_capabilities=tuple(sorted(common)),
+        approved_hooks=tuple(hook for hook in hooks if hook in newer.hooks),
+        approved_signer=signer,
+    )

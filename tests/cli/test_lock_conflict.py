@@ -1,0 +1,101 @@
+"""A rye.lock with git's conflict markers is resolved by `rye lock` and `rye install`, and by nothing else (DESIGN 6.1)."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rye.project.lock import LockError, parse_lock
+from rye.project.lock_conflict import is_conflicted, join_sides
+from tests.cli.running import Program
+from tests.directive_text import SHELL
+from tests.installation.real_registry import Author, RealRegistry, serving
+
+
+@pytest.fixture(scope="module")
+def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealRegistry]:
+    yield from serving(tmp_path_factory)
+
+
+@pytest.fixture(scope="module")
+def acme(registry: RealRegistry) -> Author:
+    author = registry.author("acme")
+    for name in ("one", "two"):
+        author.release(f"work/{name}", permissions=SHELL)
+    author.release("work/base")
+    return author
+
+
+@pytest.fixture
+def merged(registry: RealRegistry, acme: Author, tmp_path: Path) -> Program:
+    """Two branches each added an item; git merged installed files, and left markers in rye.lock."""
+    user = registry.user()
+    user.ok("add", "acme/work/base", "--yes")
+    sides = {}
+    base = user.path("rye.lock").read_bytes()
+    for name in ("one", "two"):
+        branch = registry.colleague(user)
+        shutil.copytree(user.folder, branch.folder, dirs_exist_ok=True)
+        branch.ok("add", f"acme/work/{name}", "--yes")
+        sides[name] = branch
+    files = []
+    for number, data in enumerate(
+        (sides["one"].path("rye.lock").read_bytes(), base, sides["two"].path("rye.lock").read_bytes())
+    ):
+        (tmp_path / str(number)).write_bytes(data)
+        files.append(str(tmp_path / str(number)))
+    text = subprocess.run(["git", "merge-file", "-p", *files], capture_output=True, check=False).stdout
+    assert b"<<<<<<<" in text
+    user.path("rye.lock").write_bytes(text)
+    user.path("rye.toml").write_text(sides["one"].path("rye.toml").read_text() + '"acme/work/two" = "^1.0.0"\n')
+    place = ".ai/packages/acme/directives/work"
+    for name in ("one", "two"):
+        shutil.copy(sides[name].path(f"{place}/{name}.md"), user.path(f"{place}/{name}.md"))
+    return user
+
+
+def test_everything_else_says_who_resolves_it(merged: Program) -> None:
+    for verb in (("ci",), ("list",), ("lock", "--check"), ("install", "--locked")):
+        error = merged.run(*verb, "--json").error
+        assert (error["code"], "`rye install` or `rye lock`" in error["message"]) == ("bad-lock", True), verb
+
+
+def test_install_takes_both_and_asks_for_what_not_both_sides_approve(merged: Program) -> None:
+    """Files that the merge brought are the signed bytes: they are no hand edits."""
+    before = merged.path("rye.lock").read_bytes()
+    error = merged.run("install", "--json").error
+    assert error["code"] == "consent-needed"
+    assert merged.path("rye.lock").read_bytes() == before
+    merged.ok("install", "--yes")
+    lock = parse_lock(merged.path("rye.lock").read_text())
+    assert [item.id for item in lock.items] == ["acme/work/base", "acme/work/one", "acme/work/two"]
+    assert all(set(item.approved_capabilities) == set(item.capabilities) for item in lock.items)
+    merged.ok("ci")
+
+
+def test_lock_resolves_it_and_approves_nothing(merged: Program) -> None:
+    merged.ok("lock")
+    lock = parse_lock(merged.path("rye.lock").read_text())
+    assert {item.id: bool(item.approved_capabilities) for item in lock.items} == {
+        "acme/work/base": True,
+        "acme/work/one": False,
+        "acme/work/two": False,
+    }
+    merged.ok("lock", "--check")
+
+
+def test_an_edit_by_hand_is_still_one(merged: Program) -> None:
+    path = merged.path(".ai/packages/acme/directives/work/two.md")
+    path.write_text(path.read_text().replace("Do the work", "Do other work"))
+    assert merged.run("install", "--yes", "--json").error["code"] == "edited-files"
+
+
+def test_markers_that_do_not_fit_together_are_refused() -> None:
+    for text in ("<<<<<<< a\n", "<<<<<<< a\n=======\n", "=======\n>>>>>>> b\n<<<<<<< a\n", "<<<<<<< a\n>>>>>>> b\n"):
+        with pytest.raises(LockError, match="do not fit together"):
+            join_sides(text)
+    assert not is_conflicted('x = "<<<<<<<"\n')
