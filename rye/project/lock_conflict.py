@@ -7,11 +7,15 @@ versions are always chosen again.
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from msgspec import Struct
 from msgspec.structs import replace
 
 from rye.project.lock import Lock, LockedItem, LockError, parse_lock
 from rye.resolution.versions import Version
+
+T = TypeVar("T")
 
 _OURS, _BASE, _MIDDLE, _THEIRS = "<<<<<<<", "|||||||", "=======", ">>>>>>>"
 
@@ -64,7 +68,16 @@ def _sides(text: str) -> tuple[str, str]:
 
 
 def _alone(item: LockedItem) -> LockedItem:
-    return replace(item, approved_capabilities=(), approved_hooks=(), approved_signer="")
+    return replace(
+        item,
+        approved_capabilities=(),
+        approved_hooks=(),
+        approved_tools=(),
+        approved_limits=(),
+        approved_runs=(),
+        approved_facts=(),
+        approved_signer="",
+    )
 
 
 def _joined(ours: LockedItem, theirs: LockedItem) -> LockedItem:
@@ -75,11 +88,21 @@ def _joined(ours: LockedItem, theirs: LockedItem) -> LockedItem:
         signer = None if same else ours.signer if ours.signer == theirs.signer else ""
     else:
         signer = pending.pop() if len(pending) == 1 else ""
-    common = set(ours.approved_capabilities) & set(theirs.approved_capabilities)
-    hooks = tuple(hook for hook in ours.approved_hooks if hook in theirs.approved_hooks)
+    hooks = _both(ours.approved_hooks, theirs.approved_hooks)
+    tools = ours.approved_tools, ours.approved_limits
+    if tools != (theirs.approved_tools, theirs.approved_limits):
+        tools = (), ()  # a tool counts with its restrictions
     return replace(
         newer,
-        approved_capabilities=tuple(sorted(common)),
+        approved_capabilities=_both(ours.approved_capabilities, theirs.approved_capabilities),
         approved_hooks=tuple(hook for hook in hooks if hook in newer.hooks),
+        approved_tools=tools[0],
+        approved_limits=tools[1],
+        approved_runs=_both(ours.approved_runs, theirs.approved_runs),
+        approved_facts=_both(ours.approved_facts, theirs.approved_facts),
         approved_signer=signer,
     )
+
+
+def _both(ours: tuple[T, ...], theirs: tuple[T, ...]) -> tuple[T, ...]:
+    return tuple(one for one in ours if one in theirs)

@@ -195,7 +195,7 @@ def test_an_attached_file_has_a_hash_and_ordinary_paths_pass() -> None:
 
 def test_a_lock_that_is_none_is_refused_by_what_is_wrong() -> None:
     assert refused(lock_text(Lock({}, (ITEM, ITEM)))) == "rye.lock: an item stands in it twice."
-    assert refused(TEXT + "<<<<<<< HEAD\n") == "rye.lock: it has git's conflict markers; `rye install` or `rye lock` resolves them."
+    assert "git's conflict markers; `rye install` or `rye lock`" in refused(TEXT + "<<<<<<< HEAD\n")
     assert refused("version = 2\n") == "rye.lock: it is of version 2; this rye reads 1."
     assert refused("") == "rye.lock: it is of version None; this rye reads 1."
     assert refused("version = [\n").startswith("rye.lock: not valid TOML: ")
