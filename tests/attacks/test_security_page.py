@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,8 @@ ROWS = re.findall(
 
 def names_in(module: str) -> set[str]:
     """The names of a file's tests and of the attacks in its tables."""
-    found = vars(import_module(f"tests.attacks.{module}"))
+    room = "attacks" if find_spec(f"tests.attacks.{module}") is not None else "cli"
+    found = vars(import_module(f"tests.{room}.{module}"))
     attacks = {
         attack.name
         for table in found.values()
