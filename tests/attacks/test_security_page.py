@@ -33,7 +33,13 @@ def names_in(module: str) -> set[str]:
         for attack in table
         if isinstance(attack, Attack)
     }
-    return attacks | {name for name, value in found.items() if name.startswith("test_") and callable(value)}
+    classes = [vars(value) for name, value in found.items() if name.startswith("Test") and isinstance(value, type)]
+    return attacks | {
+        name
+        for names in (found, *classes)
+        for name, value in names.items()
+        if name.startswith("test_") and callable(value)
+    }
 
 
 def test_every_row_of_the_table_is_read() -> None:
