@@ -16,7 +16,7 @@ from rye.project.lock import LockedItem
 from rye.registry.trust.trust_error import TrustError
 from rye.workspace.context import Context
 from rye.workspace.project_sources import project_sources
-from rye.workspace.verified_items import unverified
+from rye.workspace.unverified_rows import unverified
 
 
 def verify_rows(context: Context, project: Project, items: Sequence[LockedItem]) -> dict[Identity, SignedRelease]:

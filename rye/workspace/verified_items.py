@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from rye.errors import RyeError
 from rye.installation.verified_rows import check_words, remembered_rows
 from rye.workspace.project_registries import user_pins, user_verdicts, whole_lock_key
 from rye.workspace.project_state import bytes_of, manifest_text_of
+from rye.workspace.unverified_rows import unverified
 
 if TYPE_CHECKING:
     from rye.installation.signed_release import SignedRelease
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from rye.project.layout import Project
     from rye.project.lock import LockedItem
     from rye.workspace.context import Context
-
-
-_LISTED = 3
 
 
 def whole_before(project: Project, items: Sequence[LockedItem]) -> bool:
@@ -43,18 +40,6 @@ def verified_before(items: Sequence[LockedItem]) -> dict[Identity, SignedRelease
         return remembered_rows(verdicts, items, user_pins())
     finally:
         verdicts.close()
-
-
-def unverified(items: Sequence[LockedItem], why: str, hint: str | None = None, cause: str | None = None) -> RyeError:
-    """The error for rows that do not count here."""
-    names = ", ".join(f"{item.identity} {item.version}" for item in items[:_LISTED])
-    more = f" and {len(items) - _LISTED} more" if len(items) > _LISTED else ""
-    return RyeError(
-        "unverified-item",
-        f"{names}{more}: rye.lock names it, and this user's rye has not verified it: {why}",
-        hint or "`rye install`, with a network, verifies what rye.lock names.",
-        details={"items": [str(item.identity) for item in items], "cause": cause},
-    )
 
 
 def require_verified(

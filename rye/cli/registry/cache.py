@@ -11,17 +11,10 @@ from rye.cli.options import Session, command
 from rye.cli.unchanged import forget
 from rye.errors import UsageError
 from rye.project.manifest import parse_age
-from rye.registry.store.cache import Cache
-from rye.storage.folders import cache_dir, data_dir
-from rye.storage.verdicts import VERDICTS, Verdicts
+from rye.workspace.local_cache import cache_folder, cache_info, clean_cache, prune_cache
 
 if TYPE_CHECKING:
-    from rye.registry.store.cache import Cache, CacheInfo
-
-
-def _cache() -> Cache:
-
-    return Cache(cache_dir() / "registry")
+    from rye.registry.store.cache import CacheInfo
 
 
 def _show(session: Session, found: CacheInfo, said: str) -> None:
@@ -46,7 +39,7 @@ def _size(count: int) -> str:
 @click.pass_obj
 def folder(session: Session) -> None:
     """Print the cache's folder."""
-    where = str(_cache().folder)
+    where = str(cache_folder())
     if session.json:
         session.console.document({"folder": where})
     else:
@@ -57,7 +50,7 @@ def folder(session: Session) -> None:
 @click.pass_obj
 def info(session: Session) -> None:
     """Show how much is in the cache."""
-    found = _cache().info()
+    found = cache_info()
     _show(session, found, f"{found.folder}: ")
 
 
@@ -65,10 +58,8 @@ def info(session: Session) -> None:
 @click.pass_obj
 def clean(session: Session) -> None:
     """Delete everything in the cache, and what was found of it. What is needed is fetched and checked again."""
-
-    Verdicts(data_dir() / VERDICTS).forget()
     forget()
-    _show(session, _cache().clean(), "deleted ")
+    _show(session, clean_cache(), "deleted ")
 
 
 @command("prune")
@@ -76,11 +67,10 @@ def clean(session: Session) -> None:
 @click.pass_obj
 def prune(session: Session, older_than: str) -> None:
     """Delete what was not used for a while."""
-
     age = parse_age(older_than)
     if age is None:
         raise UsageError("bad-age", f"{older_than!r} is not an age.", "Write 36h, 3d or 2w.")
-    _show(session, _cache().prune(age.total_seconds()), "deleted ")
+    _show(session, prune_cache(age), "deleted ")
 
 
 cache = family(

@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import sys
 
 import click
 
 from rye.cli.options import Session, command
-from rye.errors import RyeError, UsageError
-from rye.project.registries import normal_address
-from rye.project.user_config import Credential, credential, read_settings
-from rye.project.user_config_writing import forget_credential, set_setting, store_credential
-from rye.registry.transport.api import RegistryApi
-from rye.workspace.registry_access import configured, open_api, open_registry
-
-
-def _address(session: Session, given: str | None) -> str:
-    return normal_address(given, session.cwd) if given is not None else configured(session).main()
+from rye.errors import UsageError
+from rye.workspace.logins import LoginRequest, log_in, log_out, who_am_i
 
 
 def _token(session: Session, given: str | None) -> str:
     if given == "-":
         given = sys.stdin.readline().strip()
-    given = given or os.environ.get("RYE_TOKEN")
+    given = given or session.environment.get("RYE_TOKEN")
     if not given and session.interactive:
         given = session.console.ask("Token", hidden=True)
     given = (given or "").strip()
@@ -43,17 +34,10 @@ def _token(session: Session, given: str | None) -> str:
 @click.pass_obj
 def login(session: Session, address: str | None, token: str | None, fingerprint: str | None) -> None:
     """Store a token for a registry, after the registry confirmed it. The first registry becomes the default one."""
-    where = _address(session, address)
-    with open_registry(session, where, fingerprint=fingerprint) as client:
-        secret = _token(session, token)
-        found = RegistryApi(client.address, client.api, secret).whoami()
-        origin = client.origin
-    store_credential(Credential(where, secret, found.name))
-    if read_settings().get("registry") is None:
-        set_setting("registry", where)
+    done = log_in(session, LoginRequest(address, lambda: _token(session, token), fingerprint))
     session.console.answer(
-        {"registry": where, "origin": origin, "name": found.name, "namespaces": found.namespaces},
-        f"logged in to {origin} as {found.name}",
+        {"registry": done.registry, "origin": done.origin, "name": done.name, "namespaces": list(done.namespaces)},
+        f"logged in to {done.origin} as {done.name}",
     )
 
 
@@ -62,9 +46,7 @@ def login(session: Session, address: str | None, token: str | None, fingerprint:
 @click.pass_obj
 def logout(session: Session, address: str | None) -> None:
     """Forget the token for a registry."""
-    where = _address(session, address)
-    if not forget_credential(where):
-        raise RyeError("not-logged-in", f"There is no token for {where}.", "`rye login` stores one.")
+    where = log_out(session, address)
     session.console.answer({"registry": where, "logged_out": True}, f"logged out of {where}")
 
 
@@ -72,15 +54,16 @@ def logout(session: Session, address: str | None) -> None:
 @click.argument("address", required=False)
 @click.pass_obj
 def whoami(session: Session, address: str | None) -> None:
-    """Show whose token is used for a registry, and your default signing key."""
-    where = _address(session, address)
-    named = where if address or session.registry else None
-    if credential(where, named) is None:
-        raise RyeError("not-logged-in", f"You are not logged in to {where}.", f"`rye login {where}` stores a token.")
-    with open_registry(session, where) as client:
-        found = open_api(session, client, argument=named).whoami()
-        origin = client.origin
+    """Show whose token is used for a registry, and the namespaces that it may write to."""
+    found = who_am_i(session, address)
     session.console.answer(
-        {"registry": where, "origin": origin, "name": found.name, "token": found.token, "namespaces": found.namespaces},
-        f"{found.name} at {origin}" + (f"\nnamespaces: {', '.join(found.namespaces)}" if found.namespaces else ""),
+        {
+            "registry": found.registry,
+            "origin": found.origin,
+            "name": found.name,
+            "token": found.token,
+            "namespaces": list(found.namespaces),
+        },
+        f"{found.name} at {found.origin}"
+        + (f"\nnamespaces: {', '.join(found.namespaces)}" if found.namespaces else ""),
     )

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
-
 import click
+from msgspec.structs import asdict
 
 from rye.cli.main import family
 from rye.cli.options import Session, command
-from rye.errors import RyeError
-from rye.project.registries import normal_address
-from rye.project.user_config import read_settings
-from rye.registry.client import RegistryClient
-from rye.registry.protocol.lines import write_key, write_time
-from rye.registry.store.state import StateStore
 from rye.storage.folders import data_dir
-from rye.workspace.airgap_access import Airgap, open_from_airgap
-from rye.workspace.pin_question import pin_question
-from rye.workspace.registry_access import configured, open_registry
+from rye.workspace.airgap_access import Airgap
+from rye.workspace.pinned_registries import PinRequest, pin_registry, pinned_registries, trusted_state, unpin_registry
 
 
 @command("add")
@@ -28,26 +20,12 @@ from rye.workspace.registry_access import configured, open_registry
 @click.pass_obj
 def add(session: Session, address: str, fingerprint: str | None, bundle: str | None, make_default: bool) -> None:
     """Pin a registry: from now on only this registry, with this history, is accepted at this address."""
-    where = normal_address(address, session.cwd)
-    with _opened(session, where, fingerprint, bundle) as client:
-        origin, found, size = client.origin, client.state.fingerprint, client.head.checkpoint.size
-    if make_default or read_settings().get("registry") is None:
-        from rye.project.user_config_writing import set_setting  # an editor of TOML, which listing never needs
-
-        set_setting("registry", where)
+    airgap = Airgap(session.path(bundle), bundle) if bundle is not None else None
+    done = pin_registry(session, PinRequest(address, fingerprint, airgap, make_default))
     session.console.answer(
-        {"registry": where, "origin": origin, "fingerprint": found, "size": size},
-        f"pinned {origin} at {where} ({size} log entries)",
+        {"registry": done.registry, "origin": done.origin, "fingerprint": done.fingerprint, "size": done.size},
+        f"pinned {done.origin} at {done.registry} ({done.size} log entries)",
     )
-
-
-def _opened(
-    session: Session, where: str, fingerprint: str | None, bundle: str | None
-) -> AbstractContextManager[RegistryClient]:
-    if bundle is None:
-        return open_registry(session, where, fingerprint=fingerprint)
-    accept = fingerprint or pin_question(session)
-    return open_from_airgap(session, Airgap(session.path(bundle), bundle), where, accept)
 
 
 @command("remove")
@@ -60,22 +38,10 @@ def _opened(
 @click.pass_obj
 def remove(session: Session, address: str, forget_trusted_history: bool) -> None:
     """Unpin an address. What is trusted of the registry itself stays, unless you say otherwise."""
-    where = normal_address(address, session.cwd)
-    store = StateStore(data_dir() / "registries")
-    origin = store.origin_at(where)
-    if origin is None:
-        raise RyeError("not-pinned", f"No registry is pinned at {where}.", "`rye registry list` shows those there are.")
-    from rye.project.user_config_writing import forget_credential, set_setting
-
-    store.forget_address(where)
-    forget_credential(where)
-    if read_settings().get("registry") == where:
-        set_setting("registry", None)
-    if forget_trusted_history:
-        store.forget(origin)
+    done = unpin_registry(session, address, forget_trusted_history=forget_trusted_history)
     session.console.answer(
-        {"registry": where, "origin": origin, "history_forgotten": forget_trusted_history},
-        f"unpinned {where}" + (f" and forgot {origin}" if forget_trusted_history else ""),
+        {"registry": done.registry, "origin": done.origin, "history_forgotten": forget_trusted_history},
+        f"unpinned {done.registry}" + (f" and forgot {done.origin}" if forget_trusted_history else ""),
     )
 
 
@@ -83,29 +49,12 @@ def remove(session: Session, address: str, forget_trusted_history: bool) -> None
 @click.pass_obj
 def list_registries(session: Session) -> None:
     """Show the registries that you pinned, with the largest log that was seen of each."""
-    store = StateStore(data_dir() / "registries")
-    default = read_settings().get("registry")
-    rows = []
-    for address, origin in sorted(store.addresses().items()):
-        state = store.load(origin)
-        checkpoint = state.checkpoint if state else None
-        rows.append(
-            {
-                "registry": address,
-                "origin": origin,
-                "fingerprint": state.fingerprint if state else None,
-                "size": checkpoint.size if checkpoint else None,
-                "default": address == default,
-            }
-        )
+    rows = pinned_registries()
     if session.json:
-        session.console.document({"registries": rows})
+        session.console.document({"registries": [asdict(row) for row in rows]})
         return
     session.console.table(
-        [
-            ["*" if r["default"] else "", str(r["origin"]), str(r["registry"]), str(r["size"]), str(r["fingerprint"])]
-            for r in rows
-        ],
+        [["*" if r.default else "", r.origin, r.registry, str(r.size), str(r.fingerprint)] for r in rows],
         ["", "ORIGIN", "ADDRESS", "LOG SIZE", "FINGERPRINT"],
     )
 
@@ -115,24 +64,9 @@ def list_registries(session: Session) -> None:
 @click.pass_obj
 def show(session: Session, address: str | None) -> None:
     """Show what is trusted of a registry now: its root, its owners, its head."""
-    where = normal_address(address, session.cwd) if address else configured(session).main()
-    with open_registry(session, where) as client:
-        root, head = client.state.root, client.head
-        document: dict[str, object] = {
-            "registry": where,
-            "origin": client.origin,
-            "fingerprint": client.state.fingerprint,
-            "root": root.number,
-            "root_expires": write_time(root.expires),
-            "owners": [write_key(key) for key in root.owners],
-            "threshold": root.threshold,
-            "log_keys": [write_key(key) for key in root.logs],
-            "size": head.checkpoint.size,
-            "root_hash": head.checkpoint.root_hash.hex(),
-            "snapshot_time": write_time(head.snapshot.time),
-        }
+    document = asdict(trusted_state(session, address))
     lines = [
-        f"{name.replace('_', ' '):<15}{', '.join(v) if isinstance(v, list) else v}" for name, v in document.items()
+        f"{name.replace('_', ' '):<15}{', '.join(v) if isinstance(v, tuple) else v}" for name, v in document.items()
     ]
     session.console.answer(document, "\n".join(lines))
 
