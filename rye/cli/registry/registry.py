@@ -8,8 +8,7 @@ from msgspec.structs import asdict
 from rye.cli.main import family
 from rye.cli.options import Session, command
 from rye.storage.folders import data_dir
-from rye.workspace.airgap_access import Airgap
-from rye.workspace.pinned_registries import PinRequest, pin_registry, pinned_registries, trusted_state, unpin_registry
+from rye.workspace.pinned_registries import pinned_registries, trusted_state
 
 
 @command("add")
@@ -20,6 +19,9 @@ from rye.workspace.pinned_registries import PinRequest, pin_registry, pinned_reg
 @click.pass_obj
 def add(session: Session, address: str, fingerprint: str | None, bundle: str | None, make_default: bool) -> None:
     """Pin a registry: from now on only this registry, with this history, is accepted at this address."""
+    from rye.workspace.airgap_access import Airgap
+    from rye.workspace.pinning import PinRequest, pin_registry  # an editor of TOML, which listing never needs
+
     airgap = Airgap(session.path(bundle), bundle) if bundle is not None else None
     done = pin_registry(session, PinRequest(address, fingerprint, airgap, make_default))
     session.console.answer(
@@ -38,6 +40,8 @@ def add(session: Session, address: str, fingerprint: str | None, bundle: str | N
 @click.pass_obj
 def remove(session: Session, address: str, forget_trusted_history: bool) -> None:
     """Unpin an address. What is trusted of the registry itself stays, unless you say otherwise."""
+    from rye.workspace.pinning import unpin_registry  # as above
+
     done = unpin_registry(session, address, forget_trusted_history=forget_trusted_history)
     session.console.answer(
         {"registry": done.registry, "origin": done.origin, "history_forgotten": forget_trusted_history},
