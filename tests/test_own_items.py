@@ -42,6 +42,12 @@ def test_all_are_signed_by_the_published_key() -> None:
     assert set(verdicts.values()) == {"valid"}, verdicts
 
 
+@pytest.mark.parametrize("path", [path for path in PATHS if "directives" in path.parts], ids=lambda path: path.stem)
+def test_each_part_of_a_directive_can_be_overridden_alone(path: Path) -> None:
+    headings = [line for line in path.read_text(encoding="utf-8").splitlines() if line.startswith("## ")]
+    assert headings == ["## Process", "## Rules", "## Success criteria"]
+
+
 def test_every_reference_between_them_leads_somewhere() -> None:
     ids = {f"rye/{path.relative_to(REPOSITORY / '.ai').with_suffix('').as_posix().split('/', 1)[1]}" for path in PATHS}
     for entry in check_files([Found(path, str(path)) for path in PATHS], None, ReadOptions()):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# rye:signed:2026-11-20T13:10:36Z:80f7d3eb1a98b96b8e1e84196bbc6cdca0220869232206d7667626d738c5c879:MBr8mwvUsFkOISbwarSjXC4c-vd2Q56V1ShY9Soq-9JohQ_9pCpigan-vOF-5qGfqSXfki9o-DVYLpMzcxLJCw==:6baf7826308c1e1f
+# rye:signed:2026-11-22T08:19:22Z:80f7d3eb1a98b96b8e1e84196bbc6cdca0220869232206d7667626d738c5c879:dVcFhv_QC3BcmWbjGyVVM_uoTlvj5-sF_8f03duYVb14JTA7WUlb6BhcJW95s-k9fexPBC-44yH3S0QloI7fCA==:7f544f921636257b
 """SHA-256 of every file below a folder, one line each, sorted: what was received, before anything changes it."""
 
 from __future__ import annotations

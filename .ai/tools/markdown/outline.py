@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# rye:signed:2026-11-20T13:10:36Z:8e8a46cf9fef57816f3b514d1c6a4e82510a719a69aa96c8bffe07fbdbe2ad91:ABrAFtZPCTM3zASVRWckP1LeWLN_sYrURwhWSNNXVoSfXuc4j379lYaYX9WLjGZBk6Zd0dJWelzuTAPN0MelBg==:6baf7826308c1e1f
+# rye:signed:2026-11-22T08:19:22Z:8e8a46cf9fef57816f3b514d1c6a4e82510a719a69aa96c8bffe07fbdbe2ad91:FsVGLv6EN88DGs0OSQJENEPoaLgb6oD7bU-XzrhI0xVVg0L6ezRe7GAsWwhhCt5lybDArlvDhtzTkmn3-2lGAw==:7f544f921636257b
 """The headings of a Markdown file with their lines: what an override can aim at."""
 
 from __future__ import annotations
