@@ -47,6 +47,19 @@ class Project(Struct, frozen=True):
         return self.ai / "role-directives"
 
 
+def installed_place(path: Path) -> tuple[Project, Path] | None:
+    """The project whose ``.ai/packages`` the file is in, as named or behind links, and the file there; None for any other file.
+
+    Only the path tells: a ``rye.toml`` among the installed files makes no project of them.
+    """
+    for each in (Path(os.path.abspath(path)), path.resolve()):
+        parts = each.parts
+        for index in range(len(parts) - 2):
+            if parts[index : index + 2] == (".ai", "packages"):
+                return Project(Path(*parts[:index])), each
+    return None
+
+
 def find_project(start: Path) -> Project | None:
     """The nearest folder at or above ``start`` with a ``rye.toml``, else the nearest with an ``.ai`` folder; None if none.
 

@@ -28,7 +28,7 @@ from rye.items.location import Location, locate
 from rye.items.reading import ReadOptions
 from rye.project.context import load_manifest
 from rye.project.item_file import ItemFile
-from rye.project.layout import Project
+from rye.project.layout import Project, installed_place
 from rye.project.manifest import Manifest
 from rye.project.spaces import Entry, user_space
 from rye.project.target import find_target
@@ -146,7 +146,7 @@ def installed_problem(
     files, too. How the file was named makes no difference. The row itself must have been verified on
     this machine. ``locks`` keeps the locks read for a caller that asks often; for that one, no registry is asked about a row.
     """
-    place = _installed_place(item.path)
+    place = installed_place(item.path)
     if place is None:
         return None
     from hashlib import sha256  # nothing of this is needed for an item that nobody installed
@@ -188,7 +188,7 @@ def installed_row(item: ItemFile) -> tuple[Project, LockedItem] | None:
     """The project and the row of an installed item's file, however it was named; None for a file that nobody installed."""
     from rye.project.lock_file import read_lock
 
-    place = _installed_place(item.path)
+    place = installed_place(item.path)
     if place is None:
         return None
     project, path = place
@@ -203,16 +203,6 @@ def _changed(item: ItemFile, locked: LockedItem, detail: str = "") -> RyeError:
         "`rye diff --edited` shows the change, `rye install --discard-local-edits` puts the signed bytes back. Keep a change of "
         f"your own with `rye override new {locked.id}`.",
     )
-
-
-def _installed_place(path: Path) -> tuple[Project, Path] | None:
-    """The project whose ``.ai/packages`` the file is in, as named or behind links, and the file there."""
-    for each in (Path(os.path.abspath(path)), path.resolve()):
-        parts = each.parts
-        for index in range(len(parts) - 2):
-            if parts[index : index + 2] == (".ai", "packages"):
-                return Project(Path(*parts[:index])), each
-    return None
 
 
 def _locked(lock: Lock, project: Project, path: Path) -> LockedItem | None:

