@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 What = Literal["right", "hook", "tool", "run", "fact", "signer"]
 TRUST_LOCK = "RYE_TRUST_LOCK"
 _FOLDER = "accepted"
-_UNSET = ("", "0", "false", "no")
+_SET = ("1", "true", "yes")
 _LISTED = 3
 
 
@@ -87,8 +87,9 @@ def approvals(items: Iterable[LockedItem]) -> set[Approval]:
 
 
 def trusts_lock(context: Context, given: bool = False) -> bool:
-    """Whether this run was told that whoever may commit may agree. ``given``: ``--trust-lock``."""
-    return given or context.environment.get(TRUST_LOCK, "").lower() not in _UNSET
+    """Whether this run was told that whoever may commit may agree. ``given``: ``--trust-lock``. A value that is no clear yes is
+    none: it must not turn the question off."""
+    return given or context.environment.get(TRUST_LOCK, "").lower() in _SET
 
 
 def unseen(project: Project, wanted: Iterable[Approval]) -> tuple[Approval, ...]:

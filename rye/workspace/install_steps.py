@@ -22,7 +22,7 @@ from rye.items.identity import Identity
 from rye.project.freshness import in_groups, is_stale
 from rye.project.layout import LOCK, MANIFEST
 from rye.project.lock import Lock, LockedItem
-from rye.workspace.acceptance import approvals, remember
+from rye.workspace.acceptance import approvals, remember, trusts_lock
 from rye.workspace.consent import obtain_consent
 from rye.workspace.install_outcome import InstallOutcome
 from rye.workspace.install_request import Proposal
@@ -110,7 +110,10 @@ def install_chosen(
     written = _switch(session, prepared, lock)
     given = set() if frozen else approvals(in_groups(lock.items, request.without)) - relied
     remember(before.project, given.union(unseen))
-    remember_signers(change.new.signer for change in prepared.plan.changes if change.new is not None)
+    signers = {change.new.signer for change in prepared.plan.changes if change.new is not None}
+    if trusts_lock(session.context, request.trust_lock):  # whoever may commit agreed to these, and not this user
+        signers -= {one.value for one in relied if one.what == "signer"}
+    remember_signers(signers)
     return InstallOutcome("installed", prepared.plan.effective, prepared.warnings, written)
 
 

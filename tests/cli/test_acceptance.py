@@ -118,7 +118,8 @@ def test_trusting_the_lock_is_for_one_run_and_remembers_nothing(other: Program, 
     other.ok("ci", *words, env=env)
     other.ok("install", *words, env=env)
     assert other.run("ci", "--json").error["code"] == "project-not-accepted"
-    assert other.run("ci", "--json", env={"RYE_TRUST_LOCK": "0"}).error["code"] == "project-not-accepted"
+    for no in ("0", "off", "none", "0 "):
+        assert other.run("ci", "--json", env={"RYE_TRUST_LOCK": no}).error["code"] == "project-not-accepted"
 
 
 def test_trusting_the_lock_agrees_to_nothing_more_than_it_approves(team: Program, other: Program) -> None:
@@ -199,3 +200,18 @@ class TestNoManifest:
             assert team.path(".ai/packages/acme/directives/work/top.md").exists()
             if lock:
                 assert team.path("rye.lock").read_bytes() == before
+
+
+def test_trusting_a_lock_remembers_none_of_its_signers(registry: RealRegistry, acme: Author, team: Program) -> None:
+    """The next project asks about the first item of a signer that only whoever committed a lock agreed to."""
+    victim = registry.user()
+    for name in ("rye.toml", "rye.lock"):
+        victim.write(name, team.path(name).read_bytes())
+    victim.ok("ci", "--trust-lock")
+    shutil.rmtree(victim.folder)
+    victim.folder.mkdir()
+    victim.ok("init")
+    error = victim.run("add", "acme/work/later", "--json").error
+    assert error["code"] == "consent-needed"
+    [change] = error["changes"]
+    assert change["signer_unknown"] is True
