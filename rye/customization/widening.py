@@ -19,7 +19,7 @@ def widenings(base: Metadata | None, effective: Metadata | None) -> tuple[Diagno
     if effective is None or not (effective.capabilities or effective.hooks):
         return ()
 
-    hint = "A policy can allow this: allow-override-widening = true in [policy]."
+    hint = "Only rye.toml and your own policy.toml together allow this: allow-override-widening = true in [policy]."
     found: list[Diagnostic] = []
     old = base.capabilities if base is not None else ()
     for change in diff(old, effective.capabilities).widened:

@@ -47,8 +47,12 @@ def any_policy(manifest: Manifest) -> bool:
 
 
 def override_widening_allowed(manifest: Manifest) -> bool:
-    """Whether an override may give a directive more rights: only when every policy that there is says so."""
-    return all(table.allow_override_widening for table in (manifest.policy, *_others()))
+    """Whether an override may give a directive more rights: only when the project's policy and every other say so.
+
+    The project's alone is not enough: whoever commits the override can commit that, too.
+    """
+    others = _others()
+    return bool(others) and all(table.allow_override_widening for table in (manifest.policy, *others))
 
 
 def _others() -> list[PolicyTable]:

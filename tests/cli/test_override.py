@@ -203,11 +203,25 @@ def test_an_override_may_not_widen_what_a_directive_may_do(program: Program, per
     assert "is in error and is left out" in shown.stderr
 
 
-def test_a_policy_can_allow_widening(program: Program) -> None:
+ALLOWS = "[policy]\nallow-override-widening = true\n"
+
+
+def test_the_projects_and_the_users_policy_together_allow_widening(program: Program) -> None:
     program.write(".ai/overrides/workflows/deploy.overrides.md", widened("<tool>acme/shell/*</tool>"))
-    program.write("rye.toml", '[project]\nnamespace = "acme"\n[policy]\nallow-override-widening = true\n')
+    program.write("rye.toml", f'[project]\nnamespace = "acme"\n{ALLOWS}')
+    policy = program.home / "config" / "policy.toml"
+    policy.parent.mkdir(exist_ok=True)
+    policy.write_text(ALLOWS)
     shown = program.ok("show", "workflows/deploy", "--json")
     assert shown.json["permissions"] == ["rye.execute.tool.acme.shell.*"]
+
+
+def test_a_repository_cannot_allow_its_own_override_to_widen(program: Program) -> None:
+    program.write(".ai/overrides/workflows/deploy.overrides.md", widened("<tool>*</tool>"))
+    program.write("rye.toml", f'[project]\nnamespace = "acme"\n{ALLOWS}')
+    action = ("workflows/deploy", "execute", "tool", "rye/shell/run")
+    assert program.run("render", "workflows/deploy", "--json").error["code"] == "override-widens"
+    assert program.run("permissions", "check", *action, "--json").error["code"] == "override-widens"
 
 
 def test_narrowing_is_fine(program: Program) -> None:
