@@ -97,14 +97,12 @@ def stored_credentials() -> Mapping[str, dict[str, str]]:
 def read_table(path: Path) -> dict[str, Any]:
     """A TOML file's content, empty for one that is not there. Raises RyeError ``bad-config``."""
     try:
-        path.stat()
+        data = path.read_bytes()  # opened even where it is missing: a no-op install notes which files it opens
     except FileNotFoundError:
         return {}
     import tomllib  # most commands find no settings
 
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
+        return tomllib.loads(data.decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise RyeError("bad-config", f"{path} is not valid TOML: {error}", "Mend it, or remove it.") from None

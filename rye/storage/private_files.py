@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import stat
 from pathlib import Path
 
@@ -18,7 +17,7 @@ def make_folder(path: Path) -> None:
 
 def write(path: Path, text: str) -> None:
     """Replace a file atomically; the new one has mode 0600."""
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    temporary = path.with_name(f".{path.name}.{os.urandom(8).hex()}")
     try:
         write_new(temporary, text)
         os.replace(temporary, path)

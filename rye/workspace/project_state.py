@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from msgspec import Struct
 
 from rye.errors import RyeError
@@ -12,6 +10,7 @@ from rye.project.layout import Project
 from rye.project.lock import Lock, LockedItem
 from rye.project.lock_file import read_lock
 from rye.workspace.context import Context
+from rye.workspace.project_texts import bytes_of, manifest_text_of
 
 
 class ProjectState(Struct, frozen=True):
@@ -69,20 +68,3 @@ def require_manifest(project: Project) -> None:
             "rye.toml is missing, and rye.lock or installed items are here.",
             "Restore rye.toml from version control; an empty one, from `rye init`, says that nothing is wanted.",
         )
-
-
-def bytes_of(path: Path) -> bytes | None:
-    """The file's content; None where there is none."""
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        return None
-
-
-def manifest_text_of(project: Project) -> str:
-    """The text of the project's manifest, line endings as they are; empty where there is none."""
-    data = bytes_of(project.manifest_path)
-    try:
-        return data.decode("utf-8") if data is not None else ""
-    except UnicodeDecodeError:
-        raise RyeError("bad-manifest", "rye.toml is not UTF-8.", "Save it as UTF-8.") from None

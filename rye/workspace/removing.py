@@ -15,7 +15,8 @@ from rye.workspace.context import Context
 from rye.workspace.install_outcome import InstallOutcome
 from rye.workspace.install_request import Agree, InstallRequest
 from rye.workspace.install_session import open_session, retry_when_overtaken
-from rye.workspace.project_state import manifest_text_of, require_manifest
+from rye.workspace.project_state import require_manifest
+from rye.workspace.project_texts import manifest_text_of
 
 
 def remove(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from rye.installation.verified_rows import check_words, remembered_rows
 from rye.workspace.project_registries import user_pins, user_verdicts, whole_lock_key
-from rye.workspace.project_state import bytes_of, manifest_text_of
+from rye.workspace.project_texts import bytes_of, manifest_text_of
 from rye.workspace.unverified_rows import unverified
 
 if TYPE_CHECKING:

@@ -1,0 +1,25 @@
+"""The texts of a project's manifest and lock, as they are on disk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rye.errors import RyeError
+from rye.project.layout import Project
+
+
+def bytes_of(path: Path) -> bytes | None:
+    """The file's content; None where there is none."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+
+
+def manifest_text_of(project: Project) -> str:
+    """The text of the project's manifest, line endings as they are; empty where there is none."""
+    data = bytes_of(project.manifest_path)
+    try:
+        return data.decode("utf-8") if data is not None else ""
+    except UnicodeDecodeError:
+        raise RyeError("bad-manifest", "rye.toml is not UTF-8.", "Save it as UTF-8.") from None
