@@ -86,3 +86,16 @@ def test_a_folder_with_something_in_it_is_refused(tmp_path: Path) -> None:
     )
     assert run.returncode == 1
     assert json.loads(run.stdout)["error"]["code"] == "folder-not-empty"
+
+
+def test_readme_shows_lines_that_the_demo_prints(demo: tuple[str, Path]) -> None:
+    """In this order, some left out; fingerprints differ from run to run, and ``…`` stands for a path."""
+    shown = (REPOSITORY / "README.md").read_text(encoding="utf-8").split("<!-- demo -->\n")[1].split("\n## ")[0]
+    printed = iter([_comparable(line) for line in demo[0].splitlines()])
+    for line in filter(None, map(_comparable, shown.splitlines())):
+        pattern = re.compile(re.escape(line).replace("…", ".+"))
+        assert any(pattern.fullmatch(other) for other in printed), line
+
+
+def _comparable(line: str) -> str:
+    return re.sub(r"SHA256:\S+", "SHA256:x", " ".join(line.split()))
