@@ -144,8 +144,17 @@ _SYNONYMS = {
     "view": "info",
     "unpublish": "yank",
     "explain": "why",
+    "freeze": "lock",
 }
 """What other package managers call it, for the hint."""
+
+_OTHER_WAYS = {
+    "help": "`rye --help` lists the commands, `rye COMMAND --help` explains one.",
+    "version": "`rye --version` prints it.",
+    "run": "Rye runs no items; `rye render ID` prints the prompt for the agent.",
+    "exec": "Rye runs no items; `rye render ID` prints the prompt for the agent.",
+}
+"""What other package managers have as a command and Rye has not, for the hint."""
 
 
 def unknown_command(given: str, known: Any, path: str) -> UsageError:
@@ -153,8 +162,10 @@ def unknown_command(given: str, known: Any, path: str) -> UsageError:
     import difflib
 
     near = [_SYNONYMS[given]] if _SYNONYMS.get(given) in known else []
-    near = near or difflib.get_close_matches(given, list(known), n=3, cutoff=0.5)
+    near = near or difflib.get_close_matches(given, list(known), n=2, cutoff=0.65)
     hint = f"Did you mean {' or '.join(repr(n) for n in near)}?" if near else f"`{path} --help` lists the commands."
+    if path == "rye":
+        hint = _OTHER_WAYS.get(given, hint)
     return UsageError("unknown-command", f"There is no command {given!r}.", hint)
 
 

@@ -200,8 +200,8 @@ def _changed(item: ItemFile, locked: LockedItem, detail: str = "") -> RyeError:
     return RyeError(
         "modified-item",
         f"{item.shown} was changed since {locked.id}@{locked.version} was installed.{' ' if detail else ''}{detail}",
-        "`rye diff --edited` shows the change, `rye install --discard-local-edits` puts the signed bytes back. Keep a change of "
-        f"your own with `rye override new {locked.id}`.",
+        "`rye diff --edited` shows the change. `rye install --discard-local-edits` puts the signed bytes back; after that, "
+        f"`rye override new {locked.id}` makes a change that upgrades keep.",
     )
 
 

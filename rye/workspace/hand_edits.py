@@ -46,11 +46,15 @@ def edited_files(project: Project, edits: Sequence[Drift], discard_command: str)
     shown = [line.replace("\n", "\\n") for line in diffs[first.path][:SHOWN_DIFF_LINES]]
     if len(diffs[first.path]) > SHOWN_DIFF_LINES:
         shown.append("…")
-    keep = f"`rye override new {first.item.id}` keeps a change through upgrades; " if first.item is not None else ""
+    keep = (
+        f"; after that, `rye override new {first.item.id}` makes a change that upgrades keep"
+        if first.item is not None
+        else ""
+    )
     return RyeError(
         "edited-files",
         "\n".join([f"{first.path} {what} by hand{more}; installed files are never overwritten silently.", *shown]),
-        f"`rye diff --edited` shows every difference; {keep}`{discard_command}` puts the signed bytes back.",
+        f"`rye diff --edited` shows every difference. `{discard_command}` puts the signed bytes back{keep}.",
         details={
             "files": [
                 {"path": entry.path, "state": entry.state, "diff": "\n".join(diffs[entry.path]) or None}

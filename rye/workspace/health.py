@@ -79,7 +79,7 @@ def registry(context: Context, address: str | None) -> tuple[Check, Check]:
     """Whether the registry answers with a head that can be trusted, and this machine's clock against the time that it signed."""
     now = context.now()
     if address is None:
-        hint = "`rye login ADDRESS` names one."
+        hint = "`rye registry add ADDRESS --default` pins one."
         return Check("registry", "ok", "none configured", hint=hint), checks.clock(now, None)
     from rye.registry.client import RegistryClient
 

@@ -378,6 +378,7 @@ class TestHandEdits:
         assert "+Do other work." in user.ok("diff", "--edited").stdout
         user.ok("install", "--discard-local-edits")
         assert "Do other work." not in path.read_text()
+        user.ok("override", "new", "acme/work/base")
 
     def test_a_planted_file_is_removed_only_when_asked(self, user: Program) -> None:
         user.ok("add", "acme/work/base", "--yes")

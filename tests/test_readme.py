@@ -1,0 +1,47 @@
+"""README's "Going on by hand", played line by line against a real registry, from a clone that git knows nothing new in."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.cli.registry_fixture import Registry, User, registry
+
+pytestmark = pytest.mark.processes
+
+__all__ = ["registry"]
+
+README = (Path(__file__).resolve().parents[1] / "README.md").read_text(encoding="utf-8")
+NEW_FOLDER = re.compile(r"mkdir (\S+) && cd (\S+)")
+
+
+def by_hand() -> list[str]:
+    """The commands of the section, comments left out."""
+    section = README.split("## Going on by hand\n", 1)[1].split("\n| to |", 1)[0]
+    lines = (line.split("#", 1)[0].strip() for line in section.splitlines() if line.startswith("    "))
+    return [line for line in lines if line]
+
+
+def test_the_commands_work_one_after_the_other(registry: Registry, tmp_path: Path) -> None:
+    person = User(tmp_path)
+    subprocess.run(["git", "init", "--quiet", str(person.folder)], check=True, timeout=60)
+    commands = by_hand()
+    assert commands[:2] == [". .venv/bin/activate", "rye registry serve"]
+    person.ok("registry", "add", registry.url, "--fingerprint", registry.fingerprint, "--default")
+    person.ok("login", registry.url, "--token", registry.token)
+    printed = ""
+    for command in commands[2:]:
+        if moved := NEW_FOLDER.fullmatch(command):
+            assert moved[1] == moved[2]
+            person.folder = (person.folder / moved[1]).resolve()
+            person.folder.mkdir()
+            continue
+        program, *words = shlex.split(command)
+        assert program == "rye", command
+        answer = ["--yes"] if words[0] == "add" else []
+        printed = person.ok(*words, *answer).stdout
+    assert "Find what is known about web." in printed
