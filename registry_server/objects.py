@@ -17,22 +17,19 @@ import secrets
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from rye.errors import RyeError
 
 if TYPE_CHECKING:
-    from obstore.store import S3Store
-
     from registry_server.settings import Settings
 
 ABSENT = ""
 """The tag of an object that does not exist."""
 
 
-_YOUNG_SECONDS = 3600.0
+YOUNG_SECONDS = 3600.0
 
 
 class ChangedError(Exception):
@@ -182,75 +179,6 @@ def _sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-class Bucket:
-    """A prefix in an S3 bucket. The service makes each ``put`` durable and atomic, and ``replace`` conditional (If-Match)."""
-
-    is_local = False
-
-    def __init__(self, store: S3Store) -> None:
-        self.store = store
-
-    def get(self, path: str) -> bytes | None:
-        return self.get_tagged(path)[0]
-
-    def get_tagged(self, path: str) -> tuple[bytes | None, str]:
-        with _explaining_bucket():
-            try:
-                found = self.store.get(path)
-                return bytes(found.bytes()), found.meta["e_tag"] or ABSENT
-            except FileNotFoundError:
-                return None, ABSENT
-
-    def put(self, path: str, content: bytes) -> None:
-        with _explaining_bucket():
-            self.store.put(path, content)
-
-    def replace(self, path: str, content: bytes, tag: str) -> str:
-        from obstore.exceptions import AlreadyExistsError, PreconditionError
-
-        with _explaining_bucket():
-            try:
-                written = self.store.put(path, content, mode="create" if tag == ABSENT else {"e_tag": tag})
-            except (AlreadyExistsError, PreconditionError) as error:
-                raise ChangedError(path) from error
-            return written["e_tag"] or ABSENT
-
-    def put_all(self, objects: Iterable[tuple[str, bytes]]) -> None:
-        for path, content in objects:
-            if not self._is_young_and_same(path, content):
-                self.put(path, content)
-
-    def _is_young_and_same(self, path: str, content: bytes) -> bool:
-        """An old object is written again even when it is the same: clean-up then leaves it alone."""
-        with _explaining_bucket():
-            try:
-                found = self.store.get(path)
-                age = time.time() - found.meta["last_modified"].timestamp()
-                return age < _YOUNG_SECONDS and bytes(found.bytes()) == content
-            except FileNotFoundError:
-                return False
-
-    def delete(self, path: str) -> None:
-        with _explaining_bucket():
-            try:
-                self.store.delete(path)
-            except FileNotFoundError:
-                return
-
-    def listing(self, prefix: str = "") -> Iterator[tuple[str, int, float]]:
-        with _explaining_bucket():
-            for page in self.store.list(prefix or None):
-                for entry in page:
-                    yield entry["path"], entry["size"], entry["last_modified"].timestamp()
-
-    def modified(self, path: str) -> float | None:
-        with _explaining_bucket():
-            try:
-                return self.store.head(path)["last_modified"].timestamp()
-            except FileNotFoundError:
-                return None
-
-
 def public_objects(settings: Settings) -> Objects:
     """The store of what is served."""
     return _open(settings, settings.public, "public")
@@ -264,38 +192,12 @@ def upload_objects(settings: Settings) -> Objects:
 def _open(settings: Settings, folder: Path, part: str) -> Objects:
     if not settings.objects:
         return Folder(folder)
-    from obstore.store import S3Store
+    from registry_server.bucket import open_bucket
 
-    if not settings.objects.startswith("s3://"):
-        raise RyeError(
-            "bad-setting", f"objects is {settings.objects!r}.", "Leave it empty, or give s3://bucket/prefix."
-        )
-    bucket, _, prefix = settings.objects.removeprefix("s3://").partition("/")
-    options: dict[str, str] = {}
-    if settings.s3_endpoint:
-        options["endpoint"] = settings.s3_endpoint
-    if settings.s3_region:
-        options["region"] = settings.s3_region
-    is_plain = settings.s3_endpoint.startswith("http://")
-    seconds = max(settings.store_wait_seconds, 1.0)
-    with _explaining_bucket():
-        store = S3Store(
-            bucket,
-            prefix="/".join(filter(None, [prefix.strip("/"), part])),
-            client_options={
-                "allow_http": is_plain,
-                "connect_timeout": timedelta(seconds=min(seconds, 5.0)),
-                "timeout": timedelta(seconds=seconds),
-            },
-            retry_config={"max_retries": 3, "retry_timeout": timedelta(seconds=seconds)},
-            **options,  # type: ignore[arg-type]
-        )
-    return Bucket(store)
+    return open_bucket(settings, part)
 
 
 _FULL_DISK = {errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)}
-_FULL_BUCKET = ("507 ", "StorageFull", "QuotaExceeded", "InsufficientCapacity", "EntityTooLarge", "NoSpace")
-_NO_CREDENTIALS = ("169.254.", "NoCredentials", "credential", "InvalidAccessKeyId", "SignatureDoesNotMatch")
 
 
 @contextmanager
@@ -314,28 +216,3 @@ def _disk_error(error: OSError, path: str) -> RyeError:
         f"{path} in the store cannot be used: {error.strerror or error}.",
         "Check the disk, and that the folder belongs to the user who runs the registry.",
     )
-
-
-@contextmanager
-def _explaining_bucket() -> Iterator[None]:
-    """The store's library raises many types, with its own internals in their text: one line of that is enough."""
-    try:
-        yield
-    except (RyeError, ChangedError):
-        raise
-    except Exception as error:
-        text = str(error).strip()
-        reason = text.splitlines()[0][:300] if text else type(error).__name__
-        if any(word in reason for word in _FULL_BUCKET):
-            raise RyeError("storage-full", f"The bucket is full: {reason}", "Make room, then try again.") from error
-        if any(word in reason for word in _NO_CREDENTIALS):
-            raise RyeError(
-                "store-credentials",
-                f"The bucket takes no requests without valid credentials: {reason}",
-                "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or run on a machine with a role that may use the bucket.",
-            ) from error
-        raise RyeError(
-            "store-unavailable",
-            f"The bucket does not answer as it should: {reason}",
-            "Check `objects`, `s3_endpoint` and `s3_region` in registry.toml, and that the service runs.",
-        ) from error

@@ -20,7 +20,7 @@ import os
 import stat
 import sys
 
-from rye.storage.folders import place_of
+from rye.storage.places import place_of
 
 TYPE_CHECKING = False  # typing itself is too slow
 if TYPE_CHECKING:

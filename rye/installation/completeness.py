@@ -24,9 +24,12 @@ from rye.errors import RyeError
 from rye.installation.signed_release import SignedRelease, identities_of
 from rye.items.agent_tools import widened as widened_tools
 from rye.items.identity import Identity
+from rye.permissions.containment import diff
 from rye.project.freshness import wanted_key, wanted_ranges
 from rye.project.lock import Lock, LockedItem
 from rye.project.manifest import Manifest, Wanted
+from rye.resolution.ranges import Range
+from rye.resolution.versions import Version
 
 RULES: Mapping[str, str] = {
     "G1": "A dependency of rye.toml is not locked as rye.toml asks.",
@@ -245,7 +248,6 @@ def _approved_beyond(item: LockedItem, words: SignedRelease | None) -> Iterator[
 def _beyond(asked: tuple[str, ...], approved: tuple[str, ...]) -> Iterable[str]:
     if set(approved) <= set(asked):
         return ()
-    from rye.permissions.containment import diff  # automata, which a lock that rye wrote never needs
 
     return [change.pattern for change in diff(asked, approved).widened]
 
@@ -275,8 +277,6 @@ def _in_range(version: str, wanted: str) -> bool:
     """Whether a locked version is in a range; whether a pre-release was asked for is the solver's concern, not the lock's."""
     if wanted == "*":
         return True
-    from rye.resolution.ranges import Range
-    from rye.resolution.versions import Version
 
     try:
         return Version.parse(version) in Range.parse(wanted).versions

@@ -10,20 +10,19 @@ from collections.abc import Mapping
 
 from rye.installation.signed_release import Mention
 from rye.registry.trust.records import ReleaseRecord
+from rye.text import facts
+from rye.text.facts.decoding import readable_text
 
 
 def mentions(files: Mapping[str, bytes]) -> tuple[Mention, ...]:
     """The cautions and alarms of one item, each once, at its first place, alarms first; then each kind of note once, for
     policies. ``files``: bytes by path."""
-    from rye.text.facts import NOTE, find_facts, severity
-    from rye.text.facts.decoding import readable_text
-
     texts = {path: text for path, data in files.items() if (text := readable_text(data)) is not None}
     found: dict[object, Mention] = {}
-    for fact in find_facts(texts):
-        key = fact.fact if fact.level == NOTE else fact.key
+    for fact in facts.find_facts(texts):
+        key = fact.fact if fact.level == facts.NOTE else fact.key
         found.setdefault(key, Mention(fact.fact, fact.value, fact.level, fact.path, fact.line))
-    return tuple(sorted(found.values(), key=lambda m: (-severity(m.level), m.fact, m.path, m.line, m.value)))
+    return tuple(sorted(found.values(), key=lambda m: (-facts.severity(m.level), m.fact, m.path, m.line, m.value)))
 
 
 def item_file_name(record: ReleaseRecord) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 
+from rye.customization.recheck import findings
 from rye.installation.install import Prepared
 from rye.installation.policy_files import override_widening_allowed
 from rye.project.layout import Project
@@ -15,7 +16,6 @@ def override_findings(project: Project, manifest: Manifest, prepared: Prepared, 
     """A line for each finding about an override of an item that changes; nothing where there are no overrides."""
     if not project.overrides.is_dir() and not (user_space() / "overrides").is_dir():
         return []
-    from rye.customization.recheck import findings
 
     allowed = override_widening_allowed(manifest)
     said = []

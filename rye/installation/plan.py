@@ -31,7 +31,10 @@ from msgspec.structs import replace
 from rye.items.agent_tools import widened as widened_tools
 from rye.items.identity import Identity
 from rye.items.reading import HookAction, Run
+from rye.permissions.containment import diff
+from rye.permissions.risk import Tier, tier
 from rye.project.lock import Lock, LockedItem
+from rye.resolution.versions import Version
 
 if TYPE_CHECKING:
     from rye.installation.signed_release import Mention
@@ -238,7 +241,6 @@ def _action(was: LockedItem | None, shall: LockedItem) -> Action:
             if (was.sha256, was.attached, was.registry) == (shall.sha256, shall.attached, shall.registry)
             else "replace"
         )
-    from rye.resolution.versions import Version
 
     return "update" if Version.parse(shall.version) > Version.parse(was.version) else "downgrade"
 
@@ -247,8 +249,6 @@ def _action(was: LockedItem | None, shall: LockedItem) -> Action:
 def _asked(approved: tuple[str, ...], wanted: tuple[str, ...]) -> tuple[Asked, ...]:
     if set(wanted) <= set(approved):
         return ()
-    from rye.permissions.containment import diff
-    from rye.permissions.risk import tier
 
     found = [Asked(change.pattern, tier(change.pattern), change.witness) for change in diff(approved, wanted).widened]
     return tuple(sorted(found, key=lambda asked: (-asked.tier, asked.pattern)))
@@ -309,7 +309,5 @@ def _approve(change: ItemChange, consent: Consent) -> LockedItem:
 
 def by_tier(changes: Iterable[ItemChange]) -> Mapping[Tier, list[tuple[ItemChange, Asked]]]:
     """All asked rights of a plan, worst tier first, as the consent screen shows them."""
-    from rye.permissions.risk import Tier
-
     rows = [(change, asked) for change in changes for asked in change.asks]
     return {tier: found for tier in reversed(Tier) if (found := [row for row in rows if row[1].tier == tier])}

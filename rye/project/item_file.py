@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from rye.errors import RyeError, UsageError
 from rye.items.kinds import KINDS, Kind
 from rye.items.location import Location, guess, item_name, locate, told_by_title
-from rye.items.reading import Reading, ReadOptions, Run, Source
+from rye.items.reading import Reading, ReadOptions, Source
 from rye.limits import CONTENT
 from rye.project.discovery import main_file_in
 from rye.text import content
@@ -86,23 +86,6 @@ def load_item(
     reading = KINDS[location.kind].load().read(source, options or ReadOptions())
     merged = in_order((*decoded.diagnostics, *problems, *reading.diagnostics))
     return ItemFile(path, shown, data, decoded.text, location, replace(reading, diagnostics=merged))
-
-
-def runs_of(item: ItemFile) -> tuple[Run, ...]:
-    """What of an item on disk can run, attached files included. Raises RyeError for an attached file that cannot be read."""
-    metadata = item.reading.metadata
-    own = metadata.runs if metadata is not None else ()
-    if item.kind.main_file is None or item.path.name != item.kind.main_file:
-        return own
-    from rye.items.attached import attached_files
-    from rye.items.runs import attached_runs
-    from rye.limits import RUNS
-
-    found = [
-        (file.path, file.executable, file.sha256, read_bytes(item.path.parent / file.path, RUNS.head_bytes))
-        for file in attached_files(item.path)[0]
-    ]
-    return tuple(sorted({*own, *attached_runs(found)}))
 
 
 def _roughly(data: bytes) -> str:

@@ -46,6 +46,7 @@ from msgspec import Struct, field
 from rye.errors import RyeError
 from rye.items.identity import is_id, is_segment
 from rye.items.kinds import KINDS
+from rye.text.facts.fact import FACTS
 from rye.text.spelling import close_words
 
 TIERS = ("safe", "write", "elevated", "unrestricted")
@@ -261,7 +262,6 @@ class _Reader:
         """``[policy.facts]``: ``NAME = "forbid"``."""
         if not table:
             return ()
-        from rye.text.facts.fact import FACTS
 
         self.known(table, "policy.facts", set(FACTS))
         for name, value in table.items():

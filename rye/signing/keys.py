@@ -16,12 +16,16 @@ import hashlib
 import os
 import re
 import tomllib
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from rye.errors import RyeError
 from rye.limits import KEYS
 from rye.signing.ed25519 import is_strict_signature, key_problem
+
+if TYPE_CHECKING:
+    from rye.signing.libsodium import Ed25519
 
 _SPKI = bytes.fromhex("302a300506032b6570032100")
 _PKCS8 = bytes.fromhex("302e020100300506032b657004220420")
@@ -65,9 +69,7 @@ class PublicKey(Struct, frozen=True):
         """Whether ``signature`` (64 bytes) is this key's signature of ``message``. Never raises."""
         if key_problem(self.raw) or not is_strict_signature(signature):
             return False
-        from rye.signing.libsodium import verifies
-
-        return verifies(self.raw, message, signature)
+        return _libsodium().verifies(self.raw, message, signature)
 
 
 class PrivateKey(Struct, frozen=True):
@@ -88,15 +90,11 @@ class PrivateKey(Struct, frozen=True):
 
     @property
     def public(self) -> PublicKey:
-        from rye.signing.libsodium import public_half
-
-        return PublicKey(public_half(self.seed))
+        return PublicKey(_libsodium().public_half(self.seed))
 
     def sign(self, message: bytes) -> bytes:
         """The 64-byte signature; the same for the same message (RFC 8032 §5.1.6)."""
-        from rye.signing.libsodium import sign
-
-        return sign(self.seed, message)
+        return _libsodium().sign(self.seed, message)
 
     def pem(self) -> str:
         """Unencrypted PKCS #8 (RFC 8410 §7, version 1, without attributes)."""
@@ -167,3 +165,9 @@ def strict_base64(text: str) -> bytes | None:
     except (binascii.Error, ValueError):
         return None
     return data if base64.b64encode(data).decode("ascii") == text else None
+
+
+def _libsodium() -> type[Ed25519]:
+    from rye.signing.libsodium import Ed25519  # reading and comparing keys needs no library
+
+    return Ed25519

@@ -24,6 +24,7 @@ from rye.signing.keys import PublicKey, read_pem, read_public_key
 from rye.signing.signature_line import format_timestamp
 from rye.storage import private_files
 from rye.storage.file_lock import file_lock
+from rye.text.toml_writing import quoted
 
 FILE_NAME = "trusted-keys.toml"
 PROPOSAL_FOLDERS = ("keys", ".ai/keys")
@@ -157,27 +158,18 @@ class TrustStore:
         return TrustedKey(key, row["label"], row["source"], row["added"], row.get("revoked"))
 
     def _write(self, entries: Iterable[TrustedKey]) -> None:
-        import tomlkit
-
-        document = tomlkit.document()
-        document.add(tomlkit.comment("Keys that this user trusts. Change it with `rye trust add|remove|revoke`."))
-        tables = tomlkit.aot()
+        parts = ["# Keys that this user trusts. Change it with `rye trust add|remove|revoke`."]
         for entry in entries:
-            table = tomlkit.table()
-            for name, value in (
+            values = (
                 ("label", entry.label),
                 ("fingerprint", entry.key.fingerprint),
                 ("source", entry.source),
                 ("added", entry.added),
                 ("revoked", entry.revoked),
-            ):
-                if value is not None:
-                    table.add(name, value)
-            table.add("pem", tomlkit.string(entry.key.pem, multiline=True))
-            tables.append(table)
-        if tables:
-            document.add("key", tables)
-        private_files.write(self.path, tomlkit.dumps(document))
+            )
+            lines = (f"{name} = {quoted(value)}" for name, value in values if value is not None)
+            parts.append("\n".join(("[[key]]", *lines, f'pem = """\n{entry.key.pem}"""')))
+        private_files.write(self.path, "\n\n".join(parts) + "\n")
 
     def _locked(self) -> AbstractContextManager[object]:
         """One writer at a time, over reading and writing."""

@@ -6,19 +6,9 @@ value counts as unset, ``~`` is the home folder and a relative path starts at th
 
 from __future__ import annotations
 
-import os
-import sys
+from pathlib import Path
 
-TYPE_CHECKING = False  # typing itself is too slow for who asks here first
-if TYPE_CHECKING:
-    from pathlib import Path
-
-
-_XDG = {
-    "config": ("XDG_CONFIG_HOME", ".config"),
-    "data": ("XDG_DATA_HOME", ".local/share"),
-    "cache": ("XDG_CACHE_HOME", ".cache"),
-}
+from rye.storage.places import place_of
 
 
 def config_dir() -> Path:
@@ -36,32 +26,5 @@ def cache_dir() -> Path:
     return _path("cache")
 
 
-def place_of(which: str) -> str:
-    """The ``config``, ``data`` or ``cache`` folder as text, without importing what paths need."""
-    value = os.environ.get(f"RYE_{which.upper()}_DIR")
-    if value:
-        return os.path.abspath(os.path.expanduser(value))
-    plain = _plain_linux(which) if sys.platform == "linux" else None
-    if plain is not None:
-        return plain
-    import platformdirs
-
-    dirs = platformdirs.PlatformDirs("rye", appauthor=False)
-    return {"config": dirs.user_config_dir, "data": dirs.user_data_dir, "cache": dirs.user_cache_dir}[which]
-
-
-def _plain_linux(which: str) -> str | None:
-    """The plain case of the XDG base directories, which platformdirs knows too but takes longer to import than Python itself;
-    None: let it decide."""
-    home = os.environ.get("HOME", "")
-    if not os.path.isabs(home) or "ANDROID_DATA" in os.environ:
-        return None
-    variable, usual = _XDG[which]
-    given = os.environ.get(variable, "")
-    return os.path.join(given if os.path.isabs(given) else os.path.join(home, usual), "rye")
-
-
 def _path(which: str) -> Path:
-    from pathlib import Path
-
     return Path(place_of(which))

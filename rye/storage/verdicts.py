@@ -162,7 +162,9 @@ class Verdicts:
             yield
         except (OSError, ImportError):
             self._leave_alone()
-        except (TypeError, _sqlite_error()) as error:
+        except Exception as error:
+            if not isinstance(error, TypeError) and type(error).__module__ != "sqlite3":
+                raise
             name = getattr(error, "sqlite_errorname", "")
             if name.removeprefix("SQLITE_").split("_")[0] in _PASSING:
                 self._leave_alone()
@@ -222,12 +224,6 @@ def _is_own(path: Path) -> bool:
     if os.name == "nt":
         return stat.S_ISREG(status.st_mode)
     return stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & 0o022
-
-
-def _sqlite_error() -> type[Exception]:
-    import sqlite3
-
-    return sqlite3.Error
 
 
 def _check(key: bytes, value: bytes) -> bytes:

@@ -21,6 +21,7 @@ from msgspec import Struct
 
 from rye.errors import RyeError
 from rye.items.reading import HookAction, Run
+from rye.permissions.containment import diff
 from rye.storage import private_files
 from rye.storage.folders import data_dir
 
@@ -110,7 +111,6 @@ def _within(approval: Approval, known: frozenset[str]) -> bool:
                 agreed.append(value)
     if not agreed:
         return False
-    from rye.permissions.containment import diff  # automata, which a project without news never needs
 
     return not diff(agreed, [approval.value]).widened
 

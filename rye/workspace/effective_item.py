@@ -9,7 +9,6 @@ another item file, such as a formula's parent, hand it to :func:`refuse_changed`
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, MutableMapping
 from datetime import date
 from pathlib import Path
@@ -18,18 +17,14 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rye.customization.item_overrides import OverrideSource, entry_sources
+from rye.customization.item_overrides import entry_sources
 from rye.customization.places import rye_places
-from rye.customization.provenance import Origin, file_lines, origin_of, placed_message
+from rye.customization.provenance import Origin, origin_of, placed_message
 from rye.errors import RyeError
-from rye.items.identity import Identity
-from rye.items.kinds import KINDS
 from rye.items.location import Location, locate
-from rye.items.reading import ReadOptions
 from rye.project.context import load_manifest
 from rye.project.item_file import ItemFile
 from rye.project.layout import Project, installed_place
-from rye.project.manifest import Manifest
 from rye.project.spaces import Entry, user_space
 from rye.project.target import find_target
 from rye.text.diagnostics import Diagnostic, to_mend
@@ -38,7 +33,7 @@ from rye.workspace.findings import FileFindings
 
 if TYPE_CHECKING:
     from rye.customization.effective_text import Applied, Effective
-    from rye.project.lock import Lock, LockedItem
+    from rye.project.lock import Lock
 
 
 class EffectiveItem(Struct, frozen=True):
@@ -149,73 +144,9 @@ def installed_problem(
     place = installed_place(item.path)
     if place is None:
         return None
-    from hashlib import sha256  # nothing of this is needed for an item that nobody installed
+    from rye.workspace.installed_check import problem_at  # nothing of it is needed for an item that nobody installed
 
-    from rye.workspace.verified_items import require_verified
-
-    project, path = place
-    asks_often = locks is not None
-    if locks is None:
-        locks = {}
-    if project.root not in locks:
-        from rye.project.lock_file import read_lock
-
-        locks[project.root] = read_lock(project)
-    locked = _locked(locks[project.root], project, path)
-    if locked is None:
-        return RyeError(
-            "not-locked",
-            f"{item.shown} is in .ai/packages but not in rye.lock, so it was not installed.",
-            "Remove it, or install it with `rye add`.",
-        )
-    if sha256(item.data).hexdigest() != locked.sha256:
-        return _changed(item, locked)
-    if KINDS[locked.kind].main_file is not None:
-        from rye.installation.attached_check import attached_problem
-
-        if (problem := attached_problem(path)) is not None:
-            return _changed(item, locked, problem)
-    elif (os.stat(path).st_mode & 0o100) and os.name == "posix":
-        return _changed(item, locked, "It is executable, and its release's file is not.")
-    try:
-        require_verified(context, project, [locked], fetch=not asks_often)
-    except RyeError as error:
-        return error
-    return None
-
-
-def installed_row(item: ItemFile) -> tuple[Project, LockedItem] | None:
-    """The project and the row of an installed item's file, however it was named; None for a file that nobody installed."""
-    from rye.project.lock_file import read_lock
-
-    place = installed_place(item.path)
-    if place is None:
-        return None
-    project, path = place
-    locked = _locked(read_lock(project), project, path)
-    return (project, locked) if locked is not None else None
-
-
-def _changed(item: ItemFile, locked: LockedItem, detail: str = "") -> RyeError:
-    return RyeError(
-        "modified-item",
-        f"{item.shown} was changed since {locked.id}@{locked.version} was installed.{' ' if detail else ''}{detail}",
-        "`rye diff --edited` shows the change. `rye install --discard-local-edits` puts the signed bytes back; after that, "
-        f"`rye override new {locked.id}` makes a change that upgrades keep.",
-    )
-
-
-def _locked(lock: Lock, project: Project, path: Path) -> LockedItem | None:
-    """The row of the file; None where the lock does not have this very file."""
-    from rye.installation.placement import item_path
-
-    location = locate(path)
-    if location is None or location.namespace is None:
-        return None
-    locked = lock.find(Identity(location.kind, f"{location.namespace}/{location.local_id}"))
-    if locked is None or project.root / item_path(locked) != path:
-        return None
-    return locked
+    return problem_at(context, item, place, locks)
 
 
 # -- overrides ---------------------------------------------------------------------------------------------------------
@@ -269,44 +200,11 @@ def overridden(found: EffectiveItem, today: date | None = None) -> Effective | N
     if entry is None:
         return None
     files = entry_sources(rye_places(found.project), entry, found.project, namespace)
-    return apply_overrides(replace(found, entry=entry), files, manifest, today) if files else None
-
-
-def apply_overrides(
-    found: EffectiveItem, files: tuple[OverrideSource, ...], manifest: Manifest | None, today: date | None = None
-) -> Effective:
-    """The published item's unsigned text with these overrides files."""
-    from rye.customization.effective_text import effective, reader, unsigned
-    from rye.installation.policy_files import override_widening_allowed
-
-    item = found.item
-    options = ReadOptions(tools=manifest.tools if manifest is not None else frozenset())
-    text = item.text or ""
-    base = unsigned(text, item.location, item.path.name)
-    return effective(
-        base,
-        files,
-        reader(item.location, item.shown, options),
-        name=item.location.name,
-        version=version_of(found),
-        file_name=item.shown,
-        today=today,
-        widening_allowed=override_widening_allowed(manifest or Manifest()),
-        origins=file_lines(item.shown, text, base),
-    )
-
-
-def version_of(found: EffectiveItem) -> str | None:
-    """The item's version: its own, else the one that it was installed as."""
-    metadata = found.item.reading.metadata
-    if metadata is not None and metadata.version is not None:
-        return metadata.version
-    if found.entry is None or found.entry.space != "installed" or found.project is None:
+    if not files:
         return None
-    from rye.project.lock_file import read_lock
+    from rye.workspace.applied_overrides import apply_overrides  # merging, which only customized items need
 
-    locked = read_lock(found.project).find(Identity(found.item.kind.name, found.id))
-    return locked.version if locked is not None else None
+    return apply_overrides(replace(found, entry=entry), files, manifest, today)
 
 
 def entry_of_file(path: Path, project: Project | None, namespace: str | None) -> Entry | None:

@@ -19,6 +19,7 @@ from rye.customization.overlay_health import fixed
 from rye.customization.places import Places
 from rye.customization.role_files import all_files
 from rye.errors import RyeError
+from rye.registry.client import RegistryClient
 from rye.signing.key_store import KeyStore
 from rye.signing.trust_store import TrustStore
 from rye.storage.atomic import replace_file
@@ -81,7 +82,6 @@ def registry(context: Context, address: str | None) -> tuple[Check, Check]:
     if address is None:
         hint = "`rye registry add ADDRESS --default` pins one."
         return Check("registry", "ok", "none configured", hint=hint), checks.clock(now, None)
-    from rye.registry.client import RegistryClient
 
     try:
         with RegistryClient.open(address, offline=context.offline) as client:

@@ -16,7 +16,8 @@ from rye.project.lock import Lock, LockedItem, lock_text
 from rye.project.lock_file import read_lock
 from rye.workspace.acceptance import Approval, approvals, hook_text, remember, trusts_lock, unseen
 from rye.workspace.context import Context
-from rye.workspace.effective_item import EffectiveItem, installed_row
+from rye.workspace.effective_item import EffectiveItem
+from rye.workspace.installed_check import installed_row
 from rye.workspace.verified_items import require_verified
 
 

@@ -14,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rye.errors import RyeError, UsageError
+from rye.installation.completeness import does_not_fit, problems
 from rye.installation.on_disk import Present, scan
 from rye.installation.unlock import Unlock
 from rye.project.freshness import in_groups, is_stale
@@ -21,6 +22,7 @@ from rye.project.layout import Project
 from rye.project.lock import LockedItem
 from rye.project.manifest import Manifest, parse_manifest
 from rye.workspace.acceptance import Approval, approvals, remember, trusts_lock, unseen
+from rye.workspace.consent import accept_lock
 from rye.workspace.hand_edits import refuse_hand_edits
 from rye.workspace.install_outcome import InstallOutcome
 from rye.workspace.nothing_to_do import nothing_to_do
@@ -100,8 +102,6 @@ class InstallSession(Struct, frozen=True):
         """What rye.lock approves of what is installed counts here, or a person is asked."""
         waiting = self.unseen(approvals(in_groups(self.before.lock.items, self.request.without)))
         if waiting and not self.request.dry_run:
-            from rye.workspace.consent import accept_lock  # an accepted project has nothing to ask
-
             accept_lock(self.context, self.agree, waiting)
             remember(self.before.project, waiting)
 
@@ -122,7 +122,6 @@ class InstallSession(Struct, frozen=True):
             raise RyeError(
                 "no-lock", "There is no rye.lock to install from.", "Run `rye install`, and commit rye.lock."
             )
-        from rye.installation.completeness import does_not_fit, problems  # a lock that fits needs no words about it
 
         raise does_not_fit(problems(self.manifest, self.before.lock, {}))
 

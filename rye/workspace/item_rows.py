@@ -16,6 +16,7 @@ from rye.items.identity import Identity
 from rye.permissions.risk import highest
 from rye.permissions.tool_risk import tools_tier
 from rye.project.context import load_manifest
+from rye.project.item_file import load_item
 from rye.project.layout import Project, find_project
 from rye.project.lock import LockedItem
 from rye.project.lock_file import read_lock
@@ -105,8 +106,6 @@ def _locked(item: LockedItem, state: str) -> ItemRow:
 
 
 def _own(entry: Entry) -> ItemRow:
-    from rye.project.item_file import load_item  # readers of every kind, for projects that have items of their own
-
     metadata = load_item(entry.path, kind=entry.location.kind).reading.metadata
     capabilities = metadata.capabilities if metadata is not None else ()
     return ItemRow(

@@ -35,9 +35,10 @@ from rye.project.manifest import Manifest
 from rye.project.spaces import Entry, find
 from rye.storage.atomic import replace_file
 from rye.text.diagnostics import Diagnostic
+from rye.workspace.applied_overrides import apply_overrides, version_of
 from rye.workspace.context import Context
 from rye.workspace.editing import Editable
-from rye.workspace.effective_item import EffectiveItem, apply_overrides, effective_item, entry_of_file, version_of
+from rye.workspace.effective_item import EffectiveItem, effective_item, entry_of_file
 from rye.workspace.present_items import exists
 
 

@@ -23,7 +23,8 @@ from rye.workspace.findings import FileFindings
 from rye.workspace.formulas import find_formula
 from rye.workspace.named_file import NamedFile
 from rye.workspace.overlaying import apply_in_force, formula_name
-from rye.workspace.rendering import AskValue, render_item
+from rye.workspace.rendered import AskValue
+from rye.workspace.rendering import render_item
 from rye.workspace.roles import known_roles, unknown_role
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rye.installation.policy_files import policy_in_force
+from rye.installation.policy_in_force import policy_in_force
 from rye.installation.resolving import Environment
 from rye.installation.sources import Sources
 from rye.project.manifest import Manifest
 from rye.registry.client import RegistryClient
 from rye.registry.store.write_behind import WriteBehindCache
 from rye.storage.folders import cache_dir
+from rye.workspace.airgap_access import airgap_opener
 from rye.workspace.context import Context
 from rye.workspace.given_pins import given_pins
 from rye.workspace.pin_question import pin_question
@@ -37,8 +38,6 @@ def project_sources(
     """
     cache, verdicts = WriteBehindCache.at(cache_dir() / "registry"), user_verdicts()
     if airgap is not None:
-        from rye.workspace.airgap_access import airgap_opener  # few installations read such a file
-
         open_one = airgap_opener(context, airgap)
     else:
         pins = given_pins(context)

@@ -16,7 +16,7 @@ from rye.permissions.matching import Decision
 from rye.permissions.matching import check as decide
 from rye.permissions.risk import Tier, tier
 from rye.permissions.tool_risk import tools_tier
-from rye.project.item_file import runs_of
+from rye.project.item_runs import runs_of
 from rye.workspace.context import Context
 from rye.workspace.effective_item import effective_item
 from rye.workspace.findings import FileFindings

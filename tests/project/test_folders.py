@@ -9,7 +9,8 @@ from pathlib import Path
 import platformdirs
 import pytest
 
-from rye.storage.folders import cache_dir, config_dir, data_dir, place_of
+from rye.storage.folders import cache_dir, config_dir, data_dir
+from rye.storage.places import place_of
 
 HOMES = ("/home/user", "/home/user/", "/", "//odd", "relative", "", None)
 PLACES = ("/srv/xdg", "/srv/xdg/", "relative", "~/x", "", " ", None)

@@ -16,6 +16,7 @@ from rye.errors import RyeError
 from rye.items.identity import Identity, is_id, is_segment
 from rye.items.kinds import KINDS
 from rye.registry.protocol.notes import NoteError, decode_base64, encode_base64
+from rye.resolution.ranges import Range
 from rye.signing.ed25519 import key_problem
 from rye.text.content import DEFAULT_IGNORABLE
 
@@ -203,8 +204,6 @@ def read_range(text: str) -> str:
     if len(text) > MAX_RANGE_CHARACTERS or _RANGE.fullmatch(text) is None:
         raise malformed(f"{text[:80]!r} is not a version range")
     if text != "*":
-        from rye.resolution.ranges import Range
-
         try:
             Range.parse(text)
         except RyeError as error:

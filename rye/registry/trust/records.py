@@ -30,6 +30,8 @@ from rye.registry.protocol.wire import IndexLine
 from rye.registry.trust.keysets import KeysetChain, Link, signed_by_owners
 from rye.registry.trust.trust_error import TrustError
 from rye.registry.trust.trusted import LoggedStatement
+from rye.resolution.ranges import Range
+from rye.resolution.versions import Version
 
 
 class ReleaseRecord(Struct, frozen=True):
@@ -177,9 +179,6 @@ def _judged_decoder() -> msgspec.msgpack.Decoder[Judged]:
 
 def concerns(advisory: Advisory, version: str) -> bool:
     """Whether a version is in an advisory's range, pre-releases included; one that cannot be compared is."""
-    from rye.resolution.ranges import Range
-    from rye.resolution.versions import Version
-
     try:
         return Version.parse(version) in Range.parse(advisory.range).versions
     except RyeError:

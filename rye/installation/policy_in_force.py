@@ -1,0 +1,26 @@
+"""What the policies of :mod:`rye.installation.policy_files` mean together."""
+
+from __future__ import annotations
+
+from rye.installation.policy_files import other_tables
+from rye.permissions.policy import Policy, combined
+from rye.permissions.risk import Tier, rows
+from rye.project.manifest import Manifest, PolicyTable
+
+
+def policy_of(table: PolicyTable) -> Policy:
+    """What one ``[policy]`` table means."""
+    return Policy(
+        allowed=(table.allow,) if table.allow is not None else (),
+        forbidden=table.forbid,
+        maximum_tier=Tier.named(table.max_tier) if table.max_tier else Tier.UNRESTRICTED,
+        signers=(frozenset(table.required_signers),) if table.required_signers else (),
+        minimum_release_age=int(table.minimum_release_age.total_seconds()) if table.minimum_release_age else 0,
+        facts=frozenset(table.forbidden_facts),
+        tables=(rows(table.risk),) if table.risk else (),
+    )
+
+
+def policy_in_force(manifest: Manifest) -> Policy:
+    """The project's, the user's and the organization's policies at once. Raises RyeError for a file that cannot be read."""
+    return combined([policy_of(table) for table in (manifest.policy, *other_tables())])

@@ -1,0 +1,11 @@
+"""Texts as TOML values, for files that Rye writes whole."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+def quoted(value: str) -> str:
+    """A TOML basic string: JSON's, but that DEL is escaped as well, and what is no character becomes a question mark."""
+    value = value.encode("utf-8", "replace").decode()
+    return msgspec.json.encode(value).decode().replace("\x7f", "\\u007f")
