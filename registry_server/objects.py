@@ -20,20 +20,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from registry_server.store_seam import ABSENT, ChangedError
 from rye.errors import RyeError
 
 if TYPE_CHECKING:
     from registry_server.settings import Settings
-
-ABSENT = ""
-"""The tag of an object that does not exist."""
-
-
-YOUNG_SECONDS = 3600.0
-
-
-class ChangedError(Exception):
-    """The object is not the one that the caller has seen: another process replaced it."""
 
 
 class Objects(Protocol):

@@ -8,6 +8,7 @@ address that they logged in to. Both are read strictly, and a token is never pri
 from __future__ import annotations
 
 import os
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -100,7 +101,6 @@ def read_table(path: Path) -> dict[str, Any]:
         data = path.read_bytes()  # opened even where it is missing: a no-op install notes which files it opens
     except FileNotFoundError:
         return {}
-    import tomllib  # most commands find no settings
 
     try:
         return tomllib.loads(data.decode("utf-8"))
