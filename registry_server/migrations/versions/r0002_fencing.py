@@ -54,6 +54,10 @@ def upgrade() -> None:
     _fill_recoveries(op.get_bind())
     op.add_column("name_entries", sa.Column("text_sha256", sa.LargeBinary, nullable=False, server_default=""))
     _fill_texts(op.get_bind())
+    # The default was for the old rows only. A server of revision 0001 that still runs on this database must fail to publish
+    # instead of adding statements without a hash: a replay of those would be logged again.
+    with op.batch_alter_table("name_entries") as table:
+        table.alter_column("text_sha256", server_default=None)
 
 
 def _fill_recoveries(bind: sa.Connection) -> None:

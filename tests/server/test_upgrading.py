@@ -1,0 +1,338 @@
+"""A database that revision 0001 filled, opened by this version: the same tables as if this version had filled them.
+
+The old program is not needed for it: its rows are those of today without what 0002 added, and with its own idea of what is
+withdrawn, which was yanks alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from alembic import command
+from alembic.config import Config
+
+import registry_server
+from registry_server import audit, database, keys, schema, search, tokens
+from registry_server.acceptance import Candidate
+from registry_server.founding import found
+from registry_server.ledger import Ledger
+from registry_server.objects import Folder
+from registry_server.sequencer import Receipt, Sequencer
+from registry_server.settings import Settings
+from rye.items.identity import Identity
+from rye.registry.protocol import notes
+from rye.registry.protocol.lines import write_time
+from rye.registry.protocol.notes import Signer
+from rye.registry.protocol.statements import Advisory, Deprecation, Keyset, Logged, Revocation, Yank, parse
+from rye.registry.protocol.wire import index_name
+from tests.registry_process import ORIGIN
+from tests.server.publishing import Publisher
+
+pytestmark = pytest.mark.processes
+
+BLOB = b"x"
+BLOB_SHA256 = hashlib.sha256(BLOB).hexdigest()
+START = datetime.now(UTC).replace(microsecond=0)
+NEW_TABLES = {"leader", "takedowns", "submissions"}
+NEW_COLUMNS = {("keysets", "recovery"), ("name_entries", "text_sha256")}
+LATER = START + timedelta(hours=74)
+
+
+@dataclass(frozen=True)
+class Filled:
+    """A registry that this version has filled, on SQLite."""
+
+    data: Path
+    acme: Publisher
+    yank: Candidate
+    rows: dict[str, list[tuple[Any, ...]]]
+
+
+class Filling:
+    """Appends statements to a registry, at a time that the test sets."""
+
+    def __init__(self, data: Path, engine: sa.Engine) -> None:
+        self.now = START
+        self.engine = engine
+        self.owner = keys.in_folder(data / "keys", "root")[0].signer
+        self.sequencer = sequencer_of(data, engine, lambda: self.now)
+
+    def add(self, statement: Logged, *signers: Signer) -> Candidate:
+        candidate = Candidate(notes.sign(statement.text(), list(signers)), statement)
+        self.append(candidate)
+        return candidate
+
+    def append(self, candidate: Candidate) -> int:
+        (outcome,) = self.sequencer.append([[candidate]])
+        assert isinstance(outcome, Receipt), outcome
+        return outcome.results[0].position
+
+    def replace_key(
+        self, old: Publisher, recovery: timedelta | None = None, revoked_from: int | None = None
+    ) -> Publisher:
+        """A second keyset with a new key: signed by the old key, or a recovery that the registry's owner signs."""
+        new = Publisher(old.namespace, keyset=2)
+        with database.reader(self.engine) as connection:
+            first = Ledger(connection).chain(old.namespace).links[0].sha256
+        revoked = () if revoked_from is None else (Revocation(old.key.public.raw, revoked_from),)
+        when = None if recovery is None else self.now + recovery
+        keyset = Keyset(ORIGIN, old.namespace, 2, first, self.now, 1, (new.key.public.raw,), revoked, when)
+        self.add(keyset, new.signer, old.signer if recovery is None else self.owner)
+        return new
+
+
+def sequencer_of(data: Path, engine: sa.Engine, clock: Any) -> Sequencer:
+    settings = Settings(data)
+    log_keys = keys.in_folder(settings.keys, "log")
+    return Sequencer(engine, Folder(settings.public), Folder(settings.uploads), log_keys, settings, clock=clock)
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Filled]:
+    data = tmp_path_factory.mktemp("registry") / "data"
+    found(data, ORIGIN, {}, None, 365)
+    engine = database.connect(Settings(data).database_url)
+    filling = Filling(data, engine)
+    acme, stolen, lost, waiting = (Publisher(name) for name in ("acme", "stolen", "lost", "waiting"))
+    positions = {}
+    for publisher in (acme, stolen, lost, waiting):
+        filling.append(publisher.claim_candidate())
+        for version in ("1.0.0", "1.1.0"):
+            Folder(data / "uploads").put(BLOB_SHA256, BLOB)
+            candidate = publisher.candidate("a/one", version, BLOB_SHA256)
+            positions[publisher.namespace, version] = filling.append(candidate)
+    one = Identity("directive", "acme/a/one")
+    yank = filling.add(Yank(ORIGIN, one, "1.1.0", True, 1, START, "Wrong"), acme.signer)
+    filling.add(Yank(ORIGIN, one, "1.0.0", True, 1, START, "Wrong"), acme.signer)
+    filling.add(Yank(ORIGIN, one, "1.0.0", False, 1, START, "It was right"), acme.signer)
+    filling.add(Deprecation(ORIGIN, one, True, None, 1, START, "Old"), acme.signer)
+    filling.add(Advisory(ORIGIN, one, "RYE-1", "<2.0.0", "high", 1, START, "Do not use"), acme.signer)
+    filling.replace_key(stolen, revoked_from=positions["stolen", "1.0.0"] + 1)  # keeps 1.0.0, withdraws 1.1.0
+    filling.replace_key(lost, recovery=timedelta(hours=72), revoked_from=0)  # withdraws all, in 72 hours
+    filling.now = LATER
+    filling.replace_key(waiting, recovery=timedelta(hours=72), revoked_from=0)
+    with database.writer(engine) as connection:
+        tokens.create(connection, "ci", ["acme"], write_time(START))
+    with database.reader(engine) as connection:
+        yield Filled(data, acme, yank, rows_of(connection))
+    engine.dispose()
+
+
+def rows_of(connection: sa.Connection) -> dict[str, list[tuple[Any, ...]]]:
+    """Every table's rows in the order of their keys, but for the arbitrary numbers of what search finds."""
+    found = {}
+    for table in schema.metadata.sorted_tables:
+        wanted = [column for column in table.columns if (table.name, column.name) != ("documents", "number")]
+        rows = connection.execute(sa.select(*wanted)).all()
+        found[table.name] = sorted(
+            (tuple(bytes(cell) if isinstance(cell, memoryview) else cell for cell in row) for row in rows), key=repr
+        )
+    return found
+
+
+def make_0001(connection: sa.Connection) -> None:
+    config = Config()
+    config.set_main_option("script_location", str(Path(registry_server.__file__).parent / "migrations"))
+    config.attributes["connection"] = connection
+    command.upgrade(config, "0001")
+
+
+@contextmanager
+def at_0001(url: str) -> Iterator[sa.Connection]:
+    """A transaction on a database with the tables of revision 0001 and nothing in them."""
+    # `database.connect` would bring the database up to date.
+    engine = sa.create_engine(url)
+    with engine.begin() as connection:
+        make_0001(connection)
+        yield connection
+    engine.dispose()
+
+
+def fill_as_0001(filled: Filled, url: str) -> None:
+    """Copy the rows into the tables of revision 0001, as its sequencer would have written them."""
+    source = sa.create_engine(Settings(filled.data).database_url)
+    with at_0001(url) as target, source.connect() as connection:
+        for table in schema.metadata.sorted_tables:
+            if table.name in NEW_TABLES or table.name == "documents":
+                continue
+            columns = [column for column in table.columns if (table.name, column.name) not in NEW_COLUMNS]
+            rows = [dict(row._mapping) for row in connection.execute(sa.select(*columns))]
+            old = sa.table(table.name, *(sa.column(column.name, column.type) for column in columns))
+            if rows:
+                target.execute(old.insert(), rows)
+        yanked = {}
+        for leaf in connection.scalars(sa.select(schema.log_entries.c.leaf).order_by(schema.log_entries.c.position)):
+            statement = parse(notes.parse(leaf).text)
+            if isinstance(statement, Yank):
+                yanked[index_name(statement.identity), statement.version] = statement.yanked
+        offered: dict[str, Any] = {}
+        for row in connection.execute(sa.select(schema.releases).order_by(schema.releases.c.version)):
+            is_yanked = yanked.get((row.name, row.version), False)
+            where = sa.and_(schema.releases.c.name == row.name, schema.releases.c.version == row.version)
+            target.execute(schema.releases.update().where(where).values(yanked=is_yanked))
+            if not is_yanked:
+                offered[row.name] = row
+        for name, row in offered.items():
+            kind, _, identifier = name.partition(":")
+            search.put(target, search.Document(kind, identifier, row.version, row.description, row.keywords))
+    source.dispose()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The address of an empty database."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'old.db'}"
+    address: str = request.getfixturevalue("empty")
+    return address
+
+
+@pytest.fixture
+def data(filled: Filled, tmp_path: Path) -> Path:
+    """A copy of the registry's folder; its own database is not used."""
+    return Path(shutil.copytree(filled.data, tmp_path / "data"))
+
+
+def revision_of(url: str) -> str:
+    engine = sa.create_engine(url)
+    with engine.connect() as connection:
+        revision = str(connection.scalar(sa.text("SELECT version_num FROM alembic_version")))
+    engine.dispose()
+    return revision
+
+
+def test_the_registry_has_what_an_upgrade_can_get_wrong(filled: Filled) -> None:
+    withdrawn = {(row[0], row[1]) for row in filled.rows["releases"] if row[-1]}
+    assert withdrawn == {
+        ("directive:acme/a/one", "1.1.0"),
+        ("directive:stolen/a/one", "1.1.0"),
+        ("directive:lost/a/one", "1.0.0"),
+        ("directive:lost/a/one", "1.1.0"),
+    }
+    assert sum(row[-1] is not None for row in filled.rows["keysets"]) == 2
+    assert len(filled.rows["documents"]) == 3
+
+
+def test_every_table_is_as_if_the_new_version_had_filled_it(filled: Filled, data: Path, url: str) -> None:
+    fill_as_0001(filled, url)
+    engine = database.connect(url)
+    with database.reader(engine) as connection:
+        found = rows_of(connection)
+        problems = audit.verify(Ledger(connection), Folder(data / "public"))
+        hits = {(hit.id, hit.version) for hit in search.find(connection, "one")[0]}
+    engine.dispose()
+    assert found.pop("leader") == []  # nobody has written yet
+    assert found == {table: rows for table, rows in filled.rows.items() if table != "leader"}
+    assert problems == []
+    assert hits == {("acme/a/one", "1.0.0"), ("stolen/a/one", "1.0.0"), ("waiting/a/one", "1.1.0")}
+
+
+def test_the_log_goes_on_and_what_it_has_already_is_a_duplicate(filled: Filled, data: Path, url: str) -> None:
+    fill_as_0001(filled, url)
+    engine = database.connect(url)
+    moment = [LATER]
+    sequencer = sequencer_of(data, engine, lambda: moment[0])
+    sequencer.recover()
+    again = sequencer.append([[filled.yank]])[0]
+    assert isinstance(again, Receipt)
+    assert again.results[0].duplicate
+    sequencer.uploads.put(BLOB_SHA256, BLOB)
+    release = filled.acme.release("a/two", BLOB, time=LATER)
+    note = notes.sign(release.text(), [filled.acme.signer])
+    new = sequencer.append([[Candidate(note, release, filled.acme.key.public.raw)]])[0]
+    assert isinstance(new, Receipt)
+    assert not new.results[0].duplicate
+    moment[0] = LATER + timedelta(hours=73)  # the recovery that waited before the upgrade takes effect after it
+    assert sequencer.heartbeat()
+    with database.reader(engine) as connection:
+        assert audit.verify(Ledger(connection), sequencer.public) == []
+        assert "waiting/a/one" not in {hit.id for hit in search.find(connection, "one")[0]}
+    engine.dispose()
+
+
+def test_a_server_of_the_old_version_cannot_add_statements_that_a_replay_would_log_again(
+    filled: Filled, url: str
+) -> None:
+    fill_as_0001(filled, url)
+    engine = database.connect(url)
+    with pytest.raises(sa.exc.IntegrityError), engine.begin() as connection:
+        connection.execute(sa.text("INSERT INTO name_entries (name, position) VALUES ('namespace:acme', 0)"))
+    engine.dispose()
+
+
+def test_an_upgrade_that_fails_leaves_the_old_database_and_can_be_repeated(
+    filled: Filled, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill_as_0001(filled, url)
+
+    def fail(*_: object) -> None:
+        raise OSError("no more room")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Ledger, "refresh_namespace", fail)
+        with pytest.raises(OSError, match="no more room"):
+            database.connect(url)
+    assert revision_of(url) == "0001"
+    engine = sa.create_engine(url)
+    assert not NEW_TABLES & set(sa.inspect(engine).get_table_names())
+    assert "text_sha256" not in {column["name"] for column in sa.inspect(engine).get_columns("name_entries")}
+    engine.dispose()
+    database.connect(url).dispose()
+    assert revision_of(url) == schema.REVISION
+
+
+def test_servers_that_start_at_the_same_moment_upgrade_once(filled: Filled, url: str) -> None:
+    fill_as_0001(filled, url)
+    failed: list[BaseException] = []
+    gate = threading.Barrier(2)
+
+    def start() -> None:
+        try:
+            gate.wait(10)
+            database.connect(url).dispose()
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=start) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert failed == []
+    assert revision_of(url) == schema.REVISION
+
+
+def test_an_old_database_without_a_registry_is_upgraded_too(url: str) -> None:
+    with at_0001(url):
+        pass
+    database.connect(url).dispose()
+    assert revision_of(url) == schema.REVISION
+
+
+def test_more_statements_than_are_read_at_once_all_get_the_hash_of_their_text(url: str) -> None:
+    acme, count = Publisher("acme"), 2345
+    note = acme.claim()
+    with at_0001(url) as connection:
+        leaves = [{"at": position, "leaf": note.encode()} for position in range(count)]
+        connection.execute(sa.text("INSERT INTO log_entries (position, leaf, hash) VALUES (:at, :leaf, :leaf)"), leaves)
+        name = {"name": "namespace:acme", "shard": "00", "fold": "namespace:acme", "index_sha256": "", "index_size": 0}
+        connection.execute(schema.names.insert(), [name])
+        connection.execute(
+            sa.text("INSERT INTO name_entries (name, position) VALUES ('namespace:acme', :at)"),
+            [{"at": leaf["at"]} for leaf in leaves],
+        )
+    engine = database.connect(url)
+    with database.reader(engine) as connection:
+        hashes = [bytes(value) for value in connection.scalars(sa.select(schema.name_entries.c.text_sha256))]
+    engine.dispose()
+    assert hashes == [hashlib.sha256(notes.parse(note).text.encode()).digest()] * count
