@@ -130,7 +130,7 @@ def circles_of(room: Path) -> list[list[str]]:
 ROOMS = sorted(
     path for path in [*(ROOT / "rye").iterdir(), ROOT / "registry_server"] if (path / "__init__.py").is_file()
 )
-CIRCLES = {"rye/workspace": [["rye.workspace.install_session", "rye.workspace.install_steps"]]}
+CIRCLES = {"rye/workspace": [["rye.workspace.installing.install_session", "rye.workspace.installing.install_steps"]]}
 """Those that are known. None may come; one that is gone must be deleted here."""
 
 

@@ -31,7 +31,7 @@ class Target(Struct, frozen=True):
 
 
 def find_target(argument: str, cwd: Path, kind: str | None = None) -> Target:
-    """Read the item that the argument means, **unchecked**: only :mod:`rye.workspace.effective_item` calls this.
+    """Read the item that the argument means, **unchecked**: only :mod:`rye.workspace.items.effective_item` calls this.
 
     Raises RyeError when there is none, or more than one.
     """

@@ -21,7 +21,7 @@ import pytest
 
 from rye.project.lock import parse_lock
 from rye.storage.verdicts import VERDICTS
-from rye.workspace import install_steps
+from rye.workspace.installing import install_steps
 from tests.cli.running import Program
 from tests.directive_text import SHELL
 from tests.installation.real_registry import Author, RealRegistry, serving

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rye.errors import RyeError
-from rye.workspace.own_keys import OwnKeys
+from rye.workspace.trusting.own_keys import OwnKeys
 from tests.cli.running import Program
 
 

@@ -21,7 +21,7 @@ from rye.installation.transaction import needs_recovery
 from rye.project.layout import Project
 from rye.project.manifest import Manifest
 from rye.project.user_config import read_settings
-from rye.workspace.project_texts import bytes_of, manifest_text_of
+from rye.workspace.installing.project_texts import bytes_of, manifest_text_of
 from tests.cli.running import Program
 
 pytestmark = pytest.mark.processes

@@ -23,39 +23,39 @@ WINGS = frozenset(kind.module.split(".")[2] for kind in TABLE)
 ACCEPTED = {
     "The commands and use cases of agents' graphs and their move from YAML: about agents alone.": (
         "rye/cli/author/agent.py",
-        "rye/workspace/agent*.py",
+        "rye/workspace/authoring/agent_sets.py",
     ),
     "`rye migrate directive` brings old directives to today's rules: about directives alone.": (
         "rye/cli/author/migrate.py",
-        "rye/workspace/directive_migration.py",
+        "rye/workspace/authoring/directive_migration.py",
     ),
     "`rye adopt` takes skills as others publish them: about skills alone.": (
         "rye/cli/author/adopt.py",
-        "rye/workspace/adopt*.py",
+        "rye/workspace/authoring/adopting.py",
     ),
     "Overlays change the steps of formulas (DECISIONS Role directives 7 to 11): about formulas alone.": (
         "rye/cli/customize/overlay.py",
         "rye/customization/overlay_*.py",
-        "rye/workspace/formulas.py",
-        "rye/workspace/overlaying.py",
+        "rye/workspace/customizing/formulas.py",
+        "rye/workspace/customizing/overlaying.py",
     ),
     "Role directives are additions to roles (DECISIONS Role directives 1 to 5): about roles alone.": (
         "rye/cli/customize/role.py",
         "rye/customization/role_files.py",
-        "rye/workspace/roles.py",
+        "rye/workspace/customizing/roles.py",
     ),
     "`rye prime` joins one role and one formula into a prompt: the parts have these names.": (
         "rye/cli/customize/prime.py",
         "rye/customization/prime.py",
-        "rye/workspace/priming.py",
+        "rye/workspace/customizing/priming.py",
     ),
     "Hooks are a part of directives' language, and the listing reads their source.": (
         "rye/cli/trust/hooks.py",
-        "rye/workspace/hook*.py",
+        "rye/workspace/installing/hook_approval.py",
     ),
     "How inputs are declared and filled in is each format's own; renderers are chosen by the value's type.": (
         "rye/rendering/*.py",
-        "rye/workspace/rendering.py",
+        "rye/workspace/items/rendering.py",
     ),
     "Frontmatter of overrides files has a key `agent` for the item's id, whatever its kind.": (
         "rye/customization/legacy.py",
@@ -65,8 +65,8 @@ ACCEPTED = {
     "Names of commands (`rye agent`, `rye role`), not of kinds.": ("rye/cli/main.py",),
     "Approvals name what was agreed to; their `tool` is one of the agent program's, not an item.": (
         "rye/cli/project/consent.py",
-        "rye/workspace/acceptance.py",
-        "rye/workspace/relied_approvals.py",
+        "rye/workspace/trusting/acceptance.py",
+        "rye/workspace/trusting/relied_approvals.py",
     ),
     "Words of other formats: `tool` in SARIF, and in commands of package managers.": (
         "rye/installation/sarif.py",

@@ -13,7 +13,7 @@ from rye.project.layout import Project
 from rye.project.lock import Lock, LockedFile, LockedItem, lock_text, parse_lock
 from rye.registry.store.pins import state_path
 from rye.storage.folders import data_dir
-from rye.workspace.project_registries import user_pins, user_verdicts
+from rye.workspace.registries.project_registries import user_pins, user_verdicts
 
 
 def count_as_verified(item: LockedItem) -> None:

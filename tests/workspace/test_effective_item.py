@@ -10,11 +10,11 @@ import pytest
 from rye.errors import RyeError
 from rye.items.directive.template import new_directive
 from rye.workspace.context import LibraryContext
-from rye.workspace.effective_item import effective_item
-from rye.workspace.formulas import find_formula, resolved_formula
-from rye.workspace.local_search import search_local
-from rye.workspace.rendering import RenderRequest, render
-from rye.workspace.rights import rights_of
+from rye.workspace.customizing.formulas import find_formula, resolved_formula
+from rye.workspace.items.effective_item import effective_item
+from rye.workspace.items.local_search import search_local
+from rye.workspace.items.rendering import RenderRequest, render
+from rye.workspace.items.rights import rights_of
 from tests.cli.running import Program
 from tests.workspace.installed import put
 

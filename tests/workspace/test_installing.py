@@ -14,15 +14,15 @@ from rye.errors import RyeError
 from rye.installation.unlock import Unlock
 from rye.items.identity import Identity
 from rye.project.layout import Project
-from rye.workspace.adding import add
 from rye.workspace.context import LibraryContext
-from rye.workspace.install_outcome import InstallOutcome
-from rye.workspace.install_request import Agree, InstallRequest, Proposal
-from rye.workspace.install_session import install, retry_when_overtaken
-from rye.workspace.item_rows import item_rows
-from rye.workspace.locking import check_lock, relock
-from rye.workspace.rolling_back import rollback
-from rye.workspace.updating import update
+from rye.workspace.installing.adding import add
+from rye.workspace.installing.install_outcome import InstallOutcome
+from rye.workspace.installing.install_request import Agree, InstallRequest, Proposal
+from rye.workspace.installing.install_session import install, retry_when_overtaken
+from rye.workspace.installing.item_rows import item_rows
+from rye.workspace.installing.locking import check_lock, relock
+from rye.workspace.installing.rolling_back import rollback
+from rye.workspace.installing.updating import update
 from tests.cli.running import Program
 from tests.directive_text import SHELL
 from tests.installation.real_registry import Author, RealRegistry, serving
@@ -162,7 +162,7 @@ def test_what_may_move_says_so() -> None:
 
 def test_no_use_case_of_an_installation_imports_a_face() -> None:
     code = (
-        "import sys, rye.workspace.install_steps, rye.workspace.adding, rye.workspace.auditing, rye.workspace.rolling_back\n"
+        "import sys\nfrom rye.workspace.installing import adding, auditing, install_steps, rolling_back\n"
         "print([name for name in sys.modules if name == 'click' or name.startswith('rye.cli')])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-import rye.workspace.publishing
+import rye.workspace.publishing.publishing
 from rye.items.identity import Identity
 from rye.limits import PUBLISHING
 from rye.registry.protocol import notes, statements
@@ -18,7 +18,7 @@ from rye.registry.protocol.statements import FileEntry, Release
 from rye.registry.transport.api import ApiError
 from rye.signing.keys import PrivateKey
 from rye.workspace.context import LibraryContext
-from rye.workspace.publishing import Batch, _send
+from rye.workspace.publishing.publishing import Batch, _send
 
 KEY = PrivateKey(b"k" * 32)
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -65,7 +65,7 @@ def send(api: Any, count: int) -> tuple[int, ...]:
 
 
 def test_more_items_than_one_request_holds_are_sent_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rye.workspace.publishing, "PUBLISHING", replace(PUBLISHING, request_statements=5))
+    monkeypatch.setattr(rye.workspace.publishing.publishing, "PUBLISHING", replace(PUBLISHING, request_statements=5))
     api = Api(most=5)
     assert send(api, 12) == tuple(range(12))
     assert api.requests == [5, 5, 2]

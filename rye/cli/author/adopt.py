@@ -8,7 +8,7 @@ import click
 
 from rye.cli.console import printable
 from rye.cli.options import Session, command
-from rye.workspace.adopting import MAIN, AdoptedSkill, AdoptRequest, adopt_skills
+from rye.workspace.authoring.adopting import MAIN, AdoptedSkill, AdoptRequest, adopt_skills
 from rye.workspace.named_file import NamedFile
 
 

@@ -8,7 +8,7 @@ from rye.cli.console import printable
 from rye.cli.main import family
 from rye.cli.options import Session, command
 from rye.items.agent.graph import as_mermaid, as_text
-from rye.workspace.agent_sets import migrate_agents, read_agents
+from rye.workspace.authoring.agent_sets import migrate_agents, read_agents
 from rye.workspace.named_file import NamedFile
 
 

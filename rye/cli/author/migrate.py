@@ -10,7 +10,7 @@ from rye.cli.author.proposed_change import agreement
 from rye.cli.main import family
 from rye.cli.options import Session, command
 from rye.text.diagnostics import has_errors, in_order
-from rye.workspace.directive_migration import migrate_directives
+from rye.workspace.authoring.directive_migration import migrate_directives
 
 
 @command("directive")

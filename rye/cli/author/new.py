@@ -7,7 +7,7 @@ import click
 from rye.cli.kind_choice import KindChoice
 from rye.cli.options import Session, command
 from rye.items.kinds import KINDS
-from rye.workspace.new_item import NewItem, write_new_item
+from rye.workspace.authoring.new_item import NewItem, write_new_item
 
 
 def _help() -> str:

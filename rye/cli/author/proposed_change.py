@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from rye.cli.console import printable
 from rye.cli.options import Session
-from rye.workspace.proposed_change import Agree, ProposedChange
+from rye.workspace.authoring.proposed_change import Agree, ProposedChange
 
 
 def agreement(session: Session, again: str) -> Agree:

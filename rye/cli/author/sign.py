@@ -9,7 +9,7 @@ from rye.cli.kind_choice import kind_option
 from rye.cli.options import Session, command
 from rye.cli.trust.own_keys import own_keys
 from rye.errors import RyeError
-from rye.workspace.signing import sign_items
+from rye.workspace.authoring.signing import sign_items
 
 
 @command("sign")

@@ -9,7 +9,7 @@ import click
 from rye.cli.kind_choice import kind_option
 from rye.cli.options import Session, command
 from rye.text.diagnostics import has_errors
-from rye.workspace.validating import validate_items
+from rye.workspace.authoring.validating import validate_items
 
 
 @command("validate")
@@ -27,7 +27,7 @@ def validate(session: Session, paths: tuple[str, ...], kind: str | None, strict:
     if fix:
         # What only --fix needs: `rye validate` is run on every save.
         from rye.cli.author.proposed_change import agreement
-        from rye.workspace.fixing import fix_items
+        from rye.workspace.authoring.fixing import fix_items
 
         again = shlex.join(["rye", "validate", "--fix", "--yes", *paths])
         fixed = fix_items(session, paths, kind, agreement(session, again))

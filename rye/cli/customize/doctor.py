@@ -9,8 +9,8 @@ from rye.cli.customize.layouts import layout_options, places
 from rye.cli.options import Session, command
 from rye.customization.doctor import MARKS, Check, clock
 from rye.errors import RyeError
-from rye.workspace.health import Fixed, customizations, fix_overlays, machine, registry
-from rye.workspace.registry_access import configured
+from rye.workspace.customizing.health import Fixed, customizations, fix_overlays, machine, registry
+from rye.workspace.registries.registry_access import configured
 
 
 @command("doctor")

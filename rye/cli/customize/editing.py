@@ -11,7 +11,7 @@ from pathlib import Path
 from rye.cli.options import Session
 from rye.errors import RyeError
 from rye.text.diagnostics import Diagnostic
-from rye.workspace.editing import Editable, edit_file
+from rye.workspace.customizing.editing import Editable, edit_file
 
 
 def edit_and_report(session: Session, file: Editable) -> None:

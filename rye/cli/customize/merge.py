@@ -18,8 +18,8 @@ from rye.cli.options import Session, command
 from rye.customization.merge import Step
 from rye.errors import RyeError, UsageError
 from rye.text.diagnostics import Diagnostic
-from rye.workspace.merging import Merged, MergeRequest, migrate
-from rye.workspace.merging import merge as merge_files
+from rye.workspace.customizing.merging import Merged, MergeRequest, migrate
+from rye.workspace.customizing.merging import merge as merge_files
 from rye.workspace.named_file import NamedFile
 
 

@@ -11,7 +11,7 @@ from rye.cli.main import family
 from rye.cli.options import Session, command
 from rye.customization.overlay_files import in_force
 from rye.rendering.formula_text import formula_text
-from rye.workspace.overlaying import apply_file, named_formula, overlay_checks, overlay_to_edit
+from rye.workspace.customizing.overlaying import apply_file, named_formula, overlay_checks, overlay_to_edit
 
 
 @command("apply")

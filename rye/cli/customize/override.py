@@ -23,7 +23,7 @@ from rye.project.item_file import read_bytes
 from rye.text.diagnostics import has_errors, to_mend
 from rye.text.diagnostics import strict as as_errors
 from rye.text.line_form import read_form, split_lines
-from rye.workspace.overriding import NewOverride, check_overrides, new_override, overridable, override_file
+from rye.workspace.customizing.overriding import NewOverride, check_overrides, new_override, overridable, override_file
 
 _user = click.option("--user", is_flag=True, help="In your own space, for all of your projects.")
 

@@ -11,9 +11,9 @@ from rye.cli.customize.layouts import layout_options, places
 from rye.cli.options import Session, command
 from rye.cli.use.findings import show_findings
 from rye.rendering.inputs import parse_assignments
+from rye.workspace.customizing.priming import PrimeRequest
+from rye.workspace.customizing.priming import prime as gather
 from rye.workspace.named_file import NamedFile
-from rye.workspace.priming import PrimeRequest
-from rye.workspace.priming import prime as gather
 
 
 @command("prime")

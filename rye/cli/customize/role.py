@@ -10,7 +10,7 @@ from rye.cli.customize.layouts import layout_options, places
 from rye.cli.main import family
 from rye.cli.options import Session, command
 from rye.customization.role_files import all_files, directives_of
-from rye.workspace.roles import known_roles, require_role, role_directive_to_edit
+from rye.workspace.customizing.roles import known_roles, require_role, role_directive_to_edit
 
 
 @command("show")

@@ -9,8 +9,8 @@ from rye.cli.project.install_options import command_text, install_options
 from rye.cli.project.outcome import agreement, show_outcome
 from rye.cli.registry.airgap_options import airgap_given
 from rye.project.context import require_project
-from rye.workspace.adding import add as add_items
-from rye.workspace.install_request import InstallRequest
+from rye.workspace.installing.adding import add as add_items
+from rye.workspace.installing.install_request import InstallRequest
 
 
 @command("add")

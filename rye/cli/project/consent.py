@@ -11,8 +11,8 @@ from rye.items.agent_tools import shown
 from rye.items.reading import HookAction, Run
 from rye.permissions.risk import Tier, tier
 from rye.permissions.tool_risk import tools_tier
-from rye.workspace.acceptance import Approval
-from rye.workspace.install_request import Proposal
+from rye.workspace.installing.install_request import Proposal
+from rye.workspace.trusting.acceptance import Approval
 
 _VERBS = {
     "add": ("+", "added"),

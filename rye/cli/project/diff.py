@@ -14,7 +14,7 @@ from rye.installation.comparing import Comparison, Version
 from rye.items.reading import HookAction
 from rye.permissions.containment import Change
 from rye.project.context import require_project
-from rye.workspace.differences import compare_releases, edited_files
+from rye.workspace.installing.differences import compare_releases, edited_files
 
 
 @command("diff")
@@ -113,7 +113,7 @@ def _effective(session: Session, item: str) -> None:
     """What the overrides in force change, on the item as it is here: its text, and what it may do."""
     from rye.customization.effective_diff import effective_diff
     from rye.permissions.containment import diff as compare_rights
-    from rye.workspace.effective_item import effective_item, overridden
+    from rye.workspace.items.effective_item import effective_item, overridden
 
     target = effective_item(session, item, base=True)
     result = overridden(target, session.now().date())

@@ -13,8 +13,8 @@ from rye.cli.registry.airgap_options import airgap_given
 from rye.cli.unchanged import remember
 from rye.errors import UsageError
 from rye.project.context import require_project
-from rye.workspace.install_request import InstallRequest, LockUse
-from rye.workspace.install_session import install as install_project
+from rye.workspace.installing.install_request import InstallRequest, LockUse
+from rye.workspace.installing.install_session import install as install_project
 
 
 @command("install")
@@ -60,7 +60,7 @@ def install(
 def _add(session: Session, request: InstallRequest, items: tuple[str, ...], group: str) -> None:
     if request.lock_use != "repair" or request.without:
         raise UsageError("contradiction", "--locked, --frozen and --without go without items.", "Use `rye add` first.")
-    from rye.workspace.adding import (
+    from rye.workspace.installing.adding import (
         add,
         project_or_new,
     )  # the solver, which an installation that is in order never needs

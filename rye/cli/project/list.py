@@ -8,7 +8,7 @@ from msgspec.structs import asdict
 from rye.cli.console import printable
 from rye.cli.kind_choice import kind_option
 from rye.cli.options import Session, command
-from rye.workspace.item_rows import SPACES, item_rows
+from rye.workspace.installing.item_rows import SPACES, item_rows
 
 _COLUMNS = ("kind", "id", "version", "tier", "signer", "space", "state")
 

@@ -9,7 +9,7 @@ from rye.cli.project.consent import one_line
 from rye.cli.project.install_options import install_options
 from rye.project.context import require_project
 from rye.project.layout import Project
-from rye.workspace.locking import check_lock, relock
+from rye.workspace.installing.locking import check_lock, relock
 
 
 @command("lock")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from rye.cli.options import Session
-from rye.workspace.install_outcome import InstallOutcome
-from rye.workspace.install_request import Agree, Proposal
+from rye.workspace.installing.install_outcome import InstallOutcome
+from rye.workspace.installing.install_request import Agree, Proposal
 
 IN_ORDER = "everything is installed"
 
@@ -30,7 +30,7 @@ def show_outcome(session: Session, outcome: InstallOutcome, *, dry_run: bool = F
         return
     changes: list[dict[str, object]] = []
     if outcome.changes:
-        from rye.workspace.consent import change_documents  # a run with nothing to do never loads it
+        from rye.workspace.installing.consent import change_documents  # a run with nothing to do never loads it
 
         changes = change_documents(outcome.changes)
     session.console.document(

@@ -6,8 +6,8 @@ import click
 
 from rye.cli.options import Session, command
 from rye.project.context import require_project
-from rye.workspace.outdated import OutdatedItem
-from rye.workspace.outdated import outdated as outdated_items
+from rye.workspace.installing.outdated import OutdatedItem
+from rye.workspace.installing.outdated import outdated as outdated_items
 
 
 @command("outdated")

@@ -8,8 +8,8 @@ from rye.cli.options import Session, command
 from rye.cli.project.install_options import command_text, install_options
 from rye.cli.project.outcome import agreement, show_outcome
 from rye.project.context import require_project
-from rye.workspace.install_request import InstallRequest
-from rye.workspace.removing import remove as remove_items
+from rye.workspace.installing.install_request import InstallRequest
+from rye.workspace.installing.removing import remove as remove_items
 
 
 @command("remove")

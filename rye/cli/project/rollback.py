@@ -8,8 +8,8 @@ from rye.cli.options import Session, command
 from rye.cli.project.install_options import install_options
 from rye.cli.project.outcome import agreement, show_outcome
 from rye.project.context import require_project
-from rye.workspace.install_request import InstallRequest
-from rye.workspace.rolling_back import rollback as return_to_previous
+from rye.workspace.installing.install_request import InstallRequest
+from rye.workspace.installing.rolling_back import rollback as return_to_previous
 
 
 @command("rollback")

@@ -13,7 +13,7 @@ from rye.cli.options import Session, command
 from rye.errors import UsageError
 from rye.project.context import require_project
 from rye.storage.atomic import replace_file
-from rye.workspace.bill_of_materials import project_bill
+from rye.workspace.installing.bill_of_materials import project_bill
 
 _SERIAL = re.compile(r"urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _TIME = "%Y-%m-%dT%H:%M:%SZ"

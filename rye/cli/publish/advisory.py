@@ -10,7 +10,7 @@ from rye.cli.trust.own_keys import own_keys
 from rye.errors import RyeError
 from rye.registry.protocol.lines import write_time
 from rye.registry.protocol.statements import Advisory
-from rye.workspace.advisories import (
+from rye.workspace.publishing.advisories import (
     AdvisoryOutcome,
     AdvisoryRequest,
     advisories_of,

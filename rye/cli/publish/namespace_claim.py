@@ -7,7 +7,7 @@ import click
 from rye.cli.options import Session, command
 from rye.cli.publish.namespace_options import key_option, output_option, show_keyset, signing
 from rye.cli.trust.own_keys import own_keys
-from rye.workspace import namespaces
+from rye.workspace.publishing import namespaces
 
 
 @command("claim")

@@ -9,7 +9,7 @@ import click
 from rye.cli.options import Session, command
 from rye.cli.publish.namespace_options import key_option, show_keyset
 from rye.cli.trust.own_keys import own_keys
-from rye.workspace.keyset_signing import add_signature, submit_keyset
+from rye.workspace.publishing.keyset_signing import add_signature, submit_keyset
 
 
 @command("sign")

@@ -7,7 +7,7 @@ import click
 from rye.cli.options import Session, command
 from rye.cli.publish.namespace_options import key_option, output_option, show_keyset, signing, threshold_option
 from rye.cli.trust.own_keys import own_keys
-from rye.workspace.namespaces import Revoking, add_key, remove_key, revoke_key
+from rye.workspace.publishing.namespaces import Revoking, add_key, remove_key, revoke_key
 
 
 @command("add")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from rye.cli.options import Session
-from rye.workspace.keyset_signing import KeysetOutcome, Signing
+from rye.workspace.publishing.keyset_signing import KeysetOutcome, Signing
 
 key_option = click.option(
     "--key", "key_names", multiple=True, metavar="NAME", help="Sign with this key of yours; repeat for more."

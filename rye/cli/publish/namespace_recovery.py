@@ -7,7 +7,7 @@ import click
 from rye.cli.options import Session, command
 from rye.cli.publish.namespace_options import key_option, output_option, show_keyset, signing
 from rye.cli.trust.own_keys import own_keys
-from rye.workspace.namespaces import draft_recovery, object_to_recovery
+from rye.workspace.publishing.namespaces import draft_recovery, object_to_recovery
 
 
 @command("recover")

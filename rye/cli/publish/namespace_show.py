@@ -7,7 +7,7 @@ import click
 from rye.cli.options import Session, command
 from rye.registry.protocol.lines import write_time
 from rye.signing.keys import PublicKey
-from rye.workspace.namespaces import state_of
+from rye.workspace.publishing.namespaces import state_of
 
 
 @command("show")

@@ -6,8 +6,8 @@ import click
 
 from rye.cli.options import Session, command
 from rye.cli.trust.own_keys import own_keys
-from rye.workspace import publishing
-from rye.workspace.publishing import Batch, PublishOutcome, PublishRequest
+from rye.workspace.publishing import publishing
+from rye.workspace.publishing.publishing import Batch, PublishOutcome, PublishRequest
 
 
 @command("publish")

@@ -6,8 +6,8 @@ import click
 
 from rye.cli.options import Session, command
 from rye.cli.trust.own_keys import own_keys
-from rye.workspace import release_status
-from rye.workspace.release_status import DeprecationRequest, YankRequest, set_yanked
+from rye.workspace.publishing import release_status
+from rye.workspace.publishing.release_status import DeprecationRequest, YankRequest, set_yanked
 
 
 @command("yank")

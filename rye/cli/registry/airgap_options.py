@@ -12,7 +12,7 @@ from rye.errors import UsageError
 
 if TYPE_CHECKING:
     from rye.cli.options import Session
-    from rye.workspace.airgap_access import Airgap
+    from rye.workspace.registries.airgap_access import Airgap
 
 _AS_OF = "rye.bundle-as-of"
 
@@ -38,7 +38,7 @@ def airgap_given(session: Session, file: str | None) -> Airgap | None:
         if as_of is not None:
             raise UsageError("no-bundle", "--bundle-as-of needs --bundle.", "Give --bundle FILE, too.")
         return None
-    from rye.workspace.airgap_access import Airgap
+    from rye.workspace.registries.airgap_access import Airgap
 
     return Airgap(session.path(file), file, _day(as_of) if as_of is not None else None)
 

@@ -11,7 +11,7 @@ from rye.cli.options import Session, command
 from rye.cli.unchanged import forget
 from rye.errors import UsageError
 from rye.project.manifest import parse_age
-from rye.workspace.local_cache import cache_folder, cache_info, clean_cache, prune_cache
+from rye.workspace.registries.local_cache import cache_folder, cache_info, clean_cache, prune_cache
 
 if TYPE_CHECKING:
     from rye.registry.store.cache import CacheInfo

@@ -12,9 +12,9 @@ from rye.errors import RyeError, UsageError
 from rye.limits import MIRROR
 from rye.registry.protocol.lines import write_time
 from rye.registry.protocol.statements import Logged, Release
-from rye.workspace import log_audit
-from rye.workspace.log_audit import Observation, audit_log, observe, prove_release
-from rye.workspace.registry_access import configured
+from rye.workspace.registries import log_audit
+from rye.workspace.registries.log_audit import Observation, audit_log, observe, prove_release
+from rye.workspace.registries.registry_access import configured
 
 
 @command("verify")

@@ -8,7 +8,7 @@ import click
 
 from rye.cli.options import Session, command
 from rye.errors import UsageError
-from rye.workspace.logins import LoginRequest, log_in, log_out, who_am_i
+from rye.workspace.registries.logins import LoginRequest, log_in, log_out, who_am_i
 
 
 def _token(session: Session, given: str | None) -> str:

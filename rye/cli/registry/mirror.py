@@ -8,7 +8,7 @@ import click
 
 from rye.cli.options import Session, command
 from rye.errors import UsageError
-from rye.workspace.registry_copies import mirror_registry, write_airgap_file
+from rye.workspace.registries.registry_copies import mirror_registry, write_airgap_file
 
 
 @command("mirror")

@@ -8,7 +8,7 @@ from msgspec.structs import asdict
 from rye.cli.main import family
 from rye.cli.options import Session, command
 from rye.storage.folders import data_dir
-from rye.workspace.pinned_registries import pinned_registries, trusted_state
+from rye.workspace.registries.pinned_registries import pinned_registries, trusted_state
 
 
 @command("add")
@@ -19,8 +19,11 @@ from rye.workspace.pinned_registries import pinned_registries, trusted_state
 @click.pass_obj
 def add(session: Session, address: str, fingerprint: str | None, bundle: str | None, make_default: bool) -> None:
     """Pin a registry: from now on only this registry, with this history, is accepted at this address."""
-    from rye.workspace.airgap_access import Airgap
-    from rye.workspace.pinning import PinRequest, pin_registry  # an editor of TOML, which listing never needs
+    from rye.workspace.registries.airgap_access import Airgap
+    from rye.workspace.registries.pinning import (  # an editor of TOML, which listing never needs
+        PinRequest,
+        pin_registry,
+    )
 
     airgap = Airgap(session.path(bundle), bundle) if bundle is not None else None
     done = pin_registry(session, PinRequest(address, fingerprint, airgap, make_default))
@@ -40,7 +43,7 @@ def add(session: Session, address: str, fingerprint: str | None, bundle: str | N
 @click.pass_obj
 def remove(session: Session, address: str, forget_trusted_history: bool) -> None:
     """Unpin an address. What is trusted of the registry itself stays, unless you say otherwise."""
-    from rye.workspace.pinning import unpin_registry  # as above
+    from rye.workspace.registries.pinning import unpin_registry  # as above
 
     done = unpin_registry(session, address, forget_trusted_history=forget_trusted_history)
     session.console.answer(

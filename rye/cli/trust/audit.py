@@ -9,7 +9,7 @@ from rye.cli.project.consent import one_line
 from rye.errors import UsageError
 from rye.installation.sarif import sarif
 from rye.project.context import require_project
-from rye.workspace.auditing import audit as audit_project
+from rye.workspace.installing.auditing import audit as audit_project
 
 
 @command("audit")

@@ -7,7 +7,7 @@ import click
 from rye.cli.console import printable
 from rye.cli.options import Session, command
 from rye.text.facts import LEVELS, Fact, counts
-from rye.workspace.item_facts import facts_report
+from rye.workspace.items.item_facts import facts_report
 
 _STYLE = {"note": "dim", "caution": "warning", "alarm": "error"}
 

@@ -12,9 +12,9 @@ from rye.cli.options import Session, command
 from rye.cli.use.findings import show_findings
 from rye.errors import UsageError
 from rye.items.reading import HookAction
-from rye.workspace.effective_item import EffectiveItem, effective_item
 from rye.workspace.findings import as_json
-from rye.workspace.hook_approval import approved_hooks
+from rye.workspace.installing.hook_approval import approved_hooks
+from rye.workspace.items.effective_item import EffectiveItem, effective_item
 
 if TYPE_CHECKING:
     from rye.items.directive.model import Directive, Hook

@@ -7,7 +7,7 @@ import click
 from rye.cli.options import Session, command
 from rye.cli.project.consent import show_hook
 from rye.project.context import require_project
-from rye.workspace.hook_approval import WaitingHooks, approve_hooks
+from rye.workspace.installing.hook_approval import WaitingHooks, approve_hooks
 
 
 @command("approve")

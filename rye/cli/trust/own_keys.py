@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rye.cli.options import Session
-from rye.workspace.own_keys import OwnKeys
+from rye.workspace.trusting.own_keys import OwnKeys
 
 
 def own_keys(session: Session) -> OwnKeys:

@@ -12,9 +12,9 @@ from rye.cli.use.findings import show_findings
 from rye.items.agent_tools import shown
 from rye.permissions.containment import diff as compare
 from rye.permissions.tool_risk import tool_tier
-from rye.workspace.consent import run_document
 from rye.workspace.findings import as_json
-from rye.workspace.rights import Rights, decide_action, rights_of
+from rye.workspace.installing.consent import run_document
+from rye.workspace.items.rights import Rights, decide_action, rights_of
 
 _STYLE = {"safe": "ok", "write": "info", "elevated": "warning", "unrestricted": "removed"}
 

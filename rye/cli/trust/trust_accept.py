@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from rye.cli.options import Session, command
-from rye.workspace.recovery_acceptance import Recovery, accept_recoveries
+from rye.workspace.publishing.recovery_acceptance import Recovery, accept_recoveries
 
 
 @command("accept")

@@ -7,7 +7,7 @@ import click
 from rye.cli.options import Session, command
 from rye.cli.project.outcome import agreement
 from rye.project.context import require_project
-from rye.workspace.trusting_project import accept_project, forget_project
+from rye.workspace.trusting.trusting_project import accept_project, forget_project
 
 
 @command("project")

@@ -9,7 +9,7 @@ import click
 from rye.cli.console import printable
 from rye.cli.kind_choice import kind_option
 from rye.cli.options import Session, command
-from rye.workspace.signature_check import verify_items
+from rye.workspace.authoring.signature_check import verify_items
 
 _STYLE = {"valid": "ok", "partial": "warning", "unsigned": "warning", "untrusted": "warning"}
 

@@ -12,8 +12,8 @@ from rye.cli.use.indented import indented_lines
 from rye.permissions.risk import tier
 from rye.registry.protocol.lines import write_time
 from rye.signing.keys import PublicKey
-from rye.workspace.consent import mention_document, run_document
-from rye.workspace.item_info import ItemContent, item_info
+from rye.workspace.installing.consent import mention_document, run_document
+from rye.workspace.registries.item_info import ItemContent, item_info
 
 
 def _content(content: ItemContent | None) -> dict[str, Any]:

@@ -12,8 +12,8 @@ from rye.cli.kind_choice import kind_option
 from rye.cli.options import Session, command
 from rye.cli.use.findings import show_findings
 from rye.rendering.inputs import parse_assignments
-from rye.workspace.rendering import RenderRequest
-from rye.workspace.rendering import render as render_item
+from rye.workspace.items.rendering import RenderRequest
+from rye.workspace.items.rendering import render as render_item
 
 
 @command("render")

@@ -6,8 +6,8 @@ import click
 
 from rye.cli.options import Session, command
 from rye.items.kinds import KINDS
-from rye.workspace import registry_search
-from rye.workspace.registry_search import SearchRequest
+from rye.workspace.registries import registry_search
+from rye.workspace.registries.registry_search import SearchRequest
 
 
 @command("search")

@@ -10,7 +10,7 @@ from rye.cli.options import Session, command
 from rye.cli.use.findings import show_findings
 from rye.cli.use.indented import indented_lines
 from rye.errors import UsageError
-from rye.workspace.effective_item import effective_item
+from rye.workspace.items.effective_item import effective_item
 
 
 @command("show")

@@ -1,0 +1,1 @@
+"""An author at work: new, validate, fix, sign, migrate, adopt."""

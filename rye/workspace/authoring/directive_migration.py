@@ -1,0 +1,75 @@
+"""Bringing directives of an older form to today's rules (DECISIONS Directives)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from rye.errors import RyeError
+from rye.items.directive.fix import migrate
+from rye.items.reading import Source
+from rye.limits import CONTENT
+from rye.project.checking import Checked, check_files
+from rye.project.context import read_options
+from rye.project.discovery import expand
+from rye.project.item_file import load_item, place, read_bytes
+from rye.workspace.authoring.proposed_change import Agree, ProposedChange, breaks_signature, write_agreed
+
+if TYPE_CHECKING:
+    from rye.workspace.context import Context
+
+
+class MigratedDirective(Struct, frozen=True):
+    """A directive as it is on disk now, and the change that was proposed; None: it was up to date."""
+
+    checked: Checked
+    change: ProposedChange | None
+
+
+class MigrationOutcome(Struct, frozen=True):
+    """``written``: there were changes, and they were agreed to."""
+
+    directives: tuple[MigratedDirective, ...]
+    written: bool
+
+
+def migrate_directives(context: Context, paths: Sequence[str], agree: Agree) -> MigrationOutcome:
+    """Propose what brings the directives up to date, and write it where ``agree`` says so.
+
+    Raises RyeError ``no-items``, ``too-large``, ``not-utf8``, ``changed-meanwhile``.
+    """
+    found = expand(paths, context.cwd)
+    if any(entry.set_root is not None for entry in found):
+        found = [e for e in found if load_item(e.path, shown=e.shown).location.kind == "directive"]
+        if not found:
+            raise RyeError("no-items", "There are no directives below that folder.", "Give a directive's file.")
+    proposed = [change for entry in found if (change := _propose(entry.path, entry.shown)) is not None]
+    written = write_agreed(context, proposed, agree)
+    changes = {change.shown: change for change in proposed}
+    checked = check_files(found, "directive", read_options(context.cwd))
+    return MigrationOutcome(tuple(MigratedDirective(one, changes.get(one.shown)) for one in checked), written)
+
+
+def _propose(path: Path, shown: str) -> ProposedChange | None:
+    """What brings one directive up to date; None where nothing does."""
+    data = read_bytes(path, CONTENT.item_bytes)
+    if len(data) > CONTENT.item_bytes:
+        raise RyeError(
+            "too-large", f"{shown} has more than {CONTENT.item_bytes:,} bytes.", "Split it, then migrate the parts."
+        )
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise RyeError("not-utf8", f"{shown} is not UTF-8 (byte {error.start}).", "Save the file as UTF-8.") from None
+    location = place(path, text, "directive")
+    assert location is not None
+    fixed = migrate(text, Source(text, shown, location.name, location.category))
+    new = fixed.text.encode("utf-8")
+    if new == data:
+        return None
+    return ProposedChange(
+        path, shown, "directive", data, new, fixed.changes, breaks_signature(data, new, "directive", path.name)
+    )

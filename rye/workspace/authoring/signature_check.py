@@ -1,0 +1,102 @@
+"""The verdict on the signature of each item that a person names, by the keys that they trust (DESIGN 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from rye.errors import RyeError
+from rye.installation.attached_check import attached_problem
+from rye.items.kinds import KINDS
+from rye.items.location import locate
+from rye.project.context import arguments_or_own_items, require_project
+from rye.project.lock_file import read_lock
+from rye.project.signatures import Judged, verify_file
+from rye.signing.keys import PublicKey
+from rye.signing.verification import Verification
+from rye.workspace.trusting.trusted_keys import Trusted, trusted_keys
+
+if TYPE_CHECKING:
+    from rye.registry.protocol.statements import Keyset
+    from rye.workspace.context import Context
+
+
+class VerifiedFile(Struct, frozen=True):
+    shown: str
+    kind: str | None
+    verification: Verification
+
+
+def verify_items(
+    context: Context, paths: Sequence[str], kind: str | None = None, key_files: Sequence[Path] = ()
+) -> list[VerifiedFile]:
+    """One verdict for each item; no ``paths``: the project's own items.
+
+    For an installed item the keys of its namespace count, too, as the registry that the user pinned has them. A file that cannot
+    be judged is ``malformed`` among others, and a RyeError alone.
+    """
+    keys = trusted_keys(key_files)
+    found = arguments_or_own_items(context.cwd, paths)
+    keysets: dict[str, Keyset | None] = {}
+    results = []
+    for entry in found:
+        try:
+            judged = _judge(context, entry.path, entry.shown, kind, keys, keysets)
+        except RyeError as error:
+            if len(found) == 1:
+                raise
+            judged = Judged(kind, Verification("malformed", f"{error.message} {error.hint or ''}".strip()))
+        results.append(VerifiedFile(entry.shown, judged.kind, judged.verification))
+    return results
+
+
+def _judge(
+    context: Context, path: Path, shown: str, kind: str | None, keys: Trusted, keysets: dict[str, Keyset | None]
+) -> Judged:
+    location = locate(path.absolute())
+    namespace = location.namespace if location is not None else None
+    keyset = _keyset(context, namespace, keysets) if namespace is not None else None
+    trusted = (*keys.keys, *(PublicKey(raw) for raw in (keyset.keys if keyset is not None else ())))
+    judged = verify_file(path, shown, kind, trusted, keys.revoked)
+    if keyset is not None and judged.verification.verdict == "untrusted":
+        gone = (*keys.revoked, *_revoked(context, path, keyset))
+        judged = verify_file(path, shown, kind, trusted, gone)
+    return _with_attached(path, judged)
+
+
+def _keyset(context: Context, namespace: str, known: dict[str, Keyset | None]) -> Keyset | None:
+    if namespace not in known:
+        from rye.workspace.registries.registry_access import (
+            last_seen_keyset,  # the client, which only installed items need
+        )
+
+        known[namespace] = last_seen_keyset(context, namespace)
+    return known[namespace]
+
+
+def _revoked(context: Context, path: Path, keyset: Keyset) -> list[PublicKey]:
+    """Keys that the namespace revoked, as far as is known here, for where the log has an installed item.
+
+    A revocation does not touch what was logged before it; where rye.lock does not have the item, every one counts.
+    """
+    place = locate(path.absolute())
+    try:
+        items = read_lock(require_project(context.cwd)).items
+    except RyeError:
+        return []
+    meant = [i.log for i in items if place and (i.kind, i.id) == (place.kind, f"{keyset.namespace}/{place.local_id}")]
+    return [PublicKey(gone.key) for gone in keyset.revoked if not meant or meant[0] >= gone.position]
+
+
+def _with_attached(path: Path, judged: Judged) -> Judged:
+    """An installed folder is more than its signed file: a changed, missing or extra file makes it modified."""
+    if judged.kind is None or KINDS[judged.kind].main_file is None or not judged.verification.ok:
+        return judged
+    problem = attached_problem(path)
+    if problem is None:
+        return judged
+    return replace(judged, verification=replace(judged.verification, verdict="modified", detail=problem, coverage=None))

@@ -1,0 +1,81 @@
+"""Signing a person's own items: all of them are valid and get their line, or none does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from rye.errors import RyeError
+from rye.project.checking import Checked, check_files
+from rye.project.context import arguments_or_own_items, read_options
+from rye.signing.keys import PublicKey
+from rye.signing.sign_item import sign_bytes
+from rye.signing.verification import verify
+from rye.storage.atomic import replace_file
+
+if TYPE_CHECKING:
+    from rye.workspace.context import Context
+    from rye.workspace.trusting.own_keys import OwnKeys
+
+
+class SignedItem(Struct, frozen=True):
+    shown: str
+    kind: str
+    changed: bool
+    """False: signed and unchanged before."""
+    key: PublicKey
+
+
+class SignOutcome(Struct, frozen=True):
+    """Either ``signed``, or ``invalid`` and nothing was signed."""
+
+    signed: tuple[SignedItem, ...] = ()
+    invalid: tuple[Checked, ...] = ()
+
+
+def sign_items(
+    context: Context, keys: OwnKeys, paths: Sequence[str], kind: str | None = None, key: str | None = None
+) -> SignOutcome:
+    """Sign the items that need it; no ``paths``: the project's own. Raises RyeError ``installed-item`` and what keys raise."""
+    checked = check_files(arguments_or_own_items(context.cwd, paths), kind, read_options(context.cwd))
+    invalid = tuple(entry for entry in checked if any(d.severity == "error" for d in entry.diagnostics))
+    if invalid:
+        return SignOutcome(invalid=invalid)
+    _refuse_installed(checked)
+    private = keys.private(key)
+    # Without --key, what any key of this person has signed as a whole needs nothing: a new default key must not touch
+    # every file, and with it every version that is published already.
+    own = () if key is not None else tuple(stored.public for stored in keys.list())
+    now = context.now()
+    signed = []
+    for entry in checked:
+        assert entry.item is not None  # it has no errors
+        item = entry.item
+        found, name = item.location.kind, item.path.name
+        if own and verify(item.data, found, name, own).ok:
+            signed.append((item, item.data))
+        else:
+            signed.append((item, sign_bytes(item.data, found, name, private, now)))
+    changed = [(item, data) for item, data in signed if data != item.data]
+    for index, (item, data) in enumerate(changed):
+        try:
+            replace_file(item.path.resolve(), data)
+        except (OSError, RyeError):  # all or nothing: what was written goes back
+            for written, _ in changed[:index]:
+                replace_file(written.path.resolve(), written.data)
+            raise
+    results = [SignedItem(item.shown, item.location.kind, data != item.data, private.public) for item, data in signed]
+    return SignOutcome(signed=tuple(results))
+
+
+def _refuse_installed(checked: Sequence[Checked]) -> None:
+    """An installed item carries its author's signature; with another one it would no longer be what was installed."""
+    for entry in checked:
+        if entry.item is not None and entry.item.location.namespace is not None:
+            raise RyeError(
+                "installed-item",
+                f"{entry.shown} is installed; it stays as its author signed it.",
+                "Keep a change of your own with `rye override new`.",
+            )

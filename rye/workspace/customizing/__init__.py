@@ -1,0 +1,1 @@
+"""What a team changes locally: overrides, overlays, role directives."""

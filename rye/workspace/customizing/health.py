@@ -1,0 +1,141 @@
+"""What ``rye doctor`` looks at: the set-up of this machine and the health of customizations, and the one fix that it makes.
+
+The fix changes overlay files alone. It removes entries whose step the formula does not have and leaves every other byte, keeps
+the old file next to it (``<file>.bak``), writes whole files only, and removes one only when all of its entries are stale and its
+formula is known.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from msgspec import Struct
+
+from rye.customization import doctor as checks
+from rye.customization.doctor import Check
+from rye.customization.overlay_health import fixed
+from rye.customization.places import Places
+from rye.customization.role_files import all_files
+from rye.errors import RyeError
+from rye.registry.client import RegistryClient
+from rye.signing.key_store import KeyStore
+from rye.signing.trust_store import TrustStore
+from rye.storage.atomic import replace_file
+from rye.storage.folders import config_dir
+from rye.text.diagnostics import to_mend
+from rye.workspace.context import Context
+from rye.workspace.customizing.overlaying import OverlayChecked, formula_problems, overlay_checks
+from rye.workspace.customizing.overriding import check_overrides
+from rye.workspace.customizing.roles import known_roles
+
+
+class Fixed(Struct, frozen=True):
+    """One file that was fixed: what was removed from it, whether the file went with it, and where the old one is kept."""
+
+    shown: str
+    removed: tuple[str, ...]
+    deleted: bool
+    backup: str
+
+    def as_json(self) -> dict[str, object]:
+        """An entry of ``fixed`` of ``rye doctor --json``."""
+        return {"path": self.shown, "removed": list(self.removed), "deleted": self.deleted, "backup": self.backup}
+
+
+def customizations(context: Context, where: Places) -> Iterator[Check]:
+    """Overlays, overrides, role directives and formulas. Gas Town has only the first: its roles are in its program."""
+    yield checks.overlay_health([one.health for one in overlay_checks(context, where)])
+    if where.layout != "rye":
+        return
+    overrides = [
+        (one.shown, one.state, [finding.message.split("\n")[0] for finding in to_mend(one.findings)])
+        for one in check_overrides(context, context.now().date())
+    ]
+    yield checks.override_health(overrides)
+    yield checks.role_directives(all_files(where), known_roles(context))
+    yield checks.unreachable_formulas(formula_problems(context))
+
+
+def machine() -> Iterator[Check]:
+    """The interpreter, the user's keys and whom they trust."""
+    yield checks.python_version(tuple(sys.version_info[:3]))
+    try:
+        stored = KeyStore(config_dir()).list()
+    except RyeError as error:
+        yield Check("keys", "error", error.message, hint=error.hint)
+    else:
+        yield checks.keys(len(stored), [key.warning for key in stored if key.warning])
+    try:
+        entries = TrustStore(config_dir()).entries()
+    except RyeError as error:
+        yield Check("trust", "error", error.message, hint=error.hint)
+    else:
+        trusted = sum(entry.revoked is None for entry in entries)
+        yield Check("trust", "ok", f"{trusted} trusted key(s), {len(entries) - trusted} revoked")
+
+
+def registry(context: Context, address: str | None) -> tuple[Check, Check]:
+    """Whether the registry answers with a head that can be trusted, and this machine's clock against the time that it signed."""
+    now = context.now()
+    if address is None:
+        hint = "`rye registry add ADDRESS --default` pins one."
+        return Check("registry", "ok", "none configured", hint=hint), checks.clock(now, None)
+
+    try:
+        with RegistryClient.open(address, offline=context.offline) as client:
+            time, origin, warnings = client.head.snapshot.time, client.origin, client.warnings
+    except RyeError as error:
+        found = Check("registry", "warning" if context.offline else "error", error.message, hint=error.hint)
+        if error.code == "snapshot-future":
+            return found, Check("clock", "error", error.message, hint="Set this machine's clock.")
+        return found, checks.clock(now, None)
+    offline = " (offline: the state that was seen last)" if context.offline else ""
+    if warnings:
+        return Check("registry", "warning", "\n".join(warnings)), checks.clock(now, time)
+    return Check("registry", "ok", f"{origin} at {address}{offline}"), checks.clock(now, time)
+
+
+# -- the fix -----------------------------------------------------------------------------------------------------------
+
+
+def fix_overlays(context: Context, where: Places) -> tuple[list[Fixed], list[RyeError]]:
+    """Remove the stale entries of all overlays that can be fixed; what could not be fixed comes back as errors."""
+    done: list[Fixed] = []
+    problems: list[RyeError] = []
+    for one in overlay_checks(context, where):
+        if not one.health.fixable or one.data is None:
+            continue
+        try:
+            done.append(_fix(one, one.data))
+        except RyeError as error:
+            problems.append(RyeError(error.code, f"{one.shown} was not fixed: {error.message}", error.hint))
+    return done, problems
+
+
+def _fix(one: OverlayChecked, data: bytes) -> Fixed:
+    new, removed = fixed(data, one.known_ids)
+    if one.path.read_bytes() != data:
+        raise RyeError("changed-meanwhile", "it was changed just now.", "Run it again.")
+    backup = _back_up(one.path, data)
+    if new is None:
+        one.path.unlink()
+    else:
+        replace_file(one.path.resolve(), new)
+    return Fixed(one.shown, removed, new is None, one.shown.removesuffix(one.path.name) + backup.name)
+
+
+def _back_up(path: Path, data: bytes) -> Path:
+    """Keep ``data`` next to the file under a name that no other backup has."""
+    number = 0
+    while True:
+        backup = path.with_name(f"{path.name}.bak{f'.{number}' if number else ''}")
+        try:
+            backup.touch(exist_ok=False)
+        except FileExistsError:
+            number += 1
+            continue
+        replace_file(backup, data)
+        backup.chmod(path.stat().st_mode & 0o7777)
+        return backup

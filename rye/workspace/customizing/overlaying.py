@@ -1,0 +1,226 @@
+"""Overlays of formulas: the one in force applied, a file applied, and the health of all of them
+(DECISIONS Role directives and formula overlays)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from difflib import get_close_matches
+from pathlib import Path
+
+from msgspec import Struct
+
+from rye.customization import overlay_health
+from rye.customization.overlay_files import InForce, in_force, malformed_overlay
+from rye.customization.overlay_health import Health
+from rye.customization.overlays import Overlay, OverlayResult, apply_overlay, read_overlay
+from rye.customization.places import OVERLAY_SUFFIX, Folder, Places, check_name, rye_places
+from rye.errors import RyeError
+from rye.items.formula.model import Formula, Step
+from rye.items.identity import is_segment
+from rye.limits import OVERRIDES
+from rye.project.item_file import read_bytes
+from rye.project.spaces import looks_like_path
+from rye.text.diagnostics import Diagnostic
+from rye.workspace.context import Context
+from rye.workspace.customizing.editing import Editable
+from rye.workspace.customizing.formulas import find_formula, resolved_formula
+from rye.workspace.findings import FileFindings
+from rye.workspace.items.effective_item import EffectiveItem
+from rye.workspace.items.present_items import entries_of, names_of
+
+TEMPLATE = """\
+# Overlay of the formula {formula}: changes to single steps. Each change is a table like this one; remove the # signs.
+#
+# [[step-overrides]]
+# step_id = "the-step"
+# mode = "append"          # or "replace", or "skip" (which needs no description)
+# description = \"\"\"
+# What to add.\"\"\"
+"""
+
+
+class Overlaid(Struct, frozen=True):
+    """A resolved formula with the overlay in force, what each of its entries did, and findings about the overlay."""
+
+    formula: Formula
+    applied: tuple[str, ...] = ()
+    findings: tuple[FileFindings, ...] = ()
+
+
+def overlay_in_force(found: EffectiveItem, resolved: Formula) -> tuple[Formula, tuple[FileFindings, ...]]:
+    """The resolved formula with the overlay in force for it. Raises RyeError for a malformed overlay."""
+    name = formula_name(found)
+    if name is None:
+        return resolved, ()
+    done = apply_in_force(in_force(rye_places(found.project), name), resolved)
+    return done.formula, done.findings
+
+
+def formula_name(found: EffectiveItem) -> str | None:
+    """The name that overlays of this formula have: its file's. None where that is not an item name."""
+    name = found.item.location.name
+    return name if is_segment(name) else None
+
+
+def apply_in_force(force: InForce, resolved: Formula) -> Overlaid:
+    """The changed formula. Raises RyeError for a malformed overlay."""
+    overlay, source = force.overlay(), force.source
+    if overlay is None or source is None:
+        return Overlaid(resolved)
+    said = list(force.warnings)
+    applied: tuple[str, ...] = ()
+    if overlay.overrides:
+        result = _applied(overlay, resolved, source.shown)
+        said += (Diagnostic("warning", "stale-override", warning) for warning in result.warnings)
+        resolved, applied = replace(resolved, steps=result.steps), result.applied
+    return Overlaid(resolved, applied, (FileFindings(source.shown, tuple(said)),) if said else ())
+
+
+def apply_file(context: Context, formula: str, path: Path, shown: str) -> tuple[Formula, OverlayResult[Step]]:
+    """The formula ``FILE|ID``, resolved, and what the overlay file makes of its steps. Raises RyeError."""
+    found = find_formula(context, formula)
+    data = read_bytes(path, OVERRIDES.file_bytes)
+    if len(data) > OVERRIDES.file_bytes:
+        raise RyeError("too-large", f"{shown!r} has more than {OVERRIDES.file_bytes:,} bytes.")
+    reading = read_overlay(data)
+    if reading.overlay is None:
+        raise malformed_overlay(shown, reading.diagnostics)
+    resolved = resolved_formula(context, found.item)
+    result = _applied(reading.overlay, resolved, shown)
+    return replace(resolved, steps=result.steps), result
+
+
+def _applied(overlay: Overlay, resolved: Formula, shown: str) -> OverlayResult[Step]:
+    """What the overlay makes of the steps. Raises RyeError that names the file, and the line of the entry that is to blame."""
+    try:
+        return apply_overlay(resolved.steps, overlay, formula_type=resolved.type)
+    except RyeError as error:
+        at = -1 if error.code == "overlay-leaves-no-step" else 0
+        line = overlay.overrides[at].line if overlay.overrides else None
+        place = f":{line}" if line is not None else ""
+        raise RyeError(error.code, f"{shown}{place}: {error.message}", error.hint) from None
+
+
+def named_formula(context: Context, where: Places, argument: str) -> tuple[str, EffectiveItem | None]:
+    """A formula's name and the formula itself, where it is here. An unknown name without an overlay is an error."""
+    if where.layout == "rye" and (looks_like_path(argument, context.cwd) or "/" in argument or ":" in argument):
+        found = find_formula(context, argument)
+        return check_name(found.item.location.name, "formula"), found
+    name = check_name(argument, "formula")
+    try:
+        return name, find_formula(context, name)
+    except RyeError as error:
+        known = error.code != "no-such-item" or any(folder.file(name, ".toml").exists() for folder in where.overlays)
+        if known or where.layout != "rye":
+            return name, None
+        raise
+
+
+def check_overlay(context: Context, data: bytes, found: EffectiveItem | None) -> list[Diagnostic]:
+    """What is wrong with an overlay's text: as a file and, where its formula is here, for that."""
+    reading = read_overlay(data)
+    findings = list(reading.diagnostics)
+    if reading.overlay is None or found is None or not reading.overlay.overrides:
+        return findings
+    try:
+        resolved = resolved_formula(context, found.item)
+        result = apply_overlay(resolved.steps, reading.overlay, formula_type=resolved.type)
+    except RyeError as error:
+        return [*findings, Diagnostic("error", error.code, error.message, hint=error.hint)]
+    return [*findings, *(Diagnostic("warning", "stale-override", warning) for warning in result.warnings)]
+
+
+def overlay_to_edit(context: Context, where: Places, argument: str, user: bool) -> Editable:
+    """The overlay file of a formula at the level asked for. Raises RyeError where that level is not here."""
+    name, found = named_formula(context, where, argument)
+    folder = where.of(where.overlays, "user" if user else "project")
+    if folder is None:
+        what = "rig" if where.layout == "gastown" else "project"
+        raise RyeError("no-project", f"There is no {what} here.", "--user edits the overlay of your own space.")
+    template = TEMPLATE.format(formula=name)
+    users = next((file.data for file in in_force(where, name).files if file.level == "user"), None)
+    if not user and users is not None and read_overlay(users).overlay is not None:
+        # A project's file replaces the user's entirely: only a copy of it changes nothing.
+        template = users.decode("utf-8").removeprefix("\ufeff")
+    path = folder.file(name, OVERLAY_SUFFIX)
+    return Editable(
+        path, folder.shown(path), folder.read(path), template, lambda data: check_overlay(context, data, found)
+    )
+
+
+# -- health ------------------------------------------------------------------------------------------------------------
+
+
+class OverlayChecked(Struct, frozen=True):
+    """One overlay file. ``known_ids``: the step ids of its formula, where that is known."""
+
+    formula: str
+    level: str
+    path: Path
+    shown: str
+    health: Health
+    data: bytes | None = None
+    known_ids: frozenset[str] = frozenset()
+
+    def as_json(self) -> dict[str, object]:
+        """An entry of ``rye overlay list --json``."""
+        return {
+            "formula": self.formula,
+            "space": self.level,
+            "path": self.shown,
+            "state": self.health.status,
+            "message": self.health.message,
+            "stale": list(self.health.stale),
+            "fixable": self.health.fixable,
+        }
+
+
+def overlay_checks(context: Context, where: Places) -> list[OverlayChecked]:
+    """Every overlay file of the layout against its formula, the user's first."""
+    names = list(names_of(context, "formula"))
+    return [_check(context, folder, path, names) for folder in where.overlays for path in folder.files(OVERLAY_SUFFIX)]
+
+
+def _check(context: Context, folder: Folder, path: Path, names: list[str]) -> OverlayChecked:
+    name, shown = path.name.removesuffix(OVERLAY_SUFFIX), folder.shown(path)
+
+    def checked(health: Health, data: bytes | None = None, ids: frozenset[str] = frozenset()) -> OverlayChecked:
+        return OverlayChecked(name, folder.level, path, shown, health, data, ids)
+
+    try:
+        data = folder.read(path)
+    except RyeError as error:
+        return checked(Health("error", f"malformed overlay {shown}: {error.message}"))
+    reading = read_overlay(data or b"")
+    if reading.overlay is None:
+        return checked(overlay_health.malformed(shown, reading))
+    if not is_segment(name):
+        return checked(Health("warning", f"{shown}: {name!r} is not a formula's name"))
+    try:
+        found = find_formula(context, f"formula:{name}")
+        formula = resolved_formula(context, found.item)
+    except RyeError as error:
+        if error.code == "no-such-item":
+            return checked(overlay_health.unknown_formula(shown, name, get_close_matches(name, names, 2, 0.5)))
+        return checked(Health("warning", f"{shown}: its formula cannot be used: {error.message}"))
+    # A user's overlay is for all of their projects: only a formula that is the same for all of them proves anything.
+    certain = folder.level == "project" or (found.entry is not None and found.entry.space in ("user", "system"))
+    health = overlay_health.check(shown, name, reading.overlay, formula, certain=certain)
+    return checked(health, data, frozenset(step.id for step in formula.steps))
+
+
+def formula_problems(context: Context) -> dict[str, str | None]:
+    """Why each formula cannot be used, by path: another one hides it, or it does not resolve. None: it can."""
+    problems: dict[str, str | None] = {}
+    for entry in entries_of(context, "formula"):
+        problem = None
+        try:
+            found = find_formula(context, f"formula:{entry.id}")
+            if found.entry is None or found.entry.path != entry.path:
+                problem = f"unreachable: {entry.id!r} finds {found.item.shown}"
+            else:
+                resolved_formula(context, found.item)
+        except RyeError as error:
+            problem = error.message.split("\n", 1)[0]
+        problems[str(entry.path)] = problem
+    return problems

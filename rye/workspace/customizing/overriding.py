@@ -1,0 +1,362 @@
+"""Overrides of items: where an item's files are, a new directive, and whether all of them fit their items.
+
+What one file may do to an item is decided in :mod:`rye.customization.effective_text`; here the files and items are found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import date
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from rye.customization.effective_text import Applied, Effective
+from rye.customization.item_overrides import (
+    SUFFIX,
+    OverrideSource,
+    entry_sources,
+    file_for,
+    ids_of,
+    means,
+    named_for,
+    paths_for,
+)
+from rye.customization.overlay_health import Status
+from rye.customization.override_writing import described, directive_text, new_file, section_of, with_directive
+from rye.customization.places import Folder, rye_places
+from rye.errors import RyeError, UsageError
+from rye.items.identity import Reference, is_id
+from rye.items.kinds import KINDS
+from rye.project.context import load_manifest
+from rye.project.layout import Project, find_project
+from rye.project.manifest import Manifest
+from rye.project.spaces import Entry, find
+from rye.storage.atomic import replace_file
+from rye.text.diagnostics import Diagnostic
+from rye.workspace.context import Context
+from rye.workspace.customizing.editing import Editable
+from rye.workspace.items.applied_overrides import apply_overrides, version_of
+from rye.workspace.items.effective_item import EffectiveItem, effective_item, entry_of_file
+from rye.workspace.items.present_items import exists
+
+
+class Overridable(Struct, frozen=True):
+    """The published item that overrides are for."""
+
+    found: EffectiveItem
+    entry: Entry
+    manifest: Manifest | None
+
+    @property
+    def project(self) -> Project | None:
+        """The project around the caller."""
+        return self.found.project
+
+    @property
+    def namespace(self) -> str | None:
+        """The project's own."""
+        return self.manifest.namespace if self.manifest is not None else None
+
+    @property
+    def kind(self) -> str:
+        """The item's kind."""
+        return self.found.item.kind.name
+
+    @property
+    def name(self) -> str:
+        """``kind:id``."""
+        return f"{self.kind}:{self.found.id}"
+
+    def files(self) -> tuple[OverrideSource, ...]:
+        """The overrides in force, the user's first. Raises RyeError for a file that cannot be read."""
+        return entry_sources(rye_places(self.project), self.entry, self.project, self.namespace)
+
+    def judge(self, files: Sequence[OverrideSource], today: date | None = None) -> Effective:
+        """What these files make of the item."""
+        return apply_overrides(self.found, tuple(files), self.manifest, today)
+
+
+def overridable(context: Context, argument: str) -> Overridable:
+    """The item that ``FILE|ID`` means. Raises UsageError for a kind or a place that takes no overrides."""
+    kind = _only_kind(context, argument) if ":" not in argument and "." not in argument else None
+    found = effective_item(context, argument, kind, base=True)
+    manifest = load_manifest(found.project) if found.project is not None else None
+    kind = found.item.kind.name
+    if not found.item.kind.overridable:
+        hint = found.item.kind.instead_of_override or f"Overrides are for {', '.join(KINDS.overridable())}."
+        raise UsageError("not-overridable", f"Items of kind {kind} take no overrides.", hint)
+    if found.item.text is None:
+        raise RyeError("does-not-parse", f"{found.item.shown} is not text.", f"`rye validate {argument}` says why.")
+    namespace = manifest.namespace if manifest is not None else None
+    entry = found.entry or entry_of_file(found.item.path, found.project, namespace)
+    if entry is None:
+        raise UsageError(
+            "not-in-a-space", f"{argument!r} is in no space, so no override finds it.", "Move it below .ai/."
+        )
+    return Overridable(replace(found, entry=entry), entry, manifest)
+
+
+def _only_kind(context: Context, argument: str) -> str | None:
+    """The one overridable kind that an id without a kind stands for, where other kinds share it."""
+    kinds = [kind for kind in KINDS.overridable() if exists(context, f"{kind}:{argument}")]
+    return kinds[0] if len(kinds) == 1 else None
+
+
+# -- one file ----------------------------------------------------------------------------------------------------------
+
+
+class OverrideFile(Struct, frozen=True):
+    """The overrides file of an item at one level, there or to be made."""
+
+    item: Overridable
+    folder: Folder
+    path: Path
+    current: str | None
+    """Its text; None: it is not there yet."""
+    earlier: tuple[OverrideSource, ...]
+    """The files that are applied before it."""
+    base: str
+    """The text that it is merged into."""
+
+    @property
+    def shown(self) -> str:
+        """Its path, as people see it."""
+        return self.folder.shown(self.path)
+
+    def judged(self, text: str) -> Applied:
+        """What the file would do with this text."""
+        source = OverrideSource(self.folder.level, self.path, self.shown, text)
+        return self.item.judge((*self.earlier, source)).files[-1]
+
+    def template(self, reviewed: date) -> str:
+        """A complete file that changes nothing."""
+        found = self.item.found
+        agent, version = described(self.base, found.item.location.name, version_of(found))
+        return new_file(agent, version, reviewed)
+
+    def editable(self, reviewed: date) -> Editable:
+        """The file for an editor."""
+        current = None if self.current is None else self.current.encode("utf-8")
+        return Editable(self.path, self.shown, current, self.template(reviewed), self.findings)
+
+    def findings(self, data: bytes) -> list[Diagnostic]:
+        """What is wrong with a text that a person wrote."""
+        try:
+            text = data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            return [Diagnostic("error", "not-utf8", f"The text is not UTF-8 (byte {error.start}).")]
+        return list(self.judged(text).diagnostics)
+
+
+def override_file(context: Context, argument: str, user: bool) -> OverrideFile:
+    """The overrides file of ``FILE|ID`` in the user's space or the project's. Raises RyeError."""
+    item = overridable(context, argument)
+    folder, path = _place(item, user)
+    earlier = tuple(each for each in item.files() if each.level != folder.level and each.level == "user")
+    return OverrideFile(item, folder, path, folder.text(path), earlier, item.judge(earlier).text)
+
+
+def _place(item: Overridable, user: bool) -> tuple[Folder, Path]:
+    """The file that is there, else the one to make."""
+    places = rye_places(item.project)
+    folder = places.of(places.overrides, "user" if user else "project")
+    if folder is None:
+        raise RyeError("no-project", "There is no project here.", "--user puts the override into your own space.")
+    ids = [identifier for identifier in ids_of(item.entry) if is_id(identifier)]
+    if not ids:
+        raise UsageError(
+            "bad-name",
+            f"{item.found.id!r} is not a valid id.",
+            f"`rye validate {item.found.item.shown}` says why.",
+        )
+
+    def meant(identifier: str) -> bool:
+        return means(identifier, item.entry, item.project, item.namespace)
+
+    present = paths_for(folder, item.kind, ids, meant)
+    if len(present) > 1:
+        listed = " and ".join(folder.shown(path) for path in present)
+        raise RyeError("ambiguous-overrides", f"{listed} are for the same item.", "Keep one of them.")
+    if present:
+        return folder, present[0]
+    identifier = next(name for name in ids if meant(name))
+    return folder, file_for(folder, identifier, item.kind if _shared(item, identifier) else None)
+
+
+def _shared(item: Overridable, identifier: str) -> bool:
+    """Whether an item of another overridable kind has the id, too."""
+    for kind in KINDS.overridable():
+        if kind == item.kind:
+            continue
+        try:
+            find(Reference(identifier, kind), item.project, item.namespace)
+        except RyeError:
+            continue
+        return True
+    return False
+
+
+# -- a new directive ---------------------------------------------------------------------------------------------------
+
+
+class NewOverride(Struct, frozen=True):
+    """A directive to write. Of ``section``, ``frontmatter_set`` and ``frontmatter_delete`` at most one is given."""
+
+    item: str
+    reviewed: date
+    section: str | None = None
+    """A heading path."""
+    operation: str | None = None
+    """For a section; None: replace."""
+    content: tuple[str, ...] | None = None
+    """For a section; None: its present lines for replace, else nothing."""
+    frontmatter_set: str | None = None
+    """``KEY=VALUE``."""
+    frontmatter_delete: str | None = None
+    reason: str = ""
+    user: bool = False
+
+
+class WrittenOverride(Struct, frozen=True):
+    """The overrides file after the directive was added."""
+
+    shown: str
+    created: bool
+    id: str
+    kind: str
+    text: str
+    findings: tuple[Diagnostic, ...]
+
+
+def new_override(context: Context, request: NewOverride) -> WrittenOverride:
+    """Write a directive that changes nothing until its content is changed; a new file where there is none.
+
+    Raises UsageError for contradicting words, RyeError where the result would be in error: then nothing is written.
+    """
+    _check_words(request)
+    file = override_file(context, request.item, request.user)
+    directive = _directive(request, file.base)
+    text = file.current if file.current is not None else file.template(request.reviewed)
+    if directive is not None:
+        text = with_directive(text, directive)
+    elif file.current is not None:
+        raise RyeError("file-exists", f"{file.shown} already exists.", "Name a section to add a directive.")
+    applied = file.judged(text)
+    errors = [finding for finding in applied.diagnostics if finding.severity == "error"]
+    if errors:
+        raise RyeError(
+            errors[0].code,
+            f"Nothing was written: {errors[0].message}",
+            errors[0].hint,
+            details={"diagnostics": [finding.as_json() for finding in applied.diagnostics]},
+        )
+    file.path.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(file.path, text.encode("utf-8"))
+    found = file.item.found
+    return WrittenOverride(file.shown, file.current is None, found.id, file.item.kind, text, applied.diagnostics)
+
+
+def _check_words(request: NewOverride) -> None:
+    asked = (request.section, request.frontmatter_set, request.frontmatter_delete)
+    if sum(word is not None for word in asked) > 1:
+        raise UsageError("usage", "Give a section or a frontmatter key, one at a time.", "Run the command twice.")
+    if request.operation is not None and request.section is None:
+        raise UsageError("usage", f"--{request.operation} needs a section.", 'Name it as in "## Rules".')
+    if request.content is not None and request.section is None:
+        raise UsageError("usage", "--content is the content for a section.", 'Name it as in "## Rules".')
+
+
+def _directive(request: NewOverride, base: str) -> str | None:
+    """The directive's text; None: only the file is asked for."""
+    if request.section is not None:
+        operation = request.operation or "replace"
+        present = section_of(base, request.section)
+        content = request.content if request.content is not None else present if operation == "replace" else ()
+        return directive_text(operation, request.section.strip(), request.reason, content)
+    if request.frontmatter_set is not None:
+        key, equals, value = request.frontmatter_set.partition("=")
+        if not equals or not value.strip():
+            raise UsageError("usage", f"{request.frontmatter_set!r} is not KEY=VALUE.", "Write e.g. model=large.")
+        return directive_text("frontmatter-set", key, request.reason, value.split("\n"))
+    if request.frontmatter_delete is not None:
+        return directive_text("frontmatter-delete", request.frontmatter_delete, request.reason)
+    return None
+
+
+# -- all files ---------------------------------------------------------------------------------------------------------
+
+
+class OverrideChecked(Struct, frozen=True):
+    """One overrides file, the item that it is for, and its findings."""
+
+    shown: str
+    level: str
+    named_for: str
+    item: str | None
+    """``kind:id``; None where no item is meant."""
+    findings: tuple[Diagnostic, ...]
+    applied: Applied | None = None
+
+    @property
+    def state(self) -> Status:
+        """The worst of its findings."""
+        severities = {finding.severity for finding in self.findings}
+        return "error" if "error" in severities else "warning" if "warning" in severities else "ok"
+
+    def as_json(self) -> dict[str, object]:
+        """An entry of ``rye override list --json``."""
+        return {
+            "path": self.shown,
+            "space": self.level,
+            "id": self.named_for,
+            "item": self.item,
+            "state": self.state,
+            "diagnostics": [finding.as_json() for finding in self.findings],
+        }
+
+
+def check_overrides(context: Context, today: date | None) -> Iterator[OverrideChecked]:
+    """Every overrides file of the user's and the project's space, judged with those that are applied before it.
+
+    ``today``: for the age of reviews; None: no check.
+    """
+    for folder in rye_places(find_project(context.cwd)).overrides:
+        for path in folder.files(SUFFIX, nested=True):
+            named = named_for(folder, path)
+            if named is None:
+                name = path.relative_to(folder.path).as_posix().removesuffix(SUFFIX)
+                finding = Diagnostic("error", "bad-name", f"{name!r} is not an item's id.")
+                yield OverrideChecked(folder.shown(path), folder.level, name, None, (finding,))
+                continue
+            yield from _check_file(context, folder, path, named.id, named.kind, today)
+
+
+def _check_file(
+    context: Context, folder: Folder, path: Path, identifier: str, kind: str | None, today: date | None
+) -> Iterator[OverrideChecked]:
+    shown, level = folder.shown(path), folder.level
+    kinds = (kind,) if kind is not None else KINDS.overridable()
+    targets = [reference for each in kinds if exists(context, reference := f"{each}:{identifier}")]
+    if not targets:
+        hint = "Remove it, or rename it to the id of its item; `rye list` shows what is here."
+        finding = Diagnostic("warning", "no-item", f"There is no item {identifier!r} that it could change.", hint=hint)
+        yield OverrideChecked(shown, level, identifier, None, (finding,))
+    for reference in targets:
+        try:
+            item = overridable(context, reference)
+            files = item.files()
+            if path not in [source.path for source in files]:
+                if len(targets) == 1:
+                    message = f"It is not used: another overrides file is for {item.name}."
+                    finding = Diagnostic("warning", "not-used", message)
+                    yield OverrideChecked(shown, level, identifier, item.name, (finding,))
+                continue
+            result = item.judge(files, today)
+        except RyeError as error:
+            finding = Diagnostic("error", error.code, error.message, hint=error.hint)
+            yield OverrideChecked(shown, level, identifier, reference, (finding,))
+            continue
+        applied = next(file for file in result.files if file.source.path == path)
+        yield OverrideChecked(shown, level, identifier, item.name, applied.diagnostics, applied)

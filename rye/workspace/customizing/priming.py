@@ -1,0 +1,162 @@
+"""Everything that an agent in a role is told, gathered (DECISIONS Role directives and formula overlays 10)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct, field
+
+from rye.customization.overlay_files import InForce, in_force
+from rye.customization.places import Places, check_name
+from rye.customization.prime import Looked, Section, ordered
+from rye.customization.prime import prompt as joined
+from rye.customization.role_files import directives_of
+from rye.errors import RyeError, UsageError
+from rye.items.formula.model import Formula
+from rye.limits import OVERRIDES, ContentLimits
+from rye.project.item_file import read_bytes
+from rye.text import content
+from rye.text.diagnostics import to_mend
+from rye.workspace.context import Context
+from rye.workspace.customizing.formulas import find_formula
+from rye.workspace.customizing.overlaying import apply_in_force, formula_name
+from rye.workspace.customizing.roles import known_roles, unknown_role
+from rye.workspace.findings import FileFindings
+from rye.workspace.items.effective_item import EffectiveItem, effective_item
+from rye.workspace.items.rendered import AskValue
+from rye.workspace.items.rendering import render_item
+from rye.workspace.named_file import NamedFile
+
+
+class PrimeRequest(Struct, frozen=True):
+    """Which role, and what goes with it."""
+
+    role: str
+    places: Places
+    formula: str | None = None
+    """``FILE|ID``."""
+    contexts: tuple[NamedFile, ...] = ()
+    handoff: NamedFile | None = None
+    texts: Mapping[str, str] = field(default_factory=dict)
+    """Values of the formula's variables."""
+
+
+class Primed(Struct, frozen=True):
+    """One prompt, its parts in order, and every source that was looked at."""
+
+    role: str
+    prompt: str
+    sections: tuple[Section, ...]
+    sources: tuple[Looked, ...]
+    findings: tuple[FileFindings, ...]
+
+    def as_json(self) -> dict[str, object]:
+        """The JSON of ``rye prime``."""
+        return {
+            "role": self.role,
+            "prompt": self.prompt,
+            "sections": [section.as_json() for section in self.sections],
+            "sources": [each.as_json() for each in self.sources],
+        }
+
+
+def prime(context: Context, request: PrimeRequest, ask: AskValue | None = None) -> Primed:
+    """Gather the prompt. ``ask``: for required variables of the formula.
+
+    Raises RyeError for what is missing or may not be used.
+    """
+    if request.texts and request.formula is None:
+        raise UsageError("usage", "--input is for the variables of a formula.", "Name it with --formula.")
+    check_name(request.role, "role")
+    gathered = _Gathered(context, request.places)
+    gathered.role(request.role)
+    gathered.directives(request.role)
+    for file in request.contexts:
+        gathered.file("context", file)
+    if request.handoff is not None:
+        gathered.file("handoff", request.handoff)
+    if request.formula is not None:
+        gathered.formula(request.formula, request.texts, ask)
+    sections = tuple(gathered.sections)
+    return Primed(request.role, joined(sections), ordered(sections), tuple(gathered.looked), tuple(gathered.findings))
+
+
+class _Gathered:
+    """The parts found so far, in the order in which they are looked for."""
+
+    def __init__(self, context: Context, places: Places) -> None:
+        self.sections: list[Section] = []
+        self.looked: list[Looked] = []
+        self.findings: list[FileFindings] = []
+        self._context = context
+        self._places = places
+
+    def role(self, role: str) -> None:
+        """The role template with its overrides. Gas Town keeps templates in its program, so there it may be missing."""
+        try:
+            found = effective_item(self._context, f"role:{role}")
+        except RyeError as error:
+            if error.code != "no-such-item":
+                raise
+            if self._places.layout == "rye":
+                raise unknown_role(role, list(known_roles(self._context))) from None
+            self.looked.append(Looked("role", role, False))
+            return
+        rendered = render_item(self._context, found, {}, {})
+        self.findings += rendered.findings
+        self.looked.append(Looked("role", rendered.shown, True))
+        self.looked += (Looked("role", path, True, "override applied") for path in found.overrides)
+        self.sections.append(Section("role", rendered.prompt, (rendered.shown, *found.overrides)))
+
+    def directives(self, role: str) -> None:
+        told = directives_of(self._places, role)
+        for file in told.sources:
+            detail = "blank, so it says nothing" if file.found and not file.effective else ""
+            self.looked.append(Looked("role-directives", file.path, file.found, detail))
+        if told.text:
+            said = tuple(file.path for file in told.sources if file.effective)
+            self.sections.append(Section("role-directives", told.render(), said))
+
+    def file(self, part: str, file: NamedFile) -> None:
+        """A context or hand-off file: plain text; hidden characters in it are findings."""
+        data = read_bytes(file.path, OVERRIDES.context_bytes)
+        decoded = content.decode(data, ContentLimits(item_bytes=OVERRIDES.context_bytes))
+        if decoded.text is None:
+            raise RyeError("unreadable", f"{file.shown}: {decoded.diagnostics[0].message}", "Give a text file.")
+        if findings := to_mend(decoded.diagnostics):
+            self.findings.append(FileFindings(file.shown, findings))
+        self.looked.append(Looked(part, file.shown, True))
+        self.sections.append(Section(part, decoded.text, (file.shown,)))
+
+    def formula(self, argument: str, texts: Mapping[str, str], ask: AskValue | None) -> None:
+        found = find_formula(self._context, argument)
+        self.looked.append(Looked("formula", found.item.shown, True))
+        name = formula_name(found)
+        force = in_force(self._places, name) if name is not None else None
+        sources = [found.item.shown]
+
+        def overlay(_found: EffectiveItem, resolved: Formula) -> tuple[Formula, tuple[FileFindings, ...]]:
+            if force is None:
+                return resolved, ()
+            done = apply_in_force(force, resolved)
+            sources.extend(self._explain(force, done.applied))
+            return done.formula, done.findings
+
+        rendered = render_item(self._context, found, texts, {}, ask, overlay)
+        self.findings += rendered.findings
+        self.sections.append(Section("formula", rendered.prompt, tuple(sources)))
+
+    def _explain(self, force: InForce, applied: tuple[str, ...]) -> list[str]:
+        """Note the overlay files that were looked at and what the one in force did; gives that one's path."""
+        used = force.source
+        for file in force.files:
+            hidden = "hidden by the project's" if file.found and used is not None and file is not used else ""
+            self.looked.append(Looked("overlay", file.shown, file.found, hidden))
+        if used is None:
+            return []
+        overrides = force.choice.overlay.overrides if force.choice.overlay is not None else ()
+        scope = f" ({f'rig={self._places.rig}' if used.level == 'project' else 'town'})"
+        detail = f"Formula overlay: applying {len(overrides)} override(s) for {force.formula}{scope}"
+        self.looked.append(Looked("overlay", used.shown, True, detail))
+        self.looked += (Looked("overlay", used.shown, True, each) for each in applied)
+        return [used.shown]

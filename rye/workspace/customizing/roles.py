@@ -1,0 +1,58 @@
+"""Roles by name: the ones that are here, and the error for one that is not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+
+from rye.customization.places import Places, check_name
+from rye.customization.role_files import all_files
+from rye.errors import RyeError
+from rye.text.diagnostics import Diagnostic
+from rye.text.hidden_text import hidden_text
+from rye.workspace.context import Context
+from rye.workspace.customizing.editing import Editable
+from rye.workspace.items.present_items import names_of
+
+
+def known_roles(context: Context) -> dict[str, str]:
+    """The names of the roles in the spaces, sorted, each with the space that it is found in first."""
+    return names_of(context, "role")
+
+
+def require_role(context: Context, where: Places, role: str) -> None:
+    """Raise the error with the names that were probably meant when the role is neither an item here nor has directives."""
+    check_name(role, "role")
+    names = [*known_roles(context), *(file.role for file in all_files(where))]
+    if role not in names:
+        raise unknown_role(role, names)
+
+
+def unknown_role(role: str, names: Sequence[str]) -> RyeError:
+    """The error for a role that is not here."""
+    near = get_close_matches(role, sorted(set(names)), 3, 0.5)
+    listed = ", ".join(sorted(set(names))) or "none"
+    hint = f"Did you mean {' or '.join(near)}?" if near else f"Roles: {listed}."
+    return RyeError("unknown-role", f"There is no role {role!r}.", hint)
+
+
+def role_directive_to_edit(context: Context, where: Places, role: str, user: bool) -> Editable:
+    """A role's directive at the level asked for. Raises RyeError ``unknown-role``, ``no-project``."""
+    if where.layout == "rye":
+        require_role(context, where, role)
+    else:
+        check_name(role, "role")
+    folder = where.of(where.role_directives, "user" if user else "project")
+    if folder is None:
+        what = "rig" if where.layout == "gastown" else "project"
+        raise RyeError("no-project", f"There is no {what} here.", "--user edits the directive of your own space.")
+    path = folder.file(role, ".md")
+    return Editable(path, folder.shown(path), folder.read(path), "", check_role_directive)
+
+
+def check_role_directive(data: bytes) -> list[Diagnostic]:
+    """What is wrong with a role directive's text: any Markdown goes, as long as a reader sees all of it."""
+    try:
+        return list(hidden_text(data.decode("utf-8")))
+    except UnicodeDecodeError as error:
+        return [Diagnostic("error", "not-utf8", f"The text is not UTF-8 (byte {error.start}).")]

@@ -1,0 +1,1 @@
+"""Changing a project: what is asked for, agreed to and written."""

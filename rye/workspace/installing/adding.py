@@ -1,0 +1,135 @@
+"""Adding items to a project's manifest, and installing them with what they depend on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rye.errors import RyeError, UsageError
+from rye.installation.resolving import Environment, identify
+from rye.installation.sources import Sources
+from rye.installation.unlock import Unlock
+from rye.installation.updates import latest_version
+from rye.items.identity import Identity, Reference, is_segment, lookup_key, parse_reference
+from rye.project.layout import Project, find_project
+from rye.project.manifest import Wanted, parse_manifest
+from rye.project.manifest_edit import add_dependency
+from rye.project.new_manifest import new_manifest
+from rye.resolution.ranges import Range
+from rye.storage.atomic import replace_file
+from rye.workspace.context import Context
+from rye.workspace.installing.install_outcome import InstallOutcome
+from rye.workspace.installing.install_request import Agree, InstallRequest
+from rye.workspace.installing.install_session import open_session, retry_when_overtaken
+from rye.workspace.installing.install_steps import install_from, session_sources
+from rye.workspace.registries.project_sources import judging_environment
+
+
+def add(
+    context: Context, project: Project, request: InstallRequest, names: Sequence[str], group: str, agree: Agree
+) -> InstallOutcome:
+    """Write ``[kind:]id[@range]`` each into a group of the manifest (a caret range of the newest version where no range is
+    given), and install.
+
+    Raises UsageError ``bad-name``, ``bad-reference`` or ``contradiction``, RyeError ``no-such-item``.
+    """
+    references = _references(names, group)
+    return retry_when_overtaken(context, lambda: _add(context, project, request, references, group, agree))
+
+
+def project_or_new(context: Context, folder: Path) -> Project:
+    """The project around a folder; where there is none, a new one in it."""
+    project = find_project(folder)
+    if project is None:
+        project = Project(folder.absolute())
+        replace_file(project.manifest_path, new_manifest(project.root.name, None, None).encode())
+        context.tell(f"made {project.manifest_path}")
+    return project
+
+
+def _add(
+    context: Context,
+    project: Project,
+    request: InstallRequest,
+    references: Sequence[Reference],
+    group: str,
+    agree: Agree,
+) -> InstallOutcome:
+    session = open_session(context, project, request, agree)
+    with session_sources(session) as sources:
+        environment = judging_environment(context, session.manifest)
+        text = session.manifest_text
+        for reference in references:
+            text = _with(text, reference, group, sources, environment)
+        return install_from(session.with_manifest(text), sources, Unlock.nothing())
+
+
+def _with(text: str, reference: Reference, group: str, sources: Sources, environment: Environment) -> str:
+    """The manifest with one more item, or with another range of one that it has."""
+    key, wanted = _present_key(text, reference, group), reference.range
+    if key is None or wanted is None:
+        identity = _find(sources, reference)
+        wanted = wanted or _newest(sources, identity, environment)
+        key = key or (f"{reference.kind}:{identity.id}" if reference.kind else identity.id)
+    return add_dependency(text, key, wanted, group)
+
+
+def _references(names: Sequence[str], group: str) -> list[Reference]:
+    if not is_segment(group):
+        raise UsageError("bad-name", f"{group!r} cannot be a group.", "Names: a-z, 0-9, '-' and '_', e.g. dev.")
+    references = [parse_reference(name) for name in names]
+    for reference, name in zip(references, names, strict=True):
+        if "/" not in reference.id:
+            raise UsageError(
+                "bad-reference",
+                f"{name!r} names no namespace.",
+                f"Write NAMESPACE/…/{reference.id}; `rye search {reference.id}` finds it.",
+            )
+        if reference.range is not None:
+            Range.parse(reference.range)
+    _refuse_contradictions(references)
+    return references
+
+
+def _refuse_contradictions(references: Sequence[Reference]) -> None:
+    """One item, one range: the last one would win silently."""
+    named: dict[str, list[Reference]] = {}
+    for one in references:
+        others = named.setdefault(lookup_key(one.id), [])
+        for other in others:
+            if one.range != other.range and (one.kind == other.kind or None in (one.kind, other.kind)):
+                raise UsageError(
+                    "contradiction",
+                    f"{other} and {one} ask for one item with two ranges.",
+                    f"Name it once; one range may have several bounds, e.g. '{one.id}@>=1.2 <3'.",
+                )
+        others.append(one)
+
+
+def _present_key(text: str, reference: Reference, group: str) -> str | None:
+    """The key under which a group of the manifest has the item already."""
+    present = [line for line in parse_manifest(text).dependencies if line.group == group and line.id == reference.id]
+    return next((line.key for line in present if reference.kind in (None, line.kind)), None)
+
+
+def _find(sources: Sources, reference: Reference) -> Identity:
+    """The item that is meant: ``-`` and ``_`` are one letter, where only one spelling exists (DESIGN §6)."""
+    identifier, kind = reference.id, reference.kind
+    spellings = list(dict.fromkeys((identifier, identifier.replace("_", "-"), identifier.replace("-", "_"))))
+    kinds = sources.kinds_of(spellings)
+    there = [one for one in spellings if (kinds[one] if kind is None else kind in kinds[one])]
+    wanted = Wanted(there[0] if there else identifier, kind if there else None, "*")
+    return identify([wanted], sources)[wanted]
+
+
+def _newest(sources: Sources, identity: Identity, environment: Environment) -> str:
+    """A caret range of the newest release that may be chosen; ``*`` where none may be, so that the solver says why."""
+    history = sources.histories([identity]).get(identity)
+    latest = latest_version(history, environment)
+    if latest is not None:
+        return f"^{latest}"
+    if history is not None and history.records:
+        return "*"
+    raise RyeError(
+        "no-such-item", f"The registry has no usable release of {identity}.", f"`rye info {identity}` shows why."
+    )

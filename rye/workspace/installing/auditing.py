@@ -1,0 +1,121 @@
+"""What is wrong with what is installed: disk, lock, policy, and what the registries say now."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Mapping, Sequence
+
+from msgspec import Struct
+
+from rye.errors import RyeError, UsageError
+from rye.installation.audit import (
+    Finding,
+    audit_completeness,
+    audit_disk,
+    audit_lock,
+    audit_origin,
+    audit_recoveries,
+    audit_registry,
+    audit_runs,
+    audit_words,
+    in_order,
+    mention_path,
+)
+from rye.installation.on_disk import scan
+from rye.installation.resolving import Environment
+from rye.installation.sarif import Mentioned
+from rye.installation.signed_release import SignedRelease
+from rye.installation.sources import Sources
+from rye.items.identity import Identity
+from rye.project.layout import Project
+from rye.project.lock import LockedItem
+from rye.project.manifest import parse_manifest
+from rye.workspace.context import Context
+from rye.workspace.installing.project_state import read_state
+from rye.workspace.registries.project_sources import judging_environment, project_sources
+from rye.workspace.trusting.row_verification import verify_rows_from
+from rye.workspace.trusting.verified_items import verified_before
+
+
+class Audit(Struct, frozen=True):
+    """What an audit found."""
+
+    findings: tuple[Finding, ...]
+    """By severity, rule and place."""
+    items: int
+    mentioned: tuple[Mentioned, ...] = ()
+    """What the installed items mention, as far as they are verified: no finding, so it fails nothing."""
+
+
+def audit(context: Context, project: Project) -> Audit:
+    """Check a project.
+
+    Where a registry cannot be asked, its error is raised with what was found without it: as warnings, and as ``findings`` in
+    its details.
+    """
+    state = read_state(context, project)
+    manifest, items = parse_manifest(state.manifest_text), state.lock.items
+    environment = judging_environment(context, manifest)
+    findings = [*audit_disk(items, scan(project)), *audit_lock(items, environment.policy)]
+    signed = verified_before(items)
+    unfit = audit_completeness(manifest, state.lock, signed)
+    if items:
+        try:
+            with (
+                project_sources(context, manifest, project.root) as sources,
+                context.progress("asking the registries"),
+            ):
+                findings.extend(_registry_findings(items, sources, environment, signed))
+                unfit = audit_completeness(manifest, state.lock, signed)
+        except RyeError as error:
+            raise _with_findings(context, error, in_order([*findings, *unfit])) from error
+    findings.extend([*unfit, *_new_words(findings, audit_words(items, signed))])
+    findings.extend(audit_runs(items, signed, environment.policy))
+    return Audit(tuple(in_order(findings)), len(items), _mentioned(items, signed))
+
+
+def _mentioned(items: Iterable[LockedItem], signed: Mapping[Identity, SignedRelease]) -> tuple[Mentioned, ...]:
+    found = []
+    for item in items:
+        words = signed.get(item.identity)
+        for mention in (words.mentions or ()) if words is not None else ():
+            found.append(Mentioned(str(item.identity), item.version, mention_path(item, mention), mention))
+    return tuple(found)
+
+
+def _new_words(findings: Sequence[Finding], more: Sequence[Finding]) -> list[Finding]:
+    """Those about items of which the registry did not say the same."""
+    known = {
+        finding.item for finding in findings if finding.rule in ("lock-mismatch", "unapproved-right", "unapproved-hook")
+    }
+    return [finding for finding in more if finding.item not in known]
+
+
+def _with_findings(context: Context, error: RyeError, findings: Sequence[Finding]) -> RyeError:
+    for finding in findings:
+        context.warn(finding.message)
+    details = {"findings": [finding.as_json() for finding in findings], **error.details}
+    family = UsageError if isinstance(error, UsageError) else RyeError
+    return family(error.code, error.message, error.hint, details=details)
+
+
+def _registry_findings(
+    items: Iterable[LockedItem], sources: Sources, environment: Environment, signed: dict[Identity, SignedRelease]
+) -> list[Finding]:
+    """What the registries say. ``signed`` gets what the releases say whose rows were not verified here before."""
+    items = list(items)
+    foreign = audit_origin(items, sources)
+    elsewhere = {finding.item for finding in foreign}
+    asked = [
+        item for item in items if item not in elsewhere
+    ]  # another registry's word says nothing of the locked release
+    histories = sources.histories(item.identity for item in asked)
+    for item in asked:
+        if item.identity not in signed:
+            with contextlib.suppress(RyeError):  # audit_registry says why
+                signed.update(verify_rows_from([item], sources))
+    return [
+        *foreign,
+        *audit_registry(asked, histories, environment),
+        *audit_recoveries(sources.pending_recoveries(item.identity.namespace for item in items)),
+    ]

@@ -1,0 +1,34 @@
+"""A bill of materials of everything that a project's lock names."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from rye.installation.graph import roots
+from rye.installation.sbom import bill_of_materials
+from rye.project.context import load_manifest
+from rye.project.layout import Project
+from rye.project.lock_file import read_lock
+from rye.workspace.context import Context
+from rye.workspace.trusting.verified_items import require_verified
+
+
+class BillOfMaterials(Struct, frozen=True):
+    """A CycloneDX 1.6 document, and how many items it names."""
+
+    document: dict[str, object]
+    components: int
+
+
+def project_bill(
+    context: Context, project: Project, *, time: str | None = None, serial: str | None = None
+) -> BillOfMaterials:
+    """The same lock gives the same document. ``time``: ``YYYY-MM-DDTHH:MM:SSZ``; ``serial``: ``urn:uuid:…``.
+
+    Raises RyeError ``unverified-item`` where a row was not verified here, and cannot be now.
+    """
+    manifest, lock = load_manifest(project), read_lock(project)
+    require_verified(context, project, lock.items)
+    direct = [identity for _, identity in roots(lock, manifest)]
+    name = manifest.name or project.root.name
+    return BillOfMaterials(bill_of_materials(lock, name, direct, time=time, serial=serial), len(lock.items))

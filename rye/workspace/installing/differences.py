@@ -1,0 +1,99 @@
+"""Two releases side by side, and installed files against the bytes that were signed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from rye.installation.comparing import Comparison, Version, compare
+from rye.installation.graph import locked_item
+from rye.installation.hand_edits import edit_diff, signed_hash
+from rye.installation.on_disk import Drift, edited, read_written, scan
+from rye.installation.released import fetch_releases, find_release, identify_one
+from rye.installation.sources import Sources, expect_origin
+from rye.installation.verified import VerifiedItem
+from rye.items.identity import parse_reference
+from rye.project.layout import Project, find_project
+from rye.project.lock import Lock
+from rye.project.manifest import Manifest, parse_manifest
+from rye.registry.trust.records import ReleaseRecord, find_locked
+from rye.workspace.context import Context
+from rye.workspace.installing.project_state import read_state
+from rye.workspace.registries.project_sources import project_sources
+
+
+class EditedFile(Struct, frozen=True):
+    """One file below ``.ai/packages`` that a person changed or added."""
+
+    path: str
+    state: str
+    diff: str | None
+    """A unified diff from the signed bytes; None for what is not text."""
+
+
+def compare_releases(context: Context, names: Sequence[str]) -> tuple[Version, Version, Comparison]:
+    """Two releases, both from the registry and verified. One name: what is installed against the newest, or against the
+    version that it names. Works outside a project, too: then the user's registry answers."""
+    project = find_project(context.cwd) or Project(context.cwd.absolute())
+    state = read_state(context, project)
+    manifest = parse_manifest(state.manifest_text)
+    with project_sources(context, manifest, project.root) as sources, context.progress("fetching"):
+        before, after = (_version(item) for item in fetch_releases(_records(state.lock, sources, names), sources))
+    return before, after, compare(before, after)
+
+
+def edited_files(context: Context, project: Project) -> list[EditedFile]:
+    """Every file that was edited by hand, by path. The signed bytes come from the cache, else from the registry."""
+    state = read_state(context, project)
+    manifest, items = parse_manifest(state.manifest_text), state.lock.items
+    found = edited(items, scan(project), read_written(project))
+    signed = _signed_bytes(context, project, manifest, state.lock, found)
+    return [
+        EditedFile(entry.path, entry.state, "\n".join(edit_diff(project, entry, signed.get(entry.path))) or None)
+        for entry in found
+    ]
+
+
+def _records(lock: Lock, sources: Sources, names: Sequence[str]) -> list[ReleaseRecord]:
+    references = [parse_reference(name) for name in names]
+    if len(references) == 2:
+        wanted = [(identify_one(reference, sources), reference.range) for reference in references]
+        return [find_release(identity, version, sources) for identity, version in wanted]
+    locked = locked_item(lock, str(references[0]).partition("@")[0])
+    history = sources.histories([locked.identity]).get(locked.identity)
+    installed = find_locked(history, locked.identity, locked.version, locked.sha256)
+    return [installed, find_release(locked.identity, references[0].range, sources)]
+
+
+def _version(item: VerifiedItem) -> Version:
+    locked = item.locked
+    return Version(
+        label=f"{locked.identity}@{locked.version}",
+        text=item.data.decode("utf-8"),
+        metadata=item.metadata,
+        signer=locked.signer,
+        attached={entry.path: (entry.sha256, entry.executable) for entry in locked.attached},
+    )
+
+
+def _signed_bytes(
+    context: Context, project: Project, manifest: Manifest, lock: Lock, found: Sequence[Drift]
+) -> dict[str, bytes]:
+    """What the lock has for these files, by path; checked against the lock's hash."""
+    wanted: dict[str, list[tuple[str, str, int]]] = {}
+    for entry in found:
+        known = signed_hash(entry)
+        if known is not None and entry.item is not None:
+            wanted.setdefault(entry.item.identity.namespace, []).append((entry.path, *known))
+    signed: dict[str, bytes] = {}
+    if not wanted:
+        return signed
+    origins = {item.identity.namespace: item.registry for item in lock.items}
+    with project_sources(context, manifest, project.root) as sources:
+        for namespace, files in wanted.items():
+            client = sources.client(namespace)
+            expect_origin(client, origins[namespace], f"{namespace!r}")
+            blobs = client.fetch_blobs((sha256, size) for _, sha256, size in files)
+            signed.update({path: blobs[sha256] for path, sha256, _ in files})
+    return signed

@@ -1,0 +1,95 @@
+"""Approving the hooks of one installed item, and recording that in rye.lock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from rye.errors import RyeError
+from rye.installation.graph import locked_item
+from rye.installation.transaction import Change, exclusive
+from rye.items.reading import HookAction
+from rye.project.layout import LOCK, Project
+from rye.project.lock import Lock, LockedItem, lock_text
+from rye.project.lock_file import read_lock
+from rye.workspace.context import Context
+from rye.workspace.items.effective_item import EffectiveItem
+from rye.workspace.items.installed_check import installed_row
+from rye.workspace.trusting.acceptance import Approval, approvals, hook_text, remember, trusts_lock, unseen
+from rye.workspace.trusting.verified_items import require_verified
+
+
+class WaitingHooks(Struct, frozen=True):
+    """The hooks of an item that nobody approved."""
+
+    item: LockedItem
+    hooks: tuple[HookAction, ...]
+
+
+ShowHooks = Callable[[WaitingHooks], None]
+"""Shows hooks with their exact action, before anybody is asked."""
+
+
+def approve_hooks(context: Context, project: Project, name: str, show: ShowHooks) -> WaitingHooks:
+    """Approve all hooks of the installed item that ``[kind:]id`` means; those that were approved.
+
+    ``--yes`` is consent enough, since the item is named. Raises RyeError ``not-installed``, ``consent-needed``, ``declined``
+    and ``lock-changed``.
+    """
+    lock = read_lock(project)
+    item = locked_item(lock, name)
+    if item.approved_signer is not None:
+        raise RyeError(
+            "not-installed",
+            f"{item.identity} {item.version} is locked and not approved yet.",
+            "Run `rye install` first.",
+        )
+    require_verified(context, project, [item])
+    waiting = WaitingHooks(
+        item, tuple(hook for hook in item.hooks if hook not in approved_here(context, project, item))
+    )
+    if waiting.hooks:
+        show(waiting)
+        _require_consent(context, waiting)
+        _record(project, lock, item)
+        remember(project, [Approval(str(item.identity), "hook", hook_text(hook)) for hook in waiting.hooks])
+    return waiting
+
+
+def approved_here(context: Context, project: Project, item: LockedItem) -> list[HookAction]:
+    """The hooks of an installed item that rye.lock approves and that this user agreed to."""
+    if trusts_lock(context):
+        return list(item.approved_hooks)
+    waiting = {one.value for one in unseen(project, approvals([item])) if one.what == "hook"}
+    return [hook for hook in item.approved_hooks if hook_text(hook) not in waiting]
+
+
+def approved_hooks(context: Context, found: EffectiveItem) -> list[HookAction] | None:
+    """The approved hooks of an item that is used; None for one that nobody installed: its author is its user."""
+    row = installed_row(found.item)
+    return approved_here(context, *row) if row is not None else None
+
+
+def _require_consent(context: Context, waiting: WaitingHooks) -> None:
+    if context.assume_yes:
+        return
+    item, count = waiting.item, len(waiting.hooks)
+    if not context.interactive:
+        raise RyeError(
+            "consent-needed",
+            f"{item.identity} {item.version} has {count} hook{'s' * (count != 1)} that nobody approved.",
+            f"`rye hooks approve {item.identity} --yes` approves them; `rye hooks list {item.identity}` shows them.",
+        )
+    if not context.ask("Approve these hooks?"):
+        raise RyeError("declined", "Nothing was changed.")
+
+
+def _record(project: Project, lock: Lock, item: LockedItem) -> None:
+    with exclusive(project) as writer:
+        if read_lock(project) != lock:
+            raise RyeError("lock-changed", "rye.lock was changed by another rye process.", "Run it again.")
+        approved = replace(item, approved_hooks=item.hooks)
+        items = tuple(approved if one.identity == item.identity else one for one in lock.items)
+        writer.apply([Change(LOCK, lock_text(Lock(lock.wanted, items)).encode())])

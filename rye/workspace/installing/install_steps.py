@@ -1,0 +1,140 @@
+"""What an installation that has something to do does, in order: choose, fetch and verify, show, get consent, switch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec.structs import replace
+
+from rye.errors import RyeError
+from rye.installation.completeness import does_not_fit, problems
+from rye.installation.install import Prepared, changes, check_rows, choose_locked, new_lock, prepare, verify_chosen
+from rye.installation.on_disk import read_written, scan
+from rye.installation.override_check import override_findings
+from rye.installation.placement import item_files
+from rye.installation.resolving import Chosen, Environment, resolve
+from rye.installation.rollback import keep_previous
+from rye.installation.sources import Sources
+from rye.installation.transaction import exclusive
+from rye.installation.unlock import Unlock
+from rye.installation.verified import signed_words
+from rye.items.identity import Identity
+from rye.project.freshness import in_groups, is_stale
+from rye.project.layout import LOCK, MANIFEST
+from rye.project.lock import Lock, LockedItem
+from rye.workspace.installing.consent import obtain_consent
+from rye.workspace.installing.install_outcome import InstallOutcome
+from rye.workspace.installing.install_request import Proposal
+from rye.workspace.installing.install_session import InstallSession
+from rye.workspace.registries.project_sources import judging_environment, project_sources
+from rye.workspace.trusting.acceptance import approvals, remember, trusts_lock
+from rye.workspace.trusting.known_signers import agreed_signers, remember_signers
+from rye.workspace.trusting.relied_approvals import relied_on
+
+
+def session_sources(session: InstallSession) -> Sources:
+    """The registries that the session asks; a context manager."""
+    root = session.before.project.root
+    return project_sources(session.context, session.manifest, root, session.request.airgap)
+
+
+def resolve_and_install(session: InstallSession, unlock: Unlock) -> InstallOutcome:
+    """Open the registries, choose versions, and install them."""
+    with session_sources(session) as sources:
+        return install_from(session, sources, unlock)
+
+
+def install_from(session: InstallSession, sources: Sources, unlock: Unlock) -> InstallOutcome:
+    """Choose versions, and install them."""
+    environment = judging_environment(session.context, session.manifest)
+    with session.context.progress("resolving"):
+        chosen = _choose(session, sources, environment, unlock)
+    return install_chosen(session, sources, environment, chosen)
+
+
+def _choose(
+    session: InstallSession, sources: Sources, environment: Environment, unlock: Unlock
+) -> Mapping[Identity, Chosen]:
+    """Exactly what a lock has that fits; else versions are chosen again, the locked ones first.
+
+    Raises RyeError ``lock-does-not-fit`` where the lock may not be repaired, or cannot be.
+    """
+    manifest, lock = session.manifest, session.before.lock
+    if unlock.is_nothing and not is_stale(lock, manifest):
+        chosen = choose_locked(lock, sources, environment)
+        signed = {identity: signed_words(entry.record.release) for identity, entry in chosen.items()}
+        found = problems(manifest, lock, signed)
+        if not found:
+            return chosen
+        check_rows(lock.items, verify_chosen(chosen, sources))  # a row that is not its release's is the worse news
+        if session.request.lock_use != "repair" or not all(problem.repairable for problem in found):
+            raise does_not_fit(found)
+        session.context.tell(
+            f"rye.lock does not fit rye.toml: {found[0].rule} {found[0].item}: {found[0].message}; repairing"
+        )
+    return resolve(manifest, lock, sources, environment, unlock)
+
+
+def install_chosen(
+    session: InstallSession,
+    sources: Sources,
+    environment: Environment,
+    chosen: Mapping[Identity, Chosen],
+    wanted: Mapping[str, str] | None = None,
+) -> InstallOutcome:
+    """Fetch, verify, show, get consent, switch. ``wanted``: what the lock says was asked for; None: the manifest's."""
+    request, before = session.request, session.before
+    with session.context.progress("fetching"):
+        prepared = prepare(
+            before.lock, session.manifest, chosen, sources, environment, request.without, agreed_signers()
+        )
+    if wanted is not None:
+        prepared = replace(prepared, wanted=wanted)
+    session.refuse_edits(request.command, scan(before.project), _locked(prepared))
+    overrides = override_findings(before.project, session.manifest, prepared, environment.now.date())
+    notes = (*prepared.warnings, *overrides)
+    if overrides and request.strict_overrides:
+        session.agree(Proposal(prepared.plan, notes, (), session.context.now()))
+        raise RyeError(
+            "overrides-do-not-fit",
+            "Overrides do not fit the new versions; nothing was changed.",
+            "The warnings above say what does not fit. Fix the overrides, or leave --strict-overrides out.",
+        )
+    frozen = request.lock_use == "frozen"
+    relied = approvals(in_groups(before.lock.items, request.without)) if frozen else relied_on(prepared.plan)
+    unseen = session.unseen(relied)
+    consent = obtain_consent(session.context, request, prepared.plan, notes, session.agree, unseen)
+    if request.dry_run:
+        return InstallOutcome("proposed", prepared.plan.effective, prepared.warnings)
+    lock = before.lock if frozen else new_lock(prepared, consent)
+    written = _switch(session, prepared, lock)
+    given = set() if frozen else approvals(in_groups(lock.items, request.without)) - relied
+    remember(before.project, given.union(unseen))
+    signers = {change.new.signer for change in prepared.plan.changes if change.new is not None}
+    if trusts_lock(session.context, request.trust_lock):  # whoever may commit agreed to these, and not this user
+        signers -= {one.value for one in relied if one.what == "signer"}
+    remember_signers(signers)
+    return InstallOutcome("installed", prepared.plan.effective, prepared.warnings, written)
+
+
+def _locked(prepared: Prepared) -> list[LockedItem]:
+    return [item.locked for item in prepared.items.values()]
+
+
+def _switch(session: InstallSession, prepared: Prepared, lock: Lock) -> int:
+    """Write everything as one transaction; how many files changed."""
+    request, before, project = session.request, session.before, session.before.project
+    with exclusive(project) as writer:
+        before.require_unchanged(request.command)
+        present = scan(project)
+        session.refuse_edits(request.command, present, _locked(prepared))
+        removable = set(present)
+        if not request.discard_local_edits:
+            removable &= set(read_written(project)).union(*map(item_files, (*before.lock.items, *before.rows)))
+        text = session.manifest_text if session.manifest_text != before.manifest_text else None
+        found = changes(lock, prepared.items, removable, text)
+        if request.lock_use == "frozen":
+            found = [change for change in found if change.path not in (LOCK, MANIFEST)]
+        if text is not None or any(c.path == LOCK and c.data != before.lock_bytes for c in found):
+            found.extend(keep_previous(project, session.manifest_text))
+        return writer.apply(found)

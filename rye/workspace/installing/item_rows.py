@@ -1,0 +1,128 @@
+"""The items that a project can use, space by space, one row each; what is installed comes from the lock."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from rye.errors import RyeError
+from rye.installation.on_disk import find_drift
+from rye.installation.verified_rows import check_words
+from rye.items.agent_tools import AgentTools
+from rye.items.identity import Identity
+from rye.permissions.risk import highest
+from rye.permissions.tool_risk import tools_tier
+from rye.project.context import load_manifest
+from rye.project.item_file import load_item
+from rye.project.layout import Project, find_project
+from rye.project.lock import LockedItem
+from rye.project.lock_file import read_lock
+from rye.project.spaces import Entry, entries
+from rye.workspace.trusting.verified_items import verified_before, whole_before
+
+SPACES = ("project", "installed", "user", "system")
+"""In the order in which an item is looked up."""
+
+
+_WORST_FIRST = ("changed", "unverified", "missing", "wrong-flag")
+
+
+class ItemRow(Struct, frozen=True):
+    """One item."""
+
+    kind: str
+    id: str
+    version: str | None
+    tier: str | None
+    """The worst tier of its rights and of the agent tools that it names; None where it has neither."""
+    signer: str | None
+    """Fingerprint; None for what is not installed."""
+    space: str
+    state: str
+    """``ok``. Of an installed item also ``changed``, ``missing``, ``wrong-flag``, and ``unverified`` for a row of rye.lock that
+    this user's rye has not verified; of others ``invalid`` for what cannot be read."""
+    registry: str | None
+    groups: tuple[str, ...]
+    capabilities: tuple[str, ...]
+
+
+def item_rows(folder: Path, kind: str | None = None, space: str | None = None) -> list[ItemRow]:
+    """The items that can be used in ``folder``, by space, kind and id."""
+    project = find_project(folder)
+    namespace = load_manifest(project).namespace if project is not None else None
+    rows: list[ItemRow] = []
+    if project is not None and space in (None, "installed"):
+        rows.extend(_installed(project, kind))
+    for name, present in entries(project, namespace) if space != "installed" else ():
+        if name != "installed" and space in (None, name):
+            rows.extend(_own(entry) for entry in present if kind in (None, entry.location.kind))
+    return sorted(rows, key=lambda row: (SPACES.index(row.space), row.kind, row.id))
+
+
+def _installed(project: Project, kind: str | None) -> list[ItemRow]:
+    items = read_lock(project).items
+    verified = _verified(project, items)
+    drifted: dict[Identity, set[str]] = {}
+    for entry in find_drift(project, items):
+        if entry.item is not None:
+            drifted.setdefault(entry.item.identity, set()).add(entry.state)
+    rows = []
+    for item in items:
+        if kind in (None, item.kind):
+            found = drifted.get(item.identity, set()) | ({"unverified"} if item.identity not in verified else set())
+            rows.append(_locked(item, next((state for state in _WORST_FIRST if state in found), "ok")))
+    return rows
+
+
+def _verified(project: Project, items: Sequence[LockedItem]) -> set[Identity]:
+    """The rows that were verified here, and repeat what their releases say."""
+    if whole_before(project, items):
+        return {item.identity for item in items}
+    known, found = verified_before(items), set()
+    for item in items:
+        if item.identity in known:
+            with contextlib.suppress(RyeError):
+                check_words([item], known)
+                found.add(item.identity)
+    return found
+
+
+def _locked(item: LockedItem, state: str) -> ItemRow:
+    return ItemRow(
+        kind=item.kind,
+        id=item.id,
+        version=item.version,
+        tier=_tier(item.capabilities, item.tools),
+        signer=item.signer,
+        space="installed",
+        state=state,
+        registry=item.registry,
+        groups=item.groups,
+        capabilities=item.capabilities,
+    )
+
+
+def _own(entry: Entry) -> ItemRow:
+    metadata = load_item(entry.path, kind=entry.location.kind).reading.metadata
+    capabilities = metadata.capabilities if metadata is not None else ()
+    return ItemRow(
+        kind=entry.location.kind,
+        id=entry.id,
+        version=metadata.version if metadata is not None else None,
+        tier=_tier(capabilities, metadata.agent_tools if metadata is not None else None),
+        signer=None,
+        space=entry.space,
+        state="ok" if metadata is not None else "invalid",
+        registry=None,
+        groups=(),
+        capabilities=capabilities,
+    )
+
+
+def _tier(capabilities: tuple[str, ...], tools: AgentTools | None) -> str | None:
+    found = [highest(capabilities)] if capabilities else []
+    worst = tools_tier(tools)
+    return str(max([*found, worst] if worst is not None else found)) if found or worst is not None else None

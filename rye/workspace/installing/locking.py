@@ -1,0 +1,63 @@
+"""Choosing versions and writing rye.lock without installing; and whether a lock fits its manifest."""
+
+from __future__ import annotations
+
+from rye.installation.completeness import does_not_fit, problems
+from rye.installation.install import mentions_of, prepare, unapproved
+from rye.installation.resolving import resolve
+from rye.installation.rollback import keep_previous
+from rye.installation.transaction import Change, exclusive
+from rye.installation.unlock import Unlock
+from rye.project.freshness import is_stale, wanted_ranges
+from rye.project.layout import LOCK, Project
+from rye.project.lock import Lock, lock_text
+from rye.project.manifest import Manifest, parse_manifest
+from rye.workspace.context import Context
+from rye.workspace.installing.install_outcome import LockCheck, LockOutcome
+from rye.workspace.installing.install_session import retry_when_overtaken
+from rye.workspace.installing.lock_fit import lock_problems
+from rye.workspace.installing.project_state import ProjectState, read_state
+from rye.workspace.registries.project_registries import same_registries
+from rye.workspace.registries.project_sources import judging_environment, project_sources
+
+
+def relock(context: Context, project: Project, *, dry_run: bool = False) -> LockOutcome:
+    """Choose versions and write rye.lock. Nothing is approved by it."""
+    return retry_when_overtaken(context, lambda: _relock(context, project, dry_run))
+
+
+def check_lock(context: Context, project: Project) -> LockCheck:
+    """Whether rye.lock fits rye.toml. A registry is asked only about rows that were not verified here before."""
+    state = read_state(context, project)
+    return _check(context, state, parse_manifest(state.manifest_text))
+
+
+def _check(context: Context, state: ProjectState, manifest: Manifest) -> LockCheck:
+    same = same_registries(context, manifest, state.lock, state.project.root)
+    found = lock_problems(context, state, manifest) if same else problems(manifest, state.lock, {})
+    return LockCheck(state.lock_bytes is not None, tuple(found), same)
+
+
+def _relock(context: Context, project: Project, dry_run: bool) -> LockOutcome:
+    state = read_state(context, project, joins_sides=True)
+    manifest, before = parse_manifest(state.manifest_text), state.lock
+    if state.lock_bytes is not None and not state.rows:
+        found = _check(context, state, manifest)
+        if found.fits:
+            return LockOutcome(False, len(before.items), dry_run)
+        if not is_stale(before, manifest) and not all(problem.repairable for problem in found.problems):
+            raise does_not_fit(found.problems)
+    environment = judging_environment(context, manifest)
+    with project_sources(context, manifest, project.root) as sources:
+        with context.progress("resolving"):
+            chosen = resolve(manifest, before, sources, environment, Unlock.nothing())
+        with context.progress("fetching"):
+            prepared = prepare(before, manifest, chosen, sources, environment)
+    items = unapproved(before, [item.locked for item in prepared.items.values()], mentions_of(prepared.items))
+    text = lock_text(Lock(wanted_ranges(manifest), tuple(items)))
+    changed = text.encode() != state.lock_bytes
+    if changed and not dry_run:
+        with exclusive(project) as writer:
+            state.require_unchanged("rye lock")
+            writer.apply([Change(LOCK, text.encode()), *keep_previous(project, state.manifest_text)])
+    return LockOutcome(changed, len(items), dry_run)

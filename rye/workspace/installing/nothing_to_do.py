@@ -1,0 +1,57 @@
+"""Whether an installation has anything to do, found out without a network.
+
+There is nothing to do when every byte and executable bit on disk is the lock's, every row of the lock was verified here, the lock
+is complete (:mod:`rye.installation.completeness`), every right is approved, the policy in force allows it all, and each namespace
+still has the registry of its items.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from rye.installation.on_disk import Present, drift
+from rye.installation.policy_files import any_policy
+from rye.project.freshness import in_groups, is_stale
+from rye.workspace.installing.order_check import in_order
+from rye.workspace.registries.project_registries import same_registries, user_verdicts, whole_lock_key
+
+if TYPE_CHECKING:
+    from rye.project.manifest import Manifest
+    from rye.workspace.context import Context
+    from rye.workspace.installing.project_state import ProjectState
+
+
+def nothing_to_do(
+    context: Context,
+    state: ProjectState,
+    manifest: Manifest,
+    without: frozenset[str],
+    present: Mapping[str, Present],
+) -> bool:
+    """Whether the project is in order. ``present``: as :func:`rye.installation.on_disk.scan` found the files.
+
+    Raises RyeError ``lock-mismatch`` where the lock says something else of an item than its release does.
+    """
+    if is_stale(state.lock, manifest):
+        return False
+    items = in_groups(state.lock.items, without)
+    if drift(items, present) or any(item.approved_signer is not None for item in items):
+        return False
+    if not same_registries(context, manifest, state.lock, state.project.root):
+        return False
+    known = _known_whole(state)
+    plainly_approved = all(set(item.capabilities) <= set(item.approved_capabilities) for item in items)
+    if known and plainly_approved and not any_policy(manifest):
+        return True
+    return in_order(state, manifest, items, known=known)
+
+
+def _known_whole(state: ProjectState) -> bool:
+    """Whether this lock was found verified and complete before: one look-up."""
+    verdicts = user_verdicts()
+    try:
+        key = whole_lock_key(verdicts, state.lock_bytes or b"", state.manifest_text, state.lock.items)
+        return key in verdicts.get([key])
+    finally:
+        verdicts.close()

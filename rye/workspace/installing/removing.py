@@ -1,0 +1,52 @@
+"""Taking items out of a project's manifest, with what nothing else needs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rye.errors import RyeError, UsageError
+from rye.installation.graph import similar
+from rye.installation.unlock import Unlock
+from rye.items.identity import parse_reference
+from rye.project.layout import Project
+from rye.project.manifest import parse_manifest
+from rye.project.manifest_edit import remove_dependency
+from rye.workspace.context import Context
+from rye.workspace.installing.install_outcome import InstallOutcome
+from rye.workspace.installing.install_request import Agree, InstallRequest
+from rye.workspace.installing.install_session import open_session, retry_when_overtaken
+from rye.workspace.installing.project_state import require_manifest
+from rye.workspace.installing.project_texts import manifest_text_of
+
+
+def remove(
+    context: Context, project: Project, request: InstallRequest, names: Sequence[str], agree: Agree
+) -> InstallOutcome:
+    """Take items out. Raises RyeError ``not-a-dependency``, UsageError ``ambiguous``."""
+
+    def attempt() -> InstallOutcome:
+        require_manifest(project)
+        text = manifest_text_of(project)
+        for name in names:
+            text = _without(text, name)
+        return open_session(context, project, request, agree, text).install(Unlock.nothing())
+
+    return retry_when_overtaken(context, attempt)
+
+
+def _without(text: str, name: str) -> str:
+    """The manifest without the one item that the name means."""
+    wanted = parse_reference(name)
+    dependencies = parse_manifest(text).dependencies
+    meant = [line for line in dependencies if line.id == wanted.id and wanted.kind in (None, line.kind)]
+    keys = list(dict.fromkeys(line.key for line in meant))
+    if len({line.kind for line in meant}) > 1:
+        raise UsageError("ambiguous", f"{name!r} is {', '.join(keys)} in rye.toml.", f"Name one: {max(keys, key=len)}.")
+    if not keys:
+        near = similar(wanted.id, (line.id for line in dependencies))
+        listed = ", ".join(line.key for line in dependencies) or "nothing"
+        hint = f"Did you mean {', '.join(near)}?" if near else f"There is: {listed}."
+        raise RyeError("not-a-dependency", f"{name!r} is not in rye.toml.", hint)
+    for key in keys:
+        text = remove_dependency(text, key)[0]
+    return text

@@ -1,0 +1,52 @@
+"""Returning to the lock before the last change of it, through the same verification and consent as any installation."""
+
+from __future__ import annotations
+
+from rye.errors import RyeError
+from rye.installation.install import choose_locked
+from rye.installation.rollback import edits_since, previous
+from rye.project.layout import Project
+from rye.workspace.context import Context
+from rye.workspace.installing.install_outcome import InstallOutcome
+from rye.workspace.installing.install_request import Agree, InstallRequest
+from rye.workspace.installing.install_session import InstallSession, open_session
+from rye.workspace.installing.install_steps import install_chosen, session_sources
+from rye.workspace.registries.project_sources import judging_environment
+
+SHOWN_EDITS = 20
+
+
+def rollback(context: Context, project: Project, request: InstallRequest, agree: Agree) -> InstallOutcome:
+    """Install exactly the previous lock, under the previous manifest. Running it again goes forward again.
+
+    Raises RyeError ``nothing-to-roll-back``, and ``edited-manifest`` where that gives up edits of rye.toml.
+    """
+    lock, text = previous(project)
+    session = open_session(context, project, request, agree, text)
+    if text is not None and text != session.before.manifest_text:
+        _refuse_edits(context, session)
+    with session_sources(session) as sources:
+        environment = judging_environment(context, session.manifest)
+        with context.progress("resolving"):
+            chosen = choose_locked(lock, sources, environment)
+        # The previous manifest may have asked for something newer already: the lock says what it was made for.
+        return install_chosen(session, sources, environment, chosen, lock.wanted)
+
+
+def _refuse_edits(context: Context, session: InstallSession) -> None:
+    """What a person wrote into rye.toml is not taken out of it silently."""
+    edits = edits_since(session.before.project, session.before.lock, session.before.manifest_text)
+    if not edits:
+        return
+    shown = [*edits[:SHOWN_EDITS], *["…"] * (len(edits) > SHOWN_EDITS)]
+    lost = "\n".join(
+        ["rye.toml was edited since the last change of rye.lock; going back gives these edits up:", *shown]
+    )
+    if not context.assume_yes and not session.request.dry_run:
+        raise RyeError(
+            "edited-manifest",
+            lost,
+            "Commit or copy rye.toml, then `rye rollback --yes`; another `rye rollback` brings it back.",
+            details={"edits": edits},
+        )
+    context.warn(lost)

@@ -1,0 +1,1 @@
+"""Reading an item for use: found, checked, customized, rendered."""

@@ -1,0 +1,49 @@
+"""Directives with their inputs filled in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rye.items.directive.model import Directive
+from rye.rendering.inputs import resolve
+from rye.rendering.prompt import first_uses, source_of
+from rye.rendering.prompt import render as render_prompt
+from rye.workspace.context import Context
+from rye.workspace.items.effective_item import EffectiveItem
+from rye.workspace.items.rendered import AskValue, Rendered, Steps
+
+
+def render(
+    context: Context,
+    found: EffectiveItem,
+    directive: Directive,
+    texts: Mapping[str, str],
+    values: Mapping[str, object],
+    ask: AskValue | None,
+    steps: Steps | None,
+) -> Rendered:
+    """A :data:`rye.workspace.items.rendering.Renderer`. Raises RyeError for inputs that do not fit."""
+    texts = dict(texts)
+    if ask is not None:
+        for each in directive.inputs:
+            if each.required and each.default is None and each.name not in (*texts, *values):
+                texts[each.name] = ask(each.name, each.type, each.description or "")
+    source = source_of(directive)
+    filled = resolve(directive.inputs, texts, values, uses=first_uses(source), place=found.place)
+    shown = found.item.kind.load().as_json(directive)
+    metadata = found.item.reading.metadata
+    return Rendered(
+        found.id,
+        found.item.kind.name,
+        found.item.shown,
+        render_prompt(source, filled, found.place),
+        filled,
+        metadata.capabilities if metadata else (),
+        shown["permissions"],
+        shown["hooks"],
+        shown["model"],
+        shown["limits"],
+        (),
+        found.own_findings(),
+        found.findings,
+    )

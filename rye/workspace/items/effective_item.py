@@ -1,0 +1,228 @@
+"""The item that somebody uses: found, checked against rye.lock, and with the overrides that apply to it.
+
+This is the one way to an installed item's content (DESIGN 6.1). Faces call :func:`effective_item`; they cannot reach
+:func:`rye.project.target.find_target` or :func:`rye.project.item_file.load_item`, and a test holds that. Use cases that read
+another item file, such as a formula's parent, hand it to :func:`refuse_changed`.
+
+:func:`installed_problem` is the check itself, and the only place of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, MutableMapping
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from rye.customization.item_overrides import entry_sources
+from rye.customization.places import rye_places
+from rye.customization.provenance import Origin, origin_of, placed_message
+from rye.errors import RyeError
+from rye.items.location import Location, locate
+from rye.project.context import load_manifest
+from rye.project.item_file import ItemFile
+from rye.project.layout import Project, installed_place
+from rye.project.spaces import Entry, user_space
+from rye.project.target import find_target
+from rye.text.diagnostics import Diagnostic, to_mend
+from rye.workspace.context import Context
+from rye.workspace.findings import FileFindings
+
+if TYPE_CHECKING:
+    from rye.customization.effective_text import Applied, Effective
+    from rye.project.lock import Lock
+
+
+class EffectiveItem(Struct, frozen=True):
+    """An item as it is used."""
+
+    item: ItemFile
+    """Its file, with the text and the reading that its overrides gave it."""
+    entry: Entry | None
+    """Where it was looked up; None where a file was named."""
+    project: Project | None
+    overrides: tuple[str, ...] = ()
+    """The overrides files that changed it, as people see them, in the order they were applied."""
+    findings: tuple[FileFindings, ...] = ()
+    """What was found in overrides files."""
+    result: Effective | None = None
+    """What each overrides file did; None where there is none, or they were left out."""
+
+    @property
+    def id(self) -> str:
+        """The qualified id where a namespace is known, else the local id."""
+        return self.entry.id if self.entry is not None else self.item.location.local_id
+
+    def place(self, line: int) -> tuple[str, int]:
+        """The file that a line of the item's text was written in, as people see it, and the line there."""
+        origin = origin_of(self._origins, line) if self._origins else Origin(self.item.shown, line)
+        return origin.shown, origin.line
+
+    @property
+    def _origins(self) -> tuple[Origin, ...]:
+        """Where each line of the text was written; none for a text that is a file's."""
+        return self.result.origins if self.result is not None and self.overrides else ()
+
+    def own_findings(self) -> tuple[FileFindings, ...]:
+        """Errors and warnings of the item's text, each with the file and line that it was written on."""
+        return self._placed(to_mend(self.item.reading.diagnostics))
+
+    def parsed(self) -> Any:
+        """The parsed value. Raises RyeError ``does-not-parse`` with the first error where there is none."""
+        if self.item.reading.value is not None:
+            return self.item.reading.value
+        errors = [finding for finding in self.item.reading.diagnostics if finding.severity == "error"]
+        shown, place, said = self.item.shown, "", "it cannot be read."
+        if errors:
+            (file,) = self._placed(errors[:1])[-1:]
+            shown, said = file.shown, file.findings[0].message
+            place = f":{file.findings[0].line}" if file.findings[0].line is not None else ""
+        raise RyeError(
+            "does-not-parse",
+            f"{shown}{place}: {said}",
+            f"`rye validate {self.item.shown}` shows all findings.",
+            details={"diagnostics": [finding.as_json() for finding in self.item.reading.diagnostics]},
+        )
+
+    def _placed(self, findings: Iterable[Diagnostic]) -> tuple[FileFindings, ...]:
+        by_file: dict[str, list[Diagnostic]] = {}
+        for finding in findings:
+            shown = self.item.shown
+            if self._origins:
+                finding = replace(finding, message=placed_message(finding.message, self._origins))
+                if finding.line is not None:
+                    shown, line = self.place(finding.line)
+                    finding = replace(finding, line=line)
+            by_file.setdefault(shown, []).append(finding)
+        return tuple(FileFindings(shown, tuple(found)) for shown, found in by_file.items())
+
+
+def effective_item(
+    context: Context,
+    argument: str,
+    kind: str | None = None,
+    *,
+    base: bool = False,
+    inspect: bool = False,
+    today: date | None = None,
+) -> EffectiveItem:
+    """The item that ``FILE|ID`` means.
+
+    ``base``: as published, without overrides. ``inspect``: an overrides file in error is left out with a warning; otherwise it
+    is an error. ``today``: for the age of an override's review; None: no check.
+
+    Raises RyeError where there is no such item or more than one, and where an installed item is not what was installed.
+    """
+    target = find_target(argument, context.cwd, kind)
+    refuse_changed(context, target.item)
+    found = EffectiveItem(target.item, target.entry, target.project)
+    return found if base else _customized(context, found, inspect, today)
+
+
+# -- the check ---------------------------------------------------------------------------------------------------------
+
+
+def refuse_changed(context: Context, item: ItemFile) -> None:
+    """Raise what :func:`installed_problem` finds."""
+    problem = installed_problem(context, item)
+    if problem is not None:
+        raise problem
+
+
+def installed_problem(
+    context: Context, item: ItemFile, locks: MutableMapping[Path, Lock] | None = None
+) -> RyeError | None:
+    """Why an item that was read may not be used; None for one that may, and for one that nobody installed.
+
+    Every file below a project's ``.ai/packages`` must be in its rye.lock, and its bytes those of the lock: a skill's attached
+    files, too. How the file was named makes no difference. The row itself must have been verified on
+    this machine. ``locks`` keeps the locks read for a caller that asks often; for that one, no registry is asked about a row.
+    """
+    place = installed_place(item.path)
+    if place is None:
+        return None
+    from rye.workspace.items.installed_check import (
+        problem_at,  # nothing of it is needed for an item that nobody installed
+    )
+
+    return problem_at(context, item, place, locks)
+
+
+# -- overrides ---------------------------------------------------------------------------------------------------------
+
+
+def _customized(context: Context, found: EffectiveItem, inspect: bool, today: date | None) -> EffectiveItem:
+    if not found.item.kind.overridable or found.item.text is None:
+        return found
+    result = overridden(found, today)
+    if result is None:
+        return found
+    findings: list[FileFindings] = []
+    for file in result.files:
+        if file.refused:
+            problem = _refused(found, file)
+            if not inspect:
+                raise problem
+            context.warn(f"{file.source.shown} is in error and is left out.", problem.hint)
+        said = tuple(finding for finding in file.diagnostics if finding.severity in ("error", "warning"))
+        if said:
+            findings.append(FileFindings(file.source.shown, said))
+    found = replace(found, findings=tuple(findings), result=result)
+    if result.text == result.base:
+        return found
+    item = replace(found.item, data=result.text.encode("utf-8"), text=result.text, reading=result.reading)
+    return replace(found, item=item, overrides=tuple(file.source.shown for file in result.files if not file.refused))
+
+
+def _refused(found: EffectiveItem, file: Applied) -> RyeError:
+    errors = [finding for finding in file.diagnostics if finding.severity == "error"]
+    first = errors[0]
+    place = f":{first.line}" if first.line is not None else ""
+    more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+    hint = first.hint or f"`rye override check {found.id}` shows all findings."
+    return RyeError(
+        first.code if first.code.startswith("override-") else "override-in-error",
+        f"{file.source.shown}{place}: {first.message}{more}",
+        f"{hint} --base leaves overrides out." if first.hint is None else f"{hint}\n--base leaves overrides out.",
+        details={"overrides": file.source.shown, "diagnostics": [finding.as_json() for finding in file.diagnostics]},
+    )
+
+
+def overridden(found: EffectiveItem, today: date | None = None) -> Effective | None:
+    """The published item's text with the overrides in force; None where there are none.
+
+    Raises RyeError for an overrides file that cannot be read.
+    """
+    manifest = load_manifest(found.project) if found.project is not None else None
+    namespace = manifest.namespace if manifest is not None else None
+    entry = found.entry or entry_of_file(found.item.path, found.project, namespace)
+    if entry is None:
+        return None
+    files = entry_sources(rye_places(found.project), entry, found.project, namespace)
+    if not files:
+        return None
+    from rye.workspace.items.applied_overrides import apply_overrides  # merging, which only customized items need
+
+    return apply_overrides(replace(found, entry=entry), files, manifest, today)
+
+
+def entry_of_file(path: Path, project: Project | None, namespace: str | None) -> Entry | None:
+    """The entry of a file that was named by its path; None where it is in no space."""
+    absolute = path.resolve()
+    location = locate(absolute)
+    if location is None:
+        return None
+    return _entry(absolute, location, project, namespace)
+
+
+def _entry(path: Path, location: Location, project: Project | None, namespace: str | None) -> Entry | None:
+    if project is not None and path.is_relative_to(project.packages.resolve()):
+        return Entry("installed", path, location, location.namespace)
+    if project is not None and path.is_relative_to(project.ai.resolve()):
+        return Entry("project", path, location, namespace)
+    if path.is_relative_to(user_space().resolve()):
+        return Entry("user", path, location, None)
+    return None

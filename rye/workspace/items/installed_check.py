@@ -1,0 +1,82 @@
+"""The check of :func:`rye.workspace.items.effective_item.installed_problem`: an installed file against rye.lock (DESIGN 6.1)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import MutableMapping
+from hashlib import sha256
+from pathlib import Path
+
+from rye.errors import RyeError
+from rye.installation.attached_check import attached_problem
+from rye.installation.placement import item_path
+from rye.items.identity import Identity
+from rye.items.kinds import KINDS
+from rye.items.location import locate
+from rye.project.item_file import ItemFile
+from rye.project.layout import Project, installed_place
+from rye.project.lock import Lock, LockedItem
+from rye.project.lock_file import read_lock
+from rye.workspace.context import Context
+from rye.workspace.trusting.verified_items import require_verified
+
+
+def problem_at(
+    context: Context, item: ItemFile, place: tuple[Project, Path], locks: MutableMapping[Path, Lock] | None
+) -> RyeError | None:
+    """Why the item may not be used. ``place``: its project and its path there; ``locks``: as ``installed_problem`` takes them."""
+    project, path = place
+    asks_often = locks is not None
+    if locks is None:
+        locks = {}
+    if project.root not in locks:
+        locks[project.root] = read_lock(project)
+    locked = _locked(locks[project.root], project, path)
+    if locked is None:
+        return RyeError(
+            "not-locked",
+            f"{item.shown} is in .ai/packages but not in rye.lock, so it was not installed.",
+            "Remove it, or install it with `rye add`.",
+        )
+    if sha256(item.data).hexdigest() != locked.sha256:
+        return _changed(item, locked)
+    if KINDS[locked.kind].main_file is not None:
+        if (problem := attached_problem(path)) is not None:
+            return _changed(item, locked, problem)
+    elif (os.stat(path).st_mode & 0o100) and os.name == "posix":
+        return _changed(item, locked, "It is executable, and its release's file is not.")
+    try:
+        require_verified(context, project, [locked], fetch=not asks_often)
+    except RyeError as error:
+        return error
+    return None
+
+
+def installed_row(item: ItemFile) -> tuple[Project, LockedItem] | None:
+    """The project and the row of an installed item's file, however it was named; None for a file that nobody installed."""
+    place = installed_place(item.path)
+    if place is None:
+        return None
+    project, path = place
+    locked = _locked(read_lock(project), project, path)
+    return (project, locked) if locked is not None else None
+
+
+def _changed(item: ItemFile, locked: LockedItem, detail: str = "") -> RyeError:
+    return RyeError(
+        "modified-item",
+        f"{item.shown} was changed since {locked.id}@{locked.version} was installed.{' ' if detail else ''}{detail}",
+        "`rye diff --edited` shows the change. `rye install --discard-local-edits` puts the signed bytes back; after that, "
+        f"`rye override new {locked.id}` makes a change that upgrades keep.",
+    )
+
+
+def _locked(lock: Lock, project: Project, path: Path) -> LockedItem | None:
+    """The row of the file; None where the lock does not have this very file."""
+    location = locate(path)
+    if location is None or location.namespace is None:
+        return None
+    locked = lock.find(Identity(location.kind, f"{location.namespace}/{location.local_id}"))
+    if locked is None or project.root / item_path(locked) != path:
+        return None
+    return locked

@@ -1,0 +1,112 @@
+"""What items mention, by rules and without a network (DESIGN 7.2). Never a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from rye.errors import RyeError
+from rye.items.attached import attached_files
+from rye.items.kinds import KINDS
+from rye.items.location import Location
+from rye.limits import CONTENT
+from rye.project.discovery import Found, expand
+from rye.project.item_file import place, read_bytes
+from rye.project.spaces import looks_like_path
+from rye.text.facts import Fact, as_json, difference, find_facts
+from rye.text.facts.decoding import readable_text
+from rye.workspace.context import Context
+from rye.workspace.items.effective_item import effective_item
+
+
+class ItemFacts(Struct, frozen=True):
+    """The facts of one item, its attached files included. ``Fact.path`` is the file as the person would name it."""
+
+    path: str
+    id: str | None
+    """None: the file is in no kind's folder."""
+    facts: tuple[Fact, ...]
+
+
+class FactsReport(Struct, frozen=True):
+    """The facts of the items that were asked about, and how they differ from others."""
+
+    results: tuple[ItemFacts, ...]
+    difference: tuple[tuple[Fact, ...], tuple[Fact, ...]] | None = None
+    """Added and removed; None where nothing was compared."""
+
+    def as_json(self) -> dict[str, object]:
+        """The stable JSON of ``rye facts``."""
+        rows = ((item.path, item.id, item.facts) for item in self.results)
+        if self.difference is None:
+            return as_json(rows)
+        added, removed = self.difference
+        return {
+            **as_json(rows),
+            "added": [fact.as_json() for fact in added],
+            "removed": [fact.as_json() for fact in removed],
+        }
+
+
+def facts_report(context: Context, arguments: Sequence[str], against: str | None = None) -> FactsReport:
+    """The facts of ``PATH…|ID``; ``against``: what to compare them with, a path or an id, too.
+
+    Raises RyeError for what is not there or cannot be read, and for an installed item that is not what was installed.
+    """
+    results = tuple(item for argument in arguments for item in _of_argument(context, argument))
+    if against is None:
+        return FactsReport(results)
+    old = _of_argument(context, against)
+    return FactsReport(results, difference(_all(old), _all(results)))
+
+
+def _all(items: Iterable[ItemFacts]) -> list[Fact]:
+    return [fact for item in items for fact in item.facts]
+
+
+def _of_argument(context: Context, argument: str) -> list[ItemFacts]:
+    if (context.cwd / argument).exists() or looks_like_path(argument, context.cwd) or "*" in argument:
+        return [_of_file(context, entry) for entry in expand([argument], context.cwd)]
+    found = effective_item(context, argument, base=True)
+    path = found.item.path
+    shown = str(path.relative_to(context.cwd)) if path.is_relative_to(context.cwd) else str(path)
+    return [_of_file(context, Found(path, shown), found.id)]
+
+
+def _of_file(context: Context, entry: Found, identifier: str | None = None) -> ItemFacts:
+    data = _read(entry.path, CONTENT.item_bytes)
+    files = {_shown(entry): data}
+    if entry.path.name in KINDS.main_files():
+        attached, problems = attached_files(entry.path)
+        for problem in problems:
+            context.warn(f"{entry.shown}: {problem.message}", "It is not attached, so its facts are not listed.")
+        folder = Path(_shown(entry)).parent
+        for file in attached:
+            files[(folder / file.path).as_posix()] = _read(entry.path.parent / file.path, CONTENT.attached_bytes)
+    texts = {path: text for path, content in files.items() if (text := readable_text(content)) is not None}
+    return ItemFacts(entry.shown, identifier or _id(_place(entry.path, data)), find_facts(texts))
+
+
+def _read(path: Path, limit: int) -> bytes:
+    data = read_bytes(path, limit)
+    if len(data) > limit:
+        raise RyeError("too-large", f"{str(path)!r} has more than {limit:,} bytes.", "No item may be that large.")
+    return data
+
+
+def _shown(entry: Found) -> str:
+    """The item's own file as the person would name it: a skill is named by its folder."""
+    shown = Path(entry.shown)
+    return (shown / entry.path.name if shown.name != entry.path.name else shown).as_posix()
+
+
+def _place(path: Path, data: bytes) -> Location | None:
+    return place(path, data.decode("utf-8", "replace").replace("\r\n", "\n").removeprefix("\ufeff"), None)
+
+
+def _id(location: Location | None) -> str | None:
+    if location is None:
+        return None
+    return f"{location.namespace}/{location.local_id}" if location.namespace is not None else location.local_id

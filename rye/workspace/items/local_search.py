@@ -1,0 +1,77 @@
+"""Searching the four spaces by words. The score counts where a word stands: in the id more than in the description."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rye.errors import RyeError
+from rye.project.context import load_manifest
+from rye.project.item_file import load_item
+from rye.project.layout import find_project
+from rye.project.spaces import entries
+from rye.workspace.context import Context
+from rye.workspace.items.effective_item import installed_problem
+
+if TYPE_CHECKING:
+    from rye.project.lock import Lock
+
+_WORD = re.compile(r"\w+")
+
+
+def score(query: str, identifier: str, description: str) -> float:
+    """Between 0 (no match) and 1: every word of the query must begin a word of the id or of the description."""
+    words = [word.lower().replace("_", "-") for word in query.split()]
+    in_id = [part for piece in identifier.lower().replace("_", "-").split("/") for part in (piece, *piece.split("-"))]
+    in_description = [word.lower() for word in _WORD.findall(description)]
+    total = 0.0
+    for word in words:
+        if word in in_id:
+            total += 1.0
+        elif any(part.startswith(word) for part in in_id) or word in identifier.lower().replace("_", "-"):
+            total += 0.8
+        elif word in in_description:
+            total += 0.5
+        elif any(part.startswith(word) for part in in_description):
+            total += 0.4
+        else:
+            return 0.0
+    return round(total / len(words), 4) if words else 0.0
+
+
+def search_local(
+    context: Context, query: str, *, kind: str | None = None, namespace: str | None = None
+) -> list[dict[str, Any]]:
+    """Matches in the project, installed, user and system spaces, the best first; an id hidden by an earlier space is left out.
+
+    An installed item that is not what was installed is left out, too: its words are not its author's.
+    """
+    project = find_project(context.cwd)
+    locks: dict[Path, Lock] = {}
+    own = load_manifest(project).namespace if project is not None else None
+    rows: dict[tuple[str, str], dict[str, Any]] = {}
+    for space, present in entries(project, own):
+        for entry in present:
+            if (kind and entry.location.kind != kind) or (namespace and entry.namespace != namespace):
+                continue
+            try:
+                item = load_item(entry.path, kind=entry.location.kind)
+            except RyeError:  # one unreadable file must not hide all others; `rye validate` names it
+                continue
+            if space == "installed" and installed_problem(context, item, locks) is not None:
+                continue
+            metadata = item.reading.metadata
+            description = metadata.description if metadata else ""
+            found = score(query, entry.id, description)
+            if found > 0:
+                row = {
+                    "id": entry.id,
+                    "kind": entry.location.kind,
+                    "version": metadata.version if metadata else None,
+                    "description": description,
+                    "score": found,
+                    "space": space,
+                }
+                rows.setdefault((entry.location.kind, entry.id), row)
+    return sorted(rows.values(), key=lambda row: (-row["score"], row["id"]))

@@ -1,0 +1,37 @@
+"""A rendered item whose value says little beyond its metadata."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rye.text.yaml_reading import json_safe
+from rye.workspace.findings import FileFindings
+from rye.workspace.items.effective_item import EffectiveItem
+from rye.workspace.items.rendered import Rendered
+
+
+def rendered(
+    found: EffectiveItem,
+    prompt: str,
+    inputs: Mapping[str, object],
+    value: object,
+    findings: tuple[FileFindings, ...] = (),
+) -> Rendered:
+    """``value``: the parsed item; ``findings``: about overlays, after those about overrides."""
+    metadata = found.item.reading.metadata
+    capabilities = metadata.capabilities if metadata else ()
+    return Rendered(
+        found.id,
+        found.item.kind.name,
+        found.item.shown,
+        prompt,
+        inputs,
+        capabilities,
+        list(capabilities),
+        [],
+        json_safe(getattr(value, "provider", None)),
+        json_safe(getattr(value, "limits", None)),
+        metadata.agent_tools.names if metadata and metadata.agent_tools else (),
+        found.own_findings(),
+        (*found.findings, *findings),
+    )

@@ -1,0 +1,82 @@
+"""What an agent gets of an item (DESIGN 8): one value, whoever asks for it.
+
+==========  ==========================================================================
+directive   title, description, everything after the fence, then the returns block
+agent       the System Prompt section
+role        the whole text below the signature line
+formula     its steps in their order, ``extends`` and ``compose`` resolved, overlay applied, variables filled in
+knowledge   the Markdown without metadata and signature
+skill       the body below the frontmatter
+==========  ==========================================================================
+
+Only directives and formulas take inputs; a formula's are its variables, which are texts. A tool is run and a bundle installed;
+neither has a prompt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+from msgspec import Struct, field
+
+from rye.errors import UsageError
+from rye.items.kinds import NoPrompt
+from rye.workspace.context import Context
+from rye.workspace.items.effective_item import EffectiveItem, effective_item
+from rye.workspace.items.rendered import AskValue, Rendered, Steps
+
+Renderer = Callable[
+    [Context, EffectiveItem, Any, Mapping[str, str], Mapping[str, object], AskValue | None, Steps | None], Rendered
+]
+"""Takes the context, the item, its parsed value, inputs as texts and as values, who may be asked, and an overlay."""
+
+_WITH_INPUTS = {
+    "directive": "rye.workspace.items.directive_rendering",
+    "formula": "rye.workspace.items.formula_rendering",
+}
+"""The modules that render kinds with inputs: how those are declared and filled in is each format's own. One is imported."""
+
+
+class RenderRequest(Struct, frozen=True):
+    """What to render and with what."""
+
+    item: str
+    """``FILE|ID``."""
+    kind: str | None = None
+    """Read the file as an item of this kind."""
+    texts: Mapping[str, str] = field(default_factory=dict)
+    """Inputs as text, converted by their declared types; they go before ``values``."""
+    values: Mapping[str, object] = field(default_factory=dict)
+    """Inputs as JSON values."""
+    base: bool = False
+    """As published, without overrides and overlays."""
+
+
+def render(context: Context, request: RenderRequest, ask: AskValue | None = None) -> Rendered:
+    """Render an item, with overrides and overlay unless ``base``.
+
+    ``ask`` is called for required inputs without a value, when the context is interactive. Raises RyeError for an item that does
+    not parse, may not be used or has no prompt, and for inputs that do not fit.
+    """
+    found = effective_item(context, request.item, request.kind, base=request.base)
+    return render_item(context, found, request.texts, request.values, ask, None if request.base else "in force")
+
+
+def render_item(
+    context: Context,
+    found: EffectiveItem,
+    texts: Mapping[str, str],
+    values: Mapping[str, object],
+    ask: AskValue | None = None,
+    steps: Steps | None = None,
+) -> Rendered:
+    """As :func:`render`, for an item that was found already. ``steps``: the overlay of a formula; None: without one."""
+    value = found.parsed()
+    kind = found.item.kind
+    if isinstance(kind.prompt, NoPrompt):
+        raise UsageError("no-prompt", kind.prompt.message, kind.prompt.hint)
+    module = _WITH_INPUTS[kind.name] if kind.prompt == "inputs" else "rye.workspace.items.text_rendering"
+    renderer: Renderer = import_module(module).render
+    return renderer(context, found, value, texts, values, ask if context.interactive else None, steps)

@@ -1,0 +1,1 @@
+"""Publishing releases and the statements of owners."""

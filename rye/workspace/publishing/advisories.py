@@ -1,0 +1,142 @@
+"""Signed warnings about versions with a known fault, by an item's owners or by the registry's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from rye.errors import RyeError, UsageError
+from rye.items.identity import Identity
+from rye.project.item_file import read_bytes
+from rye.registry.protocol import notes
+from rye.registry.protocol.lines import StatementError
+from rye.registry.protocol.notes import MAX_NOTE_BYTES
+from rye.registry.protocol.statements import Advisory
+from rye.resolution.ranges import Range
+from rye.workspace.publishing.owner_statements import (
+    keyset_in_force,
+    one_line,
+    owner_key,
+    send,
+    send_note,
+    statement_time,
+)
+from rye.workspace.registries.published_items import published, registry_of
+from rye.workspace.registries.registry_access import open_registry
+
+if TYPE_CHECKING:
+    from rye.workspace.context import Context
+    from rye.workspace.trusting.own_keys import OwnKeys
+
+_NO_VERSION = "<0.0.0-0"
+"""The range that holds no version: it withdraws an advisory (docs/protocol.md, rye.advisory/v1)."""
+
+
+class AdvisoryRequest(Struct, frozen=True):
+    """``reference``: ``[kind:]id``; ``affected``: the range of versions with the fault."""
+
+    reference: str
+    number: str
+    affected: str
+    severity: str
+    title: str
+    key: str | None = None
+
+
+class AdvisoryOutcome(Struct, frozen=True):
+    advisory: Advisory
+    log: int
+
+
+def is_withdrawn(advisory: Advisory) -> bool:
+    """Whether it holds for no version."""
+    return advisory.range == _NO_VERSION
+
+
+def publish_advisory(context: Context, keys: OwnKeys, request: AdvisoryRequest) -> AdvisoryOutcome:
+    """Warn of versions of an item; the same number replaces the earlier warning. Raises RyeError."""
+    title = one_line("--title", request.title)
+    Range.parse(request.affected)
+    with open_registry(context, registry_of(context, request.reference)) as client:
+        identity, _ = published(client, request.reference)
+        keyset = keyset_in_force(context, client, identity.namespace)
+        advisory = _advisory(context, client.origin, identity, request, title, keyset.number)
+        private = owner_key(keys, keyset, request.key)
+        position = send(context, client, identity, advisory, private, lambda history: advisory in history.advisories)
+    return AdvisoryOutcome(advisory, position)
+
+
+def draft_advisory(context: Context, request: AdvisoryRequest) -> str:
+    """The text of an advisory that the registry's owners sign. Raises RyeError."""
+    title = one_line("--title", request.title)
+    Range.parse(request.affected)
+    with open_registry(context, registry_of(context, request.reference)) as client:
+        identity, _ = published(client, request.reference)
+        keyset_in_force(context, client, identity.namespace)
+        return _advisory(context, client.origin, identity, request, title, None).text()
+
+
+def withdraw_advisory(context: Context, keys: OwnKeys, reference: str, number: str, key: str | None) -> AdvisoryOutcome:
+    """Take an advisory back: from then on it holds for no version. Raises RyeError ``no-such-advisory``."""
+    with open_registry(context, registry_of(context, reference)) as client:
+        identity, _ = published(client, reference)
+        known = {advisory.number: advisory for advisory in client.histories([identity])[identity].advisories}
+    if number not in known or is_withdrawn(known[number]):
+        raise RyeError(
+            "no-such-advisory",
+            f"There is no advisory {number} about {identity}.",
+            f"`rye advisory list {identity}` shows those there are.",
+        )
+    found = known[number]
+    return publish_advisory(
+        context, keys, AdvisoryRequest(str(identity), number, _NO_VERSION, found.severity, found.title, key)
+    )
+
+
+def submit_advisory(context: Context, file: Path) -> AdvisoryOutcome:
+    """Publish an advisory that the registry's owners signed. Raises RyeError ``other-registry``."""
+    note = notes.parse(read_bytes(file, MAX_NOTE_BYTES))
+    advisory = Advisory.parse(note.text)
+    with open_registry(context, registry_of(context, advisory.identity.id)) as client:
+        if client.origin != advisory.origin:
+            raise RyeError(
+                "other-registry",
+                f"The advisory is for {advisory.origin}; {client.address} is {client.origin}.",
+                "Name the right one with --registry.",
+            )
+        position = send_note(
+            context, client, advisory.identity, note.encode(), lambda history: advisory in history.advisories
+        )
+    return AdvisoryOutcome(advisory, position)
+
+
+def advisories_of(context: Context, reference: str) -> tuple[Identity, tuple[Advisory, ...]]:
+    """The advisories in force about an item."""
+    with open_registry(context, registry_of(context, reference)) as client:
+        identity, _ = published(client, reference)
+        found = client.histories([identity])[identity].advisories
+    return identity, tuple(advisory for advisory in found if not is_withdrawn(advisory))
+
+
+def _advisory(
+    context: Context, origin: str, identity: Identity, request: AdvisoryRequest, title: str, keyset: int | None
+) -> Advisory:
+    advisory = Advisory(
+        origin=origin,
+        identity=identity,
+        number=request.number,
+        range=request.affected,
+        severity=request.severity,
+        keyset=keyset,
+        time=statement_time(context),
+        title=title,
+    )
+    try:
+        advisory.text()
+    except StatementError as error:
+        raise UsageError(
+            "bad-advisory", error.message, "The number is A-Z, 0-9 and -; the range is as `rye add` takes it."
+        ) from None
+    return advisory

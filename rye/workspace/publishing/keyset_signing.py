@@ -1,0 +1,145 @@
+"""From a keyset to the log: signed with the keys of this machine, and by other owners through a file where that is not enough."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from rye.errors import RyeError
+from rye.project.item_file import read_bytes
+from rye.registry.protocol import notes
+from rye.registry.protocol.notes import NoteError, SignedNote, Signer
+from rye.registry.protocol.statements import Keyset
+from rye.registry.trust.keysets import namespace_keys
+from rye.workspace.publishing.owner_statements import owner_signer
+from rye.workspace.registries.registry_access import configured, open_api, open_registry
+
+if TYPE_CHECKING:
+    from rye.registry.client import RegistryClient
+    from rye.workspace.context import Context
+    from rye.workspace.trusting.own_keys import OwnKeys
+
+
+class Signing(Struct, frozen=True):
+    """With which keys a keyset is signed (none named: every own key that counts), and where it goes when that is not enough."""
+
+    key_names: tuple[str, ...] = ()
+    output: Path | None = None
+
+
+class KeysetOutcome(Struct, frozen=True):
+    """A keyset in the log at position ``log``, or in ``file`` because it needs ``missing``."""
+
+    keyset: Keyset
+    log: int | None = None
+    file: Path | None = None
+    missing: str | None = None
+
+
+class SignedFile(Struct, frozen=True):
+    signatures: int
+
+
+def sign_and_send(
+    context: Context, client: RegistryClient, keys: OwnKeys, keyset: Keyset, signing: Signing
+) -> KeysetOutcome:
+    """Sign with the keys of this machine; publish when that is enough, else write the file for the other owners.
+
+    Raises RyeError ``signatures-missing`` where there is no file to write.
+    """
+    link = client.keysets([keyset.namespace])[keyset.namespace].current(context.now())
+    note = sign_keyset(keys, keyset, signing.key_names, link.keyset if link is not None else None)
+    missing = _missing(context, client, keyset, note)
+    if not missing:
+        return KeysetOutcome(keyset, log=_send(context, client, keyset, note))
+    if signing.output is None:
+        raise RyeError(
+            "signatures-missing",
+            f"Keyset {keyset.number} of {keyset.namespace!r} needs {missing}.",
+            "Write it to a file for the other owners with -o FILE; each runs `rye namespace sign FILE`.",
+        )
+    write_keyset(signing.output, note)
+    return KeysetOutcome(keyset, file=signing.output, missing=missing)
+
+
+def sign_keyset(keys: OwnKeys, keyset: Keyset, key_names: Sequence[str], before: Keyset | None = None) -> SignedNote:
+    """The keyset as a note, signed with the keys named or, with none named, every own key that owns it now or before."""
+    return notes.sign(keyset.text(), _signers(keys, keyset, key_names, before))
+
+
+def add_signature(
+    keys: OwnKeys, path: Path, shown: str, key_names: Sequence[str], agreed: Callable[[str, Sequence[str]], bool]
+) -> SignedFile:
+    """Sign a keyset that another owner wrote to a file. ``agreed`` sees its text, and the fingerprints of own keys that are not
+    among its keys. Raises RyeError ``declined``."""
+    note, keyset = _read(path)
+    outside = [key.fingerprint for key in map(keys.public, key_names or (None,)) if key.raw not in keyset.keys]
+    if not agreed(note.text, outside):
+        raise RyeError("declined", f"{shown} was not signed.")
+    signed = notes.add_signatures(note, _signers(keys, keyset, key_names))
+    path.write_text(signed.encode(), encoding="utf-8")
+    return SignedFile(len(signed.signatures))
+
+
+def submit_keyset(context: Context, path: Path, shown: str) -> KeysetOutcome:
+    """Publish a keyset that enough owners signed. Raises RyeError ``signatures-missing``."""
+    note, keyset = _read(path)
+    with open_registry(context, configured(context).of(keyset.namespace), origin=keyset.origin) as client:
+        missing = _missing(context, client, keyset, note)
+        if missing is not None:
+            raise RyeError(
+                "signatures-missing",
+                f"Keyset {keyset.number} of {keyset.namespace!r} needs {missing}.",
+                f"Another owner runs `rye namespace sign {shown}` first.",
+            )
+        return KeysetOutcome(keyset, log=_send(context, client, keyset, note))
+
+
+def write_keyset(path: Path, note: SignedNote) -> None:
+    """Raises RyeError ``file-exists``."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with path.open("x", encoding="utf-8") as stream:
+            stream.write(note.encode())
+    except FileExistsError:
+        raise RyeError("file-exists", f"{str(path)!r} exists.", "Give another name to -o.") from None
+
+
+def _signers(keys: OwnKeys, keyset: Keyset, key_names: Sequence[str], before: Keyset | None = None) -> list[Signer]:
+    owners = {*keyset.keys, *(before.keys if before is not None else ())}
+    own = tuple(stored.name for stored in keys.list() if stored.public.raw in owners)
+    chosen = [keys.private(name) for name in key_names or own or (None,)]
+    return [owner_signer(keyset.origin, keyset.namespace, private) for private in chosen]
+
+
+def _missing(context: Context, client: RegistryClient, keyset: Keyset, note: SignedNote) -> str | None:
+    """What a keyset still needs, in words; None when it can be published."""
+    before = client.keysets([keyset.namespace])[keyset.namespace].current(context.now())
+    needs = [(keyset, "its own keys")]
+    if before is not None and keyset.recovery is None:
+        needs.append((before.keyset, f"the keys of keyset {before.keyset.number}"))
+    for required, whose in needs:
+        try:
+            notes.verify(note, namespace_keys(required), required.threshold)
+        except NoteError:
+            return f"{required.threshold} signature{'s' if required.threshold > 1 else ''} by {whose}"
+    return None
+
+
+def _send(context: Context, client: RegistryClient, keyset: Keyset, note: SignedNote) -> int:
+    answer = open_api(context, client).post_statements([note.encode()])
+    client.refresh()
+    chain = client.keysets([keyset.namespace])[keyset.namespace]
+    if not any(link.keyset == keyset for link in chain.links):
+        raise RyeError(
+            "not-in-log", "The registry answered, but its log does not show the keyset.", "Do not rely on it."
+        )
+    return answer.results[0].log
+
+
+def _read(path: Path) -> tuple[SignedNote, Keyset]:
+    note = notes.parse(read_bytes(path, notes.MAX_NOTE_BYTES))
+    return note, Keyset.parse(note.text)

@@ -1,0 +1,102 @@
+"""What owners say about published items: who signs it, that they may, and that the log has it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from rye.errors import RyeError, UsageError
+from rye.registry.protocol import notes
+from rye.registry.protocol.lines import StatementError, text_reader
+from rye.registry.protocol.notes import Signer, VerifierKey
+from rye.registry.protocol.statements import MAX_REASON_CHARACTERS, Keyset, Statement, namespace_key_name
+from rye.registry.trust.records import ItemHistory
+from rye.workspace.registries.registry_access import open_api
+
+if TYPE_CHECKING:
+    from rye.items.identity import Identity
+    from rye.registry.client import RegistryClient
+    from rye.signing.keys import PrivateKey
+    from rye.workspace.context import Context
+    from rye.workspace.trusting.own_keys import OwnKeys
+
+
+def statement_time(context: Context) -> datetime:
+    """The time that a statement gets: whole seconds, UTC."""
+    return context.now().replace(microsecond=0)
+
+
+def keyset_in_force(context: Context, client: RegistryClient, namespace: str) -> Keyset:
+    """The keyset whose keys sign now. Raises RyeError ``no-such-namespace``."""
+    link = client.keysets([namespace])[namespace].current(context.now())
+    if link is None:
+        raise RyeError(
+            "no-such-namespace",
+            f"Nobody owns {namespace!r} in {client.origin}.",
+            f"`rye namespace claim {namespace}` makes it yours.",
+        )
+    return link.keyset
+
+
+def owner_key(keys: OwnKeys, keyset: Keyset, name: str | None) -> PrivateKey:
+    """The private key called ``name`` (None: the default one), one of the keyset's. Raises RyeError ``not-an-owner``."""
+    require_owner(keys, keyset, name)
+    return keys.private(name)
+
+
+def require_owner(keys: OwnKeys, keyset: Keyset, name: str | None) -> None:
+    """The key called ``name`` must be one of the keyset's; nothing is unsealed. Raises RyeError ``not-an-owner``."""
+    public = keys.public(name)
+    if public.raw not in keyset.keys:
+        raise RyeError(
+            "not-an-owner",
+            f"Your key {public.fingerprint} is not a key of {keyset.namespace!r}.",
+            f"Choose one of its keys with --key; `rye namespace show {keyset.namespace}` lists them.",
+        )
+
+
+def owner_signer(origin: str, namespace: str, private: PrivateKey) -> Signer:
+    """How a namespace's key signs notes for the registry ``origin``."""
+    return Signer(VerifierKey(namespace_key_name(origin, namespace), private.public.raw), private.sign)
+
+
+def one_line(option: str, text: str) -> str:
+    """Text that can stand in a statement. Raises UsageError ``bad-text``."""
+    try:
+        return text_reader(MAX_REASON_CHARACTERS)(text)
+    except StatementError as error:
+        raise UsageError(
+            "bad-text",
+            f"{option} cannot be published: {error.message.removeprefix('Malformed statement: ')}",
+            f"Give one line of plain text, at most {MAX_REASON_CHARACTERS} characters.",
+        ) from None
+
+
+def send(
+    context: Context,
+    client: RegistryClient,
+    identity: Identity,
+    statement: Statement,
+    private: PrivateKey,
+    shows: Callable[[ItemHistory], bool],
+) -> int:
+    """Sign, publish, and read it back from the log; its position there. Raises RyeError ``not-in-log``."""
+    note = notes.sign(statement.text(), [owner_signer(client.origin, identity.namespace, private)])
+    return send_note(context, client, identity, note.encode(), shows)
+
+
+def send_note(
+    context: Context, client: RegistryClient, identity: Identity, note: str, shows: Callable[[ItemHistory], bool]
+) -> int:
+    """Publish a signed note about an item and read it back."""
+    answer = open_api(context, client).post_statements([note])
+    client.refresh()
+    history = client.histories([identity]).get(identity)
+    if history is None or not shows(history):
+        raise RyeError(
+            "not-in-log",
+            "The registry answered, but its log does not show the statement.",
+            "Do not rely on it; `rye log verify` checks the registry.",
+        )
+    return answer.results[0].log

@@ -1,0 +1,363 @@
+"""Publishing: which items of a project are new, whether the registry may take them, and one signed batch for the log.
+
+Everything that could refuse a publish is asked before anything is uploaded, so a dry run fails wherever a publish would:
+the keyset, its key on this machine, git, signatures, references, names that look like taken ones, and the very function that the
+server and every client ask (:mod:`rye.registry.trust.file_acceptance`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from rye.errors import RyeError
+from rye.items.identity import Identity, fold, lookup_key
+from rye.items.reading import ReadOptions
+from rye.limits import PUBLISHING, REGISTRY
+from rye.project.context import arguments_or_own_items, read_options
+from rye.publishing.collect import collect
+from rye.publishing.look_alikes import NameIndex
+from rye.publishing.release import Publishable, check_signature, dependencies_first, refuse_secrets, release_note
+from rye.publishing.working_tree import uncommitted
+from rye.registry.protocol import notes
+from rye.registry.protocol.derivation import candidates
+from rye.registry.protocol.statements import Keyset, Release
+from rye.registry.transport.api import ApiError, RegistryApi
+from rye.registry.trust.file_acceptance import Refusal, judge_release_file
+from rye.registry.trust.records import ReleaseRecord
+from rye.signing.keys import PublicKey
+from rye.workspace.publishing.owner_statements import (
+    keyset_in_force,
+    owner_key,
+    owner_signer,
+    require_owner,
+    statement_time,
+)
+from rye.workspace.registries.registry_access import configured, namespace_of, open_api, open_registry
+
+if TYPE_CHECKING:
+    from rye.project.registries import Registries
+    from rye.registry.client import RegistryClient
+    from rye.signing.keys import PrivateKey
+    from rye.workspace.context import Context
+    from rye.workspace.trusting.own_keys import OwnKeys
+
+
+class PublishRequest(Struct, frozen=True):
+    """What to publish. No ``paths``: every item of the project whose version is new."""
+
+    paths: tuple[str, ...] = ()
+    namespace: str | None = None
+    version: str | None = None
+    """Of items whose format carries none."""
+    key: str | None = None
+    dry_run: bool = False
+    allow_uncommitted: bool = False
+
+
+class Batch(Struct, frozen=True):
+    """What would become public, dependencies first."""
+
+    origin: str
+    releases: tuple[Release, ...]
+    items: tuple[Publishable, ...]
+    """Of each release, in the same order."""
+    unchanged: tuple[Publishable, ...]
+    """Published before, with the same bytes."""
+
+
+class PublishOutcome(Struct, frozen=True):
+    batch: Batch
+    positions: tuple[int, ...] | None
+    """Of each release in the log; None: nothing was sent."""
+
+
+def publish(
+    context: Context, keys: OwnKeys, request: PublishRequest, agreed: Callable[[Batch], bool]
+) -> PublishOutcome:
+    """Publish items as one batch, all or none. ``agreed`` sees the batch before anything is sent.
+
+    Raises RyeError, among them ``declined``, ``uncommitted``, ``not-signed``, ``version-exists``, ``name-look-alike``.
+    """
+    owner = namespace_of(context, request.namespace)
+    items = _chosen(context, request, owner)
+    where = configured(context)
+    with open_registry(context, where.of(owner)) as client:
+        keyset = keyset_in_force(context, client, owner)
+        fresh, unchanged = _new_versions(client, items)
+        if not request.allow_uncommitted:
+            _refuse_uncommitted(fresh)
+        batch = _batch(context, keys, where, client, keyset, fresh, unchanged)
+        _check_names(context, client, fresh)
+        if batch.releases:
+            require_owner(keys, keyset, request.key)
+            _check_token(open_api(context, client), owner)
+        if not agreed(batch):
+            raise RyeError("declined", "Nothing was published.")
+        if request.dry_run or not batch.releases:
+            return PublishOutcome(batch, None)
+        private = owner_key(keys, keyset, request.key)
+        positions = _send(context, open_api(context, client), batch, private)
+        _check_logged(client, batch.releases)
+    return PublishOutcome(batch, positions)
+
+
+# -- what to publish ------------------------------------------------------------------------------------------------------
+
+
+def _chosen(context: Context, request: PublishRequest, namespace: str) -> tuple[Publishable, ...]:
+    found = arguments_or_own_items(context.cwd, request.paths)
+    collected = collect(
+        ((entry.path, entry.shown) for entry in found),
+        namespace,
+        read_options(context.cwd, publishing=True),
+        request.version,
+        leave_out_unversioned=not request.paths,
+    )
+    left_out = collected.without_version
+    if left_out:
+        more = f" and {len(left_out) - 1} more" if len(left_out) > 1 else ""
+        hint = f"Give one: `rye publish {left_out[0]} --version 1.0.0`."
+        if not collected.items:
+            raise RyeError("no-version", f"{left_out[0]}{more} carries no version.", hint)
+        context.warn(f"{left_out[0]}{more} carries no version and is left out.", hint)
+    return collected.items
+
+
+def _new_versions(client: RegistryClient, items: Sequence[Publishable]) -> tuple[list[Publishable], list[Publishable]]:
+    """The items whose version is new, and those that are published already with the same bytes."""
+    records = client.releases([item.identity for item in items])
+    fresh, unchanged = [], []
+    for item in items:
+        known = next((r for r in records[item.identity] if r.version == item.version), None)
+        if known is None:
+            fresh.append(item)
+        elif _same(known, item):
+            unchanged.append(item)
+        else:
+            raise RyeError(
+                "version-exists",
+                f"{item.identity} {item.version} is published with other bytes; a version is never reused.",
+                f"Raise the version in {item.shown}, sign it again, and publish."
+                if item.metadata.version is not None
+                else f"Its format carries no version: give a higher one, `rye publish {item.shown} --version X.Y.Z`.",
+            )
+    return fresh, unchanged
+
+
+def _same(known: ReleaseRecord, item: Publishable) -> bool:
+    release = known.release
+    there = {(entry.path, entry.sha256, entry.executable) for entry in release.attached}
+    here = {(entry.path, sha256(entry.data).hexdigest(), entry.executable) for entry in item.attached}
+    return release.file.sha256 == sha256(item.data).hexdigest() and there == here
+
+
+# -- whether it may be published ------------------------------------------------------------------------------------------
+
+
+def _batch(
+    context: Context,
+    keys: OwnKeys,
+    where: Registries,
+    client: RegistryClient,
+    keyset: Keyset,
+    fresh: Sequence[Publishable],
+    unchanged: Sequence[Publishable],
+) -> Batch:
+    owners = [PublicKey(raw) for raw in keyset.keys]
+    own = {stored.public: stored.name for stored in keys.list()}
+    for item in fresh:
+        check_signature(item, owners, own)
+    resolve = _resolver(context, where, client, fresh)
+    now = statement_time(context)
+    releases = dependencies_first([release_note(item, client.origin, keyset.number, now, resolve) for item in fresh])
+    by_identity = {item.identity: item for item in fresh}
+    items = tuple(by_identity[release.identity] for release in releases)
+    with context.progress("checking", len(items)) as advance:
+        for release, item in zip(releases, items, strict=True):
+            _judge(release, item, owners)
+            refuse_secrets(item)
+            advance()
+    return Batch(client.origin, tuple(releases), items, tuple(unchanged))
+
+
+def _judge(release: Release, item: Publishable, owners: Sequence[PublicKey]) -> None:
+    """What the server and every client would refuse is refused before it is uploaded."""
+    found = judge_release_file(release, item.data, owners, ReadOptions(publishing=True))
+    if isinstance(found, Refusal):
+        reason = found.reason.rstrip(".")
+        hint = found.finding.hint if found.finding is not None else None
+        raise RyeError(
+            "invalid-item", f"{item.shown} cannot be published: {reason}.", hint or f"`rye validate {item.shown}`"
+        )
+
+
+def _check_token(api: RegistryApi, namespace: str) -> None:
+    """Raises RyeError ``wrong-namespace`` where the token is for other namespaces."""
+    account = api.whoami()
+    if account.namespaces and namespace not in account.namespaces:
+        raise RyeError(
+            "wrong-namespace",
+            f"Your token {account.name} is for {', '.join(account.namespaces)}, not for {namespace}.",
+            f"Ask the registry's operator for one: `rye-registry token create NAME --namespace {namespace}`.",
+        )
+
+
+def _refuse_uncommitted(items: Sequence[Publishable]) -> None:
+    by_folder: dict[Path, list[Path]] = {}
+    for item in items:
+        by_folder.setdefault(_checkout(item.path), []).extend(item.paths)
+    changed = [name for folder, paths in by_folder.items() for name in uncommitted(paths, folder)]
+    if changed:
+        raise RyeError(
+            "uncommitted",
+            f"{changed[0]} is not committed{f', nor are {len(changed) - 1} more files' if len(changed) > 1 else ''}.",
+            "Commit first, so that the release can be traced; or give --allow-uncommitted.",
+        )
+
+
+def _checkout(path: Path) -> Path:
+    """The folder to ask git about: the nearest one above with a ``.git``, so that one call serves a whole project."""
+    for folder in path.absolute().parents:
+        if (folder / ".git").exists():
+            return folder
+    return path.absolute().parent
+
+
+def _check_names(context: Context, client: RegistryClient, items: Sequence[Publishable]) -> None:
+    """Names that are new in the registry are compared with all others there.
+
+    One that folds to a taken one is refused, as the server will refuse it (DESIGN 5 Names); one that is only close is a
+    warning. Raises RyeError ``name-look-alike``.
+    """
+    records = client.releases([item.identity for item in items])
+    new = [item.identity for item in items if not records[item.identity]]
+    if not new:
+        return
+    names = client.names()
+    taken = {(name.kind, fold(name.id)): name for name in names}
+    index = NameIndex(names)
+    for identity in new:
+        other = taken.setdefault((identity.kind, fold(identity.id)), identity)
+        if other != identity:
+            raise RyeError(
+                "name-look-alike",
+                f"{identity} looks like {other}, which is taken: `._-` are left out, `l` and `i` read as 1, `o` as 0.",
+                "Choose a name that nobody can mistake for it.",
+            )
+        near = index.near(identity)
+        if near:
+            context.warn(
+                f"{identity} is close to {', '.join(map(str, near[:3]))}: people may take one for the other.",
+                "Choose another name unless that is what you mean; a published name stays for ever.",
+            )
+
+
+# -- what references stand for --------------------------------------------------------------------------------------------
+
+
+def _resolver(
+    context: Context, where: Registries, client: RegistryClient, items: Sequence[Publishable]
+) -> Callable[[tuple[Identity, ...]], Identity | None]:
+    """Finds what references stand for: in the batch, then in the registry of each namespace; one wave for all of them."""
+    batch = {(item.identity.kind, lookup_key(item.identity.id)): item.identity for item in items}
+    wanted: dict[str, set[str]] = {}
+    for item in items:
+        for dependency in item.metadata.dependencies:
+            for candidate in candidates(item.identity, dependency.reference):
+                spellings = {candidate.id, candidate.id.replace("-", "_"), candidate.id.replace("_", "-")}
+                wanted.setdefault(candidate.namespace, set()).update(spellings)
+    known: dict[tuple[str, str], Identity] = {}
+    for namespace, ids in wanted.items():
+        known.update(_known(context, where, client, namespace, sorted(ids)))
+
+    def resolve(options: tuple[Identity, ...]) -> Identity | None:
+        for option in options:
+            key = (option.kind, lookup_key(option.id))
+            if key in batch or key in known:
+                return batch.get(key) or known[key]
+        return None
+
+    return resolve
+
+
+def _known(
+    context: Context, where: Registries, client: RegistryClient, namespace: str, ids: list[str]
+) -> dict[tuple[str, str], Identity]:
+    address = where.by_namespace.get(namespace, where.default)
+    if address is None:
+        return {}
+    if address == client.address:
+        kinds = client.kinds_of(ids)
+    else:
+        with open_registry(context, address) as other:
+            kinds = other.kinds_of(ids)
+    return {(kind, lookup_key(one)): Identity(kind, one) for one, found in kinds.items() for kind in found}
+
+
+# -- into the log ---------------------------------------------------------------------------------------------------------
+
+
+def _send(context: Context, api: RegistryApi, batch: Batch, private: PrivateKey) -> tuple[int, ...]:
+    """Upload the bytes, then log the releases, in requests of no more statements than the server takes.
+
+    Dependencies come first, so every request stands by itself. When one fails, what was logged before stays, and publishing
+    again goes on from there.
+    """
+    _upload(context, api, batch.items)
+    signed = [
+        notes.sign(release.text(), [owner_signer(release.origin, release.identity.namespace, private)]).encode()
+        for release in batch.releases
+    ]
+    positions: list[int] = []
+    at_once = PUBLISHING.request_statements
+    with context.progress("publishing", len(signed)) as advance:
+        while len(positions) < len(signed):
+            part = signed[len(positions) : len(positions) + at_once]
+            try:
+                answer = api.post_statements(part)
+            except ApiError as error:
+                if error.code != "request-too-large" or at_once == 1:
+                    raise
+                at_once = (min(at_once, len(part)) + 1) // 2 if len(part) > 1 else 1
+                continue
+            positions.extend(result.log for result in answer.results)
+            advance(len(part))
+    return tuple(positions)
+
+
+def _upload(context: Context, api: RegistryApi, items: Iterable[Publishable]) -> None:
+    blobs = {sha256: data for item in items for sha256, data in item.blobs.items()}
+    with context.progress("uploading", len(blobs)) as advance, ThreadPoolExecutor(REGISTRY.concurrency) as pool:
+
+        def put(entry: tuple[str, bytes]) -> None:
+            api.put_blob(*entry)
+            advance()
+
+        try:
+            list(pool.map(put, blobs.items()))
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _check_logged(client: RegistryClient, releases: Sequence[Release]) -> None:
+    """Do not take the registry's word: read the releases back, with proofs that they are in its log."""
+    client.refresh()
+    records = client.releases([release.identity for release in releases])
+    logged = [
+        record
+        for release in releases
+        for record in records[release.identity]
+        if record.version == release.version and record.release.file == release.file
+    ]
+    if len(logged) != len(releases):
+        raise RyeError(
+            "not-in-log", "The registry answered, but its log does not show the releases.", "Do not rely on it."
+        )
+    client.check_logged(logged)

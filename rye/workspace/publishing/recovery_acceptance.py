@@ -1,0 +1,81 @@
+"""Going on with a namespace whose lost keys the registry's owners replaced (docs/protocol.md, rye.keyset/v1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from rye.errors import RyeError
+from rye.registry.protocol.lines import write_time
+from rye.registry.protocol.notes import VerifierKey
+from rye.registry.trust.trust_error import TrustError
+from rye.signing.keys import PublicKey
+from rye.workspace.registries.registry_access import configured, open_registry
+
+if TYPE_CHECKING:
+    from rye.workspace.context import Context
+
+
+class Recovery(Struct, frozen=True):
+    """A recovery that this user has not accepted. Keys are given as fingerprints."""
+
+    statement: str
+    """The hash of its statement."""
+    old_keys: tuple[str, ...]
+    new_keys: tuple[str, ...]
+
+
+def accept_recoveries(
+    context: Context, namespace: str, statement: str | None, agreed: Callable[[Recovery], bool]
+) -> tuple[Recovery, ...]:
+    """Accept each recovery of a namespace that waits for this user, after ``agreed`` said yes; ``statement``: only that one.
+
+    Raises RyeError ``declined``, ``other-recovery``, ``recovery-pending``, ``nothing-to-accept``.
+    """
+    accepted: list[Recovery] = []
+    with open_registry(context, configured(context).of(namespace)) as client:
+        while True:
+            try:
+                chain = client.keysets([namespace])[namespace]
+            except TrustError as error:
+                if error.code != "recovery-unaccepted":
+                    raise
+                found = _recovery(error)
+                if statement not in (None, found.statement):
+                    raise RyeError(
+                        "other-recovery",
+                        f"The recovery of {namespace!r} that waits is {found.statement}, not {statement}.",
+                        f"Compare it again; `rye trust accept {namespace} --statement {found.statement}` accepts that one.",
+                    ) from error
+                if not agreed(found):
+                    raise RyeError("declined", f"The recovery of {namespace!r} was not accepted.") from error
+                client.accept_recovery(found.statement)
+                accepted.append(found)
+            else:
+                break
+        pending = chain.pending(client.head.snapshot.time)
+    if not accepted:
+        raise _nothing(namespace, write_time(pending.keyset.recovery) if pending and pending.keyset.recovery else None)
+    return tuple(accepted)
+
+
+def _recovery(error: TrustError) -> Recovery:
+    details = error.details
+    return Recovery(str(details["statement"]), _fingerprints(details["old_keys"]), _fingerprints(details["new_keys"]))
+
+
+def _fingerprints(vkeys: object) -> tuple[str, ...]:
+    assert isinstance(vkeys, list)
+    return tuple(PublicKey(VerifierKey.from_vkey(str(vkey)).key).fingerprint for vkey in vkeys)
+
+
+def _nothing(namespace: str, pending: str | None) -> RyeError:
+    if pending is not None:
+        return RyeError(
+            "recovery-pending",
+            f"The recovery of {namespace!r} takes effect at {pending}; until then its old keys are in force.",
+            f"Ask its owners whether it is theirs. They can object until then: `rye namespace object {namespace}`.",
+        )
+    return RyeError("nothing-to-accept", f"No recovery of {namespace!r} waits for you.", "There is nothing to do.")

@@ -1,0 +1,1 @@
+"""Reaching registries: pins, tokens, search, copies, the log."""

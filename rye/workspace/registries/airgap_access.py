@@ -1,0 +1,85 @@
+"""Reading a registry from an air-gap file: nothing but the file, and what this machine trusts already."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from rye.errors import RyeError
+from rye.project.layout import find_project
+from rye.project.lock import parse_lock
+from rye.project.lock_file import read_lock
+from rye.registry.airgap import AirgapError, AirgapFile, open_airgap, open_client
+from rye.registry.store.cache import Cache
+from rye.registry.store.state import StateStore
+from rye.storage.folders import cache_dir, data_dir
+from rye.workspace.registries.pin_question import pin_question
+
+if TYPE_CHECKING:
+    from rye.registry.client import AcceptRoot, RegistryClient
+    from rye.workspace.context import Context
+
+
+class Airgap(Struct, frozen=True):
+    """The air-gap file to read from (``--bundle``)."""
+
+    path: Path
+    shown: str
+    """As the person gave it."""
+    as_of: date | None = None
+    """The day by which its age is judged; None: today."""
+
+
+def airgap_opener(context: Context, airgap: Airgap) -> Callable[[str], RegistryClient]:
+    """Opens registries from the file, which must hold what the project's lock names. The caller commits and closes the clients.
+
+    Raises AirgapError.
+    """
+    file = open_airgap(airgap.path)
+    _check_lock(context, file, airgap.shown)
+
+    def open_one(address: str) -> RegistryClient:
+        return _open(context, file, airgap, address, pin_question(context))
+
+    return open_one
+
+
+def open_from_airgap(context: Context, airgap: Airgap, address: str, accept_root: AcceptRoot) -> RegistryClient:
+    """A client of the registry at ``address`` over the file; the caller commits and closes it. Raises AirgapError."""
+    return _open(context, open_airgap(airgap.path), airgap, address, accept_root)
+
+
+def _open(context: Context, file: AirgapFile, airgap: Airgap, address: str, accept_root: AcceptRoot) -> RegistryClient:
+    store, cache = StateStore(data_dir() / "registries"), Cache(cache_dir() / "registry")
+    try:
+        client = open_client(file, address, store, cache, accept_root=accept_root, as_of=airgap.as_of)
+    except RyeError as error:
+        if error.code != "registry-unpinned":
+            raise
+        hint = (
+            "Compare the fingerprint with the one its operator publishes, then run: "
+            f"rye registry add {address} --bundle {airgap.shown} --fingerprint {error.details.get('fingerprint')}"
+        )
+        raise RyeError(error.code, error.message, hint, details=error.details) from error
+    for warning in client.warnings:
+        context.warn(warning)
+    return client
+
+
+def _check_lock(context: Context, file: AirgapFile, shown: str) -> None:
+    """Say early, and in words, that a file was made for another lock."""
+    project = find_project(context.cwd)
+    if project is None:
+        return
+    held = {(item.identity, item.version, item.sha256) for item in parse_lock(file.lock.decode("utf-8")).items}
+    for item in read_lock(project).items:
+        if (item.identity, item.version, item.sha256) not in held:
+            raise AirgapError(
+                "bundle-other-lock",
+                f"The bundle {shown} was made for another rye.lock: it does not hold {item.identity} {item.version}.",
+                "Make one for this lock on a machine with a network: `rye mirror --bundle FILE`.",
+            )

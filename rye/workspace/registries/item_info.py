@@ -1,0 +1,90 @@
+"""Everything that a registry says of one published item."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from rye.errors import RyeError
+from rye.installation.mentions import item_file_name, mentions
+from rye.installation.signed_release import Mention
+from rye.installation.verified import item_runs, judge_files
+from rye.items.agent_tools import AgentTools
+from rye.items.identity import Identity
+from rye.items.reading import Run
+from rye.registry.client import RegistryClient
+from rye.registry.trust.keysets import Link
+from rye.registry.trust.records import ItemHistory, ReleaseRecord
+from rye.resolution.ranges import Range
+from rye.resolution.versions import comparable
+from rye.workspace.registries.published_items import published, registry_of
+from rye.workspace.registries.registry_access import open_registry
+
+if TYPE_CHECKING:
+    from rye.workspace.context import Context
+
+
+class ItemInfo(Struct, frozen=True):
+    identity: Identity
+    origin: str
+    """The registry's."""
+    history: ItemHistory
+    record: ReleaseRecord
+    """The release asked for, or the latest."""
+    pending: Link | None
+    """A recovery of the namespace that has not taken effect."""
+    content: ItemContent | None
+    """None: the release cannot be fetched, or its file is refused."""
+
+
+class ItemContent(Struct, frozen=True):
+    """What the release's own bytes say, which its release note leaves out."""
+
+    agent_tools: AgentTools | None
+    runs: tuple[Run, ...]
+    mentions: tuple[Mention, ...]
+
+
+def item_info(context: Context, reference: str) -> ItemInfo:
+    """``reference``: ``[kind:]id[@range]``. Raises RyeError, among them ``no-such-item``, ``no-such-version``."""
+    with open_registry(context, registry_of(context, reference)) as client:
+        identity, wanted = published(client, reference)
+        history = client.histories([identity])[identity]
+        pending = client.keysets([identity.namespace])[identity.namespace].pending(client.head.snapshot.time)
+        record = _chosen(history, wanted, str(identity))
+        return ItemInfo(identity, client.origin, history, record, pending, _content(client, record))
+
+
+def _content(client: RegistryClient, record: ReleaseRecord) -> ItemContent | None:
+    try:
+        (files,) = client.fetch_items([record])
+        metadata = judge_files(files)
+    except RyeError:
+        return None
+    found = mentions({item_file_name(record): files.file, **files.attached})
+    return ItemContent(metadata.agent_tools, item_runs(files, metadata), found)
+
+
+def latest_release(history: ItemHistory) -> ReleaseRecord | None:
+    """The highest release that may be chosen; a pre-release only where there is nothing else. None: there is none."""
+    usable = [
+        (not version.is_prerelease, version, record)
+        for record in history.records
+        if record.yank is None and not record.revoked and (version := comparable(record.version)) is not None
+    ]
+    return max(usable, key=lambda entry: entry[:2], default=(None, None, None))[2]
+
+
+def _chosen(history: ItemHistory, wanted: str | None, name: str) -> ReleaseRecord:
+    if wanted is None:
+        found = latest_release(history) or (history.records[-1] if history.records else None)
+    else:
+        versions_wanted = Range.parse(wanted)
+        known = [(version, r) for r in history.records if (version := comparable(r.version)) is not None]
+        matching = [(version, r) for version, r in known if version in versions_wanted]
+        found = max(matching, key=lambda entry: entry[0], default=(None, None))[1]
+    if found is None:
+        versions = ", ".join(record.version for record in history.records[-10:])
+        raise RyeError("no-such-version", f"{name} has no version {wanted or ''}.", f"There are: {versions}.")
+    return found

@@ -1,0 +1,196 @@
+"""Auditing a registry's log: all of it computed again, its head followed, proofs made and checked."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from rye.errors import RyeError
+from rye.limits import CONTENT
+from rye.project.item_file import read_bytes
+from rye.registry import mirroring
+from rye.registry.protocol import tlog_proof, wire
+from rye.registry.protocol.statements import Logged, Release
+from rye.registry.protocol.tlog_proof import TlogProof
+from rye.registry.store.state import StateStore
+from rye.registry.transport.factory import open_transport
+from rye.registry.trust.auditing import Auditor
+from rye.registry.trust.keysets import log_keys
+from rye.registry.trust.records import ReleaseRecord
+from rye.storage.folders import data_dir
+from rye.workspace.registries.published_items import published_release, registry_of
+from rye.workspace.registries.registry_access import configured, open_registry
+
+if TYPE_CHECKING:
+    from rye.workspace.context import Context
+
+_TRANSIENT = ("fetch-unreachable", "fetch-deadline", "fetch-slow", "fetch-status", "fetch-truncated", "fetch-not-found")
+
+
+class LogAudit(Struct, frozen=True):
+    """What the entries of a log come to; ``findings`` are the rules that it breaks, with their entries."""
+
+    registry: str
+    origin: str
+    size: int
+    root_hash: bytes
+    snapshots: int
+    releases: int
+    names: int
+    findings: tuple[dict[str, object], ...]
+    count: int
+    """Of findings, those not listed included."""
+
+    @property
+    def ok(self) -> bool:
+        return self.count == 0
+
+
+def audit_log(context: Context) -> LogAudit:
+    """Read every entry and compute everything again: tree, snapshots, index, keys, signatures. Raises RyeError ``offline``."""
+    if context.offline:
+        raise RyeError("offline", "The log is read from the network, and --offline forbids it.", "Leave --offline out.")
+    address = configured(context).main()
+    with open_registry(context, address) as client:
+        state, head = client.state, client.head
+    transport = open_transport(address, mirroring.transport_limits())
+    auditor = Auditor(state.fingerprint)
+    try:
+        with context.progress("reading the log", mirroring.steps(state)) as advance:
+            for entry in mirroring.entries(transport, head.checkpoint, advance=advance):
+                auditor.add(entry)
+    finally:
+        transport.close()
+    audit = auditor.finish()
+    findings = [finding.as_json() for finding in audit.findings]
+    shards = wire.shards_root(audit.shards)
+    if (audit.root_hash, shards) != (head.checkpoint.root_hash, head.snapshot.shards):
+        message = "The entries do not make the head that the registry shows."
+        findings.append({"position": audit.size - 1, "code": "head-mismatch", "message": message})
+    return LogAudit(
+        registry=address,
+        origin=state.origin,
+        size=audit.size,
+        root_hash=audit.root_hash,
+        snapshots=audit.snapshots,
+        releases=audit.releases,
+        names=len(audit.index),
+        findings=tuple(findings),
+        count=max(audit.count, len(findings), 0 if audit.ok else 1),
+    )
+
+
+class Observation(Struct, frozen=True):
+    """A head as it was seen."""
+
+    size: int
+    root_hash: bytes
+    snapshot_time: datetime
+
+
+def observe(context: Context, address: str, evidence: Path | None) -> Observation | None:
+    """One look at the head; None, with a warning, where the registry did not answer.
+
+    A fork or a rollback writes both signed heads to ``evidence`` (None: a new file in the current folder) and raises TrustError's
+    code as a RyeError that names the file.
+    """
+    try:
+        with open_registry(context, address) as client:
+            head = client.head
+    except RyeError as error:
+        if error.code in _TRANSIENT:
+            context.warn(error.message)
+            return None
+        if "evidence" in error.details:
+            raise _with_evidence(context, error, address, evidence) from error
+        raise
+    return Observation(head.checkpoint.size, head.checkpoint.root_hash, head.snapshot.time)
+
+
+def _with_evidence(context: Context, error: RyeError, address: str, file: Path | None) -> RyeError:
+    """The error with both signed heads in a file that is never written over."""
+    now = context.now()
+    path = file or context.cwd / f"rye-evidence-{now:%Y%m%dT%H%M%SZ}.json"
+    document: dict[str, object] = {
+        "rule": error.code,
+        "message": error.message,
+        "registry": address,
+        "observed": f"{now:%Y-%m-%dT%H:%M:%SZ}",
+        "heads": error.details["evidence"],
+    }
+    try:
+        with path.open("x", encoding="utf-8") as out:
+            json.dump(document, out, indent=2)
+            out.write("\n")
+    except OSError as problem:
+        hint = f"The evidence could not be written to {path} ({problem.strerror}); it is in --json."
+        return RyeError(error.code, error.message, hint, details=error.details)
+    return RyeError(
+        error.code,
+        error.message,
+        f"Do not install from it. Both signed heads are in {path}: show them to the operator and to other users.",
+        details={**error.details, "file": str(path)},
+    )
+
+
+class ReleaseProof(Struct, frozen=True):
+    record: ReleaseRecord
+    size: int
+    """Of the tree that it is proved in."""
+    text: str
+    """C2SP tlog-proof."""
+
+
+def prove_release(context: Context, reference: str) -> ReleaseProof:
+    """The proof that a release (``[kind:]id@version``) is in the log, for anybody to check without a network."""
+    with open_registry(context, registry_of(context, reference)) as client:
+        record = published_release(client, reference)
+        paths = client.prove([record]).paths
+        checkpoint = wire.decode_head((client.state.head or "").encode()).checkpoint
+        proof = TlogProof(record.line.note, record.line.log, paths[record.line.log], checkpoint)
+        return ReleaseProof(record, client.head.checkpoint.size, proof.text())
+
+
+class CheckedProof(Struct, frozen=True):
+    """A proof that holds for the registry that the user pinned."""
+
+    origin: str
+    log: int
+    size: int
+    statement: Logged
+
+
+def check_proof(proof_file: Path, item: Path | None, shown_item: str | None) -> CheckedProof:
+    """Check a proof file, and that ``item`` has the bytes of its release.
+
+    Raises RyeError, among them ``registry-unpinned``, ``not-a-release``, ``other-bytes``.
+    """
+    proof = tlog_proof.read(read_bytes(proof_file, tlog_proof.MAX_PROOF_BYTES))
+    origin = tlog_proof.read_checkpoint(proof)[1].origin
+    state = StateStore(data_dir() / "registries").load(origin)
+    if state is None:
+        raise RyeError(
+            "registry-unpinned",
+            f"The proof is of the registry {origin}, which is not pinned here.",
+            "Pin it first: `rye registry add ADDRESS --fingerprint HASH`.",
+        )
+    statement, checkpoint = tlog_proof.verify(proof, origin, log_keys(state.root))
+    if item is not None:
+        _check_item(statement, item, shown_item or str(item))
+    return CheckedProof(origin, proof.index, checkpoint.size, statement)
+
+
+def _check_item(statement: Logged, item: Path, shown: str) -> None:
+    if not isinstance(statement, Release):
+        raise RyeError("not-a-release", "The proof is not of a release.", "Leave --item out.")
+    if sha256(read_bytes(item, CONTENT.item_bytes)).hexdigest() != statement.file.sha256:
+        raise RyeError(
+            "other-bytes",
+            f"{shown} does not have the bytes of {statement.identity} {statement.version}.",
+            "It was changed, or is another version: `rye verify` checks its signature.",
+        )

@@ -1,0 +1,85 @@
+"""The registries that this user pinned: which they are, and what is trusted of each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from rye.project.registries import normal_address
+from rye.project.user_config import read_settings
+from rye.registry.protocol.lines import write_key, write_time
+from rye.registry.store.state import StateStore
+from rye.storage.folders import data_dir
+from rye.workspace.registries.registry_access import configured, open_registry
+
+if TYPE_CHECKING:
+    from rye.workspace.context import Context
+
+
+class PinnedRegistry(Struct, frozen=True):
+    """What is known of a pinned registry; None for what was never read."""
+
+    registry: str
+    """Its address."""
+    origin: str
+    fingerprint: str | None
+    size: int | None
+    """Entries of the largest log that was seen of it."""
+    default: bool
+    """Whether it is used when nothing else names a registry."""
+
+
+class TrustedState(Struct, frozen=True):
+    """What is trusted of a registry now: its root, its owners, its head. Keys, times and hashes are text."""
+
+    registry: str
+    origin: str
+    fingerprint: str
+    root: int
+    root_expires: str
+    owners: tuple[str, ...]
+    threshold: int
+    log_keys: tuple[str, ...]
+    size: int
+    root_hash: str
+    snapshot_time: str
+
+
+def pinned_registries() -> tuple[PinnedRegistry, ...]:
+    """All pinned registries, sorted by address. Nothing is fetched."""
+    store = state_store()
+    default = read_settings().get("registry")
+    rows = []
+    for address, origin in sorted(store.addresses().items()):
+        state = store.load(origin)
+        checkpoint = state.checkpoint if state else None
+        fingerprint = state.fingerprint if state else None
+        size = checkpoint.size if checkpoint else None
+        rows.append(PinnedRegistry(address, origin, fingerprint, size, address == default))
+    return tuple(rows)
+
+
+def trusted_state(context: Context, address: str | None) -> TrustedState:
+    """What is trusted of a registry after its head was fetched; None: of the one that flag, project or user name."""
+    where = normal_address(address, context.cwd) if address else configured(context).main()
+    with open_registry(context, where) as client:
+        root, head = client.state.root, client.head
+        return TrustedState(
+            registry=where,
+            origin=client.origin,
+            fingerprint=client.state.fingerprint,
+            root=root.number,
+            root_expires=write_time(root.expires),
+            owners=tuple(write_key(key) for key in root.owners),
+            threshold=root.threshold,
+            log_keys=tuple(write_key(key) for key in root.logs),
+            size=head.checkpoint.size,
+            root_hash=head.checkpoint.root_hash.hex(),
+            snapshot_time=write_time(head.snapshot.time),
+        )
+
+
+def state_store() -> StateStore:
+    """What this user's rye knows of registries."""
+    return StateStore(data_dir() / "registries")

@@ -1,0 +1,72 @@
+"""Pinning a registry to an address, and unpinning it."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from rye.errors import RyeError
+from rye.project.registries import normal_address
+from rye.project.user_config import read_settings
+from rye.project.user_config_writing import forget_credential, set_setting
+from rye.workspace.registries.airgap_access import Airgap, open_from_airgap
+from rye.workspace.registries.pin_question import pin_question
+from rye.workspace.registries.pinned_registries import PinnedRegistry, state_store
+from rye.workspace.registries.registry_access import open_registry
+
+if TYPE_CHECKING:
+    from rye.registry.client import RegistryClient
+    from rye.workspace.context import Context
+
+
+class PinRequest(Struct, frozen=True):
+    address: str
+    fingerprint: str | None = None
+    """Pin it when its root has this fingerprint; None: a person is asked."""
+    bundle: Airgap | None = None
+    """Read it from this file instead of the network."""
+    make_default: bool = False
+
+
+class Unpinned(Struct, frozen=True):
+    registry: str
+    origin: str
+
+
+def pin_registry(context: Context, request: PinRequest) -> PinnedRegistry:
+    """From now on only this registry, with this history, is accepted at this address."""
+    where = normal_address(request.address, context.cwd)
+    with _opened(context, request, where) as client:
+        origin, found, size = client.origin, client.state.fingerprint, client.head.checkpoint.size
+    default = read_settings().get("registry")
+    if request.make_default or default is None:
+        set_setting("registry", where)
+        default = where
+    return PinnedRegistry(where, origin, found, size, default == where)
+
+
+def _opened(context: Context, request: PinRequest, where: str) -> AbstractContextManager[RegistryClient]:
+    if request.bundle is None:
+        return open_registry(context, where, fingerprint=request.fingerprint)
+    return open_from_airgap(context, request.bundle, where, request.fingerprint or pin_question(context))
+
+
+def unpin_registry(context: Context, address: str, *, forget_trusted_history: bool = False) -> Unpinned:
+    """Unpin an address and forget its token. What is trusted of the registry itself stays, unless told otherwise.
+
+    Raises RyeError ``not-pinned``.
+    """
+    where = normal_address(address, context.cwd)
+    store = state_store()
+    origin = store.origin_at(where)
+    if origin is None:
+        raise RyeError("not-pinned", f"No registry is pinned at {where}.", "`rye registry list` shows those there are.")
+    store.forget_address(where)
+    forget_credential(where)
+    if read_settings().get("registry") == where:
+        set_setting("registry", None)
+    if forget_trusted_history:
+        store.forget(origin)
+    return Unpinned(where, origin)

@@ -1,0 +1,54 @@
+"""Which published item a person means, and which registry answers for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rye.errors import RyeError, UsageError
+from rye.items.identity import Identity, parse_reference
+from rye.registry.client import RegistryClient
+from rye.registry.trust.records import ReleaseRecord
+from rye.workspace.registries.registry_access import configured
+
+if TYPE_CHECKING:
+    from rye.workspace.context import Context
+
+
+def registry_of(context: Context, text: str) -> str:
+    """The address of the registry that answers for ``[kind:]id[@version]``."""
+    return configured(context).of(parse_reference(text).id.split("/", 1)[0])
+
+
+def published(client: RegistryClient, text: str) -> tuple[Identity, str | None]:
+    """The published item that ``[kind:]id[@version]`` names, and the version.
+
+    Raises RyeError ``no-such-item`` and UsageError ``ambiguous``.
+    """
+    reference = parse_reference(text)
+    kinds = client.kinds_of([reference.id])[reference.id]
+    if reference.kind is not None:
+        kinds = tuple(kind for kind in kinds if kind == reference.kind)
+    if not kinds:
+        raise RyeError(
+            "no-such-item",
+            f"{reference.id!r} is not published in {client.origin}.",
+            f"`rye search {reference.id.rpartition('/')[2]}` finds what is.",
+        )
+    if len(kinds) > 1:
+        listed = ", ".join(f"{kind}:{reference.id}" for kind in kinds)
+        raise UsageError("ambiguous", f"{reference.id!r} is {listed}.", f"Name one: {kinds[0]}:{reference.id}.")
+    return Identity(kinds[0], reference.id), reference.range
+
+
+def published_release(client: RegistryClient, text: str) -> ReleaseRecord:
+    """The release that ``[kind:]id@version`` names.
+
+    Raises RyeError ``no-such-item`` and ``no-such-version``, UsageError ``ambiguous`` and ``no-version``.
+    """
+    identity, version = published(client, text)
+    if version is None:
+        raise UsageError("no-version", "Say which version.", f"Write {identity}@X.Y.Z.")
+    record = next((r for r in client.releases([identity])[identity] if r.version == version), None)
+    if record is None:
+        raise RyeError("no-such-version", f"{identity} has no version {version}.", f"`rye info {identity}` lists them.")
+    return record

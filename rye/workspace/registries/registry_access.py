@@ -1,0 +1,94 @@
+"""Which registry a use case talks to, by which pin, and with which token."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from rye.errors import RyeError
+from rye.project.context import load_manifest
+from rye.project.layout import find_project
+from rye.project.registries import Registries, normal_address, registries
+from rye.project.user_config import credential, read_settings
+from rye.registry.client import RegistryClient
+from rye.registry.transport.api import RegistryApi
+from rye.workspace.registries.pin_question import pin_question
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rye.project.manifest import Manifest
+    from rye.registry.protocol.statements import Keyset
+    from rye.workspace.context import Context
+
+
+def project_manifest(context: Context) -> Manifest | None:
+    """The manifest of the project around, where there is one."""
+    project = find_project(context.cwd)
+    return load_manifest(project) if project is not None else None
+
+
+def configured(context: Context) -> Registries:
+    """The registries that flag, project and user name."""
+    setting = read_settings().get("registry")
+    return registries(context.registry, project_manifest(context), setting, context.cwd)
+
+
+@contextmanager
+def open_registry(
+    context: Context, address: str, *, fingerprint: str | None = None, origin: str | None = None
+) -> Iterator[RegistryClient]:
+    """A client with a verified head; what it came to trust is kept when the block ends without an error."""
+    client = RegistryClient.open(
+        address, accept_root=fingerprint or pin_question(context), origin=origin, offline=context.offline
+    )
+    with client:
+        for warning in client.warnings:
+            context.warn(warning)
+        yield client
+
+
+def open_api(
+    context: Context, client: RegistryClient, *, needs_token: bool = True, argument: str | None = None
+) -> RegistryApi:
+    """The registry's API with the user's token. ``argument``: the address, where the command was given it.
+
+    Raises RyeError ``not-logged-in``.
+    """
+    if context.offline:
+        raise RyeError("offline", "This needs the registry's API, and --offline forbids the network.")
+    named = context.registry and normal_address(context.registry, context.cwd)
+    found = credential(client.address, argument or named)
+    if found is None and needs_token:
+        raise RyeError(
+            "not-logged-in",
+            f"You are not logged in to {client.address}.",
+            f"`rye login {client.address} --token TOKEN` stores a token; its operator makes one.",
+        )
+    return RegistryApi(client.address, client.api, found.token if found else None)
+
+
+def namespace_of(context: Context, given: str | None = None) -> str:
+    """The namespace to write to: the one given, else the project's. Raises RyeError ``no-namespace``."""
+    manifest = project_manifest(context)
+    found = given or (manifest.namespace if manifest is not None else None)
+    if found is None:
+        raise RyeError(
+            "no-namespace",
+            "No namespace is given.",
+            'Write namespace = "…" into [project] of rye.toml, or give --namespace.',
+        )
+    return found
+
+
+def last_seen_keyset(context: Context, namespace: str) -> Keyset | None:
+    """A namespace's keyset as the registry that the user pinned for it had it when it was last read.
+
+    Nothing is fetched: None for what is not cached, or not verified.
+    """
+    try:
+        client = RegistryClient.open(configured(context).of(namespace), offline=True)
+        link = client.keysets([namespace])[namespace].current(client.head.snapshot.time)
+    except RyeError:
+        return None
+    return link.keyset if link is not None else None

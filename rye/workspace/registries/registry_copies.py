@@ -1,0 +1,96 @@
+"""Copies of registries: a whole one as a folder, or what one lock needs as an air-gap file. Everything is verified."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from rye.errors import RyeError
+from rye.project.context import require_project
+from rye.project.lock import Lock
+from rye.project.lock_file import read_lock
+from rye.registry import mirroring
+from rye.registry.airgap import Wanted, write_airgap
+from rye.registry.mirroring import Mirrored
+from rye.registry.store.state import StateStore
+from rye.registry.transport.factory import open_transport
+from rye.storage.folders import data_dir
+from rye.workspace.registries.registry_access import configured, open_registry
+
+if TYPE_CHECKING:
+    from rye.workspace.context import Context
+
+
+class MirrorOutcome(Struct, frozen=True):
+    registry: str
+    """The address that was copied."""
+    origin: str
+    done: Mirrored
+
+
+def mirror_registry(context: Context, target: Path) -> MirrorOutcome:
+    """Copy the whole registry to a folder; what is there and good stays. Raises RyeError ``offline`` and others."""
+    _refuse_offline(context)
+    address = configured(context).main()
+    with open_registry(context, address) as client:
+        state = client.state
+    transport = open_transport(address, mirroring.transport_limits())
+    try:
+        with context.progress("mirroring") as advance:
+            done = mirroring.mirror(transport, state, target, advance)
+    finally:
+        transport.close()
+    return MirrorOutcome(address, state.origin, done)
+
+
+class AirgapOutcome(Struct, frozen=True):
+    size: int
+    """In bytes."""
+    items: int
+    origins: tuple[str, ...]
+
+
+def write_airgap_file(context: Context, file: Path) -> AirgapOutcome:
+    """Write what the project's lock needs to one file. Raises RyeError ``offline``, ``empty-lock``, ``other-registry``."""
+    _refuse_offline(context)
+    project = require_project(context.cwd)
+    lock = read_lock(project)
+    if not lock.items:
+        raise RyeError("empty-lock", "rye.lock names nothing to bundle.", "Make one with `rye lock` or `rye add`.")
+    store = StateStore(data_dir() / "registries")
+    wanted = _wanted(context, lock)
+    with context.progress("bundling", len(wanted)) as advance:
+        size = write_airgap(file, project.lock_path.read_bytes(), wanted, open_transport, store, advance)
+    return AirgapOutcome(size, len(lock.items), tuple(part.origin for part in wanted))
+
+
+def _refuse_offline(context: Context) -> None:
+    if context.offline:
+        raise RyeError("offline", "A copy is made from the network, and --offline forbids it.", "Leave --offline out.")
+
+
+def _wanted(context: Context, lock: Lock) -> list[Wanted]:
+    """What of which registry; every registry is contacted once, so that it is pinned and what the lock says it is."""
+    where = configured(context)
+    parts = []
+    for origin in sorted({item.registry for item in lock.items}):
+        items = [item for item in lock.items if item.registry == origin]
+        addresses = {where.of(item.identity.namespace) for item in items}
+        if len(addresses) > 1:
+            raise RyeError(
+                "other-registry",
+                f"The items of {origin} are mapped to several addresses: {', '.join(sorted(addresses))}.",
+                "Map all its namespaces to one in [registries] of rye.toml.",
+            )
+        address = addresses.pop()
+        with open_registry(context, address) as client:
+            if client.origin != origin:
+                raise RyeError(
+                    "other-registry",
+                    f"{items[0].identity} is locked to the registry {origin}; {address} is {client.origin}.",
+                    "Map the namespace to its registry in [registries] of rye.toml.",
+                )
+        parts.append(Wanted(address, origin, tuple((item.identity, item.version) for item in items)))
+    return parts

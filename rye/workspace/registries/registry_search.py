@@ -1,0 +1,234 @@
+"""Search: words in ids and descriptions, here and in the registries that the project maps, each for its own namespaces alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from rye.errors import RyeError
+from rye.items.identity import Identity, is_id
+from rye.items.kinds import KINDS
+from rye.registry.trust.trust_error import TrustError
+from rye.workspace.items.local_search import score, search_local
+from rye.workspace.registries.item_info import latest_release
+from rye.workspace.registries.registry_access import configured, open_api, open_registry
+
+if TYPE_CHECKING:
+    from rye.project.registries import Registries
+    from rye.registry.client import RegistryClient
+    from rye.registry.protocol.wire import SearchResult
+    from rye.registry.transport.api import RegistryApi
+    from rye.workspace.context import Context
+
+_PAGE = 100
+"""Results of one request; what servers give by default."""
+_MAX_READ = 2000
+"""Results of one registry that are read at the most, those that are not its own to give included."""
+_STATIC_MATCHES = 200
+"""Matches whose index is read where a registry has no search of its own."""
+
+
+class SearchRequest(Struct, frozen=True):
+    words: str
+    kind: str | None = None
+    namespace: str | None = None
+    limit: int = 20
+    local: bool = False
+    """Only the project, installed, user and system spaces."""
+
+
+class SearchOutcome(Struct, frozen=True):
+    rows: tuple[dict[str, Any], ...]
+    """The best first: ``id``, ``kind``, ``version``, ``description``, ``score``, ``space``, ``deprecated``."""
+    total: int
+
+
+def search(context: Context, request: SearchRequest) -> SearchOutcome:
+    """Find items. What one registry cannot answer is a warning, as long as something answers."""
+    results = search_local(context, request.words, kind=request.kind, namespace=request.namespace)
+    for row in results:
+        row["deprecated"] = None
+    total = len(results)
+    if not request.local:
+        here = {(row["kind"], row["id"]): row for row in results}
+        found, count = _in_registries(context, request, bool(results))
+        added = []
+        for row in found:
+            if (there := here.get((row["kind"], row["id"]))) is not None:
+                there["deprecated"] = row["deprecated"]
+            else:
+                added.append(row)
+        results += added
+        total += count - (len(found) - len(added))
+    results.sort(key=lambda row: (-row["score"], row["id"], row["kind"]))
+    return SearchOutcome(tuple(results[: request.limit]), total)
+
+
+def _in_registries(context: Context, request: SearchRequest, found_here: bool) -> tuple[list[dict[str, Any]], int]:
+    """What the registries have and how much there is, each asked once; what one of them cannot answer is a warning.
+
+    A registry that breaks a rule of trust is never only a warning, nor is it one that none answers where nothing else was found.
+    """
+    rows: list[dict[str, Any]] = []
+    total = answered = 0
+    failed: list[tuple[str, RyeError]] = []
+    try:
+        registries = configured(context)
+        asked = _asked(registries, request.namespace)
+    except RyeError as error:
+        failed.append(("", error))
+        asked = {}
+    for address, namespaces in asked.items():
+        try:
+            found, count = _in_registry(context, registries, address, request, namespaces)
+        except TrustError:
+            raise
+        except RyeError as error:
+            failed.append((address, error))
+        else:
+            answered += 1
+            rows += found
+            total += count
+    none_answered = answered == 0
+    for address, problem in failed:
+        offline = problem.code == "fetch-offline"
+        if none_answered and not offline and (not found_here or context.registry is not None):
+            raise problem
+        why = "what the registry has is not cached, and this is offline." if offline else problem.message
+        hint = "Run it without --offline." if offline else problem.hint
+        what = "Only local items were searched" if none_answered else f"{address} was not searched"
+        context.warn(f"{what}: {why}", hint)
+    return rows, total
+
+
+def _asked(registries: Registries, namespace: str | None) -> dict[str, tuple[str, ...] | None]:
+    """The registries to ask, and the namespaces to ask each for; None: for all of which no other one answers.
+
+    Raises RyeError ``no-registry``.
+    """
+    if namespace is not None:
+        return {registries.of(namespace): (namespace,)}
+    asked: dict[str, tuple[str, ...] | None] = {}
+    if registries.default is not None or not registries.by_namespace:
+        asked[registries.main()] = None
+    for name, address in registries.by_namespace.items():
+        known = asked.get(address, ())
+        if known is not None:
+            asked[address] = (*known, name)
+    return asked
+
+
+def _in_registry(
+    context: Context,
+    registries: Registries,
+    address: str,
+    request: SearchRequest,
+    namespaces: tuple[str, ...] | None,
+) -> tuple[list[dict[str, Any]], int]:
+    words, kind, limit = request.words, request.kind, request.limit
+
+    def answers_for(identity: Identity) -> bool:
+        name = identity.namespace
+        return registries.by_namespace.get(name, registries.default) == address and (
+            not namespaces or name in namespaces
+        )
+
+    with open_registry(context, address) as client:
+        if context.offline or address.startswith("file:") or client.api is None:
+            return _static(client, words, kind, answers_for, limit)
+        api = open_api(context, client, needs_token=False)
+        named: list[SearchResult] = []
+        total = 0
+        for namespace in (None,) if namespaces is None else namespaces:
+            found, count = _from_api(api, words, kind, namespace, limit, answers_for)
+            named += found
+            total += count
+        deprecated = _deprecated(context, client, [Identity(found.kind, found.id) for found in named])
+    rows: list[dict[str, Any]] = [
+        {
+            "id": found.id,
+            "kind": found.kind,
+            "version": found.version,
+            "description": found.description,
+            "score": found.score,
+            "space": "registry",
+            "deprecated": deprecated.get(Identity(found.kind, found.id)),
+        }
+        for found in named
+    ]
+    return rows, max(total, len(rows))
+
+
+def _from_api(
+    api: RegistryApi,
+    words: str,
+    kind: str | None,
+    namespace: str | None,
+    limit: int,
+    answers_for: Callable[[Identity], bool],
+) -> tuple[list[SearchResult], int]:
+    """Results that this registry may give, as many as are wanted where there are so many, and how many there are.
+
+    The API proves nothing: what is not a name or is another registry's to say is left out, and the rest is only shown.
+    `rye info` and installing verify.
+    """
+    kept: list[SearchResult] = []
+    offset = total = left_out = 0
+    while len(kept) < limit and offset < _MAX_READ:
+        wanted = min(_PAGE, limit - len(kept)) if left_out == 0 else _PAGE
+        answer = api.search(words, kind=kind, namespace=namespace, limit=wanted, offset=offset)
+        total = answer.total
+        for found in answer.results[:wanted]:
+            if found.kind in KINDS and is_id(found.id) and answers_for(Identity(found.kind, found.id)):
+                kept.append(found)
+            else:
+                left_out += 1
+        offset += wanted
+        if len(answer.results) < wanted:
+            break
+    return kept[:limit], max(total - left_out, 0)
+
+
+def _deprecated(context: Context, client: RegistryClient, identities: list[Identity]) -> dict[Identity, str]:
+    """Why items should no longer be used, by those that should not; the log says it, search servers do not."""
+    try:
+        histories = client.histories(identities)
+    except RyeError as error:
+        if isinstance(error, TrustError) and error.code != "recovery-unaccepted":
+            raise
+        context.warn(f"Which items are deprecated is not known: {error.message}", error.hint)
+        return {}
+    return {name: found.deprecation.reason for name, found in histories.items() if found.deprecation is not None}
+
+
+def _static(
+    client: RegistryClient, words: str, kind: str | None, answers_for: Callable[[Identity], bool], limit: int
+) -> tuple[list[dict[str, Any]], int]:
+    """Search a registry that is only files: names that match first; of the others as many descriptions as may be read."""
+    names = [name for name in client.names() if (kind is None or name.kind == kind) and answers_for(name)]
+    by_score = sorted(names, key=lambda identity: -score(words, identity.id, ""))  # stable: else in the names' order
+    histories = client.histories(by_score[:_STATIC_MATCHES])
+    rows: list[dict[str, Any]] = []
+    for identity, history in histories.items():
+        latest = latest_release(history)
+        if latest is None:
+            continue
+        description = latest.release.description
+        found = score(words, identity.id, description)
+        if found == 0:
+            continue
+        rows.append(
+            {
+                "id": identity.id,
+                "kind": identity.kind,
+                "version": latest.version,
+                "description": description,
+                "score": found,
+                "space": "registry",
+                "deprecated": history.deprecation.reason if history.deprecation is not None else None,
+            }
+        )
+    rows.sort(key=lambda row: (-row["score"], row["id"], row["kind"]))
+    return rows[:limit], len(rows)

@@ -1,0 +1,24 @@
+"""Which approvals an installation takes from rye.lock."""
+
+from __future__ import annotations
+
+from rye.installation.plan import Consent, Plan, approved_items, never_approved
+from rye.workspace.trusting.acceptance import Approval, approvals, hook_text, run_text
+
+
+def relied_on(plan: Plan) -> set[Approval]:
+    """The approvals that an installation takes from the lock, because it does not ask for them itself."""
+    found: set[Approval] = set()
+    for change in plan.changes:
+        if change.new is None or change.old is None or never_approved(change.old):
+            continue
+        asked = {asked.pattern for asked in change.asks}
+        asked.update(hook_text(hook) for hook in change.hooks)
+        asked.update(run_text(run) for run in change.runs)
+        if change.signer_changed:
+            asked.add(change.new.signer)
+        [row] = approved_items(Plan((change,)), Consent())
+        found.update(one for one in approvals([row]) if one.what != "tool" and one.value not in asked)
+        if not change.tools:  # as many as before or fewer: those of before are what was agreed to
+            found.update(one for one in approvals([change.old]) if one.what == "tool")
+    return found

@@ -1,0 +1,60 @@
+"""Verifying rows of rye.lock in full: release in the log, signer in the keyset, in-file signature, bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rye.errors import RyeError
+from rye.installation.install import check_rows, verify_chosen
+from rye.installation.resolving import Chosen, locked_record
+from rye.installation.signed_release import SignedRelease
+from rye.installation.sources import Sources, expect_origin
+from rye.items.identity import Identity
+from rye.project.context import load_manifest
+from rye.project.layout import Project
+from rye.project.lock import LockedItem
+from rye.registry.trust.trust_error import TrustError
+from rye.workspace.context import Context
+from rye.workspace.registries.project_sources import project_sources
+from rye.workspace.trusting.unverified_rows import unverified
+
+
+def verify_rows(context: Context, project: Project, items: Sequence[LockedItem]) -> dict[Identity, SignedRelease]:
+    """What the signed releases of these rows say; each is remembered.
+
+    Trusted state and cache are tried first: they may suffice, and what they do not know is not yet wrong. Nobody is asked to pin
+    a registry here. Raises RyeError ``unverified-item``, ``lock-mismatch``, TrustError.
+    """
+    manifest = load_manifest(project)
+    try:
+        with project_sources(context, manifest, project.root, offline=True, asks=False) as sources:
+            return verify_rows_from(items, sources)
+    except RyeError as error:
+        if context.offline:
+            raise _unverified(items, error) from error
+    try:
+        with project_sources(context, manifest, project.root, asks=False) as sources:
+            return verify_rows_from(items, sources)
+    except TrustError:
+        raise
+    except RyeError as error:
+        if error.code == "lock-mismatch":
+            raise
+        raise _unverified(items, error) from error
+
+
+def verify_rows_from(items: Sequence[LockedItem], sources: Sources) -> dict[Identity, SignedRelease]:
+    """As :func:`verify_rows`, from registries that are open. Raises what they raise."""
+    histories = sources.histories(item.identity for item in items)
+    chosen: dict[Identity, Chosen] = {}
+    for item in items:
+        expect_origin(sources.client(item.identity.namespace), item.registry, f"{item.identity} {item.version}")
+        record = locked_record(histories.get(item.identity), item)
+        chosen[item.identity] = Chosen(record, item.dependencies, item.groups)
+    verified = verify_chosen(chosen, sources)
+    check_rows(items, verified)
+    return {identity: found.signed for identity, found in verified.items()}
+
+
+def _unverified(items: Sequence[LockedItem], why: RyeError) -> RyeError:
+    return unverified(items, why.message, why.hint if why.code == "registry-unpinned" else None, why.code)

@@ -1,0 +1,65 @@
+"""Rows of rye.lock that count on this machine (DESIGN 6.1, Verified here).
+
+A row says what its release is; whoever can commit can write one. It counts once this user's rye verified the release in full.
+Every use case that hands out an installed item's content, or calls it installed, asks here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from rye.installation.verified_rows import check_words, remembered_rows
+from rye.workspace.installing.project_texts import bytes_of, manifest_text_of
+from rye.workspace.registries.project_registries import user_pins, user_verdicts, whole_lock_key
+from rye.workspace.trusting.unverified_rows import unverified
+
+if TYPE_CHECKING:
+    from rye.installation.signed_release import SignedRelease
+    from rye.items.identity import Identity
+    from rye.project.layout import Project
+    from rye.project.lock import LockedItem
+    from rye.workspace.context import Context
+
+
+def whole_before(project: Project, items: Sequence[LockedItem]) -> bool:
+    """Whether this very lock was found verified and complete, under the manifest and the pins as they are."""
+    lock, manifest_text = bytes_of(project.lock_path), manifest_text_of(project)
+    verdicts = user_verdicts()
+    try:
+        key = whole_lock_key(verdicts, lock or b"", manifest_text, items)
+        return key in verdicts.get([key])
+    finally:
+        verdicts.close()
+
+
+def verified_before(items: Sequence[LockedItem]) -> dict[Identity, SignedRelease]:
+    """What the signed releases of these rows say, as far as this user's rye verified them before. Nothing is fetched."""
+    verdicts = user_verdicts()
+    try:
+        return remembered_rows(verdicts, items, user_pins())
+    finally:
+        verdicts.close()
+
+
+def require_verified(
+    context: Context, project: Project, items: Sequence[LockedItem], *, fetch: bool = True
+) -> Mapping[Identity, SignedRelease]:
+    """What the signed releases of these rows say, each verified: before, or now from trusted state and cache, or by asking the
+    registries. Without ``fetch`` only what was verified before counts.
+
+    Raises RyeError ``unverified-item`` where none of that is possible, ``lock-mismatch`` and TrustError where a row is not its
+    release's.
+    """
+    signed = verified_before(items)
+    unknown = [item for item in items if item.identity not in signed]
+    if unknown and not fetch:
+        raise unverified(unknown, "no registry was asked.")
+    if unknown:
+        from rye.workspace.trusting.row_verification import (
+            verify_rows,  # the registry's client, which a known row never needs
+        )
+
+        signed.update(verify_rows(context, project, unknown))
+    check_words(items, signed)
+    return signed
