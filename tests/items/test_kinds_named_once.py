@@ -53,8 +53,11 @@ ACCEPTED = {
         "rye/cli/trust/hooks.py",
         "rye/workspace/installing/hook_approval.py",
     ),
-    "How inputs are declared and filled in is each format's own; renderers are chosen by the value's type.": (
+    "How inputs are declared and filled in is each format's own; renderers stand in a table by kind.": (
         "rye/rendering/*.py",
+        "rye/workspace/directive_rendering.py",
+        "rye/workspace/formula_rendering.py",
+        "rye/workspace/rendered.py",
         "rye/workspace/items/rendering.py",
     ),
     "Frontmatter of overrides files has a key `agent` for the item's id, whatever its kind.": (
