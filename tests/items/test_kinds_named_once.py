@@ -55,9 +55,9 @@ ACCEPTED = {
     ),
     "How inputs are declared and filled in is each format's own; renderers stand in a table by kind.": (
         "rye/rendering/*.py",
-        "rye/workspace/directive_rendering.py",
-        "rye/workspace/formula_rendering.py",
-        "rye/workspace/rendered.py",
+        "rye/workspace/items/directive_rendering.py",
+        "rye/workspace/items/formula_rendering.py",
+        "rye/workspace/items/rendered.py",
         "rye/workspace/items/rendering.py",
     ),
     "Frontmatter of overrides files has a key `agent` for the item's id, whatever its kind.": (
