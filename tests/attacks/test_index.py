@@ -10,7 +10,7 @@ import pytest
 from rye.items.identity import Identity
 from rye.registry.protocol import notes, tiles, wire
 from rye.registry.protocol.notes import SignedNote
-from rye.registry.protocol.statements import parse
+from rye.registry.protocol.statements import Release, parse
 from rye.registry.protocol.tiles import Tile
 from rye.registry.protocol.wire import IndexLine
 from tests.attacks.hostile_server import announces
@@ -128,6 +128,19 @@ def advisory_by_the_log(registry: SimulatedRegistry) -> None:
     """A warning in the owners' name that they did not sign."""
     note = registry.leaves[registry.advise(DEPLOY, "*", by_owners=True)]
     registry.leaves[-1] = registry.sign(parse(notes.parse(note).text), registry.log_signers()).encode()
+
+
+def taken_down(*more: str, line: int = -1, signers: int = 2) -> Callable[[SimulatedRegistry], None]:
+    """A takedown of a release by its line in the index, also of the files ``more``, by as many owners."""
+
+    def act(registry: SimulatedRegistry) -> None:
+        newest = parse(notes.parse(registry.index_lines()[str(DEPLOY)][line].note).text)
+        assert isinstance(newest, Release)
+        threshold, registry.owner_threshold = registry.owner_threshold, signers
+        registry.take_down(DEPLOY, newest.version, [newest.file.sha256, *more])
+        registry.owner_threshold = threshold
+
+    return act
 
 
 def yank_of_nothing(registry: SimulatedRegistry) -> None:
@@ -294,6 +307,26 @@ SNAPSHOTS = (
         lambda scene: scene.cheat(yank_of_nothing),
     ),
     Attack("other bytes under a version once used", "log and namespace key", "release-repeated", repeated_release),
+    Attack(
+        "a takedown that too few owners signed",
+        "log key",
+        "takedown-signer",
+        lambda scene: scene.cheat(taken_down(signers=1)),
+    ),
+    Attack(
+        "a takedown of a file that is not the release's",
+        "log key",
+        "takedown-foreign",
+        lambda scene: scene.cheat(taken_down("0" * 64)),
+    ),
+    Attack(
+        "a locked release that was taken down, from a mirror that still has its bytes",
+        "mirror",
+        "release-taken-down",
+        lambda scene: scene.cheat(taken_down(line=0)),
+        start="checkout",
+        command=INSTALL,
+    ),
 )
 
 FILES = (

@@ -588,7 +588,7 @@ class TestLives:
 
 @pytest.fixture
 def read(monkeypatch: pytest.MonkeyPatch) -> Counter:
-    return Counter(monkeypatch, rye.installation.verified, "judge_files")
+    return Counter(monkeypatch, rye.installation.verified, "judge_release_file")
 
 
 class TestInstalling:

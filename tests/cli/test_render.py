@@ -69,7 +69,7 @@ def test_an_agents_prompt_is_its_system_prompt(rye: Program) -> None:
     assert document["prompt"].startswith("You are the Planner.")
     assert "## System Prompt" not in document["prompt"]
     assert document["limits"] == {"maxIterations": 10, "timeout": 60000}
-    assert document["agent_tools"] == ["Read", "Glob", "Grep"]
+    assert document["agent_tools"] == ["Glob", "Grep", "Read"]
     assert set(document) >= KEYS
 
 

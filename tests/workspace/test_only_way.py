@@ -62,4 +62,4 @@ def test_only_one_use_case_looks_an_item_up_unchecked() -> None:
     callers = {
         path.relative_to(RYE).as_posix() for path in sorted(RYE.rglob("*.py")) if "find_target" in list(taken(path))
     }
-    assert callers == {"workspace/effective_item.py"}
+    assert callers == {"workspace/items/effective_item.py"}
