@@ -164,6 +164,18 @@ class RegistryLimits(Struct, frozen=True):
 REGISTRY = RegistryLimits()
 
 
+class ProjectLimits(Struct, frozen=True):
+    """What a project's own files may be: they come from whoever can commit (DESIGN 6.1)."""
+
+    manifest_bytes: int = MIB
+    """rye.toml; one of a thousand dependencies has 60 kB."""
+    lock_bytes: int = 64 * MIB
+    """rye.lock, and what rye notes in ``.ai/.rye``; a lock of a thousand items has some 700 kB."""
+
+
+PROJECT = ProjectLimits()
+
+
 class PublishingLimits(Struct, frozen=True):
     """How much is sent to a registry at once."""
 

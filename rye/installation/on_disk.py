@@ -19,9 +19,12 @@ from typing import Literal
 
 from msgspec import Struct
 
+from rye.errors import RyeError
 from rye.installation.placement import item_files
+from rye.limits import PROJECT
 from rye.project.layout import Project
 from rye.project.lock import LockedItem
+from rye.project.project_file import read_project_file
 
 State = Literal["missing", "changed", "extra", "wrong-flag"]
 """``wrong-flag``: the bytes are right, and the executable bit is not."""
@@ -132,8 +135,8 @@ def _differs(sha256: str | None, written: str | None) -> bool:
 def read_written(project: Project) -> dict[str, str]:
     """What the last run here wrote: path → SHA-256. Nothing where that is not known."""
     try:
-        table = json.loads((project.root / INSTALLED).read_bytes())
-    except (OSError, ValueError, RecursionError):
+        table = json.loads(read_project_file(project.root / INSTALLED, PROJECT.lock_bytes) or b"{}")
+    except (RyeError, ValueError, RecursionError):
         return {}
     if not isinstance(table, dict):
         return {}

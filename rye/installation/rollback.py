@@ -10,10 +10,12 @@ import difflib
 
 from rye.errors import RyeError
 from rye.installation.transaction import Change
+from rye.limits import PROJECT
 from rye.project.freshness import wanted_ranges
 from rye.project.layout import LOCK, MANIFEST, Project
 from rye.project.lock import Lock, parse_lock
 from rye.project.manifest import parse_manifest
+from rye.project.project_file import read_project_file
 
 _FOLDER = ".ai/.rye/previous"
 _LEFT = f"{_FOLDER}/rye.toml.left"
@@ -34,18 +36,23 @@ def keep_previous(project: Project, left: str | None = None) -> list[Change]:
 def previous(project: Project) -> tuple[Lock, str | None]:
     """The lock and the manifest's text before the last installation. Raises RyeError ``nothing-to-roll-back``."""
     folder = project.root / _FOLDER
-    lock_file, manifest_file = folder / LOCK, folder / MANIFEST
-    if not lock_file.exists() and not manifest_file.exists():
+    lock_data = read_project_file(folder / LOCK, PROJECT.lock_bytes)
+    manifest_data = read_project_file(folder / MANIFEST, PROJECT.manifest_bytes)
+    if lock_data is None and manifest_data is None:
         raise RyeError(
             "nothing-to-roll-back",
             "No earlier installation is remembered here.",
             "Restore rye.lock from version control, then run `rye install`.",
         )
-    lock = parse_lock(lock_file.read_text(encoding="utf-8")) if lock_file.exists() else Lock()
-    return (
-        lock,
-        manifest_file.read_bytes().decode() if manifest_file.exists() else None,
-    )  # line endings stay what they are
+    try:
+        lock = parse_lock(lock_data.decode()) if lock_data is not None else Lock()
+        return lock, manifest_data.decode() if manifest_data is not None else None  # line endings stay what they are
+    except UnicodeDecodeError:
+        raise RyeError(
+            "nothing-to-roll-back",
+            "What is remembered of the earlier installation is damaged.",
+            "Restore rye.lock from version control, then run `rye install`.",
+        ) from None
 
 
 def edits_since(project: Project, lock: Lock, text: str) -> list[str]:
@@ -53,9 +60,9 @@ def edits_since(project: Project, lock: Lock, text: str) -> list[str]:
 
     Where it is not remembered how that left it, only dependencies are compared, with what ``lock`` says was asked for.
     """
-    left = project.root / _LEFT
-    if left.exists():
-        before, after = left.read_bytes().decode("utf-8", "replace"), text
+    left = read_project_file(project.root / _LEFT, PROJECT.manifest_bytes)
+    if left is not None:
+        before, after = left.decode("utf-8", "replace"), text
     else:
         try:
             wanted = wanted_ranges(parse_manifest(text))

@@ -8,9 +8,11 @@ from pathlib import Path
 
 from rye.errors import RyeError
 from rye.items.reading import ReadOptions
+from rye.limits import PROJECT
 from rye.project.discovery import Found, expand, own_items
 from rye.project.layout import Project, find_project
 from rye.project.manifest import Manifest, parse_manifest
+from rye.project.project_file import read_project_file
 
 
 def require_project(start: Path) -> Project:
@@ -23,10 +25,9 @@ def require_project(start: Path) -> Project:
 
 def load_manifest(project: Project) -> Manifest:
     """The project's manifest; an empty one where it has only an ``.ai`` folder."""
+    data = read_project_file(project.manifest_path, PROJECT.manifest_bytes)
     try:
-        text = project.manifest_path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return Manifest()
+        text = data.decode("utf-8") if data is not None else ""
     except UnicodeDecodeError:
         raise RyeError("bad-manifest", "rye.toml is not UTF-8.", "Save it as UTF-8.") from None
     return parse_manifest(text)

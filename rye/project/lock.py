@@ -22,6 +22,7 @@ from rye.items.identity import Identity, is_id
 from rye.items.kinds import KINDS
 from rye.items.reading import HookAction, Run
 from rye.project.lock_canonical import read_canonical
+from rye.text.toml_keys import has_long_key
 
 LOCK_VERSION = 1
 
@@ -245,6 +246,8 @@ def parse_lock(text: str) -> Lock:
 
 
 def _read_toml(text: str) -> dict[str, Any]:
+    if has_long_key(text):
+        raise LockError("a key has too many parts.")
     try:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:

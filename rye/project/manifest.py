@@ -48,6 +48,7 @@ from rye.items.identity import is_id, is_segment
 from rye.items.kinds import KINDS
 from rye.text.facts.fact import FACTS
 from rye.text.spelling import close_words
+from rye.text.toml_keys import has_long_key
 
 TIERS = ("safe", "write", "elevated", "unrestricted")
 MAIN_GROUP = "main"
@@ -115,6 +116,8 @@ class ManifestError(RyeError):
 
 def parse_manifest(text: str, source: str = "rye.toml") -> Manifest:
     """Read a manifest. Raises ManifestError for anything it does not know."""
+    if has_long_key(text):
+        raise ManifestError("a key has too many parts.", "No key of rye.toml has more than three.", source)
     try:
         table = tomllib.loads(text.removeprefix(BYTE_ORDER_MARK))
     except (tomllib.TOMLDecodeError, RecursionError) as error:

@@ -105,3 +105,11 @@ def test_a_fingerprint_in_the_repository_pins_nothing(registry: RealRegistry, se
     server.write("pins", f"{ORIGIN} {registry.fingerprint} {registry.url}\n")
     server.write(".ai/pins", f"{ORIGIN} {registry.fingerprint} {registry.url}\n")
     assert server.run("ci", "--json").error["code"] == "registry-unpinned"
+
+
+def test_a_file_that_came_with_the_repository_pins_nothing(registry: RealRegistry, server: Program) -> None:
+    line = f"{ORIGIN} {registry.fingerprint} {registry.url}\n"
+    server.path("pins").write_text(line)
+    for named in ("pins", "./pins", str(server.path("pins"))):
+        error = server.run("ci", "--json", env={"RYE_PINS": named}).error
+        assert (error["code"], "inside the project" in error["message"]) == ("bad-pins", True)

@@ -5,15 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from rye.errors import RyeError
-from rye.project.layout import Project
+from rye.limits import PROJECT
+from rye.project.layout import LOCK, Project
+from rye.project.project_file import read_project_file
 
 
 def bytes_of(path: Path) -> bytes | None:
-    """The file's content; None where there is none."""
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        return None
+    """The content of rye.toml or rye.lock; None where there is none. Raises RyeError for what is no such file."""
+    return read_project_file(path, PROJECT.lock_bytes if path.name == LOCK else PROJECT.manifest_bytes)
 
 
 def manifest_text_of(project: Project) -> str:

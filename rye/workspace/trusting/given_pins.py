@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from rye.errors import RyeError
+from rye.project.layout import find_project
 from rye.project.registries import normal_address
 from rye.registry.trust.trust_error import TrustError
 
@@ -52,6 +53,13 @@ def given_pins(context: Context) -> Mapping[str, GivenPin]:
     if not named:
         return {}
     path = context.cwd / named
+    project = find_project(context.cwd)
+    if project is not None and path.resolve().is_relative_to(project.root.resolve()):
+        raise RyeError(
+            "bad-pins",
+            f"{VARIABLE}: {named!r} lies inside the project, so whoever can commit could write it.",
+            "Keep the file outside the checkout, where only the build server writes.",
+        )
     try:
         with Path(path).open("rb") as stream:
             data = stream.read(MOST_BYTES + 1)
