@@ -212,13 +212,6 @@ def changes(
     return found
 
 
-def _in_both(approved: tuple[str, ...], asked: tuple[str, ...]) -> tuple[str, ...]:
-    """The patterns of each side that the other side contains."""
-    beyond_approved = {change.pattern for change in diff(approved, asked).widened}
-    beyond_asked = {change.pattern for change in diff(asked, approved).widened}
-    return tuple(sorted({*asked} - beyond_approved | {*approved} - beyond_asked))
-
-
 def unapproved(
     old: Lock, chosen: Iterable[LockedItem], mentions: Mapping[Identity, Iterable[Mention]] | None = None
 ) -> list[LockedItem]:

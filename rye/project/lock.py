@@ -24,6 +24,7 @@ from rye.items.reading import HookAction, Run
 from rye.project.lock_canonical import read_canonical
 from rye.text.toml_keys import has_long_key
 
+CONFLICT_MARKER = "<<<<<<<"
 LOCK_VERSION = 1
 
 _HASH = re.compile(r"[0-9a-f]{64}")
@@ -223,9 +224,14 @@ def _quote(text: str) -> str:
 # -- reading ------------------------------------------------------------------------------------------------------------
 
 
+def is_conflicted(text: str) -> bool:
+    """Whether git left its markers: at the start of a line as git has them, which only LF ends. An author's text may hold one."""
+    return f"\n{CONFLICT_MARKER}" in f"\n{text}"
+
+
 def parse_lock(text: str) -> Lock:
     """Read a lock. Raises LockError for whatever is unknown, missing or of another type."""
-    if "<<<<<<<" in text:
+    if is_conflicted(text):
         raise LockError("it has git's conflict markers; `rye install` or `rye lock` resolves them.")
     table = read_canonical(text)
     if table is None:

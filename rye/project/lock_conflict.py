@@ -7,17 +7,18 @@ versions are always chosen again.
 
 from __future__ import annotations
 
+from io import StringIO
 from typing import TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rye.project.lock import Lock, LockedItem, LockError, parse_lock
+from rye.project.lock import CONFLICT_MARKER, Lock, LockedItem, LockError, parse_lock
 from rye.resolution.versions import Version
 
 T = TypeVar("T")
 
-_OURS, _BASE, _MIDDLE, _THEIRS = "<<<<<<<", "|||||||", "=======", ">>>>>>>"
+_OURS, _BASE, _MIDDLE, _THEIRS = CONFLICT_MARKER, "|||||||", "=======", ">>>>>>>"
 
 
 class ConflictedLock(Struct, frozen=True):
@@ -26,11 +27,6 @@ class ConflictedLock(Struct, frozen=True):
     lock: Lock
     rows: tuple[LockedItem, ...]
     """The rows of both sides as they are: their files may be on disk."""
-
-
-def is_conflicted(text: str) -> bool:
-    """Whether git left its markers."""
-    return any(line.startswith(_OURS) for line in text.splitlines())
 
 
 def join_sides(text: str) -> ConflictedLock:
@@ -48,7 +44,7 @@ def _sides(text: str) -> tuple[str, str]:
     theirs: list[str] = []
     writing: tuple[list[str], ...] = (ours, theirs)
     expected: tuple[str, ...] = (_OURS,)
-    for line in text.splitlines(keepends=True):
+    for line in StringIO(text, newline="\n"):
         marker = line[: len(_OURS)]
         if marker not in (_OURS, _BASE, _MIDDLE, _THEIRS):
             for side in writing:

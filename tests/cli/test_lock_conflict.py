@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from rye.project.lock import LockError, parse_lock
-from rye.project.lock_conflict import is_conflicted, join_sides
+from rye.project.lock import LockError, is_conflicted, parse_lock
+from rye.project.lock_conflict import join_sides
 from tests.cli.running import Program
 from tests.directive_text import SHELL
 from tests.installation.real_registry import Author, RealRegistry, serving

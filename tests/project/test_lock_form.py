@@ -12,6 +12,7 @@ from rye.items.reading import HookAction
 from rye.project.layout import Project
 from rye.project.lock import Lock, LockedFile, LockedItem, LockError, lock_text, parse_lock
 from rye.project.lock_canonical import read_canonical
+from rye.project.lock_conflict import join_sides
 from rye.project.lock_file import read_lock
 from tests.project.test_lock import ITEM, SKILL
 
@@ -288,3 +289,17 @@ def test_the_fast_reader_reads_every_plain_field() -> None:
 def test_the_fast_reader_leaves_everything_else_to_the_toml_reader(before: str, after: str) -> None:
     assert before in FAST
     assert read_canonical(FAST.replace(before, after, 1)) is None
+
+
+@pytest.mark.parametrize(
+    "text", ["<<<<<<< ours", "a\u2028<<<<<<< ours\u2028=======\u2028>>>>>>> theirs", "\x85<<<<<<<"]
+)
+def test_an_authors_text_is_no_conflict_marker(text: str) -> None:
+    """Else one hook would make the lock unreadable, or move rows from one side of a real conflict to the other."""
+    hooked = replace(WHOLE, hooks=(HookAction(text, "tool", "a/b", (("x", text),)),), approved_hooks=())
+    written = lock_text(Lock({}, (hooked,)))
+    assert [row.hooks for row in parse_lock(written).items] == [hooked.hooks]
+    theirs = written.replace('version = "1.0.0+b1"', 'version = "1.0.1"')
+    joined = join_sides(f"<<<<<<< ours\n{written}=======\n{theirs}>>>>>>> theirs\n")
+    assert [row.version for row in joined.rows] == ["1.0.0+b1", "1.0.1"]
+    assert all(row.hooks == hooked.hooks for row in joined.rows)

@@ -7,7 +7,7 @@ from msgspec import Struct
 from rye.errors import RyeError
 from rye.installation.transaction import exclusive, needs_recovery
 from rye.project.layout import Project
-from rye.project.lock import Lock, LockedItem
+from rye.project.lock import Lock, LockedItem, is_conflicted
 from rye.project.lock_file import read_lock
 from rye.workspace.context import Context
 from rye.workspace.installing.project_texts import bytes_of, manifest_text_of
@@ -47,7 +47,7 @@ def read_state(context: Context, project: Project, *, joins_sides: bool = False)
     require_manifest(project)
     data = bytes_of(project.lock_path)
     if joins_sides and data is not None and b"<<<<<<<" in data:
-        from rye.project.lock_conflict import is_conflicted, join_sides  # versions are compared there
+        from rye.project.lock_conflict import join_sides  # versions are compared there
 
         text = data.decode("utf-8", "replace")
         if is_conflicted(text):
