@@ -86,7 +86,7 @@ class Showing:
         return shown
 
     def replace(self, ledger: Ledger, published: Published, step: Callable[[str], None] = lambda _step: None) -> bool:
-        """Show this head, which the ledger contains; False when the store shows a larger one by now. Raises RyeError.
+        """Show this head, which the ledger contains; False if the store already shows a larger one. Raises RyeError.
 
         ``step`` is told ``checkpoint`` and ``shown`` when these are done.
         """

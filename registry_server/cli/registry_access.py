@@ -57,7 +57,7 @@ def sequencer_of(settings: Settings) -> Iterator[Sequencer]:
 
 
 def contains(engine: sa.Engine, shown: Checkpoint) -> bool:
-    """Whether the database holds this tree by now."""
+    """Whether the database now contains this tree."""
     try:
         with database.reader(engine) as connection:
             check_contained(Ledger(connection), shown)

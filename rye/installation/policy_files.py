@@ -22,7 +22,7 @@ def any_policy(manifest: Manifest) -> bool:
 def override_widening_allowed(manifest: Manifest) -> bool:
     """Whether an override may give a directive more rights: only when the project's policy and every other say so.
 
-    The project's alone is not enough: whoever commits the override can commit that, too.
+    The project's policy is not enough: anyone who can commit an override can commit that policy too.
     """
     others = other_tables()
     return bool(others) and all(table.allow_override_widening for table in (manifest.policy, *others))

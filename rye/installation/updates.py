@@ -30,7 +30,7 @@ class Newer(Struct, frozen=True):
 
 def newer_versions(manifest: Manifest, lock: Lock, sources: Sources, environment: Environment) -> list[Newer]:
     """Every locked item whose ``wanted`` (what ``rye update`` would choose) or ``latest`` differs from what is locked, and every
-    one that is refused by now.
+    one that is now refused.
 
     Where an update has no solution, as with a locked release that was yanked and has no successor, ``wanted`` is what is locked.
     """

@@ -111,7 +111,7 @@ def install_chosen(
     given = set() if frozen else approvals(in_groups(lock.items, request.without)) - relied
     remember(before.project, given.union(unseen))
     signers = {change.new.signer for change in prepared.plan.changes if change.new is not None}
-    if trusts_lock(session.context, request.trust_lock):  # whoever may commit agreed to these, and not this user
+    if trusts_lock(session.context, request.trust_lock):  # committers agreed to these, not this user
         signers -= {one.value for one in relied if one.what == "signer"}
     remember_signers(signers)
     return InstallOutcome("installed", prepared.plan.effective, prepared.warnings, written)
