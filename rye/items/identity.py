@@ -14,16 +14,16 @@ from msgspec import Struct
 from rye.errors import UsageError
 from rye.items.kinds import KINDS
 
-_SEGMENT = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
-_WINDOWS_DEVICES = frozenset(
-    ["con", "prn", "aux", "nul", *(f"com{n}" for n in range(10)), *(f"lpt{n}" for n in range(10))]
-)
+SEGMENT_PATTERN = r"(?!(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?![a-z0-9_-]))[a-z0-9][a-z0-9_-]{0,63}"
+"""One part of an id as a regular expression: the grammar, and no Windows device name."""
 MAX_SEGMENTS = 16
+
+_SEGMENT = re.compile(SEGMENT_PATTERN)
 
 
 def is_segment(text: str) -> bool:
     """Whether ``text`` may be one part of an id: the grammar, and no Windows device name."""
-    return _SEGMENT.fullmatch(text) is not None and text not in _WINDOWS_DEVICES
+    return _SEGMENT.fullmatch(text) is not None
 
 
 def is_id(text: str) -> bool:

@@ -1,0 +1,51 @@
+"""The name map: which index file holds what was said about a name (docs/protocol.md, Name map).
+
+A radix tree over the SHA-256 of names, in nodes that are named by their own SHA-256. One set of names has one tree.
+:mod:`~rye.registry.protocol.name_map.nodes` reads and writes single nodes, :mod:`~rye.registry.protocol.name_map.paths` looks
+names up, :mod:`~rye.registry.protocol.name_map.changes` adds names and compares two trees. All of it is pure: nodes come in as
+bytes, whoever fetched or stored them.
+"""
+
+from rye.registry.protocol.name_map.changes import Update, changed_names, update
+from rye.registry.protocol.name_map.nodes import (
+    EMPTY_MAP,
+    EMPTY_MAP_SHA256,
+    LEAF_NAMES,
+    MAX_NODE_BYTES,
+    Child,
+    Inner,
+    Leaf,
+    MapEntry,
+    NameMapError,
+    Node,
+    decode_node,
+    encode_node,
+    node_path,
+)
+from rye.registry.protocol.name_map.paths import Place, find, leaves, load, missing, open_node, root_place
+
+__all__ = [
+    "EMPTY_MAP",
+    "EMPTY_MAP_SHA256",
+    "LEAF_NAMES",
+    "MAX_NODE_BYTES",
+    "Child",
+    "Inner",
+    "Leaf",
+    "MapEntry",
+    "NameMapError",
+    "Node",
+    "Place",
+    "Update",
+    "changed_names",
+    "decode_node",
+    "encode_node",
+    "find",
+    "leaves",
+    "load",
+    "missing",
+    "node_path",
+    "open_node",
+    "root_place",
+    "update",
+]

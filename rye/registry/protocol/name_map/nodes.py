@@ -1,0 +1,265 @@
+"""The nodes of the name map: their form, and every rule that one node can break by itself.
+
+::
+
+    rye.map/v1 leaf <prefix> <low>-<high>        rye.map/v1 inner <prefix>
+    <name> <sha256 of its index file> <size>     <low>-<high> <names> <sha256 of the child>
+    …                                            …
+
+``<prefix>`` is the beginning of the SHA-256 of every name below, in whole bytes, ``-`` for none; ``<low>-<high>`` is a range of
+values of the byte that follows. A range has 1, 2, 4, … or 256 values and begins at a multiple of that.
+
+Rules:
+
+1. The rows of an inner node come about like this: begin with the range ``00-ff`` and halve each range that holds more than 128
+   names, until it is a single value. Ranges without names are left out. A single value that still holds more than 128 names is an
+   inner node over the next byte; every other range is a leaf.
+2. So a row of more than 128 names has one value, and the range twice as large as a row's holds more than 128 names: a node shows
+   by itself that it is neither split too far nor too little.
+3. A leaf lists 1 to 128 names, sorted by their bytes, whose hashes are in its range. Only the root may be a leaf over ``00-ff``,
+   and only it may be empty.
+4. A node has one spelling; :func:`decode_node` refuses every other.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping
+from functools import cache
+
+from msgspec import Struct
+
+from rye.errors import RyeError
+from rye.items.identity import MAX_SEGMENTS, SEGMENT_PATTERN
+from rye.items.kinds import KINDS
+from rye.registry.protocol.lines import MAX_NUMBER
+
+TITLE = "rye.map/v1"
+NAMESPACE = "namespace"
+"""Stands before the colon of a namespace's name where an item has its kind."""
+LEAF_NAMES = 128
+"""Names in a leaf. A range with more is halved."""
+MAX_NODE_BYTES = 160 * 1024
+"""Just above the largest leaf: 128 of the longest names."""
+
+_HASH_BYTES = 32
+_DAMAGED = (
+    "Do not install from it. Try the registry's own address, or ask its operator; `rye log verify` shows details."
+)
+
+
+class NameMapError(RyeError):
+    """A node that cannot be used.
+
+    Codes: ``map-malformed`` (not a node), ``map-hash`` (not the node that was asked for), ``map-place`` (a node that does not
+    belong where its parent has it).
+    """
+
+
+class MapEntry(Struct, frozen=True):
+    """Where the index file of a name is."""
+
+    name: str
+    """``<kind>:<id>`` or ``namespace:<segment>``."""
+    sha256: str
+    size: int
+
+
+class Leaf(Struct, frozen=True):
+    """The names whose hashes begin with ``prefix`` and go on with a byte from ``low`` to ``high``."""
+
+    prefix: bytes
+    low: int
+    high: int
+    entries: Mapping[str, MapEntry]
+    """By name."""
+
+    @property
+    def names(self) -> int:
+        return len(self.entries)
+
+
+class Child(Struct, frozen=True):
+    """A row of an inner node: what hangs below a range of values of the next byte."""
+
+    low: int
+    high: int
+    names: int
+    """How many names are below, at any depth."""
+    sha256: str
+
+
+class Inner(Struct, frozen=True):
+    """What is below ``prefix``, where that is more than a leaf holds."""
+
+    prefix: bytes
+    children: tuple[Child, ...]
+    """By range; disjoint."""
+    lows: bytes
+    """The first value of each child's range, to search in."""
+
+    @classmethod
+    def of(cls, prefix: bytes, children: Iterable[Child]) -> Inner:
+        rows = tuple(children)
+        return cls(prefix, rows, bytes(row.low for row in rows))
+
+    @property
+    def names(self) -> int:
+        return sum(child.names for child in self.children)
+
+
+Node = Leaf | Inner
+
+
+def hash_of(name: str) -> bytes:
+    """Where a name is in the map: its SHA-256."""
+    return hashlib.sha256(name.encode()).digest()
+
+
+def node_path(sha256: str) -> str:
+    """Where a node is, relative to the registry's address."""
+    return f"map/{sha256}"
+
+
+def encode_node(node: Node) -> bytes:
+    """The one spelling of a node."""
+    prefix = node.prefix.hex() or "-"
+    if isinstance(node, Leaf):
+        rows = sorted(f"{entry.name} {entry.sha256} {entry.size}\n" for entry in node.entries.values())
+        return f"{TITLE} leaf {prefix} {node.low:02x}-{node.high:02x}\n{''.join(rows)}".encode("ascii")
+    text = "".join(f"{row.low:02x}-{row.high:02x} {row.names} {row.sha256}\n" for row in node.children)
+    return f"{TITLE} inner {prefix}\n{text}".encode("ascii")
+
+
+def decode_node(data: bytes) -> Node:
+    """Read a node. Raises NameMapError ``map-malformed`` for everything that :func:`encode_node` does not write for a tree."""
+    if len(data) > MAX_NODE_BYTES:
+        raise malformed(f"it has more than {MAX_NODE_BYTES:,} bytes")
+    try:
+        text = data.decode("ascii")
+    except UnicodeDecodeError as error:
+        raise malformed("it is not ASCII") from error
+    first, newline, rest = text.partition("\n")
+    match = _header().fullmatch(first)
+    if match is None or not newline or not (rest == "" or rest.endswith("\n")):
+        raise malformed("its first line is not a node's, or its last line has no end")
+    rows = rest[:-1].split("\n") if rest else []
+    if match["inner"] is not None:
+        return _inner(_prefix(match["inner"]), rows)
+    return _leaf(_prefix(match["leaf"]), int(match["low"], 16), int(match["high"], 16), rows)
+
+
+def is_range(low: int, high: int) -> bool:
+    """Whether halving ``00-ff`` comes to this range."""
+    size = high - low + 1
+    return size > 0 and size & (size - 1) == 0 and low % size == 0
+
+
+def malformed(reason: str) -> NameMapError:
+    return NameMapError("map-malformed", f"A node of the registry's name map is not of its form: {reason}.", _DAMAGED)
+
+
+def wrong_hash(sha256: str) -> NameMapError:
+    message = f"The node /map/{sha256} of the registry's name map has other bytes than its name says."
+    return NameMapError("map-hash", message, _DAMAGED)
+
+
+def misplaced(sha256: str, reason: str) -> NameMapError:
+    message = f"The node /map/{sha256} of the registry's name map does not belong where it hangs: {reason}."
+    return NameMapError("map-place", message, _DAMAGED)
+
+
+@cache
+def _header() -> re.Pattern[str]:
+    prefix = r"-|(?:[0-9a-f]{2}){1,31}"
+    leaf = rf"leaf (?P<leaf>{prefix}) (?P<low>[0-9a-f]{{2}})-(?P<high>[0-9a-f]{{2}})"
+    return re.compile(rf"{re.escape(TITLE)} (?:inner (?P<inner>{prefix})|{leaf})")
+
+
+@cache
+def _leaf_row() -> re.Pattern[str]:
+    # What `read_identity` and `read_namespace` accept, in one expression: a client reads tens of thousands of these lines.
+    name = rf"([a-z]+):((?!root[/ ]){SEGMENT_PATTERN}(?:/{SEGMENT_PATTERN}){{0,{MAX_SEGMENTS - 1}}})"
+    return re.compile(rf"({name}) ([0-9a-f]{{64}}) ([1-9][0-9]{{0,15}})")
+
+
+@cache
+def _inner_row() -> re.Pattern[str]:
+    return re.compile(r"([0-9a-f]{2})-([0-9a-f]{2}) ([1-9][0-9]{0,15}) ([0-9a-f]{64})")
+
+
+def _prefix(text: str) -> bytes:
+    return b"" if text == "-" else bytes.fromhex(text)
+
+
+def _leaf(prefix: bytes, low: int, high: int, rows: list[str]) -> Leaf:
+    is_whole = (low, high) == (0, 255)
+    if not is_range(low, high) or (is_whole and prefix):
+        raise malformed(f"{low:02x}-{high:02x} is not a range that a leaf can have")
+    if len(rows) > LEAF_NAMES or not (rows or is_whole):
+        raise malformed(f"a leaf has 1 to {LEAF_NAMES} names, this one has {len(rows)}")
+    entries: dict[str, MapEntry] = {}
+    before, depth, row = "", len(prefix), _leaf_row().fullmatch
+    for line in rows:
+        match = row(line)
+        if match is None:
+            raise malformed(f"the line {line[:80]!r}")
+        name, kind, identifier, sha256, size = match.groups()
+        if ("/" in identifier) == (kind == NAMESPACE) or (kind != NAMESPACE and kind not in KINDS):
+            raise malformed(f"{name[:80]!r} is not a name")
+        if line <= before or name in entries:
+            raise malformed(f"it is not sorted, or repeats a name, at {line[:80]!r}")
+        digest = hash_of(name)
+        if not (low <= digest[depth] <= high and digest.startswith(prefix)):
+            raise malformed(f"{name[:80]!r} does not belong to it")
+        length = int(size)
+        if length > MAX_NUMBER:
+            raise malformed(f"the size at {line[:80]!r}")
+        entries[name] = MapEntry(name, sha256, length)
+        before = line
+    return Leaf(prefix, low, high, entries)
+
+
+def _inner(prefix: bytes, rows: list[str]) -> Inner:
+    children: list[Child] = []
+    row, after = _inner_row(), 0
+    for line in rows:
+        match = row.fullmatch(line)
+        if match is None:
+            raise malformed(f"the line {line[:80]!r}")
+        child = Child(int(match[1], 16), int(match[2], 16), int(match[3]), match[4])
+        if not is_range(child.low, child.high) or child.low < after:
+            raise malformed(f"the range at {line[:80]!r} is none, or is not after the one before it")
+        if child.names > LEAF_NAMES and (child.low != child.high or len(prefix) + 1 == _HASH_BYTES):
+            raise malformed(f"the row {line[:80]!r} should have been split")
+        after = child.high + 1
+        children.append(child)
+    _check_split(children)
+    return Inner.of(prefix, children)
+
+
+def _check_split(children: list[Child]) -> None:
+    """Rule 2: no row could be a part of a larger leaf, and there is one."""
+    below = [0] * 257
+    for child in children:
+        below[child.low + 1] = child.names
+    for value in range(256):
+        below[value + 1] += below[value]
+    if not LEAF_NAMES < below[256] <= MAX_NUMBER:
+        raise malformed(f"an inner node has more than {LEAF_NAMES} names, this one has {below[256]}")
+    for child in children:
+        if child.names <= LEAF_NAMES:
+            size = 2 * (child.high - child.low + 1)
+            start = child.low // size * size
+            if size > 256 or below[start + size] - below[start] <= LEAF_NAMES:
+                raise malformed(f"the row {child.low:02x}-{child.high:02x} should not have been split off")
+
+
+def _empty() -> bytes:
+    return encode_node(Leaf(b"", 0, 255, {}))
+
+
+EMPTY_MAP = _empty()
+"""The only node of a map without names."""
+EMPTY_MAP_SHA256 = hashlib.sha256(EMPTY_MAP).hexdigest()

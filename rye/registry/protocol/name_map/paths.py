@@ -1,0 +1,142 @@
+"""Looking names up in the name map, and reading all of it: which nodes are needed, and that each is the one its parent names.
+
+Whoever looks something up holds the nodes that were opened so far, by their SHA-256. :func:`missing` says which are needed next,
+for all names together, so a batch of names takes one round of fetching for each level. A node is opened only for its place:
+:func:`open_node` checks its hash, its prefix and range, and that it holds as many names as its parent says. So the path from a
+signed root to a leaf proves both: that a name is there with this index file, and that it is not there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
+
+from msgspec import Struct
+
+from rye.registry.protocol.name_map import nodes as form
+from rye.registry.protocol.name_map.nodes import (
+    Inner,
+    Leaf,
+    MapEntry,
+    Node,
+    decode_node,
+    hash_of,
+    misplaced,
+    wrong_hash,
+)
+
+_NODES_AT_ONCE = 256
+"""Nodes in one round when a whole map is read."""
+
+
+class Place(Struct, frozen=True):
+    """Where a node hangs: what its parent, or for the root the snapshot, says about it."""
+
+    sha256: str
+    prefix: bytes = b""
+    low: int = 0
+    high: int = 255
+    names: int | None = None
+    """None: the root, about which nobody says how many names it has."""
+
+
+Read = Callable[[Sequence[Place]], Sequence[bytes]]
+"""The bytes of these nodes, in order, from wherever they are."""
+
+
+def root_place(sha256: str) -> Place:
+    return Place(sha256)
+
+
+def open_node(place: Place, data: bytes) -> Node:
+    """The node at a place. Raises NameMapError ``map-hash``, ``map-malformed``, ``map-place``."""
+    if hashlib.sha256(data).hexdigest() != place.sha256:
+        raise wrong_hash(place.sha256)
+    node = decode_node(data)
+    if place.names is None:
+        if node.prefix or (isinstance(node, Leaf) and (node.low, node.high) != (0, 255)):
+            raise misplaced(place.sha256, "it is not a root")
+        return node
+    if place.names > form.LEAF_NAMES:
+        if not isinstance(node, Inner) or node.prefix != place.prefix + bytes([place.low]):
+            raise misplaced(place.sha256, f"an inner node below {_shown(place)} is expected")
+    elif not isinstance(node, Leaf) or (node.prefix, node.low, node.high) != (place.prefix, place.low, place.high):
+        raise misplaced(place.sha256, f"a leaf over {_shown(place)} is expected")
+    if node.names != place.names:
+        raise misplaced(place.sha256, f"it has {node.names} names, its parent says {place.names}")
+    return node
+
+
+def find(root: str, name: str, nodes: Mapping[str, Node]) -> MapEntry | Place | None:
+    """The entry of a name, None when it does not exist, or the node that must be opened to tell."""
+    return _from(Place(root), hash_of(name), name, nodes)
+
+
+def missing(root: str, names: Iterable[str], nodes: Mapping[str, Node]) -> list[Place]:
+    """The nodes that are needed next to look these names up, each once; empty: all can be told."""
+    found: dict[str, Place] = {}
+    for name in names:
+        place = find(root, name, nodes)
+        if isinstance(place, Place):
+            found[place.sha256] = place
+    return list(found.values())
+
+
+def load(root: str, names: Iterable[str], nodes: MutableMapping[str, Node], read: Read) -> None:
+    """Open every node on the paths to these names, one round of reading for each level."""
+    waiting = {name: hash_of(name) for name in names}
+    reached = dict.fromkeys(waiting, Place(root))
+    while waiting:
+        places: dict[str, Place] = {}
+        for name, digest in list(waiting.items()):
+            step = _from(reached[name], digest, name, nodes)
+            if isinstance(step, Place):
+                reached[name] = places[step.sha256] = step
+            else:
+                del waiting[name]
+        wanted = list(places.values())
+        for place, data in zip(wanted, read(wanted) if wanted else [], strict=True):
+            nodes[place.sha256] = open_node(place, data)
+
+
+def leaves(root: str, read: Read) -> Iterator[Leaf]:
+    """Every leaf of a map, in no particular order; one round of reading has some hundred nodes."""
+    waiting = [Place(root)]
+    while waiting:
+        places = waiting[-_NODES_AT_ONCE:]
+        del waiting[-_NODES_AT_ONCE:]
+        for place, data in zip(places, read(places), strict=True):
+            node = open_node(place, data)
+            if isinstance(node, Leaf):
+                yield node
+            else:
+                waiting += places_below(node)
+
+
+def places_below(node: Inner) -> Iterator[Place]:
+    """The places of an inner node's children."""
+    for child in node.children:
+        yield Place(child.sha256, node.prefix, child.low, child.high, child.names)
+
+
+def child_at(node: Inner, value: int) -> int | None:
+    """Which row has this value of the next byte in its range; None: there is no such name."""
+    at = bisect_right(node.lows, value) - 1
+    return at if at >= 0 and value <= node.children[at].high else None
+
+
+def _from(place: Place, digest: bytes, name: str, nodes: Mapping[str, Node]) -> MapEntry | Place | None:
+    node = nodes.get(place.sha256)
+    while isinstance(node, Inner):
+        at = child_at(node, digest[len(node.prefix)])
+        if at is None:
+            return None
+        child = node.children[at]
+        place = Place(child.sha256, node.prefix, child.low, child.high, child.names)
+        node = nodes.get(child.sha256)
+    return place if node is None else node.entries.get(name)
+
+
+def _shown(place: Place) -> str:
+    return f"{place.prefix.hex() or '-'} {place.low:02x}-{place.high:02x}"
