@@ -18,12 +18,13 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from registry_server import database, keys
-from registry_server.acceptance import Candidate
-from registry_server.founding import found
-from registry_server.objects import Folder
-from registry_server.sequencer import Receipt, Sequencer
+from registry_server.accounts import keys
+from registry_server.migrations import opening
+from registry_server.sequencer.acceptance import Candidate
+from registry_server.sequencer.sequencer import Receipt, Sequencer
 from registry_server.settings import Settings
+from registry_server.storage.objects import Folder
+from registry_server.upkeep.founding import found
 from rye.items.identity import Identity
 from rye.registry.protocol import notes, statements
 from rye.registry.protocol.notes import Signer, VerifierKey
@@ -115,7 +116,7 @@ def main() -> None:
         data = Path(folder, "data")
         found(data, ORIGIN, {}, None, 365)
         settings = Settings(data)
-        engine = database.connect(settings.database_url)
+        engine = opening.connect(settings.database_url)
         public, uploads = Folder(settings.public), Folder(settings.uploads)
         uploads.put(hashlib.sha256(BLOB).hexdigest(), BLOB)
         sequencer = Sequencer(engine, public, uploads, keys.in_folder(settings.keys, "log"), settings)

@@ -9,10 +9,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from registry_server import database, tokens
+from registry_server.accounts import tokens
 from registry_server.embedded import start_embedded, stop_embedded
-from registry_server.founding import found
+from registry_server.migrations import opening
 from registry_server.settings import load
+from registry_server.storage import database
+from registry_server.upkeep.founding import found
 
 ORIGIN = "registry.example.org"
 
@@ -24,7 +26,7 @@ def init(data: Path, origin: str = ORIGIN) -> str:
 
 def token(data: Path, *namespaces: str) -> str:
     """A new token for the registry in ``data``; for every namespace when none is named."""
-    engine = database.connect(load(data, {}, {}).database_url)
+    engine = opening.connect(load(data, {}, {}).database_url)
     try:
         with database.writer(engine) as connection:
             return tokens.create(connection, "test", namespaces, f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}")

@@ -27,6 +27,18 @@ FLOORS = (
     ("__main__",),
 )
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
+SERVER_FLOORS = (
+    ("settings",),
+    ("storage",),
+    ("accounts", "search"),
+    ("sequencer",),
+    ("migrations",),
+    ("upkeep",),
+    ("api",),
+    ("cli",),
+    ("embedded",),
+)
+SERVER_FLOOR = {room: number for number, rooms in enumerate(SERVER_FLOORS) for room in rooms}
 EXTRA = {("cli", "registry_server")}
 """``rye registry serve`` and ``rye demo`` start the server's program, where it is installed."""
 
@@ -70,6 +82,21 @@ def test_the_server_stands_beside_the_faces() -> None:
         for line, name in imports(path)
         if name.startswith("rye.") and FLOOR.get(name.split(".")[1], 0) >= FLOOR["workspace"]
     ]
+    assert wrong == []
+
+
+def test_imports_inside_the_server_point_down() -> None:
+    wrong = []
+    for path in sorted((ROOT / "registry_server").rglob("*.py")):
+        room = path.relative_to(ROOT / "registry_server").parts[0].removesuffix(".py")
+        if room == "__init__":
+            continue
+        assert room in SERVER_FLOOR, f"{path.relative_to(ROOT)}: {room} is on no floor"
+        for line, name in imports(path):
+            package, _, rest = name.partition(".")
+            other = rest.split(".")[0]
+            if package == "registry_server" and other != room and SERVER_FLOOR.get(other, 99) >= SERVER_FLOOR[room]:
+                wrong.append(f"{path.relative_to(ROOT)}:{line} imports {name}")
     assert wrong == []
 
 

@@ -12,13 +12,14 @@ from pathlib import Path
 
 from install_tools.packages import TEXT, graph, tops_of
 from install_tools.tool import Tool, answer_of
-from registry_server import database, keys
-from registry_server.acceptance import Candidate
+from registry_server.accounts import keys
 from registry_server.embedded import start_embedded, stop_embedded
-from registry_server.founding import found
-from registry_server.objects import Folder
-from registry_server.sequencer import Receipt, Sequencer
+from registry_server.migrations import opening
+from registry_server.sequencer.acceptance import Candidate
+from registry_server.sequencer.sequencer import Receipt, Sequencer
 from registry_server.settings import Settings
+from registry_server.storage.objects import Folder
+from registry_server.upkeep.founding import found
 from rye.items.identity import Identity
 from rye.registry.protocol import notes
 from rye.registry.protocol.notes import Signer, VerifierKey
@@ -68,7 +69,7 @@ class Rye(Tool):
 def _fill(data: Path, size: int) -> None:
     """Signed items, released in one batch by the registry's own sequencer."""
     settings = Settings(data)
-    engine = database.connect(settings.database_url)
+    engine = opening.connect(settings.database_url)
     uploads = Folder(settings.uploads)
     key = PrivateKey.generate()
     signer = Signer(VerifierKey(namespace_key_name(ORIGIN, "acme"), key.public.raw), key.sign)

@@ -9,13 +9,15 @@ from pathlib import Path
 
 import click
 
-from registry_server import audit, database, keys, restoring, sources
-from registry_server import backup as backups
+from registry_server.accounts import keys
 from registry_server.cli.options import Output, data_option, json_option, pass_output
 from registry_server.cli.registry_access import contains, engine_of, settings_of
-from registry_server.ledger import Ledger
-from registry_server.objects import public_objects
+from registry_server.sequencer.ledger import Ledger
 from registry_server.settings import SETTINGS_FILE
+from registry_server.storage import database
+from registry_server.storage.objects import public_objects
+from registry_server.upkeep import audit, restoring, sources
+from registry_server.upkeep import backup as backups
 from rye.errors import RyeError, UsageError
 from rye.registry.protocol import wire
 from rye.storage.atomic import replace_file

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from registry_server.cli.options import Output, data_option, json_option, pass_output
-from registry_server.founding import found
+from registry_server.upkeep.founding import found
 
 
 @click.command()

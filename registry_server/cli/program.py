@@ -101,7 +101,10 @@ def main() -> None:
 def _unforeseen(error: Exception) -> RyeError:
     """What no code expected, in one line; the database's errors in its own words."""
     if "sqlalchemy" in sys.modules:
-        from registry_server.database import DriverError, explained  # imported already, by the command that failed
+        from registry_server.storage.database import (  # imported already, by the command that failed
+            DriverError,
+            explained,
+        )
 
         if isinstance(error, DriverError):
             return explained(error)

@@ -9,12 +9,14 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
-from registry_server import database, keys
-from registry_server.ledger import Ledger
-from registry_server.objects import public_objects, upload_objects
-from registry_server.sequencer import Sequencer
+from registry_server.accounts import keys
+from registry_server.migrations import opening
+from registry_server.sequencer.ledger import Ledger
+from registry_server.sequencer.sequencer import Sequencer
+from registry_server.sequencer.showing import check_contained
 from registry_server.settings import Settings, load
-from registry_server.showing import check_contained
+from registry_server.storage import database
+from registry_server.storage.objects import public_objects, upload_objects
 from rye.errors import RyeError
 from rye.registry.protocol.statements import Checkpoint
 
@@ -27,7 +29,7 @@ def settings_of(data: Path, flags: dict[str, object | None]) -> Settings:
 @contextmanager
 def engine_of(settings: Settings) -> Iterator[sa.Engine]:
     """The registry's database, let go at the end."""
-    engine = database.open_database(settings)
+    engine = opening.open_database(settings)
     try:
         yield engine
     finally:

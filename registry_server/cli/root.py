@@ -8,10 +8,12 @@ from pathlib import Path
 
 import click
 
-from registry_server import database, founding, keys
+from registry_server.accounts import keys
 from registry_server.cli.options import Output, data_option, json_option, pass_output
 from registry_server.cli.registry_access import reading, sequencer_of, settings_of
-from registry_server.ledger import Ledger
+from registry_server.sequencer.ledger import Ledger
+from registry_server.storage import database
+from registry_server.upkeep import founding
 from rye.errors import RyeError
 from rye.registry.protocol.lines import read_key, read_origin
 from rye.registry.protocol.notes import encode_base64

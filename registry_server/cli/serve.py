@@ -9,10 +9,10 @@ from pathlib import Path
 
 import click
 
-from registry_server import keys
+from registry_server.accounts import keys
+from registry_server.api.serving import serve as run
 from registry_server.cli.options import Output, data_option, json_option, pass_output
 from registry_server.cli.registry_access import settings_of
-from registry_server.serving import serve as run
 
 
 @click.command()

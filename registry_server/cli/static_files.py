@@ -9,11 +9,12 @@ from pathlib import Path
 
 import click
 
-from registry_server import audit, database
 from registry_server.cli.options import Output, data_option, json_option, pass_output
 from registry_server.cli.registry_access import contains, engine_of, reading, sequencer_of, settings_of
-from registry_server.ledger import Ledger
-from registry_server.objects import public_objects
+from registry_server.sequencer.ledger import Ledger
+from registry_server.storage import database
+from registry_server.storage.objects import public_objects
+from registry_server.upkeep import audit
 
 
 @click.command("export")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from registry_server import tokens
+from registry_server.accounts import tokens
 from registry_server.cli.options import Output, data_option, json_option, pass_output
 from registry_server.cli.registry_access import changing, reading
 

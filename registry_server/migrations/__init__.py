@@ -1,1 +1,1 @@
-"""Alembic revisions of the database. They run by themselves when the server or a command opens it."""
+"""Opening the database. Alembic's revisions run by themselves when the server or a command does so."""

@@ -12,7 +12,7 @@ import pytest
 from msgspec import Struct
 from msgspec.structs import replace
 
-from registry_server.acceptance import Candidate, examine
+from registry_server.sequencer.acceptance import Candidate, examine
 from rye.errors import RyeError
 from rye.installation.verified import judge_files
 from rye.items.identity import Identity

@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx
 
-from registry_server.acceptance import Candidate
+from registry_server.sequencer.acceptance import Candidate
 from rye.items.identity import Identity
 from rye.registry.protocol import notes, statements
 from rye.registry.protocol.notes import Signer, VerifierKey

@@ -10,8 +10,11 @@ import sqlalchemy as sa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from registry_server import database, schema, search, tokens
-from registry_server.search import Document
+from registry_server.accounts import tokens
+from registry_server.migrations import opening
+from registry_server.search import documents as search
+from registry_server.search.documents import Document
+from registry_server.storage import database, schema
 from rye.errors import RyeError
 
 pytestmark = pytest.mark.slow
@@ -21,7 +24,7 @@ NOW = "2026-01-02T03:04:05Z"
 
 @pytest.fixture
 def engine(tmp_path: Path) -> Iterator[sa.Engine]:
-    engine = database.connect(f"sqlite:///{tmp_path / 'registry.db'}")
+    engine = opening.connect(f"sqlite:///{tmp_path / 'registry.db'}")
     yield engine
     engine.dispose()
 
@@ -41,7 +44,7 @@ def test_the_migrations_make_the_tables_that_the_code_describes(engine: sa.Engin
 def test_the_newest_revision_is_the_one_that_the_code_asks_for(engine: sa.Engine) -> None:
     from alembic.script import ScriptDirectory
 
-    folder = Path(database.__file__).parent / "migrations"
+    folder = Path(opening.__file__).parent
     assert ScriptDirectory(str(folder)).get_current_head() == schema.REVISION
     with database.reader(engine) as connection:
         assert connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar() == schema.REVISION
@@ -51,7 +54,7 @@ def test_a_database_of_a_newer_version_is_left_alone(engine: sa.Engine, tmp_path
     with database.writer(engine) as connection:
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
     with pytest.raises(RyeError) as caught:
-        database.connect(f"sqlite:///{tmp_path / 'registry.db'}")
+        opening.connect(f"sqlite:///{tmp_path / 'registry.db'}")
     assert caught.value.code == "database-too-new"
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from registry_server import database
 from registry_server.embedded import start_embedded, stop_embedded
+from registry_server.migrations import opening
 from rye.items.identity import Identity
 from rye.registry.client import RegistryClient
 from rye.registry.mirroring import mirror
@@ -266,7 +266,7 @@ def test_a_registry_moves_from_postgresql_to_sqlite(empty: str, tmp_path: Path) 
     (out / "registry.toml").write_text("")  # it named the old database
     document = restore(fresh, str(out), "--with-keys", RYE_REGISTRY_PASSPHRASE=SECRET)
     assert document["ok"] is True
-    engine = database.connect(f"sqlite:///{fresh / 'registry.db'}")
+    engine = opening.connect(f"sqlite:///{fresh / 'registry.db'}")
     engine.dispose()
     with serving(fresh) as client:
         client.publish(acme, "a/two").raise_for_status()

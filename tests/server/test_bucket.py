@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from registry_server.embedded import start_embedded, stop_embedded
-from registry_server.objects import public_objects
 from registry_server.settings import Settings
-from registry_server.store_seam import ABSENT, ChangedError
+from registry_server.storage.objects import public_objects
+from registry_server.storage.store_seam import ABSENT, ChangedError
 from rye.items.identity import Identity
 from rye.registry.client import RegistryClient
 from rye.registry.store.cache import Cache

@@ -1,5 +1,5 @@
 """Several servers on one PostgreSQL: a leader that is stopped, killed or comes back never harms the log
-(registry_server/leadership.py).
+(registry_server/sequencer/leadership.py).
 """
 
 from __future__ import annotations

@@ -12,10 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from registry_server import audit, database
 from registry_server.embedded import start_embedded, stop_embedded
-from registry_server.ledger import Ledger
-from registry_server.objects import Folder
+from registry_server.migrations import opening
+from registry_server.sequencer.ledger import Ledger
+from registry_server.storage import database
+from registry_server.storage.objects import Folder
+from registry_server.upkeep import audit
 from rye.errors import RyeError
 from rye.items.identity import Identity
 from rye.registry.client import RegistryClient
@@ -199,7 +201,7 @@ class TestLaterHeads:
     def test_one_that_appeared_meanwhile_is_excused(self, prepared: tuple[Path, Publisher]) -> None:
         data, acme = prepared
         public = Folder(data / "public")
-        engine = database.connect(f"sqlite:///{data / 'registry.db'}")
+        engine = opening.connect(f"sqlite:///{data / 'registry.db'}")
         seen = audit.look(public)
         with database.reader(engine) as connection:
             ledger = Ledger(connection)
@@ -211,7 +213,7 @@ class TestLaterHeads:
     def test_one_that_was_there_before_is_not(self, prepared: tuple[Path, Publisher]) -> None:
         data, acme = prepared
         public = Folder(data / "public")
-        engine = database.connect(f"sqlite:///{data / 'registry.db'}")
+        engine = opening.connect(f"sqlite:///{data / 'registry.db'}")
         with database.reader(engine) as connection:
             ledger = Ledger(connection)
             self._published(data, acme, "a/one")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from registry_server.objects import Folder
+from registry_server.storage.objects import Folder
 
 
 def test_what_was_put_is_read_back_and_listed(tmp_path: Path) -> None:

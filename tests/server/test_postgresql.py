@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from registry_server import database, schema, search
 from registry_server.embedded import start_embedded, stop_embedded
-from registry_server.search import Document
+from registry_server.migrations import opening
+from registry_server.search import documents as search
+from registry_server.search.documents import Document
+from registry_server.storage import database, schema
 from rye.items.identity import Identity
 from rye.registry.client import RegistryClient
 from rye.registry.store.cache import Cache
@@ -25,7 +27,7 @@ def test_the_tables_are_those_that_the_code_describes(empty: str) -> None:
     from alembic.autogenerate import compare_metadata
     from alembic.migration import MigrationContext
 
-    engine = database.connect(empty)
+    engine = opening.connect(empty)
     with database.reader(engine) as connection:
         differences = compare_metadata(MigrationContext.configure(connection), schema.metadata)
     engine.dispose()
@@ -41,7 +43,7 @@ def test_search_finds_the_same_as_on_sqlite(empty: str, tmp_path: Path) -> None:
     ]
     found = []
     for address in (empty, f"sqlite:///{tmp_path / 'registry.db'}"):
-        engine = database.connect(address)
+        engine = opening.connect(address)
         with database.writer(engine) as connection:
             for document in documents:
                 search.put(connection, document)

@@ -14,14 +14,17 @@ from typing import NoReturn
 
 import pytest
 
-from registry_server import audit, database, keys
-from registry_server.acceptance import Candidate
-from registry_server.admission import Admitted
-from registry_server.founding import found
-from registry_server.ledger import Ledger
-from registry_server.objects import Folder
-from registry_server.sequencer import Receipt, Sequencer
+from registry_server.accounts import keys
+from registry_server.migrations import opening
+from registry_server.sequencer.acceptance import Candidate
+from registry_server.sequencer.admission import Admitted
+from registry_server.sequencer.ledger import Ledger
+from registry_server.sequencer.sequencer import Receipt, Sequencer
 from registry_server.settings import Settings
+from registry_server.storage import database
+from registry_server.storage.objects import Folder
+from registry_server.upkeep import audit
+from registry_server.upkeep.founding import found
 from rye.errors import RyeError
 from rye.items.identity import Identity
 from rye.registry.client import RegistryClient
@@ -66,7 +69,7 @@ def opened(
     **changes: int,
 ) -> Iterator[Sequencer]:
     settings = Settings(data, **changes)  # type: ignore[arg-type]
-    engine = database.connect(settings.database_url)
+    engine = opening.connect(settings.database_url)
     try:
         yield Sequencer(
             engine,

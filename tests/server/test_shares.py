@@ -15,8 +15,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from registry_server.accounts.shares import Shares
 from registry_server.embedded import start_embedded, stop_embedded
-from registry_server.shares import Shares
 from rye.errors import RyeError
 from tests.registry_process import init, token
 from tests.server.publishing import Client, Publisher, error_code

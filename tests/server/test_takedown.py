@@ -10,13 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from registry_server import database, keys, takedown
-from registry_server.acceptance import Candidate
+from registry_server.accounts import keys
 from registry_server.embedded import start_embedded, stop_embedded
-from registry_server.ledger import Ledger
-from registry_server.objects import Folder
-from registry_server.sequencer import Receipt, Sequencer
+from registry_server.migrations import opening
+from registry_server.sequencer.acceptance import Candidate
+from registry_server.sequencer.ledger import Ledger
+from registry_server.sequencer.sequencer import Receipt, Sequencer
 from registry_server.settings import Settings
+from registry_server.storage import database
+from registry_server.storage.objects import Folder
+from registry_server.upkeep import takedown
 from rye.errors import RyeError
 from rye.items.identity import Identity
 from rye.registry.client import RegistryClient
@@ -164,7 +167,7 @@ class TestLog:
         data = tmp_path / "data"
         init(data)
         settings = Settings(data)
-        engine = database.open_database(settings)
+        engine = opening.open_database(settings)
         uploads = Folder(settings.uploads)
         for content in (b"shared", b"one", b"two", b"own"):
             uploads.put(hashlib.sha256(content).hexdigest(), content)

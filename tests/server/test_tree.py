@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from registry_server.tree import Edge
+from registry_server.sequencer.tree import Edge
 from rye.registry.protocol import merkle
 from rye.registry.protocol.tiles import Tile, all_tiles
 from tests.registry.tile_bytes import tile_bytes

@@ -22,13 +22,17 @@ from alembic import command
 from alembic.config import Config
 
 import registry_server
-from registry_server import audit, database, keys, schema, search, tokens
-from registry_server.acceptance import Candidate
-from registry_server.founding import found
-from registry_server.ledger import Ledger
-from registry_server.objects import Folder
-from registry_server.sequencer import Receipt, Sequencer
+from registry_server.accounts import keys, tokens
+from registry_server.migrations import opening
+from registry_server.search import documents as search
+from registry_server.sequencer.acceptance import Candidate
+from registry_server.sequencer.ledger import Ledger
+from registry_server.sequencer.sequencer import Receipt, Sequencer
 from registry_server.settings import Settings
+from registry_server.storage import database, schema
+from registry_server.storage.objects import Folder
+from registry_server.upkeep import audit
+from registry_server.upkeep.founding import found
 from rye.items.identity import Identity
 from rye.registry.protocol import notes
 from rye.registry.protocol.lines import write_time
@@ -101,7 +105,7 @@ def sequencer_of(data: Path, engine: sa.Engine, clock: Any) -> Sequencer:
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Filled]:
     data = tmp_path_factory.mktemp("registry") / "data"
     found(data, ORIGIN, {}, None, 365)
-    engine = database.connect(Settings(data).database_url)
+    engine = opening.connect(Settings(data).database_url)
     filling = Filling(data, engine)
     acme, stolen, lost, waiting = (Publisher(name) for name in ("acme", "stolen", "lost", "waiting"))
     positions = {}
@@ -150,7 +154,7 @@ def make_0001(connection: sa.Connection) -> None:
 @contextmanager
 def at_0001(url: str) -> Iterator[sa.Connection]:
     """A transaction on a database with the tables of revision 0001 and nothing in them."""
-    # `database.connect` would bring the database up to date.
+    # `opening.connect` would bring the database up to date.
     engine = sa.create_engine(url)
     with engine.begin() as connection:
         make_0001(connection)
@@ -225,7 +229,7 @@ def test_the_registry_has_what_an_upgrade_can_get_wrong(filled: Filled) -> None:
 
 def test_every_table_is_as_if_the_new_version_had_filled_it(filled: Filled, data: Path, url: str) -> None:
     fill_as_0001(filled, url)
-    engine = database.connect(url)
+    engine = opening.connect(url)
     with database.reader(engine) as connection:
         found = rows_of(connection)
         problems = audit.verify(Ledger(connection), Folder(data / "public"))
@@ -239,7 +243,7 @@ def test_every_table_is_as_if_the_new_version_had_filled_it(filled: Filled, data
 
 def test_the_log_goes_on_and_what_it_has_already_is_a_duplicate(filled: Filled, data: Path, url: str) -> None:
     fill_as_0001(filled, url)
-    engine = database.connect(url)
+    engine = opening.connect(url)
     moment = [LATER]
     sequencer = sequencer_of(data, engine, lambda: moment[0])
     sequencer.recover()
@@ -264,7 +268,7 @@ def test_a_server_of_the_old_version_cannot_add_statements_that_a_replay_would_l
     filled: Filled, url: str
 ) -> None:
     fill_as_0001(filled, url)
-    engine = database.connect(url)
+    engine = opening.connect(url)
     with pytest.raises(sa.exc.IntegrityError), engine.begin() as connection:
         connection.execute(sa.text("INSERT INTO name_entries (name, position) VALUES ('namespace:acme', 0)"))
     engine.dispose()
@@ -281,13 +285,13 @@ def test_an_upgrade_that_fails_leaves_the_old_database_and_can_be_repeated(
     with monkeypatch.context() as patch:
         patch.setattr(Ledger, "refresh_namespace", fail)
         with pytest.raises(OSError, match="no more room"):
-            database.connect(url)
+            opening.connect(url)
     assert revision_of(url) == "0001"
     engine = sa.create_engine(url)
     assert not NEW_TABLES & set(sa.inspect(engine).get_table_names())
     assert "text_sha256" not in {column["name"] for column in sa.inspect(engine).get_columns("name_entries")}
     engine.dispose()
-    database.connect(url).dispose()
+    opening.connect(url).dispose()
     assert revision_of(url) == schema.REVISION
 
 
@@ -299,7 +303,7 @@ def test_servers_that_start_at_the_same_moment_upgrade_once(filled: Filled, url:
     def start() -> None:
         try:
             gate.wait(10)
-            database.connect(url).dispose()
+            opening.connect(url).dispose()
         except BaseException as error:
             failed.append(error)
 
@@ -315,7 +319,7 @@ def test_servers_that_start_at_the_same_moment_upgrade_once(filled: Filled, url:
 def test_an_old_database_without_a_registry_is_upgraded_too(url: str) -> None:
     with at_0001(url):
         pass
-    database.connect(url).dispose()
+    opening.connect(url).dispose()
     assert revision_of(url) == schema.REVISION
 
 
@@ -331,7 +335,7 @@ def test_more_statements_than_are_read_at_once_all_get_the_hash_of_their_text(ur
             sa.text("INSERT INTO name_entries (name, position) VALUES ('namespace:acme', :at)"),
             [{"at": leaf["at"]} for leaf in leaves],
         )
-    engine = database.connect(url)
+    engine = opening.connect(url)
     with database.reader(engine) as connection:
         hashes = [bytes(value) for value in connection.scalars(sa.select(schema.name_entries.c.text_sha256))]
     engine.dispose()

@@ -108,7 +108,8 @@ def upgrade() -> None:
         sa.Column("namespace", sa.String(64), primary_key=True),
     )
     if op.get_bind().dialect.name == "sqlite":
-        # An index that holds no text of its own: the rows are those of `documents`, kept in step by registry_server.search.
+        # An index that holds no text of its own: the rows are those of `documents`,
+        # which registry_server.search keeps in step.
         op.execute(
             "CREATE VIRTUAL TABLE documents_fts USING fts5(id, description, kind, keywords, "
             "content='documents', content_rowid='number', tokenize='unicode61 remove_diacritics 2', prefix='2 3')"

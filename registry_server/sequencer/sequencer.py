@@ -12,9 +12,9 @@ batch is one database transaction under the writer's lock, and goes in steps tha
 
 A crash before 4 leaves files that nothing refers to and that the next batch replaces where it needs the names; after a crash
 behind 4, :meth:`Sequencer.recover` goes on with 5. Since the signed checkpoint is part of the transaction, and what the
-store shows is compared with the database before 1 and replaced conditionally in 5 (:mod:`registry_server.showing`), two
+store shows is compared with the database before 1 and replaced conditionally in 5 (:mod:`registry_server.sequencer.showing`), two
 different trees of one size are never signed for anybody to see: not by a crash, not by an old backup, not by a leader that
-was stopped and goes on (:mod:`registry_server.leadership`).
+was stopped and goes on (:mod:`registry_server.sequencer.leadership`).
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ from itertools import chain
 
 import sqlalchemy as sa
 
-from registry_server import database
-from registry_server.acceptance import Candidate, blobs_of
-from registry_server.admission import Admitted, admit
-from registry_server.keys import PrivateKey
-from registry_server.leadership import confirm, holder_name, take
-from registry_server.ledger import Ledger, Published
-from registry_server.objects import Objects
+from registry_server.accounts.keys import PrivateKey
+from registry_server.sequencer.acceptance import Candidate, blobs_of
+from registry_server.sequencer.admission import Admitted, admit
+from registry_server.sequencer.leadership import confirm, holder_name, take
+from registry_server.sequencer.ledger import Ledger, Published
+from registry_server.sequencer.showing import Showing
+from registry_server.sequencer.tree import Edge
 from registry_server.settings import Settings
-from registry_server.showing import Showing
-from registry_server.tree import Edge
+from registry_server.storage import database
+from registry_server.storage.objects import Objects
 from rye.errors import RyeError
 from rye.registry.protocol import notes, wire
 from rye.registry.protocol.merkle import leaf_hash

@@ -14,7 +14,8 @@ In this order, each of them an error with its own code:
    function that clients ask before they install it (``content-refused``, ``item-signature``, ``item-invalid``,
    ``note-contradicts-item``).
 
-Signatures of notes are checked with the lock held, in :mod:`registry_server.admission`: only there the keyset in force is known.
+Signatures of notes are checked with the lock held, in :mod:`registry_server.sequencer.admission`: only there is the keyset
+in force known.
 """
 
 from __future__ import annotations

@@ -28,13 +28,14 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
-from registry_server import database, keys, schema
-from registry_server.keys import PrivateKey
-from registry_server.ledger import Ledger
-from registry_server.objects import Folder, Objects
+from registry_server.accounts import keys
+from registry_server.accounts.keys import PrivateKey
+from registry_server.sequencer.ledger import Ledger
+from registry_server.sequencer.showing import check_contained, shown_checkpoint
 from registry_server.settings import SETTINGS_FILE, Settings
-from registry_server.showing import check_contained, shown_checkpoint
-from registry_server.sources import BACKUP_FORMAT, read_manifest
+from registry_server.storage import database, schema
+from registry_server.storage.objects import Folder, Objects
+from registry_server.upkeep.sources import BACKUP_FORMAT, read_manifest
 from rye.errors import RyeError
 from rye.registry.protocol import notes, statements, wire
 from rye.registry.protocol.lines import write_time

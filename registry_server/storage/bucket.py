@@ -11,7 +11,7 @@ from obstore.exceptions import AlreadyExistsError, PreconditionError
 from obstore.store import S3Store
 
 from registry_server.settings import Settings
-from registry_server.store_seam import ABSENT, YOUNG_SECONDS, ChangedError
+from registry_server.storage.store_seam import ABSENT, YOUNG_SECONDS, ChangedError
 from rye.errors import RyeError
 
 _FULL_BUCKET = ("507 ", "StorageFull", "QuotaExceeded", "InsufficientCapacity", "EntityTooLarge", "NoSpace")

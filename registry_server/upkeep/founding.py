@@ -15,14 +15,16 @@ from pathlib import Path
 import sqlalchemy as sa
 from msgspec.structs import replace
 
-from registry_server import database, keys
-from registry_server.acceptance import Candidate
-from registry_server.keys import PrivateKey
-from registry_server.ledger import Ledger
-from registry_server.objects import public_objects, upload_objects
-from registry_server.schema import log_entries, registry
-from registry_server.sequencer import Receipt, Sequencer
+from registry_server.accounts import keys
+from registry_server.accounts.keys import PrivateKey
+from registry_server.migrations import opening
+from registry_server.sequencer.acceptance import Candidate
+from registry_server.sequencer.ledger import Ledger
+from registry_server.sequencer.sequencer import Receipt, Sequencer
 from registry_server.settings import SETTINGS_FILE, Settings
+from registry_server.storage import database
+from registry_server.storage.objects import public_objects, upload_objects
+from registry_server.storage.schema import log_entries, registry
 from rye.errors import RyeError
 from rye.registry.protocol import notes, statements, wire
 from rye.registry.protocol.lines import read_origin
@@ -84,7 +86,7 @@ def _fill(settings: Settings, origin: str, root_key_out: Path | None, root_days:
             "The store holds a registry already.",
             "Choose an empty folder or prefix; to bring that registry back: rye-registry restore --from store",
         )
-    engine = database.open_database(settings)
+    engine = opening.open_database(settings)
     try:
         with database.writer(engine) as connection:
             if connection.execute(registry.select()).first() is not None:

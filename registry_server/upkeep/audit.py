@@ -16,11 +16,12 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
-from registry_server import database, derived
-from registry_server.ledger import Ledger
-from registry_server.objects import Folder, Objects
-from registry_server.showing import check_contained, shown_checkpoint
-from registry_server.tree import Edge
+from registry_server.sequencer.ledger import Ledger
+from registry_server.sequencer.showing import check_contained, shown_checkpoint
+from registry_server.sequencer.tree import Edge
+from registry_server.storage import database
+from registry_server.storage.objects import Folder, Objects
+from registry_server.upkeep import derived
 from rye.errors import RyeError
 from rye.registry.protocol import notes, statements, wire
 from rye.registry.protocol.merkle import leaf_hash

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from registry_server.acceptance import Candidate
-from registry_server.founding import add_signature, read_draft
-from registry_server.keys import PrivateKey
-from registry_server.ledger import Ledger
-from registry_server.sequencer import Receipt, Sequencer
+from registry_server.accounts.keys import PrivateKey
+from registry_server.sequencer.acceptance import Candidate
+from registry_server.sequencer.ledger import Ledger
+from registry_server.sequencer.sequencer import Receipt, Sequencer
+from registry_server.upkeep.founding import add_signature, read_draft
 from rye.errors import RyeError
 from rye.items.identity import Identity
 from rye.registry.protocol import notes, statements

@@ -24,8 +24,8 @@ from granian.constants import HTTPModes, Interfaces
 from granian.http import HTTP1Settings
 from granian.server.embed import Server
 
-from registry_server.api import create_app
-from registry_server.service import Service
+from registry_server.api.application import create_app
+from registry_server.api.service import Service
 from rye.errors import RyeError
 
 if TYPE_CHECKING:

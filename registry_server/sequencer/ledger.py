@@ -1,7 +1,7 @@
 """The state of the registry inside one transaction: questions to the tables, and the appending of one entry to all of them.
 
 Positions are handed out here and nowhere else; everything else that follows from the entries (index files, shards, tiles) is
-computed by :mod:`registry_server.sequencer` at the end of a batch.
+computed by :mod:`registry_server.sequencer.sequencer` at the end of a batch.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from registry_server import search
-from registry_server.acceptance import Candidate
-from registry_server.schema import (
+from registry_server.search import documents as search
+from registry_server.sequencer.acceptance import Candidate
+from registry_server.storage.schema import (
     head,
     keysets,
     log_entries,

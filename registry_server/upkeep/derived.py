@@ -15,8 +15,8 @@ from typing import TypeVar
 
 import sqlalchemy as sa
 
-from registry_server import schema
-from registry_server.ledger import Ledger, content_digest, folded, rank
+from registry_server.sequencer.ledger import Ledger, content_digest, folded, rank
+from registry_server.storage import schema
 from rye.items.identity import Identity
 from rye.registry.protocol import notes, wire
 from rye.registry.protocol.lines import write_time

@@ -21,17 +21,13 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 import sqlalchemy as sa
 from sqlalchemy import event
 
-from registry_server.schema import REVISION
 from rye.errors import RyeError
-
-if TYPE_CHECKING:
-    from registry_server.settings import Settings
 
 #: Key of PostgreSQL's advisory lock: the ASCII text "rye-log" as a number.
 _WRITER_LOCK = int.from_bytes(b"rye-log", "big")
@@ -43,8 +39,8 @@ _TCP_USER_TIMEOUT = 20_000
 """Milliseconds that sent data may stay unacknowledged."""
 
 
-def connect(url: str, *, wait_seconds: float = 30.0, idle_seconds: float = 20.0) -> sa.Engine:
-    """An engine for the database at ``url``, its tables brought up to date. Raises RyeError when it cannot be opened."""
+def engine_of(url: str, *, wait_seconds: float = 30.0, idle_seconds: float = 20.0) -> sa.Engine:
+    """An engine for the database at ``url``, whatever tables it has. Raises RyeError when it cannot be opened."""
     try:
         address = sa.make_url(url)
         if address.get_backend_name() == "sqlite":
@@ -68,19 +64,9 @@ def connect(url: str, *, wait_seconds: float = 30.0, idle_seconds: float = 20.0)
             )
         else:
             raise RyeError("bad-setting", f"{address.get_backend_name()} databases are not supported.", _HINT)
-        _upgrade(engine)
     except (sa.exc.SQLAlchemyError, ModuleNotFoundError) as error:
         raise RyeError("database-unavailable", f"The database cannot be opened: {_reason(error)}", _HINT) from error
     return engine
-
-
-def open_database(settings: Settings) -> sa.Engine:
-    """The registry's database, with the waiting times of its settings. Raises RyeError."""
-    return connect(
-        settings.database_url,
-        wait_seconds=settings.database_wait_seconds,
-        idle_seconds=settings.leader_seconds,
-    )
 
 
 _HINT = "Check `database` in registry.toml (empty: SQLite in the data folder), and that the folder is writable."
@@ -234,14 +220,3 @@ def _set_up_sqlite(connection: Any, _record: object) -> None:
 def _begin_sqlite(connection: sa.Connection) -> None:
     is_writer = connection.get_execution_options().get("rye_writer", False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if is_writer else "BEGIN")
-
-
-def _upgrade(engine: sa.Engine) -> None:
-    with reader(engine) as connection:
-        has_revision = sa.inspect(connection).has_table("alembic_version")
-        if has_revision and connection.scalar(sa.text("SELECT version_num FROM alembic_version")) == REVISION:
-            return  # without importing alembic: this is every start but the first
-    from registry_server.upgrading import upgrade
-
-    with writer(engine) as connection:
-        upgrade(connection)

@@ -2,7 +2,7 @@
 
 The methods of :class:`Objects` are the whole seam. ``put`` returns only when the object is durable and then shows it whole:
 a reader sees the old object or the new one, never a part. Paths are relative, made of the protocol's safe segments, and come
-from code, not from requests (:mod:`registry_server.static` checks those before they get here).
+from code, not from requests (:mod:`registry_server.api.static` checks those before they get here).
 
 Errors: ``storage-full`` (a full disk, quota or bucket), ``store-credentials``, ``store-unavailable``; never one of the
 library's own.
@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from registry_server.store_seam import ABSENT, ChangedError
+from registry_server.storage.store_seam import ABSENT, ChangedError
 from rye.errors import RyeError
 
 if TYPE_CHECKING:
@@ -183,7 +183,7 @@ def upload_objects(settings: Settings) -> Objects:
 def _open(settings: Settings, folder: Path, part: str) -> Objects:
     if not settings.objects:
         return Folder(folder)
-    from registry_server.bucket import open_bucket
+    from registry_server.storage.bucket import open_bucket
 
     return open_bucket(settings, part)
 

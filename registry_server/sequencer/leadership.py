@@ -1,8 +1,8 @@
 """Who writes the log now: one row with an epoch that grows with every change of hands.
 
-The writer's lock (:func:`registry_server.database.writer`) lets one process in at a time. The epoch fences the others out: a
-batch commits only under the epoch that it began with, and a process that finds another one in the row knows that it has
-taken over and must look at the store again before it writes.
+The writer's lock (:func:`registry_server.storage.database.writer`) lets one process in at a time. The epoch fences the
+others out: a batch commits only under the epoch that it began with, and a process that finds another one in the row knows
+that it has taken over and must look at the store again before it writes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
-from registry_server.schema import leader
+from registry_server.storage.schema import leader
 from rye.errors import RyeError
 
 

@@ -26,11 +26,11 @@ from litestar import HttpMethod, Litestar, Request, Response, get, route
 from litestar.datastructures import State
 from litestar.exceptions import HTTPException, InternalServerException
 
-from registry_server.acceptance import Candidate
-from registry_server.sequencer import Receipt, Sender
-from registry_server.service import Service
-from registry_server.static import served
-from registry_server.tokens import Account
+from registry_server.accounts.tokens import Account
+from registry_server.api.service import Service
+from registry_server.api.static import served
+from registry_server.sequencer.acceptance import Candidate
+from registry_server.sequencer.sequencer import Receipt, Sender
 from rye.errors import RyeError
 from rye.items.identity import is_segment
 from rye.items.kinds import KINDS

@@ -13,11 +13,11 @@ from alembic import command
 from alembic.config import Config
 from alembic.util import CommandError
 
-from registry_server.ledger import Ledger
-from registry_server.schema import keysets, registry
+from registry_server.sequencer.ledger import Ledger
+from registry_server.storage.schema import keysets, registry
 from rye.errors import RyeError
 
-_STEPS = Path(__file__).parent / "migrations"
+_STEPS = Path(__file__).parent
 
 
 def upgrade(connection: sa.Connection) -> None:

@@ -2,7 +2,7 @@
 
 Rules:
 
-1. The source is verified as a whole first (:mod:`registry_server.sources`).
+1. The source is verified as a whole first (:mod:`registry_server.upkeep.sources`).
 2. The database holds nothing, or the beginning of the source's log (``restore-fork``); where its log is the larger one, only
    blobs are taken.
 3. The store shows nothing, or a head that the restored log contains (``database-behind``): else clients would see a fork.
@@ -17,14 +17,15 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
-from registry_server import audit, database, schema
-from registry_server.acceptance import Candidate, keywords_of
-from registry_server.leadership import confirm, holder_name, take
-from registry_server.ledger import Ledger, Published
-from registry_server.objects import Objects
-from registry_server.showing import Showing
-from registry_server.sources import Backup, Checked
-from registry_server.tree import Edge
+from registry_server.sequencer.acceptance import Candidate, keywords_of
+from registry_server.sequencer.leadership import confirm, holder_name, take
+from registry_server.sequencer.ledger import Ledger, Published
+from registry_server.sequencer.showing import Showing
+from registry_server.sequencer.tree import Edge
+from registry_server.storage import database, schema
+from registry_server.storage.objects import Objects
+from registry_server.upkeep import audit
+from registry_server.upkeep.sources import Backup, Checked
 from rye.errors import RyeError
 from rye.items.published import read_published
 from rye.registry.protocol import merkle, notes, statements, wire

@@ -19,8 +19,8 @@ from urllib.parse import quote
 
 from msgspec.structs import replace
 
-from registry_server.objects import Objects
 from registry_server.settings import Settings
+from registry_server.storage.objects import Objects
 from rye.errors import RyeError
 from rye.limits import REGISTRY, RegistryLimits
 from rye.registry import mirroring

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
-from registry_server.schema import token_namespaces, tokens
+from registry_server.storage.schema import token_namespaces, tokens
 from rye.errors import RyeError
 from rye.items.identity import is_segment
 

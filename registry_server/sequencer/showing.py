@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from registry_server.ledger import Ledger, Published
-from registry_server.objects import Objects
-from registry_server.store_seam import ChangedError
+from registry_server.sequencer.ledger import Ledger, Published
+from registry_server.storage.objects import Objects
+from registry_server.storage.store_seam import ChangedError
 from rye.errors import RyeError
 from rye.registry.protocol import merkle, notes, wire
 from rye.registry.protocol.statements import Checkpoint

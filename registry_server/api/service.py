@@ -11,15 +11,18 @@ from datetime import UTC, datetime
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
 
-from registry_server import database, keys, search, tokens
-from registry_server.acceptance import Candidate, examine, namespace_of, read_note
-from registry_server.ledger import Ledger
-from registry_server.objects import Folder, public_objects, upload_objects
-from registry_server.search import Hit
-from registry_server.sequencer import Receipt, Sequencer
+from registry_server.accounts import keys, tokens
+from registry_server.accounts.shares import Shares
+from registry_server.accounts.tokens import Account
+from registry_server.migrations import opening
+from registry_server.search import documents as search
+from registry_server.search.documents import Hit
+from registry_server.sequencer.acceptance import Candidate, examine, namespace_of, read_note
+from registry_server.sequencer.ledger import Ledger
+from registry_server.sequencer.sequencer import Receipt, Sequencer
 from registry_server.settings import Settings
-from registry_server.shares import Shares
-from registry_server.tokens import Account
+from registry_server.storage import database
+from registry_server.storage.objects import Folder, public_objects, upload_objects
 from rye.errors import RyeError
 from rye.registry.protocol import wire
 from rye.registry.protocol.statements import Keyset
@@ -31,7 +34,7 @@ class Service:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.engine = database.open_database(settings)
+        self.engine = opening.open_database(settings)
         with database.reader(self.engine) as connection:
             self.origin = Ledger(connection).origin
         self.public = public_objects(settings)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
-from registry_server.schema import documents
+from registry_server.storage.schema import documents
 
 _WORD = re.compile(r"[^\W_]+")
 _MAX_WORDS = 16

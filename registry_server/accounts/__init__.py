@@ -1,0 +1,1 @@
+"""Who may upload, what one token may take of what all share, and the registry's own keys."""

@@ -1,0 +1,36 @@
+"""Opening the registry's database, its tables brought up to date first."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+from registry_server.settings import Settings
+from registry_server.storage import database
+from registry_server.storage.schema import REVISION
+
+
+def open_database(settings: Settings) -> sa.Engine:
+    """The registry's database, with the waiting times of its settings. Raises RyeError."""
+    return connect(
+        settings.database_url,
+        wait_seconds=settings.database_wait_seconds,
+        idle_seconds=settings.leader_seconds,
+    )
+
+
+def connect(url: str, *, wait_seconds: float = 30.0, idle_seconds: float = 20.0) -> sa.Engine:
+    """An engine for the database at ``url``, at the newest revision. Raises RyeError when it cannot be opened."""
+    engine = database.engine_of(url, wait_seconds=wait_seconds, idle_seconds=idle_seconds)
+    _upgrade(engine)
+    return engine
+
+
+def _upgrade(engine: sa.Engine) -> None:
+    with database.reader(engine) as connection:
+        has_revision = sa.inspect(connection).has_table("alembic_version")
+        if has_revision and connection.scalar(sa.text("SELECT version_num FROM alembic_version")) == REVISION:
+            return  # without importing alembic: this is every start but the first
+    from registry_server.migrations.upgrading import upgrade
+
+    with database.writer(engine) as connection:
+        upgrade(connection)

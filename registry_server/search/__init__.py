@@ -1,0 +1,1 @@
+"""What people find items by."""

@@ -1,0 +1,1 @@
+"""Founding, checking, copying and bringing back a registry: what its operator does."""
