@@ -19,6 +19,7 @@ unapproved-tool    error        The item may use tools of the agent program, or 
 unapproved-fact    error        The item mentions something alarming that nobody approved.
 pending-recovery   warning      The registry's owners will give a namespace to other keys, unless its own owners object.
 yanked             warning      The publisher took this version back.
+shadows-installed  error        An own item of the project has an installed item's id, and would be used in its place.
 G1 … G6            error        The lock is not the whole answer to rye.toml (:mod:`rye.installation.completeness`).
 deprecated         warning      The item should no longer be used.
 =================  ===========  ==========================================================================================
@@ -33,10 +34,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rye.errors import RyeError
-from rye.installation import completeness
+from rye.installation import completeness, shadows
 from rye.installation.on_disk import Present, drift
 from rye.installation.placement import item_folder, item_path
 from rye.installation.resolving import Environment
+from rye.installation.shadows import Shadow
 from rye.installation.signed_release import Mention, SignedRelease
 from rye.installation.sources import Sources, expect_origin
 from rye.installation.verified_rows import check_row, check_words
@@ -71,6 +73,7 @@ RULES: Mapping[str, str] = {
     "pending-recovery": "A namespace of installed items is about to get other keys.",
     "yanked": "The publisher took an installed version back.",
     "deprecated": "An installed item should no longer be used.",
+    shadows.CODE: "An own item of the project has the id of an installed one.",
     **completeness.RULES,
 }
 
@@ -187,6 +190,11 @@ def audit_completeness(manifest: Manifest, lock: Lock, signed: Mapping[Identity,
         )
         for problem in completeness.problems(manifest, lock, signed)
     ]
+
+
+def audit_shadows(found: Iterable[Shadow]) -> list[Finding]:
+    """Own items with the ids of installed ones."""
+    return [Finding(shadows.CODE, "error", each.message, each.own, each.item, each.hint) for each in found]
 
 
 def audit_words(items: Iterable[LockedItem], signed: Mapping[Identity, SignedRelease]) -> list[Finding]:

@@ -53,7 +53,7 @@ def install(
         return
     outcome = install_project(session, require_project(session.cwd), request, agreement(session))
     show_outcome(session, outcome, dry_run=dry_run)
-    if outcome.result == "in-order" and not session.json:
+    if outcome.result == "in-order" and not outcome.warnings and not session.json:
         remember(session.arguments, os.getcwd(), os.environ, session.started, f"{IN_ORDER}\n")
 
 

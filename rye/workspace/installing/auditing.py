@@ -17,6 +17,7 @@ from rye.installation.audit import (
     audit_recoveries,
     audit_registry,
     audit_runs,
+    audit_shadows,
     audit_words,
     in_order,
     mention_path,
@@ -24,6 +25,7 @@ from rye.installation.audit import (
 from rye.installation.on_disk import scan
 from rye.installation.resolving import Environment
 from rye.installation.sarif import Mentioned
+from rye.installation.shadows import project_shadows
 from rye.installation.signed_release import SignedRelease
 from rye.installation.sources import Sources
 from rye.items.identity import Identity
@@ -56,7 +58,8 @@ def audit(context: Context, project: Project) -> Audit:
     state = read_state(context, project)
     manifest, items = parse_manifest(state.manifest_text), state.lock.items
     environment = judging_environment(context, manifest)
-    findings = [*audit_disk(items, scan(project)), *audit_lock(items, environment.policy)]
+    hidden = project_shadows(project, manifest.namespace, items)
+    findings = [*audit_disk(items, scan(project)), *audit_lock(items, environment.policy), *audit_shadows(hidden)]
     signed = verified_before(items)
     unfit = audit_completeness(manifest, state.lock, signed)
     if items:

@@ -8,7 +8,7 @@ changed the project since it was read.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct
@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from rye.errors import RyeError, UsageError
 from rye.installation.completeness import does_not_fit, problems
 from rye.installation.on_disk import Present, scan
+from rye.installation.shadows import project_shadows, shadows_error
 from rye.installation.unlock import Unlock
 from rye.project.freshness import in_groups, is_stale
 from rye.project.layout import Project
@@ -80,13 +81,14 @@ class InstallSession(Struct, frozen=True):
         frozen = self.request.lock_use == "frozen"
         if self.request.lock_use != "repair":
             self._refuse_stale_lock()
+        warned = self.look_for_shadows(self.before.lock.items)
         present = scan(self.before.project)
         if frozen:
             self.refuse_edits("rye install", present)
         unchanged = unlock.is_nothing and self.manifest_text == self.before.manifest_text
         if unchanged and nothing_to_do(self.context, self.before, self.manifest, self.request.without, present):
             self._accept()
-            return InstallOutcome("in-order")
+            return InstallOutcome("in-order", warnings=warned)
         if not self.manifest.dependencies and not self.before.lock.items:
             return InstallOutcome("nothing-wanted")
         from rye.workspace.installing.install_steps import resolve_and_install  # solver and client: not needed above
@@ -105,6 +107,16 @@ class InstallSession(Struct, frozen=True):
         if waiting and not self.request.dry_run:
             accept_lock(self.context, self.agree, waiting)
             remember(self.before.project, waiting)
+
+    def look_for_shadows(self, items: Sequence[LockedItem]) -> tuple[str, ...]:
+        """Warn of own items with the id of one of ``items``; the warnings. Raises RyeError ``shadows-installed`` where the lock
+        may not be changed: what is used there must be what it names."""
+        found = project_shadows(self.before.project, self.manifest.namespace, items)
+        if found and self.request.lock_use != "repair":
+            raise shadows_error(found)
+        for shadow in found:
+            self.context.warn(shadow.message, shadow.hint)
+        return tuple(shadow.message for shadow in found)
 
     def refuse_edits(self, command: str, present: Mapping[str, Present], signed: Iterable[LockedItem] = ()) -> None:
         """Stop for files that a person changed. ``command``: to repeat with the option that gives the edits up.

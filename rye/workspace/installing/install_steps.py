@@ -91,6 +91,8 @@ def install_chosen(
     if wanted is not None:
         prepared = replace(prepared, wanted=wanted)
     session.refuse_edits(request.command, scan(before.project), _locked(prepared))
+    known = before.lock.by_identity()
+    session.look_for_shadows([item for item in _locked(prepared) if item.identity not in known])
     overrides = override_findings(before.project, session.manifest, prepared, environment.now.date())
     notes = (*prepared.warnings, *overrides)
     if overrides and request.strict_overrides:

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from rye.errors import RyeError
 from rye.installation.on_disk import find_drift
+from rye.installation.shadows import CODE, shadow_of
 from rye.installation.verified_rows import check_words
 from rye.items.agent_tools import AgentTools
 from rye.items.identity import Identity
@@ -43,7 +44,8 @@ class ItemRow(Struct, frozen=True):
     space: str
     state: str
     """``ok``. Of an installed item also ``changed``, ``missing``, ``wrong-flag``, and ``unverified`` for a row of rye.lock that
-    this user's rye has not verified; of others ``invalid`` for what cannot be read."""
+    this user's rye has not verified; of others ``invalid`` for what cannot be read, and ``shadows-installed`` for an own item
+    with an installed item's id, which nobody can use by it."""
     registry: str | None
     groups: tuple[str, ...]
     capabilities: tuple[str, ...]
@@ -56,9 +58,10 @@ def item_rows(folder: Path, kind: str | None = None, space: str | None = None) -
     rows: list[ItemRow] = []
     if project is not None and space in (None, "installed"):
         rows.extend(_installed(project, kind))
+    locked = read_lock(project).items if project is not None and space in (None, "project") else ()
     for name, present in entries(project, namespace) if space != "installed" else ():
         if name != "installed" and space in (None, name):
-            rows.extend(_own(entry) for entry in present if kind in (None, entry.location.kind))
+            rows.extend(_own(entry, project, locked) for entry in present if kind in (None, entry.location.kind))
     return sorted(rows, key=lambda row: (SPACES.index(row.space), row.kind, row.id))
 
 
@@ -105,9 +108,10 @@ def _locked(item: LockedItem, state: str) -> ItemRow:
     )
 
 
-def _own(entry: Entry) -> ItemRow:
+def _own(entry: Entry, project: Project | None, locked: Sequence[LockedItem]) -> ItemRow:
     metadata = load_item(entry.path, kind=entry.location.kind).reading.metadata
     capabilities = metadata.capabilities if metadata is not None else ()
+    shadow = shadow_of(entry, locked, project.root) if project is not None else None
     return ItemRow(
         kind=entry.location.kind,
         id=entry.id,
@@ -115,7 +119,7 @@ def _own(entry: Entry) -> ItemRow:
         tier=_tier(capabilities, metadata.agent_tools if metadata is not None else None),
         signer=None,
         space=entry.space,
-        state="ok" if metadata is not None else "invalid",
+        state=CODE if shadow is not None else "ok" if metadata is not None else "invalid",
         registry=None,
         groups=(),
         capabilities=capabilities,

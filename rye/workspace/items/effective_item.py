@@ -20,12 +20,15 @@ from msgspec.structs import replace
 from rye.customization.item_overrides import entry_sources
 from rye.customization.places import rye_places
 from rye.customization.provenance import Origin, origin_of, placed_message
-from rye.errors import RyeError
+from rye.errors import RyeError, UsageError
+from rye.installation.shadows import Shadow, shadow_of
+from rye.items.identity import lookup_key, parse_reference
 from rye.items.location import Location, locate
 from rye.project.context import load_manifest
 from rye.project.item_file import ItemFile
-from rye.project.layout import Project, installed_place
-from rye.project.spaces import Entry, user_space
+from rye.project.layout import Project, find_project, installed_place
+from rye.project.lock_file import read_lock
+from rye.project.spaces import Entry, looks_like_path, user_space
 from rye.project.target import find_target
 from rye.text.diagnostics import Diagnostic, to_mend
 from rye.workspace.context import Context
@@ -114,9 +117,12 @@ def effective_item(
     ``base``: as published, without overrides. ``inspect``: an overrides file in error is left out with a warning; otherwise it
     is an error. ``today``: for the age of an override's review; None: no check.
 
-    Raises RyeError where there is no such item or more than one, and where an installed item is not what was installed.
+    Raises RyeError where there is no such item or more than one, where an installed item is not what was installed, and
+    ``shadows-installed`` where an own item has the id of an installed one.
     """
+    refuse_named_like_installed(context, argument)
     target = find_target(argument, context.cwd, kind)
+    _refuse_shadow(context, argument, target.entry, target.project)
     refuse_changed(context, target.item)
     found = EffectiveItem(target.item, target.entry, target.project)
     return found if base else _customized(context, found, inspect, today)
@@ -149,6 +155,47 @@ def installed_problem(
     )
 
     return problem_at(context, item, place, locks)
+
+
+def _refuse_shadow(context: Context, argument: str, entry: Entry | None, project: Project | None) -> None:
+    """An id that rye.lock has means the installed item, so an own item of that id may not be used by it."""
+    if entry is None or entry.space != "project" or project is None or not project.lock_path.exists():
+        return
+    items = read_lock(project).items
+    shadow = shadow_of(entry, items, project.root)
+    if shadow is not None:
+        raise shadow.error()
+    wanted = lookup_key(argument.partition("@")[0])
+    for item in items:
+        if wanted == lookup_key(item.id):  # without a kind: one of each is two items
+            names = [f"{entry.location.kind}:{entry.id}", str(item.identity)]
+            raise UsageError(
+                "ambiguous",
+                f"{argument!r} is {names[0]} (project) and {names[1]} (installed).",
+                f"Name one with its kind, e.g. {names[1]}.",
+                details={"candidates": names},
+            )
+        if wanted == lookup_key(item.identity.local_id) and item.kind == entry.location.kind:
+            context.warn(
+                f"{argument} is this project's own item; the installed {item.identity} has the same short name.",
+                f"`{item.identity}` is the installed one.",
+            )
+
+
+def refuse_named_like_installed(context: Context, argument: str) -> None:
+    """A file or folder whose path is an installed item's id would be read in its place: raise ``shadows-installed``."""
+    if not looks_like_path(argument, context.cwd):
+        return
+    try:
+        reference = parse_reference(argument)
+    except UsageError:
+        return
+    project = find_project(context.cwd)
+    if project is None or not project.lock_path.exists():
+        return
+    for item in read_lock(project).items:
+        if lookup_key(item.id) == lookup_key(reference.id) and reference.kind in (None, item.kind):
+            raise Shadow(argument, item).error()
 
 
 # -- overrides ---------------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from rye.project.spaces import looks_like_path
 from rye.text.facts import Fact, as_json, difference, find_facts
 from rye.text.facts.decoding import readable_text
 from rye.workspace.context import Context
-from rye.workspace.items.effective_item import effective_item
+from rye.workspace.items.effective_item import effective_item, refuse_named_like_installed
 
 
 class ItemFacts(Struct, frozen=True):
@@ -67,6 +67,7 @@ def _all(items: Iterable[ItemFacts]) -> list[Fact]:
 
 
 def _of_argument(context: Context, argument: str) -> list[ItemFacts]:
+    refuse_named_like_installed(context, argument)
     if (context.cwd / argument).exists() or looks_like_path(argument, context.cwd) or "*" in argument:
         return [_of_file(context, entry) for entry in expand([argument], context.cwd)]
     found = effective_item(context, argument, base=True)

@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rye.errors import RyeError
+from rye.installation.shadows import shadow_of
 from rye.project.context import load_manifest
 from rye.project.item_file import load_item
 from rye.project.layout import find_project
+from rye.project.lock_file import read_lock
 from rye.project.spaces import entries
 from rye.workspace.context import Context
 from rye.workspace.items.effective_item import installed_problem
@@ -45,9 +47,11 @@ def search_local(
 ) -> list[dict[str, Any]]:
     """Matches in the project, installed, user and system spaces, the best first; an id hidden by an earlier space is left out.
 
-    An installed item that is not what was installed is left out, too: its words are not its author's.
+    An installed item that is not what was installed is left out, too: its words are not its author's. So is an own item with an
+    installed item's id, which nobody can use by it.
     """
     project = find_project(context.cwd)
+    installed = read_lock(project).items if project is not None else ()
     locks: dict[Path, Lock] = {}
     own = load_manifest(project).namespace if project is not None else None
     rows: dict[tuple[str, str], dict[str, Any]] = {}
@@ -60,6 +64,8 @@ def search_local(
             except RyeError:  # one unreadable file must not hide all others; `rye validate` names it
                 continue
             if space == "installed" and installed_problem(context, item, locks) is not None:
+                continue
+            if project is not None and shadow_of(entry, installed, project.root) is not None:
                 continue
             metadata = item.reading.metadata
             description = metadata.description if metadata else ""

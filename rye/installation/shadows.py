@@ -1,0 +1,111 @@
+"""Own items of a project that bear an installed item's id, and so would be used in its place (DESIGN 6.1).
+
+The project's own items are looked up first, and whoever can commit can add one. An id that rye.lock has means the installed item,
+so an own item with that id is an error wherever an id is looked up, never a quiet replacement. ``-`` and ``_`` are one letter, as
+in look-ups. A short name (``work/top`` for ``acme/work/top``) is no installed item's id: there the own item goes first.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from rye.errors import RyeError
+from rye.installation.placement import item_path
+from rye.items.identity import lookup_key
+from rye.project.layout import Project
+from rye.project.lock import LockedItem
+from rye.project.spaces import Entry, entries
+
+CODE = "shadows-installed"
+
+
+class Shadow(Struct, frozen=True):
+    """One own item, and the installed item whose id it has."""
+
+    own: str
+    """The own item's file, relative to the project where it is in it."""
+    item: LockedItem
+
+    @property
+    def message(self) -> str:
+        """What is wrong, naming both files."""
+        return (
+            f"{self.own} has the id of the installed {self.item.identity} {self.item.version} "
+            f"({item_path(self.item)}), and would be used in its place."
+        )
+
+    @property
+    def hint(self) -> str:
+        """What helps."""
+        return (
+            f"Rename or remove {self.own}. To change the installed item, and keep the change through upgrades: "
+            f"`rye override new {self.item.identity}`."
+        )
+
+    def error(self) -> RyeError:
+        """The error of whoever looks the item up."""
+        return RyeError(
+            CODE,
+            self.message,
+            self.hint,
+            details={"own": self.own, "installed": item_path(self.item), "item": str(self.item.identity)},
+        )
+
+
+def shadow_of(entry: Entry, items: Iterable[LockedItem], root: Path) -> Shadow | None:
+    """The locked item whose id an item of the project's own has. ``root``: the project's folder."""
+    if entry.space != "project":
+        return None
+    names = {lookup_key(entry.id), lookup_key(entry.location.local_id)}
+    for item in items:
+        if item.kind == entry.location.kind and lookup_key(item.id) in names:
+            return Shadow(_shown(entry.path, root), item)
+    return None
+
+
+def shadows(own: Iterable[Entry], items: Iterable[LockedItem], root: Path) -> list[Shadow]:
+    """Every own item with the id of a locked one, sorted by its file. One look at each."""
+    locked: Mapping[tuple[str, str], LockedItem] = {(item.kind, lookup_key(item.id)): item for item in items}
+    found = []
+    for entry in own:
+        names = (entry.id, entry.location.local_id)
+        keys = ((entry.location.kind, lookup_key(name)) for name in names)
+        item = next((locked[key] for key in keys if key in locked), None)
+        if item is not None:
+            found.append(Shadow(_shown(entry.path, root), item))
+    return sorted(found, key=lambda shadow: shadow.own)
+
+
+def project_shadows(project: Project, namespace: str | None, items: Sequence[LockedItem]) -> list[Shadow]:
+    """As :func:`shadows`, for what is on disk. ``namespace``: the project's own. Only names are looked at."""
+    if not items:
+        return []
+    _, own = next(iter(entries(project, namespace)))
+    return shadows(own, items, project.root)
+
+
+def shadows_error(found: list[Shadow]) -> RyeError:
+    """The error for all of them."""
+    first = found[0]
+    if len(found) == 1:
+        return first.error()
+    listed = "\n".join(f"  {shadow.own}: {item_path(shadow.item)} ({shadow.item.identity})" for shadow in found)
+    return RyeError(
+        CODE,
+        f"{len(found)} items of this project have ids of installed ones, and would be used in their place:\n{listed}",
+        first.hint,
+        details={
+            "shadows": [
+                {"own": shadow.own, "installed": item_path(shadow.item), "item": str(shadow.item.identity)}
+                for shadow in found
+            ]
+        },
+    )
+
+
+def _shown(path: Path, root: Path) -> str:
+    return os.path.relpath(path, root) if path.is_relative_to(root) else str(path)
