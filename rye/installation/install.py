@@ -78,7 +78,7 @@ def prepare(
     items = {identity: item for identity, item in verified.items() if identity not in left_out}
     environment.require([(item.locked, item.signed.mentions or ()) for item in items.values()])
     before = Lock(lock.wanted, tuple(i for i in lock.items if i.identity not in left_out))
-    known = remembered_rows(sources.verdicts, before.items, sources.pinned_root)
+    known = remembered_rows(sources.verdicts, before.items, sources.trust_basis)
     plan = make_plan(
         before,
         [item.locked for item in items.values()],
@@ -143,7 +143,7 @@ def verify_chosen(chosen: Mapping[Identity, Chosen], sources: Sources) -> dict[I
             item = verify_files(files, entry.dependencies, entry.groups, judged.metadata, judged.mentions)
             verified[files.record.identity] = item
     rows = [(item.locked, item.signed) for item in verified.values()]
-    remember_rows(sources.verdicts, rows, sources.pinned_root)
+    remember_rows(sources.verdicts, rows, sources.trust_basis)
     return dict(sorted(verified.items()))
 
 

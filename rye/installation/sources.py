@@ -85,9 +85,10 @@ class Sources:
             found.extend(link for chain in client.keysets(group).values() if (link := chain.pending(now)) is not None)
         return found
 
-    def pinned_root(self, origin: str) -> str | None:
-        """The fingerprint of the root of a registry that this run asked; None for another."""
-        return next((client.state.fingerprint for client in self._clients.values() if client.origin == origin), None)
+    def trust_basis(self, origin: str, namespace: str) -> str | None:
+        """What releases of a registry that this run asked are judged by (:mod:`rye.registry.store.basis`); None for another."""
+        found = next((client for client in self._clients.values() if client.origin == origin), None)
+        return found.basis.of(namespace) if found is not None else None
 
     def client_of(self, record: ReleaseRecord) -> RegistryClient:
         """The client that a record came from."""

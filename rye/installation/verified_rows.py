@@ -4,9 +4,11 @@ Rules:
 
 * A row is remembered once its release was found in the log, its signer in the keyset, its in-file signature good and its bytes
   the signed ones: only :func:`remember_rows` is called, and only with what :func:`rye.installation.verified.verify_files` gave.
-* The key is everything that the row says of its release, with the root that the user pinned for its origin
-  (:mod:`rye.storage.verdicts` adds the code that judged). A row that differs in anything is another row. Approvals and groups
-  are the project's word, not the release's, and so are no part of it.
+* The key is everything that the row says of its release, with what it was judged by: the root that the user pinned for its
+  origin, the newest keyset that was seen of its namespace, and the takedowns that were seen (:mod:`rye.registry.store.basis`;
+  :mod:`rye.storage.verdicts` adds the code that judged). So a revocation that this machine knows is a miss, and the row is judged
+  again. A row that differs in anything is another row. Approvals and groups are the project's word, not the release's, and so are
+  no part of it.
 * The value is what the signed release says: rights, tools, hooks, runs, cautions and alarms, and relations.
 * It lies in the user's data folder. Nothing that comes with a repository can put a row there.
 """
@@ -15,6 +17,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 
 import msgspec
 
@@ -25,8 +28,9 @@ from rye.items.identity import Identity
 from rye.project.lock import LockedItem
 from rye.storage.verdicts import Verdicts
 
-PinnedRoot = Callable[[str], str | None]
-"""The fingerprint of the root that the user pinned for an origin; None where there is none."""
+TrustBasis = Callable[[str, str], str | None]
+"""What releases of an origin and a namespace are judged by (:meth:`rye.registry.store.basis.Basis.of`); None where the registry
+is not pinned."""
 _WORDS = ("capabilities", "agent_tools", "agent_limits", "runs", "hooks")
 RELEASE_FIELDS = ("size", "suffix", "registry", "keyset", "signer", "attached", *_WORDS)
 """What a row says of a release, next to the fields that name it."""
@@ -34,25 +38,25 @@ _LATER = frozenset(("agent_limits", "runs"))
 """What older locks do not say. A row without them is no contradiction: it approves nothing of the sort."""
 
 
-def remember_rows(
-    verdicts: Verdicts, rows: Iterable[tuple[LockedItem, SignedRelease]], pinned_root: PinnedRoot
-) -> None:
+def remember_rows(verdicts: Verdicts, rows: Iterable[tuple[LockedItem, SignedRelease]], basis: TrustBasis) -> None:
     """Remember rows that were verified just now."""
     found: dict[bytes, bytes] = {}
+    basis = cache(basis)
     for item, words in rows:
-        key = _key(verdicts, item, pinned_root)
+        key = _key(verdicts, item, basis)
         if key is not None:
             found[key] = msgspec.msgpack.encode(words)
     verdicts.put(found)
 
 
 def remembered_rows(
-    verdicts: Verdicts, items: Iterable[LockedItem], pinned_root: PinnedRoot
+    verdicts: Verdicts, items: Iterable[LockedItem], basis: TrustBasis
 ) -> dict[Identity, SignedRelease]:
     """What the signed releases of these rows say, as far as they were verified here before."""
     keys: dict[bytes, Identity] = {}
+    basis = cache(basis)
     for item in items:
-        key = _key(verdicts, item, pinned_root)
+        key = _key(verdicts, item, basis)
         if key is not None:
             keys[key] = item.identity
     decoder = msgspec.msgpack.Decoder(SignedRelease)
@@ -89,9 +93,9 @@ def mismatch(item: LockedItem, what: str) -> RyeError:
     )
 
 
-def _key(verdicts: Verdicts, item: LockedItem, pinned_root: PinnedRoot) -> bytes | None:
-    root = pinned_root(item.registry)
-    if root is None:
+def _key(verdicts: Verdicts, item: LockedItem, basis: TrustBasis) -> bytes | None:
+    grounds = basis(item.registry, item.id.partition("/")[0])
+    if grounds is None:
         return None
     row = (
         item.kind,
@@ -106,7 +110,7 @@ def _key(verdicts: Verdicts, item: LockedItem, pinned_root: PinnedRoot) -> bytes
         item.signer,
         sorted(item.attached),
     )
-    return verdicts.key("row", root, msgspec.msgpack.encode(row))
+    return verdicts.key("row", grounds, msgspec.msgpack.encode(row))
 
 
 def _check(locked: LockedItem, found: LockedItem | SignedRelease, names: Iterable[str]) -> None:

@@ -26,8 +26,11 @@ from rye.registry.protocol import merkle, tiles, wire
 from rye.registry.protocol.statements import AttachedFile, FileEntry, Root
 from rye.registry.protocol.tiles import Tile, TileError, VerifiedTiles
 from rye.registry.protocol.wire import Config, ShardEntry
+from rye.registry.store.basis import Basis, make_basis
 from rye.registry.store.cache import Cache
+from rye.registry.store.pins import PinnedState
 from rye.registry.store.state import StateStore
+from rye.registry.store.withdrawn import read_withdrawn, remember_withdrawn
 from rye.registry.transport.factory import open_transport
 from rye.registry.transport.seam import FetchError, OfflineTransport, Request, Transport
 from rye.registry.trust.keysets import KeysetChain
@@ -115,6 +118,7 @@ class RegistryClient:
         self._shards: dict[str, dict[str, ShardEntry]] = {}
         self._indexes: dict[str, tuple[LoggedStatement, ...] | None] = {}
         self._chains: dict[str, KeysetChain] = {}
+        self._withdrawn: set[str] = set()
 
     @classmethod
     def open(
@@ -189,6 +193,13 @@ class RegistryClient:
         return self.state.origin
 
     @property
+    def basis(self) -> Basis:
+        """What releases are judged by now, with what this run saw."""
+        keysets = {name: head.sha256 for name, head in self.state.keysets.items()}
+        known = read_withdrawn(self._store.folder, self.origin)
+        return make_basis(PinnedState(self.state.fingerprint, keysets), known | self._withdrawn)
+
+    @property
     def warnings(self) -> tuple[str, ...]:
         """What a person should hear about the head, e.g. that it is older than 72 hours."""
         return self.head.warnings
@@ -230,6 +241,8 @@ class RegistryClient:
         """Remember what was accepted, merged with what other programs accepted meanwhile."""
         self._state = self._store.save(self.state, self._reconcile)
         self._store.remember_address(self.address, self.origin)
+        if self._withdrawn:
+            remember_withdrawn(self._store.folder, self.origin, self._withdrawn)
 
     def histories(self, identities: Iterable[Identity]) -> dict[Identity, ItemHistory]:
         """Everything that stands about these identities; one that does not exist is left out."""
@@ -245,6 +258,9 @@ class RegistryClient:
                 history = judge(identity, entries, chain, self.state.all_roots, self.head.snapshot.time)
                 self._remember(history, entries, chain)
                 found[identity] = history
+        for identity, history in found.items():
+            gone = (record.version for record in history.records if record.takedown is not None)
+            self._withdrawn.update(f"{identity} {version}" for version in gone)
         return {identity: found[identity] for identity in wanted if identity in found}
 
     def releases(self, identities: Iterable[Identity]) -> dict[Identity, tuple[ReleaseRecord, ...]]:

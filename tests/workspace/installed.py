@@ -13,7 +13,7 @@ from rye.project.layout import Project
 from rye.project.lock import Lock, LockedFile, LockedItem, lock_text, parse_lock
 from rye.registry.store.pins import state_path
 from rye.storage.folders import data_dir
-from rye.workspace.registries.project_registries import user_pins, user_verdicts
+from rye.workspace.registries.project_registries import user_basis, user_verdicts
 
 
 def count_as_verified(item: LockedItem) -> None:
@@ -23,7 +23,7 @@ def count_as_verified(item: LockedItem) -> None:
     state.parent.mkdir(parents=True, exist_ok=True)
     state.write_text(json.dumps({"origin": item.registry, "roots": ["a root\n\nits signatures\n"]}))
     verdicts = user_verdicts()
-    remember_rows(verdicts, [(item, SignedRelease(item.capabilities, item.agent_tools, item.hooks))], user_pins())
+    remember_rows(verdicts, [(item, SignedRelease(item.capabilities, item.agent_tools, item.hooks))], user_basis())
     verdicts.flush()
     verdicts.close()
 

@@ -30,21 +30,34 @@ def state_path(folder: Path, origin: str) -> Path:
     return folder / hashlib.sha256(origin.encode()).hexdigest()[:32] / "state.json"
 
 
-def pinned_fingerprint(folder: Path, origin: str) -> str | None:
-    """What the user pinned of a registry: the SHA-256 of the text of its first root; None where it is not pinned, or its state
-    cannot be read (which :class:`rye.registry.store.state.StateStore` explains)."""
+class PinnedState(msgspec.Struct, frozen=True):
+    """As much of a trusted state as says what releases are judged by."""
+
+    fingerprint: str
+    """SHA-256 of the text of the registry's first root: what the user pinned."""
+    keysets: dict[str, str]
+    """Namespace → SHA-256 of the newest keyset that was seen of it."""
+
+
+def pinned_state(folder: Path, origin: str) -> PinnedState | None:
+    """What the user pinned of a registry, and its keysets; None where it is not pinned, or its state cannot be read (which
+    :class:`rye.registry.store.state.StateStore` explains)."""
     try:
-        roots = msgspec.json.decode(read_trusted(state_path(folder, origin)), type=_Roots)
+        state = msgspec.json.decode(read_trusted(state_path(folder, origin)), type=_State)
     except (OSError, msgspec.MsgspecError):
         return None
-    if roots.origin != origin or not roots.roots:
+    if state.origin != origin or not state.roots:
         return None
-    note = roots.roots[0]
-    return hashlib.sha256((note[: note.rfind("\n\n") + 1] or note).encode()).hexdigest()
+    note = state.roots[0]
+    fingerprint = hashlib.sha256((note[: note.rfind("\n\n") + 1] or note).encode()).hexdigest()
+    return PinnedState(fingerprint, {name: keyset.sha256 for name, keyset in state.keysets.items()})
 
 
-class _Roots(msgspec.Struct, frozen=True):
-    """As much of a trusted state as names the pin."""
+class _Keyset(msgspec.Struct, frozen=True):
+    sha256: str
 
+
+class _State(msgspec.Struct, frozen=True):
     origin: str
     roots: list[str]
+    keysets: dict[str, _Keyset] = {}

@@ -28,6 +28,7 @@ from rye.installation.sarif import Mentioned
 from rye.installation.shadows import project_shadows
 from rye.installation.signed_release import SignedRelease
 from rye.installation.sources import Sources
+from rye.installation.verified_rows import remembered_rows
 from rye.items.identity import Identity
 from rye.project.layout import Project
 from rye.project.lock import LockedItem
@@ -113,8 +114,9 @@ def _registry_findings(
         item for item in items if item not in elsewhere
     ]  # another registry's word says nothing of the locked release
     histories = sources.histories(item.identity for item in asked)
+    known = remembered_rows(sources.verdicts, asked, sources.trust_basis)  # by what the registries say now
     for item in asked:
-        if item.identity not in signed:
+        if item.identity not in known:
             with contextlib.suppress(RyeError):  # audit_registry says why
                 signed.update(verify_rows_from([item], sources))
     return [

@@ -16,7 +16,7 @@ from rye.project.lock import Lock, LockedItem
 from rye.project.manifest import Manifest
 from rye.storage.verdicts import Verdicts
 from rye.workspace.installing.project_state import ProjectState
-from rye.workspace.registries.project_registries import user_pins, user_verdicts, whole_lock_key
+from rye.workspace.registries.project_registries import user_basis, user_verdicts, whole_lock_key
 from rye.workspace.trusting.verified_items import verified_before
 
 
@@ -47,7 +47,7 @@ def _verified_and_complete(state: ProjectState, manifest: Manifest, items: Seque
 
 
 def _rows_hold(verdicts: Verdicts, lock: Lock, manifest: Manifest, items: Sequence[LockedItem]) -> bool:
-    signed = remembered_rows(verdicts, lock.items, user_pins())
+    signed = remembered_rows(verdicts, lock.items, user_basis())
     if any(item.identity not in signed for item in items):
         return False
     check_words(lock.items, signed)

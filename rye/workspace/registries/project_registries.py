@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
 import msgspec
 
+from rye.installation.verified_rows import TrustBasis
 from rye.project.lock import Lock, LockedItem
 from rye.project.manifest import Manifest
 from rye.project.registries import Registries, registries
 from rye.project.user_config import read_settings
-from rye.registry.store.pins import pinned_fingerprint, read_addresses
+from rye.registry.store.basis import read_basis
+from rye.registry.store.pins import read_addresses
 from rye.storage.folders import data_dir
 from rye.storage.verdicts import VERDICTS, Verdicts
 from rye.workspace.context import Context
@@ -23,10 +25,16 @@ def project_registries(context: Context, manifest: Manifest, root: Path) -> Regi
     return registries(context.registry, manifest, read_settings().get("registry"), root)
 
 
-def user_pins() -> Callable[[str], str | None]:
-    """Origin → fingerprint of the root that this user pinned; each read once."""
+def user_basis() -> TrustBasis:
+    """Origin and namespace → what this user's rye judges its releases by; each registry's files are read once."""
     folder = data_dir() / "registries"
-    return cache(lambda origin: pinned_fingerprint(folder, origin))
+    read = cache(lambda origin: read_basis(folder, origin))
+
+    def basis(origin: str, namespace: str) -> str | None:
+        found = read(origin)
+        return found.of(namespace) if found is not None else None
+
+    return basis
 
 
 def user_verdicts() -> Verdicts:
@@ -35,11 +43,12 @@ def user_verdicts() -> Verdicts:
 
 
 def whole_lock_key(verdicts: Verdicts, lock: bytes, manifest_text: str, items: Iterable[LockedItem]) -> bytes:
-    """Names a lock under a manifest and the user's pins: one look-up where nothing changed since all its rows were verified and
-    it was found complete."""
-    pins = user_pins()
-    roots = sorted({f"{item.registry} {pins(item.registry)}" for item in items})
-    return verdicts.key("whole lock", lock, manifest_text, *roots)
+    """Names a lock under a manifest and what its releases are judged by: one look-up where nothing changed since all its rows
+    were verified and it was found complete."""
+    basis = user_basis()
+    names = {(item.registry, item.id.partition("/")[0]) for item in items}
+    grounds = [f"{origin} {namespace} {basis(origin, namespace)}" for origin, namespace in sorted(names)]
+    return verdicts.key("whole lock", lock, manifest_text, *grounds)
 
 
 def same_registries(context: Context, manifest: Manifest, lock: Lock, root: Path) -> bool:

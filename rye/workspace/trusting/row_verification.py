@@ -18,6 +18,9 @@ from rye.workspace.context import Context
 from rye.workspace.registries.project_sources import project_sources
 from rye.workspace.trusting.unverified_rows import unverified
 
+_FINAL = ("signer-revoked", "release-taken-down")
+"""What is known of a release for good: no network makes it better."""
+
 
 def verify_rows(context: Context, project: Project, items: Sequence[LockedItem]) -> dict[Identity, SignedRelease]:
     """What the signed releases of these rows say; each is remembered.
@@ -30,6 +33,8 @@ def verify_rows(context: Context, project: Project, items: Sequence[LockedItem])
         with project_sources(context, manifest, project.root, offline=True, asks=False) as sources:
             return verify_rows_from(items, sources)
     except RyeError as error:
+        if error.code in _FINAL:
+            raise
         if context.offline:
             raise _unverified(items, error) from error
     try:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from rye.installation.verified_rows import check_words, remembered_rows
 from rye.workspace.installing.project_texts import bytes_of, manifest_text_of
-from rye.workspace.registries.project_registries import user_pins, user_verdicts, whole_lock_key
+from rye.workspace.registries.project_registries import user_basis, user_verdicts, whole_lock_key
 from rye.workspace.trusting.unverified_rows import unverified
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def verified_before(items: Sequence[LockedItem]) -> dict[Identity, SignedRelease
     """What the signed releases of these rows say, as far as this user's rye verified them before. Nothing is fetched."""
     verdicts = user_verdicts()
     try:
-        return remembered_rows(verdicts, items, user_pins())
+        return remembered_rows(verdicts, items, user_basis())
     finally:
         verdicts.close()
 

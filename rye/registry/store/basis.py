@@ -1,0 +1,46 @@
+"""What judging a release rests on, beside its own bytes: the pinned root, the newest keyset seen of its namespace, and the
+takedowns seen. Whatever changes here is another basis, so that nothing that was found on the old one counts (DESIGN 6.1).
+
+Read without the code that trusts: two small files for each registry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from msgspec import Struct
+
+from rye.registry.store.pins import PinnedState, pinned_state
+from rye.registry.store.withdrawn import read_withdrawn
+
+
+class Basis(Struct, frozen=True):
+    """Of one registry."""
+
+    fingerprint: str
+    """Of the root that the user pinned."""
+    keysets: Mapping[str, str]
+    """Namespace → hash of its newest trusted keyset; keys that were revoked stand in it."""
+    withdrawn: tuple[str, ...] = ()
+    """``kind:id version`` of releases that were taken down, sorted."""
+
+    def of(self, namespace: str) -> str:
+        """One text for everything that counts for a namespace's releases."""
+        gone = [release for release in self.withdrawn if _is_of(release, namespace)]
+        return "\n".join((self.fingerprint, self.keysets.get(namespace, ""), *gone))
+
+
+def make_basis(state: PinnedState, withdrawn: Iterable[str]) -> Basis:
+    """``withdrawn``: as :func:`rye.registry.store.withdrawn.read_withdrawn` gives it."""
+    return Basis(state.fingerprint, state.keysets, tuple(sorted(withdrawn)))
+
+
+def read_basis(folder: Path, origin: str) -> Basis | None:
+    """What this user trusts of a registry; None where it is not pinned. ``folder``: that of the trusted states."""
+    state = pinned_state(folder, origin)
+    return make_basis(state, read_withdrawn(folder, origin)) if state is not None else None
+
+
+def _is_of(release: str, namespace: str) -> bool:
+    return release == "?" or release.partition(":")[2].startswith(f"{namespace}/")
