@@ -137,6 +137,12 @@ class RegistryLimits(Struct, frozen=True):
     """A head older than this is refused."""
     clock_skew_seconds: int = 10 * 60
     """How far in the future a head may be."""
+    outage_seconds: int = 72 * 3600
+    """How old the last verified head may be for `install` and `ci` to go on with it while the registry does not answer."""
+    answer_seconds: float = 2.4
+    """Until a registry answers the first request of a run, repeats included; afterwards the limits below hold."""
+    hasty_answer_seconds: float = 0.5
+    """The same where the last verified head will do, and the host is near; one far away gets some round trips more."""
     connect_seconds: float = 10.0
     """To open one connection."""
     stall_seconds: float = 15.0
@@ -152,7 +158,8 @@ class RegistryLimits(Struct, frozen=True):
     concurrency: int = 16
     """Requests under way at once."""
     retries: int = 3
-    """Repeats of one request after a connection error or a status of 408, 425, 429, 500, 502, 503 or 504."""
+    """Repeats of one request after a connection error or a status of 408, 425, 429, 500, 502, 503 or 504. A registry that
+    cannot be connected to is asked once, unless it answered before in the same run."""
     retry_seconds: float = 0.25
     """Wait before the first repeat; doubled each time, with jitter."""
     retry_after_seconds: float = 30.0

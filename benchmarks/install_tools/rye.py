@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import platform
+import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -44,12 +45,16 @@ class Rye(Tool):
         data = self.base / "registry"
         fingerprint = found(data, ORIGIN, {}, None, 365).sha256()
         _fill(data, size)
-        process, url = start_embedded(data)
+        process, url = self.serve(data)
         stack.callback(stop_embedded, process)
         wanted = "".join(f'"acme/bench/{name}" = "^1.0.0"\n' for name in tops_of(size))
         manifest = f'[project]\nname = "bench"\nregistry = "{url}"\n\n[dependencies]\n{wanted}'
         (self.project / "rye.toml").write_text(manifest)
         self.run(*PROGRAM, "registry", "add", url, "--fingerprint", fingerprint)
+
+    def serve(self, data: Path) -> tuple[subprocess.Popen[bytes], str]:
+        """Serve a registry; its process, and the address that the project names."""
+        return start_embedded(data)
 
     def commands(self) -> Mapping[str, Sequence[str]]:
         install = (*PROGRAM, "install", "--yes", "-q")

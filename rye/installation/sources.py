@@ -11,6 +11,7 @@ from rye.errors import RyeError
 from rye.items.identity import Identity
 from rye.project.registries import Registries
 from rye.registry.client import ItemFiles, RegistryClient
+from rye.registry.transport.seam import NoAnswer
 from rye.registry.trust.keysets import Link
 from rye.registry.trust.records import ItemHistory, ReleaseRecord
 from rye.storage.verdicts import Verdicts
@@ -89,6 +90,11 @@ class Sources:
         """What releases of a registry that this run asked are judged by (:mod:`rye.registry.store.basis`); None for another."""
         found = next((client for client in self._clients.values() if client.origin == origin), None)
         return found.basis.of(namespace) if found is not None else None
+
+    @property
+    def outage(self) -> NoAnswer | None:
+        """Why a registry of this run did not answer, of which the last verified head is used; None where all answered."""
+        return next((client.outage for client in self._clients.values() if client.outage is not None), None)
 
     def client_of(self, record: ReleaseRecord) -> RegistryClient:
         """The client that a record came from."""

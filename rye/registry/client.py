@@ -6,6 +6,10 @@ was not verified. It never trusts by itself: a registry that was not pinned is p
 Nothing is remembered until :meth:`RegistryClient.commit`; used as a context manager, that happens when the block ends without an
 error. So a run that fails leaves the trusted state as it was.
 
+A registry that does not answer is an error, or, where the caller says so (``survives_outages``), its last verified head stands
+for it while that is young enough. Nothing else is then asked of it in that run. A head is asked for by its tag, so that one
+which did not change costs an empty answer.
+
 Waves: the head (with the newest root, where the registry is new); tiles that prove the head; shards; index files with the keysets
 of their namespaces; blobs; tiles that prove the releases. A cached file costs nothing, offline everything comes from the cache.
 """
@@ -13,7 +17,7 @@ of their namespaces; blobs; tiles that prove the releases. A cached file costs n
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from types import TracebackType
 
 from msgspec import Struct
@@ -22,17 +26,27 @@ from rye.errors import RyeError
 from rye.items.identity import Identity
 from rye.items.kinds import KINDS
 from rye.limits import REGISTRY, RegistryLimits
-from rye.registry.protocol import merkle, tiles, wire
-from rye.registry.protocol.statements import AttachedFile, FileEntry, Root
+from rye.registry.protocol import merkle, notes, tiles, wire
+from rye.registry.protocol.statements import AttachedFile, FileEntry, Root, Snapshot
 from rye.registry.protocol.tiles import Tile, TileError, VerifiedTiles
 from rye.registry.protocol.wire import Config, ShardEntry
 from rye.registry.store.basis import Basis, make_basis
 from rye.registry.store.cache import Cache
+from rye.registry.store.head_tags import HeadTags
 from rye.registry.store.pins import PinnedState
 from rye.registry.store.state import StateStore
 from rye.registry.store.withdrawn import read_withdrawn, remember_withdrawn
 from rye.registry.transport.factory import open_transport
-from rye.registry.transport.seam import FetchError, OfflineTransport, Request, Transport
+from rye.registry.transport.seam import (
+    ConditionalTransport,
+    FetchError,
+    NoAnswer,
+    OfflineTransport,
+    Request,
+    SilentTransport,
+    Tagged,
+    Transport,
+)
 from rye.registry.trust.keysets import KeysetChain
 from rye.registry.trust.records import (
     ItemHistory,
@@ -100,6 +114,8 @@ class RegistryClient:
         *,
         limits: RegistryLimits = REGISTRY,
         offline: bool = False,
+        survives_outages: bool = False,
+        patient: bool = False,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         verdicts: Verdicts | None = None,
     ):
@@ -110,8 +126,14 @@ class RegistryClient:
         self._cache = cache
         self._limits = limits
         self._offline = offline
+        self._survives = survives_outages
+        self._patient = patient
+        self._outage: NoAnswer | None = None
+        self._tagged: tuple[str, str] | None = None
         self._now = now
         self._verdicts = verdicts or Verdicts(None)
+        self._loaded: TrustedState | None = None
+        """What is kept of a registry that is pinned at this address."""
         self._state: TrustedState | None = None
         self._head: TrustedHead | None = None
         self._config: Config | None = None
@@ -131,11 +153,16 @@ class RegistryClient:
         cache: Cache | None = None,
         limits: RegistryLimits = REGISTRY,
         offline: bool = False,
+        survives_outages: bool = False,
+        patient: bool = False,
         allow_http: bool = False,
         token: str | None = None,
         verdicts: Verdicts | None = None,
     ) -> RegistryClient:
         """A client with a fresh, verified head. ``origin``: what the project or lock expects there.
+
+        ``survives_outages``: whether the last verified head will do for ``outage_seconds`` where the registry does not answer;
+        ``patient``: whether it is waited for as long as where it will not do.
 
         Raises TrustError, FetchError, StateError and RyeError ``registry-unpinned``.
         """
@@ -149,6 +176,8 @@ class RegistryClient:
             cache or Cache(cache_dir() / "registry"),
             limits=limits,
             offline=offline,
+            survives_outages=survives_outages,
+            patient=patient,
             verdicts=verdicts,
         )
         try:
@@ -205,6 +234,11 @@ class RegistryClient:
         return self.head.warnings
 
     @property
+    def outage(self) -> NoAnswer | None:
+        """Why the head is only the last verified one; None where the registry answered, or was not to be asked."""
+        return self._outage
+
+    @property
     def api(self) -> str | None:
         """The address of the API, on the registry's own host; None where the registry is only read."""
         if self._config is None:
@@ -218,6 +252,7 @@ class RegistryClient:
             raise TrustError("root-origin", f"{self.address} is pinned as {known}, and {origin} is expected there.")
         pinned = known or origin
         state = self._store.load(pinned) if pinned else None
+        self._loaded = state if known is not None else None
         if isinstance(accept_root, str) and state is not None and state.fingerprint != accept_root:
             message = f"{state.origin} is pinned with the fingerprint {state.fingerprint}, not {accept_root}."
             raise TrustError("root-fingerprint", message, pinned=state.fingerprint, found=accept_root)
@@ -229,7 +264,7 @@ class RegistryClient:
         elif state is None:
             state, data = self._first_contact(accept_root, origin)
         else:
-            data = self._fetch_one(Request("head", self._limits.head_bytes))
+            data = self._newest_head(state)
         state = self._follow_roots(state, state.root_hint(data))
         opened = state.open_head(data, self._now(), self._limits)
         size, root_hash = opened.checkpoint.size, opened.checkpoint.root_hash
@@ -239,8 +274,11 @@ class RegistryClient:
 
     def commit(self) -> None:
         """Remember what was accepted, merged with what other programs accepted meanwhile."""
-        self._state = self._store.save(self.state, self._reconcile)
-        self._store.remember_address(self.address, self.origin)
+        if self.state != self._loaded:
+            self._state = self._loaded = self._store.save(self.state, self._reconcile)
+            self._store.remember_address(self.address, self.origin)
+        if self._tagged is not None:
+            HeadTags(self._store.folder).remember(self.address, *self._tagged)
         if self._withdrawn:
             remember_withdrawn(self._store.folder, self.origin, self._withdrawn)
 
@@ -394,6 +432,52 @@ class RegistryClient:
                 details={"origin": state.origin, "fingerprint": found, "address": self.address},
             )
         return state, head_data
+
+    def _newest_head(self, state: TrustedState) -> bytes:
+        """The registry's head; the one that was last verified where it did not change, or where that will do for an outage."""
+        held = state.head
+        age = None if held is None or not self._survives else self._age_of(held)
+        hasty = age is not None and age <= timedelta(seconds=self._limits.outage_seconds) and not self._patient
+        seconds = self._limits.hasty_answer_seconds if hasty else self._limits.answer_seconds
+        fetched = self._fetch_tagged(held, seconds)
+        if isinstance(fetched, NoAnswer):
+            error = self._silent(fetched)
+            if held is None or age is None:
+                raise error
+            if age > timedelta(seconds=self._limits.outage_seconds):
+                hours, most = age // timedelta(hours=1), self._limits.outage_seconds // 3600
+                raise TrustError(
+                    "head-frozen",
+                    f"{error.message} What was last verified of it is {hours} hours old; at most {most} will do.",
+                ) from fetched
+            self._outage, self._transport = error, SilentTransport(error)
+            return held.encode()
+        if isinstance(fetched, FetchError):
+            raise fetched
+        data = fetched.data
+        if data is None:
+            assert held is not None  # nothing was asked for by a tag without it
+            return held.encode()
+        if fetched.tag is not None:
+            self._tagged = (data.decode("utf-8", "replace"), fetched.tag)
+        return data
+
+    def _fetch_tagged(self, held: str | None, seconds: float) -> Tagged | FetchError:
+        request = Request("head", self._limits.head_bytes)
+        if not isinstance(self._transport, ConditionalTransport):
+            fetched = self._transport.fetch_many([request])[0]
+            return fetched if isinstance(fetched, FetchError) else Tagged(fetched, None)
+        tag = HeadTags(self._store.folder).tag(self.address, held) if held is not None else None
+        return self._transport.fetch_if_changed(request, tag, seconds)
+
+    def _age_of(self, held: str) -> timedelta:
+        """How old a head that was verified is, by its own signed time."""
+        return self._now() - Snapshot.parse(notes.parse(wire.decode_head(held.encode()).snapshot).text).time
+
+    def _silent(self, error: NoAnswer) -> NoAnswer:
+        message = f"The registry at {self.address} does not answer: {error.message}"
+        hint = "Check the network and the address. --offline works from what is cached."
+        return NoAnswer(error.code, message, hint)
 
     def _follow_roots(self, state: TrustedState, wanted: int) -> TrustedState:
         """The state with all roots up to ``wanted``, or as many as there are: the snapshot must name the last."""

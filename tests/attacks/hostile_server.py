@@ -179,6 +179,11 @@ def drips_headers(connection: Connection) -> None:
         time.sleep(0.2)
 
 
+def unchanged(connection: Connection) -> None:
+    """Says that nothing changed, whatever was asked."""
+    connection.begin(304, ETag='"1"')
+
+
 def silent(connection: Connection) -> None:
     """Takes the request and says nothing."""
     connection.close_connection = True

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
 from rye.registry.protocol import merkle, notes
 from rye.registry.protocol.notes import NoteSignature, SignedNote, encode_base64
-from tests.attacks.hostile_server import announces, drips, endless
+from rye.registry.store.head_tags import HeadTags
+from rye.registry.store.state import StateStore
+from tests.attacks.hostile_server import announces, drips, endless, unchanged
 from tests.attacks.signed_items import directive, release
 from tests.attacks.simulation import DEPLOY, IMPATIENT, Attack, Scene, Stage
 from tests.registry.simulated_registry import SimulatedRegistry, key, signer
@@ -145,6 +148,16 @@ def last_leaf(build: Callable[[SimulatedRegistry], SignedNote]) -> Callable[[Sce
     return act
 
 
+def never_changed(scene: Scene) -> None:
+    """What the user holds has a tag, and the mirror says of it that nothing changed."""
+    states = StateStore(Path(scene.user.environment["RYE_DATA_DIR"]) / "registries")
+    state = states.load(scene.past.origin)
+    assert state is not None
+    assert state.head is not None
+    HeadTags(states.folder).remember(scene.server.url, state.head, '"1"')
+    scene.fault("head", unchanged)
+
+
 TIME_AND_HISTORY = (
     Attack("a smaller head than the one seen", "mirror", "head-rollback", rollback),
     Attack("the same size with another root hash", "log key", "head-fork", fork),
@@ -162,6 +175,19 @@ TIME_AND_HISTORY = (
         "head-frozen",
         lambda scene: scene.serve(scene.past),
         later=timedelta(days=8),
+    ),
+    Attack(
+        "a head that is said not to have changed, for eight days",
+        "mirror",
+        "head-frozen",
+        never_changed,
+        later=timedelta(days=8),
+    ),
+    Attack(
+        "a head that is said not to have changed, though nothing was asked",
+        "mirror",
+        "fetch-status",
+        lambda scene: scene.fault("head", unchanged),
     ),
     Attack("a head from the future", "log key", "snapshot-future", from_the_future),
     Attack("a new head with an older time", "log key", "snapshot-time", going_back_in_time),

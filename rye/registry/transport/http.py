@@ -11,6 +11,7 @@ import contextlib
 import os
 import queue
 import random
+import re
 import ssl
 import sys
 import threading
@@ -24,18 +25,35 @@ from urllib.parse import urljoin, urlsplit
 from rye.limits import RegistryLimits
 from rye.registry.transport.bearer_token import bearer
 from rye.registry.transport.http_connection import (
+    NO_HEADERS,
     Answer,
     AnswerTimeout,
     BrokenAnswer,
     Connection,
     DirectConnection,
+    ForeignCertificate,
+    NoConnection,
     trusted_authorities,
 )
-from rye.registry.transport.seam import Fetched, FetchError, Request, endless, is_safe_path, not_found, too_large
+from rye.registry.transport.seam import (
+    Fetched,
+    FetchError,
+    NoAnswer,
+    Request,
+    Tagged,
+    endless,
+    is_safe_path,
+    not_found,
+    too_large,
+)
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _REPEATED = frozenset({408, 425, 429, 500, 502, 503, 504})
 _TICK_SECONDS = 0.25
+_ROUND_TRIPS = 5
+"""From a connection that is open to the end of a small answer, with TLS and some to spare."""
+_TAG = re.compile(r'(?:W/)?"[\x21\x23-\x7e]{0,200}"')
+"""An entity tag that is sent back: ASCII, and not so long that a server could hide much in it."""
 
 
 class HttpTransport:
@@ -53,17 +71,29 @@ class HttpTransport:
         self._tls: ssl.SSLContext | None = None
         self._connections: deque[Connection] = deque()
         self._left = limits.total_seconds
+        self._answered = False
+        """Whether anything answered there in this run."""
+        self._distance = 0.0
+        """Seconds that opening a connection took, as far as one was opened."""
 
     def fetch_many(self, requests: Sequence[Request]) -> list[Fetched]:
         """All of these files, in order (:class:`~rye.registry.transport.seam.Transport`)."""
         if not requests:
             return []
+        wave = _Wave(requests, self._limits.file_seconds, self._limits.answer_seconds)
+        return [_data_of(fetched) for fetched in self._fetch_wave(wave)]
+
+    def fetch_if_changed(self, request: Request, tag: str | None, seconds: float) -> Tagged | FetchError:
+        """One file, unless it is the one that the tag names (:class:`~rye.registry.transport.seam.ConditionalTransport`)."""
+        return self._fetch_wave(_Wave([request], seconds, seconds, tag))[0]
+
+    def _fetch_wave(self, wave: _Wave) -> list[Tagged | FetchError]:
+        requests = wave.requests
         if self._tls is None and self._address.startswith("https:"):
             try:
                 self._tls = trusted_authorities()  # loading them is slow: once for all connections
             except OSError as error:
                 return [_no_authorities(request, error) for request in requests]
-        wave = _Wave(requests)
         for _ in range(min(self._limits.concurrency, len(requests))):
             self._start(wave)
         begun = time.monotonic()
@@ -80,11 +110,13 @@ class HttpTransport:
     def _start(self, wave: _Wave) -> None:
         threading.Thread(target=self._work, args=(wave,), daemon=True, name="rye-fetch").start()
 
-    def _watch(self, wave: _Wave, deadline: float) -> list[Fetched]:
-        results: dict[int, Fetched] = {}
+    def _watch(self, wave: _Wave, deadline: float) -> list[Tagged | FetchError]:
+        results: dict[int, Tagged | FetchError] = {}
+        begun = time.monotonic()
+        tick = min(_TICK_SECONDS, wave.seconds / 8, wave.answer_seconds / 8)
         while len(results) < len(wave.requests):
             try:
-                index, fetched = wave.done.get(timeout=_TICK_SECONDS)
+                index, fetched = wave.done.get(timeout=tick)
                 results.setdefault(index, fetched)
                 continue
             except queue.Empty:
@@ -94,11 +126,23 @@ class HttpTransport:
                 for index, request in enumerate(wave.requests):
                     results.setdefault(index, _deadline(request, self._limits.total_seconds, "all files together"))
                 break
+            if not self._answered and now - begun > (patience := self._patience(wave.answer_seconds)):
+                wave.waiting.clear()
+                for index, request in enumerate(wave.requests):
+                    results.setdefault(index, _deadline(request, patience, "the first answer"))
+                break
             for index, started in list(wave.started.items()):
-                if index not in results and now - started > self._limits.file_seconds:
-                    results[index] = _deadline(wave.requests[index], self._limits.file_seconds, "one file")
+                if index not in results and now - started > (patience := self._patience(wave.seconds)):
+                    results[index] = _deadline(wave.requests[index], patience, "one file")
                     self._start(wave)  # in place of the thread that hangs
         return [results[index] for index in range(len(wave.requests))]
+
+    def _patience(self, seconds: float) -> float:
+        """A short wait, longer for a host that is far away: a TLS handshake and an answer take some round trips."""
+        return max(seconds, min(seconds + _ROUND_TRIPS * self._distance, self._limits.answer_seconds))
+
+    def _note_distance(self, seconds: float) -> None:
+        self._distance = max(self._distance, seconds)
 
     def _work(self, wave: _Wave) -> None:
         try:
@@ -119,39 +163,50 @@ class HttpTransport:
             wave.started[index] = time.monotonic()
             request = wave.requests[index]
             try:
-                fetched = self._fetch(connection, request, wave.started[index])
+                fetched = self._fetch(connection, request, wave.started[index], wave)
             except Exception as error:  # a thread that died silently would look like a slow server
                 fetched = FetchError("fetch-unreachable", f"{request.path} could not be fetched: {error!r:.200}.")
             wave.done.put((index, fetched))
 
     def _new_connection(self) -> Connection:
         if not _is_proxied():
-            return DirectConnection(self._address, self._headers, self._limits, self._tls)
+            return DirectConnection(self._address, self._headers, self._limits, self._tls, self._note_distance)
+        self._note_distance(self._limits.answer_seconds)  # nobody knows what is behind the proxy
         from rye.registry.transport.proxied_connection import ProxiedConnection
 
         return ProxiedConnection(self._headers, self._limits, self._tls)
 
-    def _fetch(self, connection: Connection, request: Request, started: float) -> Fetched:
+    def _fetch(self, connection: Connection, request: Request, started: float, wave: _Wave) -> Tagged | FetchError:
         if not is_safe_path(request.path):
             return FetchError("fetch-unsafe", f"{request.path!r} is not a path below the registry.")
         pause = self._limits.retry_seconds
         for attempt in range(self._limits.retries + 1):
-            fetched, wait = self._attempt(connection, request)
+            fetched, wait = self._attempt(connection, request, wave.tag)
             if wait is None or attempt == self._limits.retries:
                 return fetched
             wait = max(wait, pause * (1 + random.random() / 2))
-            if time.monotonic() - started + wait > self._limits.file_seconds or wait > self._limits.retry_after_seconds:
+            if (
+                time.monotonic() - started + wait > self._patience(wave.seconds)
+                or wait > self._limits.retry_after_seconds
+            ):
                 return fetched
             time.sleep(wait)
             pause *= 2
         return fetched
 
-    def _attempt(self, connection: Connection, request: Request) -> tuple[Fetched, float | None]:
+    def _attempt(
+        self, connection: Connection, request: Request, tag: str | None
+    ) -> tuple[Tagged | FetchError, float | None]:
         """One try: what came of it, and the least wait before a repeat (None: a repeat would not help)."""
         address = self._address + request.path
+        condition = NO_HEADERS if tag is None else {"If-None-Match": tag}
+        unheard = None if not self._answered else 0.0
         try:
             for _ in range(self._redirects + 1):
-                with connection.get(address) as answer:
+                with connection.get(address, condition) as answer:
+                    self._answered = True
+                    if answer.status == 304 and tag is not None:
+                        return Tagged(None, tag), None
                     if answer.status not in _REDIRECTS:
                         return self._read(answer, request)
                     target = urljoin(address, answer.headers.get("location", ""))
@@ -163,20 +218,25 @@ class HttpTransport:
                 address = target
             return FetchError("fetch-redirect", f"{request.path} is redirected again and again."), None
         except AnswerTimeout as error:
-            return _unreachable(request, self._address, f"no answer in time ({error})"), 0.0
+            return _unreachable(request, self._address, f"no answer in time ({error})"), unheard
         except BrokenAnswer as error:
             message = f"The answer with {request.path} broke off or is not HTTP: {error!s:.200}."
-            return FetchError("fetch-truncated", message), 0.0
+            return NoAnswer("fetch-truncated", message), 0.0
+        except ForeignCertificate as error:
+            return _foreign_certificate(request, self._address, str(error)[:200]), None
+        except NoConnection as error:
+            return _unreachable(request, self._address, str(error)[:200]), unheard
         except OSError as error:
             return _unreachable(request, self._address, str(error)[:200]), 0.0
         except ValueError as error:
             return FetchError("fetch-redirect", f"{request.path} is redirected to no address: {error!s:.200}."), None
 
-    def _read(self, answer: Answer, request: Request) -> tuple[Fetched, float | None]:
+    def _read(self, answer: Answer, request: Request) -> tuple[Tagged | FetchError, float | None]:
         if answer.status in (404, 410):
             return not_found(request.path), None
         if answer.status != 200:
-            error = FetchError("fetch-status", f"The registry answered {answer.status} for {request.path}.")
+            family = NoAnswer if answer.status in _REPEATED or answer.status >= 500 else FetchError
+            error = family("fetch-status", f"The registry answered {answer.status} for {request.path}.")
             return error, _retry_after(answer) if answer.status in _REPEATED else None
         if answer.headers.get("content-encoding", "identity").lower() != "identity":
             return FetchError("fetch-status", f"The registry compressed {request.path}, which was not asked for."), None
@@ -190,18 +250,22 @@ class HttpTransport:
             elapsed = time.monotonic() - begun
             if elapsed > limits.speed_grace_seconds and len(data) < elapsed * limits.minimum_speed:
                 message = f"{request.path} arrives at less than {limits.minimum_speed:,} bytes per second."
-                return FetchError("fetch-slow", message, "Try again later, or use a mirror."), None
-        return bytes(data), None
+                return NoAnswer("fetch-slow", message, "Try again later, or use a mirror."), None
+        return Tagged(bytes(data), _tag_of(answer)), None
 
 
 class _Wave:
     """What the threads of one wave share."""
 
-    def __init__(self, requests: Sequence[Request]):
+    def __init__(self, requests: Sequence[Request], seconds: float, answer_seconds: float, tag: str | None = None):
+        """``seconds``: for one file, its repeats included; ``answer_seconds``: for the first answer, if there was none yet."""
         self.requests = requests
+        self.seconds = seconds
+        self.answer_seconds = answer_seconds
+        self.tag = tag
         self.waiting = deque(range(len(requests)))
         self.started: dict[int, float] = {}
-        self.done: queue.SimpleQueue[tuple[int, Fetched]] = queue.SimpleQueue()
+        self.done: queue.SimpleQueue[tuple[int, Tagged | FetchError]] = queue.SimpleQueue()
 
 
 def _is_proxied() -> bool:
@@ -230,15 +294,34 @@ def _retry_after(answer: Answer) -> float:
     return max(0.0, (when.astimezone(UTC) - datetime.now(UTC)).total_seconds())
 
 
+def _data_of(fetched: Tagged | FetchError) -> Fetched:
+    """A file that was asked for without a tag."""
+    if isinstance(fetched, FetchError):
+        return fetched
+    return b"" if fetched.data is None else fetched.data
+
+
+def _tag_of(answer: Answer) -> str | None:
+    tag = answer.headers.get("etag", "")
+    return tag if _TAG.fullmatch(tag) else None
+
+
 def _deadline(request: Request, seconds: float, what: str) -> FetchError:
+    return NoAnswer("fetch-deadline", f"{request.path} was not there after {seconds:g} seconds, the limit for {what}.")
+
+
+def _foreign_certificate(request: Request, address: str, reason: str) -> FetchError:
+    host = urlsplit(address).netloc
     return FetchError(
-        "fetch-deadline", f"{request.path} was not there after {seconds:g} seconds, the limit for {what}."
+        "fetch-unreachable",
+        f"{request.path} could not be fetched: what answers at {host} is not {host}: {reason}.",
+        "Do not go on from this network unless you know why; SSL_CERT_FILE names the authorities of your organization.",
     )
 
 
 def _unreachable(request: Request, address: str, reason: str) -> FetchError:
     host = urlsplit(address).netloc
-    return FetchError(
+    return NoAnswer(
         "fetch-unreachable",
         f"{request.path} could not be fetched from {host}: {reason}.",
         "Check the network, or use --offline to work from what is cached.",

@@ -7,18 +7,21 @@ fetched is checked by hash or signature afterwards, so this costs an attempt and
 
     BrokenAnswer      it broke off, or is not HTTP
     AnswerTimeout     nothing came for as long as the limits say
-    OSError           there is no connection, or it was lost
+    NoConnection      an OSError: no connection could be opened
+    OSError           the connection was lost
     ValueError        no such address can be asked for
 """
 
 from __future__ import annotations
 
 import os
+import socket
 import ssl
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from types import MappingProxyType
 from typing import Protocol
 from urllib.parse import quote, urlsplit
 
@@ -29,6 +32,7 @@ from rye.limits import RegistryLimits
 _PIECE_BYTES = 64 * 1024
 _IDLE_SECONDS = 5.0
 """After this long a connection that nobody used may have been forgotten on the way, without a word to either end."""
+NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 _UNQUOTED = "!$%&'()*+,/:;=?@[]~"
 """What stands in a path or query as it is; an address may be quoted already."""
 
@@ -39,6 +43,14 @@ class BrokenAnswer(Exception):
 
 class AnswerTimeout(Exception):
     """No connection, or no byte, in time; says which of the two."""
+
+
+class NoConnection(OSError):
+    """No connection could be opened: refused, no route, no such host, no TLS."""
+
+
+class ForeignCertificate(NoConnection):
+    """Something answers there that cannot show the host's certificate."""
 
 
 class Answer(Struct, frozen=True):
@@ -55,8 +67,8 @@ class Answer(Struct, frozen=True):
 class Connection(Protocol):
     """What asks one server for one file after the other."""
 
-    def get(self, address: str) -> AbstractContextManager[Answer]:
-        """Ask for an address on this server; the answer ends with the context."""
+    def get(self, address: str, headers: Mapping[str, str] = ...) -> AbstractContextManager[Answer]:
+        """Ask for an address on this server, with more headers; the answer ends with the context."""
 
     def close(self) -> None:
         """Give up the connection, if one is open."""
@@ -65,24 +77,34 @@ class Connection(Protocol):
 class DirectConnection:
     """To the host of ``address`` without a proxy; opened when it is first needed, and again when it was closed."""
 
-    def __init__(self, address: str, headers: Mapping[str, str], limits: RegistryLimits, tls: ssl.SSLContext | None):
+    def __init__(
+        self,
+        address: str,
+        headers: Mapping[str, str],
+        limits: RegistryLimits,
+        tls: ssl.SSLContext | None,
+        connected: Callable[[float], None] = lambda seconds: None,
+    ):
+        """``connected`` is told how long looking up the host and reaching it took, before TLS: about one round trip."""
         place = urlsplit(address).netloc
         if tls is None:
             self._connection = HTTPConnection(place, timeout=limits.connect_seconds)
         else:
             self._connection = HTTPSConnection(place, timeout=limits.connect_seconds, context=tls)
+        self._tls = tls
+        self._connected = connected
         self._headers = headers
         self._stall_seconds = limits.stall_seconds
         self._used = 0.0
 
     @contextmanager
-    def get(self, address: str) -> Iterator[Answer]:
+    def get(self, address: str, headers: Mapping[str, str] = NO_HEADERS) -> Iterator[Answer]:
         """As :meth:`Connection.get`; the connection is kept when the body was read to its end."""
         whole = False
         try:
-            with self._ask(_target(address)) as response:
-                headers = {name.lower(): value for name, value in response.getheaders()}
-                yield Answer(response.status, headers, response.length, _body(response))
+            with self._ask(_target(address), {**self._headers, **headers}) as response:
+                answered = {name.lower(): value for name, value in response.getheaders()}
+                yield Answer(response.status, answered, response.length, _body(response))
                 whole = response.isclosed()
         except TimeoutError:
             raise AnswerTimeout("ReadTimeout") from None
@@ -97,25 +119,35 @@ class DirectConnection:
         """As :meth:`Connection.close`."""
         self._connection.close()
 
-    def _ask(self, target: str) -> HTTPResponse:
+    def _ask(self, target: str, headers: Mapping[str, str]) -> HTTPResponse:
         if self._connection.sock is not None and time.monotonic() - self._used <= _IDLE_SECONDS:
             with suppress(ConnectionError, ssl.SSLError):  # the server closed it meanwhile: as if none had been open
-                return self._request(target)
+                return self._request(target, headers)
         self.close()
         self._connect()
-        return self._request(target)
+        return self._request(target, headers)
 
     def _connect(self) -> None:
+        peer, started = self._connection, time.monotonic()
         try:
-            self._connection.connect()
+            opened = socket.create_connection((peer.host, peer.port), peer.timeout)
+            peer.sock = opened  # from here on close() gives it back
+            opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._connected(time.monotonic() - started)
+            if self._tls is not None:
+                peer.sock = self._tls.wrap_socket(opened, server_hostname=peer.host)
         except TimeoutError:
             raise AnswerTimeout("ConnectTimeout") from None
         except UnicodeError as error:
-            raise OSError(f"its host has no possible name ({error})") from None
-        self._connection.sock.settimeout(self._stall_seconds)
+            raise NoConnection(f"its host has no possible name ({error})") from None
+        except ssl.SSLCertVerificationError as error:
+            raise ForeignCertificate(str(error)) from None
+        except OSError as error:
+            raise NoConnection(str(error)) from None
+        peer.sock.settimeout(self._stall_seconds)
 
-    def _request(self, target: str) -> HTTPResponse:
-        self._connection.request("GET", target, headers=self._headers)
+    def _request(self, target: str, headers: Mapping[str, str]) -> HTTPResponse:
+        self._connection.request("GET", target, headers=headers)
         return self._connection.getresponse()
 
 

@@ -9,7 +9,14 @@ from contextlib import contextmanager
 import httpx
 
 from rye.limits import RegistryLimits
-from rye.registry.transport.http_connection import Answer, AnswerTimeout, BrokenAnswer
+from rye.registry.transport.http_connection import (
+    NO_HEADERS,
+    Answer,
+    AnswerTimeout,
+    BrokenAnswer,
+    ForeignCertificate,
+    NoConnection,
+)
 
 
 class ProxiedConnection:
@@ -26,10 +33,10 @@ class ProxiedConnection:
         )
 
     @contextmanager
-    def get(self, address: str) -> Iterator[Answer]:
+    def get(self, address: str, headers: Mapping[str, str] = NO_HEADERS) -> Iterator[Answer]:
         """As :meth:`Connection.get <rye.registry.transport.http_connection.Connection.get>`."""
         try:
-            with self._client.stream("GET", address) as response:
+            with self._client.stream("GET", address, headers=dict(headers)) as response:
                 stated = response.headers.get("content-length")
                 length = None if stated is None else int(stated)  # h11 lets only digits through, and not many
                 yield Answer(response.status_code, response.headers, length, response.iter_raw())
@@ -37,6 +44,10 @@ class ProxiedConnection:
             raise AnswerTimeout(type(error).__name__) from None
         except httpx.RemoteProtocolError as error:
             raise BrokenAnswer(str(error)) from None
+        except httpx.ConnectError as error:
+            if "CERTIFICATE_VERIFY_FAILED" in str(error):  # httpx hands on the text alone
+                raise ForeignCertificate(str(error)) from None
+            raise NoConnection(str(error)) from None
         except httpx.TransportError as error:
             raise OSError(str(error)) from None
         except httpx.InvalidURL as error:

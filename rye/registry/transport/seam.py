@@ -7,8 +7,9 @@ Rules of every end:
 * A request says how many bytes it accepts; reading stops at the first byte beyond. Nothing is unpacked.
 * What arrives is not trusted: hashes and signatures are checked by the caller.
 
-``https`` adds: a deadline per file and for all together, a minimum speed, bounded concurrency over kept-alive HTTP/1.1
-connections, repeats with back-off and ``Retry-After``, redirects on the same scheme, host and port only.
+``https`` adds: a deadline per file, for all together and for the first answer, a minimum speed, bounded concurrency over
+kept-alive HTTP/1.1 connections, repeats with back-off and ``Retry-After``, redirects on the same scheme, host and port only,
+and conditional requests (:class:`ConditionalTransport`).
 ``http`` is for loopback addresses, unless the user allowed it for a registry.
 ``file`` refuses every path that leaves the registry's folder, through links too.
 """
@@ -17,7 +18,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from msgspec import Struct
 
@@ -34,6 +35,13 @@ class FetchError(RyeError):
     """
 
 
+class NoAnswer(FetchError):
+    """The registry is out of reach or out of order: no connection, silence, an answer that breaks off, a 5xx status.
+
+    What it says is never one: a refusal, a redirect, a certificate that is not its own.
+    """
+
+
 class Request(Struct, frozen=True):
     """One file: its path below the registry's address, and the most bytes that it may have."""
 
@@ -44,6 +52,15 @@ class Request(Struct, frozen=True):
 Fetched = bytes | FetchError
 
 
+class Tagged(Struct, frozen=True):
+    """A file with the tag by which it can be asked for again only if it changed."""
+
+    data: bytes | None
+    """None: it is the one that the tag named."""
+    tag: str | None
+    """The entity tag (RFC 9110 8.8.3) as the server wrote it; None where it gave none that can be sent back."""
+
+
 class Transport(Protocol):
     """The seam between the client and the world."""
 
@@ -52,6 +69,33 @@ class Transport(Protocol):
 
     def close(self) -> None:
         """Give back connections."""
+
+
+@runtime_checkable
+class ConditionalTransport(Transport, Protocol):
+    """An end that can ask for a file only if it changed."""
+
+    def fetch_if_changed(self, request: Request, tag: str | None, seconds: float) -> Tagged | FetchError:
+        """One file (RFC 9110 13.1.2, If-None-Match), all of it within ``seconds``. ``tag``: of what the caller holds."""
+
+
+class SilentTransport(Struct, frozen=True):
+    """A registry that did not answer is not asked again in the same run."""
+
+    reason: NoAnswer
+
+    def fetch_many(self, requests: Sequence[Request]) -> list[Fetched]:
+        return [
+            NoAnswer(
+                self.reason.code,
+                f"{self.reason.message} It is needed for {request.path}, which is not cached.",
+                self.reason.hint,
+            )
+            for request in requests
+        ]
+
+    def close(self) -> None:
+        """Nothing is open."""
 
 
 class OfflineTransport(Struct, frozen=True):

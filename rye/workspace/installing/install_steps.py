@@ -22,26 +22,55 @@ from rye.items.identity import Identity
 from rye.project.freshness import in_groups, is_stale
 from rye.project.layout import LOCK, MANIFEST
 from rye.project.lock import Lock, LockedItem
+from rye.registry.transport.seam import NoAnswer
 from rye.workspace.installing.consent import obtain_consent
 from rye.workspace.installing.install_outcome import InstallOutcome
 from rye.workspace.installing.install_request import Proposal
 from rye.workspace.installing.install_session import InstallSession
-from rye.workspace.registries.project_sources import judging_environment, project_sources
+from rye.workspace.registries.project_sources import Outages, judging_environment, project_sources
 from rye.workspace.trusting.acceptance import approvals, remember, trusts_lock
 from rye.workspace.trusting.known_signers import agreed_signers, remember_signers
 from rye.workspace.trusting.relied_approvals import relied_on
 
+_TOO_OLD = frozenset({"release-vanished", "no-such-item", "unsolvable"})
+"""What a head that is too old for rye.toml or rye.lock makes of what was published after it."""
 
-def session_sources(session: InstallSession) -> Sources:
+
+def session_sources(session: InstallSession, outages: Outages = "fail") -> Sources:
     """The registries that the session asks; a context manager."""
     root = session.before.project.root
-    return project_sources(session.context, session.manifest, root, session.request.airgap)
+    return project_sources(session.context, session.manifest, root, session.request.airgap, outages=outages)
 
 
 def resolve_and_install(session: InstallSession, unlock: Unlock) -> InstallOutcome:
-    """Open the registries, choose versions, and install them."""
-    with session_sources(session) as sources:
-        return install_from(session, sources, unlock)
+    """Open the registries, choose versions, and install them.
+
+    Where nothing is to move, the last verified head will do for a registry that does not answer. One that only took too long is
+    given more time where that head does not have what is needed.
+    """
+    if not unlock.is_nothing:
+        with session_sources(session) as sources:
+            return install_from(session, sources, unlock)
+    patience: tuple[Outages, ...] = ("survive", "survive-patiently")
+    for outages in patience:
+        with session_sources(session, outages) as sources:
+            try:
+                return install_from(session, sources, unlock)
+            except RyeError as error:
+                outage = sources.outage
+                if outage is None or not (isinstance(error, NoAnswer) or error.code in _TOO_OLD):
+                    raise
+                only_slow = outage.code == "fetch-deadline" and outages == "survive"
+                if not only_slow:
+                    raise _does_not_suffice(error, outage) from error
+    raise AssertionError("the last round returns or raises")
+
+
+def _does_not_suffice(error: RyeError, outage: NoAnswer) -> NoAnswer:
+    if isinstance(error, NoAnswer):
+        return error
+    message = f"{outage.message} What was last verified of it does not suffice: {error.message}"
+    return NoAnswer(outage.code, message, outage.hint)
 
 
 def install_from(session: InstallSession, sources: Sources, unlock: Unlock) -> InstallOutcome:

@@ -1,14 +1,25 @@
-"""What could be newer than what is locked."""
+"""What could be newer than what is locked.
+
+The answer follows from rye.toml, rye.lock, the policy in force and what is trusted of the registries. So it is remembered with
+these as its key: where none of them changed, each registry is asked for its head, which costs one conditional request, and
+nothing else is read. A policy with a minimum age looks at the clock as well; under one, nothing is remembered.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+import msgspec
 from msgspec import Struct
 
+from rye.installation.resolving import Environment
+from rye.installation.sources import Sources
 from rye.installation.updates import Newer, newer_versions
 from rye.project.layout import Project
 from rye.project.manifest import parse_manifest
+from rye.registry.store.state import encode
 from rye.workspace.context import Context
-from rye.workspace.installing.project_state import read_state
+from rye.workspace.installing.project_state import ProjectState, read_state
 from rye.workspace.registries.project_sources import judging_environment, project_sources
 
 
@@ -21,15 +32,38 @@ class OutdatedItem(Struct, frozen=True):
 
 
 def outdated(context: Context, project: Project) -> list[OutdatedItem]:
-    """Every such item, by identity."""
+    """Every such item, by identity. Raises NoAnswer where a registry does not answer."""
     state = read_state(context, project)
     manifest = parse_manifest(state.manifest_text)
     if not state.lock.items:
         return []
+    environment = judging_environment(context, manifest)
+    namespaces = sorted({item.identity.namespace for item in state.lock.items})
     with (
         project_sources(context, manifest, project.root) as sources,
         context.progress("asking the registries"),
     ):
-        rows = newer_versions(manifest, state.lock, sources, judging_environment(context, manifest))
+        timeless = not environment.policy.minimum_release_age
+        rows = _remembered(sources, _key(state, environment, sources, namespaces)) if timeless else None
+        if rows is None:
+            rows = newer_versions(manifest, state.lock, sources, environment)
+            if timeless:  # under what is trusted now
+                sources.verdicts.put({_key(state, environment, sources, namespaces): msgspec.json.encode(rows)})
     direct = {line.id for line in manifest.dependencies}
     return [OutdatedItem(row, row.identity.id in direct) for row in rows]
+
+
+def _remembered(sources: Sources, key: bytes) -> list[Newer] | None:
+    data = sources.verdicts.get([key]).get(key)
+    try:
+        return None if data is None else msgspec.json.decode(data, type=list[Newer])
+    except msgspec.MsgspecError:  # not of today's form
+        return None
+
+
+def _key(state: ProjectState, environment: Environment, sources: Sources, namespaces: Iterable[str]) -> bytes:
+    """Everything that the answer depends on. What is trusted of a registry holds its head, and so all that it states."""
+    clients = {name: sources.client(name) for name in namespaces}
+    registries = [part for name, client in clients.items() for part in (name, client.address, encode(client.state))]
+    judged_by = msgspec.json.encode((environment.policy, environment.provides), order="deterministic")
+    return sources.verdicts.key("outdated", state.manifest_text, state.lock_bytes or b"", judged_by, *registries)

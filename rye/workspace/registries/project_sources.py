@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from rye.installation.policy_in_force import policy_in_force
 from rye.installation.resolving import Environment
@@ -11,6 +12,7 @@ from rye.installation.sources import Sources
 from rye.project.manifest import Manifest
 from rye.registry.client import RegistryClient
 from rye.registry.store.write_behind import WriteBehindCache
+from rye.registry.transport.seam import NoAnswer
 from rye.storage.folders import cache_dir
 from rye.workspace.context import Context
 from rye.workspace.registries.airgap_access import airgap_opener
@@ -21,6 +23,10 @@ from rye.workspace.trusting.given_pins import given_pins
 if TYPE_CHECKING:
     from rye.workspace.registries.airgap_access import Airgap
 
+Outages = Literal["fail", "survive", "survive-patiently"]
+"""What becomes of a run whose registry does not answer: it fails; it goes on with the last verified head after a moment; or after
+as long as a failing one waits."""
+
 
 def project_sources(
     context: Context,
@@ -30,11 +36,13 @@ def project_sources(
     *,
     offline: bool | None = None,
     asks: bool = True,
+    outages: Outages = "fail",
 ) -> Sources:
     """The registries that a project asks; a context manager.
 
     ``airgap``: a file that answers in their place. ``offline``: whether only trusted state and cache answer; None: as the
-    context says. ``asks``: whether a person may be asked to pin a registry.
+    context says. ``asks``: whether a person may be asked to pin a registry. ``outages``: what becomes of a registry that does
+    not answer; one whose last verified head stands for it is told once, as a warning.
     """
     cache, verdicts = WriteBehindCache.at(cache_dir() / "registry"), user_verdicts()
     if airgap is not None:
@@ -47,6 +55,8 @@ def project_sources(
                 address,
                 accept_root=pin_question(context, asks=asks),
                 offline=context.offline if offline is None else offline,
+                survives_outages=outages != "fail",
+                patient=outages == "survive-patiently",
                 cache=cache,
                 verdicts=verdicts,
             )
@@ -58,9 +68,17 @@ def project_sources(
                 raise
             for warning in client.warnings:
                 context.warn(warning)
+            if client.outage is not None and outages == "survive":  # the patient round is the second one
+                _tell_outage(context, client, client.outage)
             return client
 
     return Sources(project_registries(context, manifest, root), open_one, verdicts, cache.flush)
+
+
+def _tell_outage(context: Context, client: RegistryClient, outage: NoAnswer) -> None:
+    hours = (context.now() - client.head.snapshot.time) // timedelta(hours=1)
+    age = f"{hours} hours" if hours > 1 else "less than two hours"
+    context.warn(f"{outage.message} Going on with what was last verified of it, {age} old.")
 
 
 def judging_environment(context: Context, manifest: Manifest) -> Environment:

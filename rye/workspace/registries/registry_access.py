@@ -40,7 +40,10 @@ def open_registry(
 ) -> Iterator[RegistryClient]:
     """A client with a verified head; what it came to trust is kept when the block ends without an error."""
     client = RegistryClient.open(
-        address, accept_root=fingerprint or pin_question(context), origin=origin, offline=context.offline
+        address,
+        accept_root=fingerprint or pin_question(context),
+        origin=origin,
+        offline=context.offline,
     )
     with client:
         for warning in client.warnings:

@@ -1,0 +1,154 @@
+"""What finding nothing new costs: ``rye outdated`` of 1,000 items while the registry's head did not change, against a bound.
+
+    python benchmarks/outdated.py [--size 1000] [--rounds 7]
+
+The client asks for the head by its tag, the registry answers 304, and the answer that was found under the same head is the
+answer. What is measured is the whole program, next to ``rye --version`` in the same round; the bound is the difference. A proxy
+between the two counts requests and the bytes of their bodies. The rest of the run is a registry that went away: how long
+``rye ci`` takes to go on without it, and ``rye outdated`` to give up.
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from contextlib import ExitStack
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from statistics import median
+from urllib.parse import urlsplit
+
+from install_tools.packages import name_of
+from install_tools.rye import PROGRAM, Rye
+
+BOUND_SECONDS = 0.15
+AWAY_SECONDS = 1.0
+FAIL_SECONDS = 3.0
+
+
+class Counting(ThreadingHTTPServer):
+    """Hands requests on to a registry; ``seen``: path, status and bytes of the body of each."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.target = ""
+        self.seen: list[tuple[str, int, int]] = []
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: Counting
+
+    def do_GET(self) -> None:
+        connection = http.client.HTTPConnection(urlsplit(self.server.target).netloc, timeout=30)
+        kept = {name: value for name, value in self.headers.items() if name.lower() in ("if-none-match", "accept")}
+        connection.request("GET", self.path, headers=kept)
+        answer = connection.getresponse()
+        data = answer.read()
+        self.server.seen.append((self.path, answer.status, len(data)))
+        self.send_response(answer.status)
+        for name in ("ETag", "Content-Type"):
+            if (value := answer.headers.get(name)) is not None:
+                self.send_header(name, value)
+        if answer.status != 304:
+            self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+        connection.close()
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Only times are printed."""
+
+
+class Behind(Rye):
+    """The project of ``install.py``; its registry is reached through the counting server."""
+
+    def __init__(self, base: Path, size: int, stack: ExitStack, server: Counting) -> None:
+        self._server = server
+        super().__init__(base, size, stack)
+
+    def environment(self) -> dict[str, str]:
+        """As on a machine where the program was installed: its modules are compiled."""
+        kept = {name: value for name, value in super().environment().items() if name != "PYTHONDONTWRITEBYTECODE"}
+        return {**kept, "PYTHONPYCACHEPREFIX": str(self.base / "compiled")}
+
+    def serve(self, data: Path) -> tuple[subprocess.Popen[bytes], str]:
+        process, self._server.target = super().serve(data)
+        return process, self._server.url
+
+
+def timed_failure(tool: Behind, *command: str) -> float:
+    """Seconds of a run that must fail."""
+    started = time.perf_counter()
+    done = subprocess.run(
+        command, cwd=tool.project, env=tool.environment(), stdin=subprocess.DEVNULL, capture_output=True, check=False
+    )
+    if done.returncode != 1:
+        raise SystemExit(f"{command} exited {done.returncode}")
+    return time.perf_counter() - started
+
+
+def show(what: str, seconds: float, bound: float) -> None:
+    print(
+        f"{what:<58}{seconds:>7.3f} s   bound {bound:.2f} s   {'reached' if seconds <= bound else 'missed'}", flush=True
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--size", type=int, default=1000)
+    parser.add_argument("--rounds", type=int, default=7)
+    options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    server = Counting()
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    with ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="rye-bench-", ignore_cleanup_errors=True))
+        stack.callback(server.shutdown)
+        running = stack.enter_context(ExitStack())
+        tool = Behind(Path(folder), options.size, running, server)
+        tool.run(*PROGRAM, "install", "--yes", "-q")
+        for command in (["outdated"], ["update", "--yes"]):
+            tool.run(*PROGRAM, *command)
+            server.seen.clear()
+            tool.run(*PROGRAM, *command)
+            listed = ", ".join(f"{path} {status} ({size} bytes)" for path, status, size in server.seen)
+            print(f"rye {command[0]}, nothing new: {len(server.seen)} request(s): {listed}")
+        times = [
+            (tool.run(*PROGRAM, "outdated"), tool.run(*PROGRAM, "--version"), tool.run(*PROGRAM, "update", "--yes"))
+            for _ in range(options.rounds)
+        ]
+        start = median(row[1] for row in times)
+        print(f"\n{options.size} items, {options.rounds} rounds, medians; start-up (rye --version) {start:.3f} s")
+        show("rye outdated, nothing new, beyond start-up", median(row[0] - row[1] for row in times), BOUND_SECONDS)
+        print(f"{'rye update, nothing new, beyond start-up':<58}{median(row[2] - row[1] for row in times):>7.3f} s")
+        server.shutdown()
+        server.server_close()
+        for what in ("refuses connections", "takes connections and says nothing"):
+            with ExitStack() as deaf:
+                if "nothing" in what:
+                    deaf.enter_context(socket.create_server(server.server_address[:2]))
+                show(f"rye outdated, the registry {what}", timed_failure(tool, *PROGRAM, "outdated"), FAIL_SECONDS)
+                (tool.project / f".ai/packages/acme/directives/bench/{name_of(0)}.md").unlink()
+                seconds = tool.run(*PROGRAM, "ci", "-q") - start
+                show(f"rye ci, the registry {what}, beyond start-up", seconds, AWAY_SECONDS)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except KeyboardInterrupt:
+        sys.exit(130)

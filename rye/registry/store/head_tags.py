@@ -1,0 +1,67 @@
+"""By which tag each registry's head can be asked for again only if it changed: ``head-tags.json`` next to the trusted states.
+
+Nothing rests on a tag. It is sent only for the head that it was given for, and a registry that answers "not changed" leaves the
+client with that head, whose age is judged as ever. A file that is damaged, or that others may change, costs one download.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from rye.storage.private_files import read_trusted
+
+_FILE = "head-tags.json"
+_MOST = 64
+"""Addresses that are remembered; a user reads some few registries."""
+
+
+class _Row(Struct, frozen=True, forbid_unknown_fields=True):
+    head: str
+    """SHA-256 of the head."""
+    tag: str
+
+
+class HeadTags(Struct, frozen=True):
+    """The tags in the folder of the trusted states."""
+
+    folder: Path
+
+    def tag(self, address: str, head: str) -> str | None:
+        """The tag that the server at an address gave this head; None where it gave none."""
+        row = self._read().get(address)
+        return row.tag if row is not None and row.head == _sha256(head) else None
+
+    def remember(self, address: str, head: str, tag: str) -> None:
+        """Keep a tag. A folder that cannot be written costs a download."""
+        rows = self._read()
+        row = _Row(_sha256(head), tag)
+        if rows.get(address) == row:
+            return
+        rows.pop(address, None)
+        kept = dict([*rows.items(), (address, row)][-_MOST:])
+        draft = self.folder / f"{_FILE}.{os.getpid()}-{secrets.token_hex(8)}.part"
+        with suppress(OSError):
+            try:
+                descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+                with os.fdopen(descriptor, "wb") as file:
+                    file.write(msgspec.json.format(msgspec.json.encode(kept), indent=1) + b"\n")
+                draft.replace(self.folder / _FILE)
+            finally:
+                draft.unlink(missing_ok=True)
+
+    def _read(self) -> dict[str, _Row]:
+        try:
+            return msgspec.json.decode(read_trusted(self.folder / _FILE), type=dict[str, _Row])
+        except (OSError, msgspec.MsgspecError, UnicodeError):
+            return {}
+
+
+def _sha256(head: str) -> str:
+    return hashlib.sha256(head.encode()).hexdigest()

@@ -1,0 +1,198 @@
+"""The registry goes away (DESIGN 6.1, last paragraph): what goes on, what fails, how fast, and what an unchanged head costs."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from rye.registry.client import RegistryClient
+from rye.registry.transport.http import HttpTransport
+from rye.registry.transport.http_connection import Answer
+from rye.registry.transport.seam import FetchError, Request, Tagged
+from tests.cli.running import Program, Result
+from tests.installation.real_registry import Author, RealRegistry, serving
+
+pytestmark = pytest.mark.processes
+
+
+@pytest.fixture(scope="module")
+def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealRegistry]:
+    yield from serving(tmp_path_factory)
+
+
+@pytest.fixture(scope="module")
+def acme(registry: RealRegistry) -> Author:
+    author = registry.author("acme")
+    author.release("work/base")
+    author.release("work/top", depends=(("acme/work/base", "^1.0"),))
+    return author
+
+
+@pytest.fixture
+def user(registry: RealRegistry, acme: Author) -> Program:
+    """Somebody who installed both items, with the registry there."""
+    program = registry.user()
+    program.ok("add", "acme/work/top", "--yes")
+    return program
+
+
+@pytest.fixture(scope="module")
+def installed(registry: RealRegistry, acme: Author) -> Program:
+    program = registry.user()
+    program.ok("add", "acme/work/top", "--yes")
+    return program
+
+
+@pytest.fixture(scope="class")
+def stopped(registry: RealRegistry, installed: Program) -> Iterator[None]:
+    """The registry is away for all tests of a class."""
+    registry.stop()
+    yield
+    registry.start()
+
+
+@pytest.fixture
+def away(installed: Program, stopped: None, tmp_path: Path) -> Program:
+    """A user who installed both items while the registry was there."""
+    shutil.copytree(installed.home, tmp_path / "home")
+    shutil.copytree(installed.folder, tmp_path / "project")
+    program = Program(tmp_path)
+    program.environment["RYE_TRUST_LOCK"] = "1"  # the project was accepted in the other folder
+    return program
+
+
+def lose_files(program: Program) -> None:
+    shutil.rmtree(program.path(".ai/packages"))
+
+
+def timed(program: Program, *words: str) -> tuple[Result, float]:
+    started = time.monotonic()
+    result = program.run(*words)
+    return result, time.monotonic() - started
+
+
+class Test_A_registry_that_is_away:
+    @pytest.mark.parametrize("command", [("install",), ("ci",), ("install", "--locked"), ("install", "--frozen")])
+    def test_installing_goes_on_with_one_notice(self, away: Program, command: tuple[str, ...]) -> None:
+        lose_files(away)
+        done, seconds = timed(away, *command)
+        assert (done.code, done.stderr.count("warning:")) == (0, 1)
+        assert "does not answer" in done.stderr
+        assert "Going on with what was last verified" in done.stderr
+        assert away.path(".ai/packages/acme/directives/work/top.md").exists()
+        assert seconds < 1
+
+    def test_nothing_to_do_asks_nobody(self, away: Program) -> None:
+        assert away.ok("install").stderr == ""
+
+    @pytest.mark.parametrize(
+        "command", [("add", "acme/work/base"), ("update",), ("outdated",), ("update", "acme/work/top")]
+    )
+    def test_what_needs_news_fails_and_says_so(self, away: Program, command: tuple[str, ...]) -> None:
+        before = away.path("rye.toml").read_bytes(), away.path("rye.lock").read_bytes()
+        done, seconds = timed(away, *command, "--json")
+        assert (done.code, done.error["code"]) == (1, "fetch-unreachable")
+        assert "does not answer" in done.error["message"]
+        assert done.error["hint"]
+        assert seconds < 3
+        assert (away.path("rye.toml").read_bytes(), away.path("rye.lock").read_bytes()) == before
+
+    def test_what_is_neither_cached_nor_installed_is_an_error(self, away: Program) -> None:
+        lose_files(away)
+        shutil.rmtree(away.home / "cache")
+        done = away.run("install", "--json")
+        assert (done.code, done.error["code"]) == (1, "fetch-unreachable")
+        assert "not cached" in done.error["message"]
+
+    def test_three_days_later_its_age_is_the_error(self, away: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(
+            RegistryClient.__init__.__kwdefaults__, "now", lambda: datetime.now(UTC) + timedelta(hours=73)
+        )
+        lose_files(away)
+        done = away.run("ci", "--json")
+        assert (done.code, done.error["code"]) == (1, "head-frozen")
+
+    def test_a_port_that_never_answers_holds_nobody(self, registry: RealRegistry, away: Program) -> None:
+        lose_files(away)
+        with socket.create_server(("127.0.0.1", int(registry.url.rsplit(":", 1)[1]))):
+            done, seconds = timed(away, "ci")
+            assert (done.code, done.stderr.count("warning:")) == (0, 1)
+            assert seconds < 1
+            done, seconds = timed(away, "outdated", "--json")
+            assert (done.code, done.error["code"]) == (1, "fetch-deadline")
+            assert seconds < 3
+
+
+class Test_An_unchanged_head:
+    @pytest.fixture
+    def asked(self, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int, int | None]]:
+        """Every request of this process: path, status, bytes of the body."""
+        made: list[tuple[str, int, int | None]] = []
+        attempt, read = HttpTransport._attempt, HttpTransport._read
+
+        def attempted(
+            self: HttpTransport, connection: object, request: Request, tag: str | None
+        ) -> tuple[Tagged | FetchError, float | None]:
+            found, wait = attempt(self, connection, request, tag)  # type: ignore[arg-type]
+            if isinstance(found, Tagged) and found.data is None:
+                made.append((request.path, 304, 0))
+            return found, wait
+
+        def answered(self: HttpTransport, answer: Answer, request: Request) -> tuple[Tagged | FetchError, float | None]:
+            made.append((request.path, answer.status, answer.length))
+            return read(self, answer, request)
+
+        monkeypatch.setattr(HttpTransport, "_attempt", attempted)
+        monkeypatch.setattr(HttpTransport, "_read", answered)
+        return made
+
+    @pytest.mark.parametrize("command", [("outdated",), ("update", "--yes"), ("update", "acme/work/base", "--yes")])
+    def test_finding_nothing_new_is_one_request_without_a_body(
+        self, user: Program, asked: list[tuple[str, int, int | None]], command: tuple[str, ...]
+    ) -> None:
+        user.ok(*command)
+        asked.clear()
+        user.ok(*command)
+        assert asked == [("head", 304, 0)]
+
+    def test_what_is_new_is_found_by_the_next_request(
+        self, user: Program, acme: Author, asked: list[tuple[str, int, int | None]]
+    ) -> None:
+        assert user.ok("outdated", "--json").json == {"outdated": []}
+        acme.release("work/top", "1.1.0", depends=(("acme/work/base", "^1.0"),))
+        asked.clear()
+        [row] = user.ok("outdated", "--json").json["outdated"]
+        assert (row["id"], row["wanted"]) == ("acme/work/top", "1.1.0")
+        assert asked[0][:2] == ("head", 200)
+        assert user.ok("outdated", "--json").json["outdated"] == [row]
+
+    def test_a_policy_that_changed_is_another_question(self, user: Program, acme: Author) -> None:
+        acme.release("work/top", "1.2.0", depends=(("acme/work/base", "^1.0"),))
+        assert user.ok("outdated", "--json").json["outdated"]
+        text = user.path("rye.toml").read_text()
+        user.write("rye.toml", f'{text}\n[policy]\nminimum-release-age = "5000d"\n')
+        assert "younger than" in str(user.ok("outdated", "--json").json["outdated"][0]["refused"])
+
+
+def test_a_lock_that_is_ahead_of_the_held_head_says_why(
+    registry: RealRegistry, acme: Author, user: Program, tmp_path: Path
+) -> None:
+    """A colleague updated and pushed; this machine never saw the new release. That is no release that vanished."""
+    acme.release("work/base", "1.0.1")
+    colleague = registry.user()
+    colleague.write("rye.toml", user.path("rye.toml").read_bytes())
+    colleague.ok("install", "--yes")
+    user.write("rye.lock", colleague.path("rye.lock").read_bytes())
+    registry.stop()
+    try:
+        done = user.run("ci", "--json", env={"RYE_TRUST_LOCK": "1"})
+    finally:
+        registry.start()
+    assert (done.code, done.error["code"]) == (1, "fetch-unreachable")
+    assert "does not suffice" in done.error["message"]

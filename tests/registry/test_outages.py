@@ -1,0 +1,307 @@
+"""A registry that does not answer, and a head that did not change (DESIGN 6.1, last paragraph): clocks and answers are values."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from rye.errors import RyeError
+from rye.items.identity import Identity
+from rye.limits import REGISTRY
+from rye.registry.client import RegistryClient
+from rye.registry.store.cache import Cache
+from rye.registry.store.head_tags import HeadTags
+from rye.registry.store.state import StateStore
+from rye.registry.transport.http import HttpTransport
+from rye.registry.transport.http_connection import DirectConnection
+from rye.registry.transport.seam import Fetched, FetchError, NoAnswer, Request, Tagged
+from rye.registry.trust.trust_error import TrustError
+from tests.registry.memory_transport import MemoryTransport
+from tests.registry.simulated_registry import SimulatedRegistry
+from tests.registry.test_transport import Site, body, running
+
+TOOL = Identity("tool", "acme/text/count")
+ADDRESS = "https://registry.example"
+SILENCE = NoAnswer("fetch-unreachable", "head could not be fetched.")
+
+
+class Tagging(MemoryTransport):
+    """A registry in memory that tags its head. ``fails``: what it answers instead; ``asked``: tag and patience, each time."""
+
+    def __init__(self, registry: SimulatedRegistry):
+        super().__init__(registry.files)
+        self.fails: FetchError | None = None
+        self.frozen = False
+        self.asked: list[tuple[str | None, float]] = []
+
+    def fetch_if_changed(self, request: Request, tag: str | None, seconds: float) -> Tagged | FetchError:
+        self.asked.append((tag, seconds))
+        if self.fails is not None:
+            return self.fails
+        data = self.files[request.path]
+        current = f'"{hash(data)}"'
+        if tag is not None and (self.frozen or tag == current):
+            return Tagged(None, tag)
+        return Tagged(data, current)
+
+
+class World:
+    """One registry and one user who pinned it and read it once."""
+
+    def __init__(self, folder: Path):
+        self.registry = SimulatedRegistry()
+        self.registry.claim("acme")
+        self.registry.release(TOOL, content=b"count\n")
+        self.registry.publish()
+        self.store, self.cache = StateStore(folder / "state"), Cache(folder / "cache")
+        self.transport = Tagging(self.registry)
+        with self.client(self.registry.fingerprint) as client:
+            client.fetch_items(client.releases([TOOL])[TOOL])
+        with self.client():
+            pass
+        self.transport.asked.clear()
+        self.transport.requested.clear()
+
+    def client(
+        self, fingerprint: str | None = None, *, survives: bool = False, patient: bool = False, address: str = ADDRESS
+    ) -> RegistryClient:
+        client = RegistryClient(
+            address,
+            self.transport,
+            self.store,
+            self.cache,
+            survives_outages=survives,
+            patient=patient,
+            now=lambda: self.registry.now,
+        )
+        client.refresh(fingerprint)
+        return client
+
+    def refused(self, *, survives: bool = False, patient: bool = False) -> RyeError:
+        with pytest.raises(RyeError) as raised:
+            self.client(survives=survives, patient=patient)
+        return raised.value
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path)
+
+
+class TestSilence:
+    @pytest.mark.parametrize("hours", [0, 1, 71.9, 72])
+    def test_for_72_hours_the_last_verified_head_stands(self, world: World, hours: float) -> None:
+        size = world.client().head.checkpoint.size
+        world.transport.fails = SILENCE
+        world.registry.pass_time(hours=hours)
+        with world.client(survives=True) as client:
+            assert client.head.checkpoint.size == size
+            assert client.outage is not None
+            assert ADDRESS in client.outage.message
+            assert client.releases([TOOL])[TOOL]
+
+    @pytest.mark.parametrize("hours", [72.1, 100, 24 * 6])
+    def test_beyond_72_hours_it_is_too_old(self, world: World, hours: float) -> None:
+        world.transport.fails = SILENCE
+        world.registry.pass_time(hours=hours)
+        error = world.refused(survives=True)
+        assert isinstance(error, TrustError)
+        assert error.code == "head-frozen"
+        assert "does not answer" in error.message
+        assert f"{int(hours)} hours old" in error.message
+
+    def test_a_caller_that_needs_news_gets_the_error(self, world: World) -> None:
+        world.transport.fails = SILENCE
+        error = world.refused()
+        assert isinstance(error, NoAnswer)
+        assert "does not answer" in error.message
+
+    def test_a_clock_that_was_set_back_is_no_way_around_the_age(self, world: World) -> None:
+        world.transport.fails = SILENCE
+        world.registry.pass_time(hours=-1)
+        assert world.refused(survives=True).code == "snapshot-future"
+
+    def test_what_is_no_outage_is_never_survived(self, world: World) -> None:
+        """A refusal, a redirect, a foreign certificate, a head that is gone: something answered there."""
+        for code in ("fetch-status", "fetch-redirect", "fetch-unreachable", "fetch-not-found", "fetch-too-large"):
+            world.transport.fails = FetchError(code, "No.")
+            assert world.refused(survives=True).code == code
+
+    def test_a_head_that_breaks_a_rule_is_never_survived(self, world: World) -> None:
+        world.registry.files["head"] = b"<html>Log in to this network</html>"
+        assert world.refused(survives=True).code == "head-malformed"
+
+    def test_nothing_more_is_asked_of_a_registry_that_was_silent_once(self, world: World, tmp_path: Path) -> None:
+        world.cache = Cache(tmp_path / "another")
+        world.transport.fails = SILENCE
+        client = world.client(survives=True)
+        with pytest.raises(NoAnswer, match="not cached"):
+            client.releases([TOOL])
+        assert world.transport.requested == []
+
+    def test_the_wait_is_short_where_the_held_head_will_do(self, world: World) -> None:
+        world.client(survives=True)
+        world.client(survives=True, patient=True)
+        world.client()
+        world.registry.pass_time(hours=80)
+        world.registry.publish()
+        world.client(survives=True)
+        short, long = REGISTRY.hasty_answer_seconds, REGISTRY.answer_seconds
+        assert [seconds for _, seconds in world.transport.asked] == [short, long, long, long]
+        assert short < 1 < long < 3
+
+    def test_a_first_contact_has_nothing_to_fall_back_on(self, world: World) -> None:
+        class Silent(MemoryTransport):
+            def fetch_many(self, requests: Sequence[Request]) -> list[Fetched]:
+                return [SILENCE for _ in requests]
+
+        world.transport = Silent({})  # type: ignore[assignment]
+        with pytest.raises(NoAnswer):
+            world.client(survives=True, address="https://another.example")
+
+
+class TestUnchangedHead:
+    def test_it_costs_one_request_without_a_body(self, world: World) -> None:
+        with world.client() as client:
+            client.releases([TOOL])
+        [(tag, _)] = world.transport.asked
+        assert tag is not None
+        assert world.transport.requested == []
+
+    def test_a_new_head_is_taken_and_its_tag_kept(self, world: World) -> None:
+        world.registry.release(TOOL, "1.1.0", content=b"more\n")
+        world.registry.publish()
+        with world.client() as client:
+            assert len(client.releases([TOOL])[TOOL]) == 2
+        with world.client():
+            pass
+        old, new = (tag for tag, _ in world.transport.asked)
+        assert old != new
+        assert new == f'"{hash(world.registry.files["head"])}"'
+
+    def test_a_tag_is_for_its_head_and_address_alone(self, world: World) -> None:
+        state = world.store.load(world.registry.origin)
+        assert state is not None
+        assert state.head is not None
+        tags = HeadTags(world.store.folder)
+        assert tags.tag(ADDRESS, state.head) is not None
+        assert tags.tag(ADDRESS, f"{state.head} ") is None
+        assert tags.tag("https://mirror.example", state.head) is None
+
+    @pytest.mark.parametrize("harm", ["damaged", "another form", "writable"])
+    def test_tags_that_cannot_be_relied_on_cost_a_download(self, world: World, harm: str) -> None:
+        file = world.store.folder / "head-tags.json"
+        if harm == "writable":
+            file.chmod(0o666)
+        else:
+            file.write_text("{" if harm == "damaged" else json.dumps({ADDRESS: {"head": 1}}))
+        with world.client():
+            pass
+        assert world.transport.asked[0][0] is None
+        if harm != "writable":
+            world.client()
+            assert world.transport.asked[1][0] is not None
+
+    def test_one_that_never_changes_is_noticed_by_its_age(self, world: World) -> None:
+        """The attack: 304 for ever. A warning after 72 hours, an error after 7 days, though releases were yanked meanwhile."""
+        world.transport.frozen = True
+        world.registry.pass_time(hours=70)
+        assert world.client().warnings == ()
+        world.registry.pass_time(hours=3)
+        world.registry.publish()
+        assert len(world.client().warnings) == 1
+        world.registry.pass_time(days=5)
+        assert world.refused().code == "head-frozen"
+        assert world.refused(survives=True).code == "head-frozen"
+
+
+class TestOverHttp:
+    @pytest.fixture
+    def attempts(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+        made: list[str] = []
+        connect = DirectConnection._connect
+
+        def counted(self: DirectConnection) -> None:
+            made.append("connect")
+            connect(self)
+
+        monkeypatch.setattr(DirectConnection, "_connect", counted)
+        return made
+
+    def test_304_is_for_a_tag_that_was_sent(self) -> None:
+        with running(Site()) as site:
+            site.answer = body(b"", 304)
+            transport = HttpTransport(site.address, REGISTRY)
+            unasked = transport.fetch_if_changed(Request("head", 10), None, 2)
+            assert isinstance(unasked, FetchError)
+            assert (unasked.code, type(unasked)) == ("fetch-status", FetchError)
+            assert transport.fetch_if_changed(Request("head", 10), '"a"', 2) == Tagged(None, '"a"')
+            assert [headers.get("if-none-match") for _, headers in site.seen] == [None, '"a"']
+
+    @pytest.mark.parametrize(
+        ("header", "tag"),
+        [
+            ('"abc"', '"abc"'),
+            ('W/"abc"', 'W/"abc"'),
+            ("abc", None),
+            ('"' + "a" * 201 + '"', None),
+            ('"a" , "b"', None),
+            ('"é"', None),
+            ("*", None),
+        ],
+    )
+    def test_only_a_tag_that_is_one_is_kept(self, header: str, tag: str | None) -> None:
+        with running(Site()) as site:
+            site.answer = body(b"text", ETag=header)
+            found = HttpTransport(site.address, REGISTRY).fetch_if_changed(Request("head", 10), None, 2)
+            assert found == Tagged(b"text", tag)
+
+    def test_a_refused_connection_is_tried_once(self, attempts: list[str]) -> None:
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            address = f"http://127.0.0.1:{taken.getsockname()[1]}"
+        assert isinstance(HttpTransport(address, REGISTRY).fetch_many([Request("head", 10)])[0], NoAnswer)
+        assert attempts == ["connect"]
+
+    def test_one_that_answered_before_is_tried_again(self, attempts: list[str]) -> None:
+        quick = replace(REGISTRY, retry_seconds=0.001)
+        with running(Site()) as site:
+            transport = HttpTransport(site.address, quick)
+            assert transport.fetch_many([Request("head", 10)]) == [b"text"]
+            transport.close()
+        attempts.clear()
+        assert isinstance(transport.fetch_many([Request("head", 10)])[0], NoAnswer)
+        assert len(attempts) == 1 + quick.retries
+
+    @pytest.mark.parametrize("status", [429, 500, 502, 503, 504])
+    def test_a_server_out_of_order_is_no_answer(self, status: int) -> None:
+        with running(Site()) as site:
+            site.answer = body(b"", status)
+            found = HttpTransport(site.address, replace(REGISTRY, retries=0)).fetch_many([Request("head", 10)])[0]
+            assert isinstance(found, NoAnswer)
+
+    @pytest.mark.parametrize("status", [401, 403, 404, 301])
+    def test_a_refusal_is_an_answer(self, status: int) -> None:
+        with running(Site()) as site:
+            site.answer = body(b"", status)
+            found = HttpTransport(site.address, REGISTRY).fetch_many([Request("head", 10)])[0]
+            assert isinstance(found, FetchError)
+            assert not isinstance(found, NoAnswer)
+
+    @pytest.mark.parametrize("conditional", [True, False])
+    def test_silence_ends_in_time(self, conditional: bool) -> None:
+        """A port that takes connections and says nothing."""
+        quick = replace(REGISTRY, answer_seconds=0.1)
+        with socket.create_server(("127.0.0.1", 0)) as deaf:
+            transport = HttpTransport(f"http://127.0.0.1:{deaf.getsockname()[1]}", quick)
+            if conditional:
+                found: object = transport.fetch_if_changed(Request("head", 10), None, 0.1)
+            else:
+                found = transport.fetch_many([Request("root/1", 10), Request("head", 10)])[0]
+            assert isinstance(found, NoAnswer)
+            assert found.code == "fetch-deadline"
