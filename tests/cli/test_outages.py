@@ -111,9 +111,8 @@ class Test_A_registry_that_is_away:
         assert "not cached" in done.error["message"]
 
     def test_three_days_later_its_age_is_the_error(self, away: Program, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setitem(
-            RegistryClient.__init__.__kwdefaults__, "now", lambda: datetime.now(UTC) + timedelta(hours=73)
-        )
+        making = RegistryClient.__init__.__kwdefaults__ or {}
+        monkeypatch.setitem(making, "now", lambda: datetime.now(UTC) + timedelta(hours=73))
         lose_files(away)
         done = away.run("ci", "--json")
         assert (done.code, done.error["code"]) == (1, "head-frozen")
