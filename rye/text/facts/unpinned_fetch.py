@@ -2,7 +2,7 @@
 
 Pinned is an exact version from a package index, ``--require-hashes``, an image digest, a full commit (also a clone followed by
 its checkout), ``npm ci`` and its like, and what lies in the project. Distributions' own archives (``apt-get``) are left out: they
-are signed as a whole. ``package_tools`` reads the command lines of package managers, this file decides for a whole file.
+are signed as a whole. ``packages`` reads the command lines of package managers, this file decides for a whole file.
 """
 
 from __future__ import annotations
@@ -11,11 +11,13 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from rye.text.facts import package_tools, shell
+from rye.text.facts import packages, shell
 from rye.text.facts.fact import UNPINNED_FETCH
+from rye.text.facts.packages.containers import is_open_image
+from rye.text.facts.packages.repositories import COMMIT
 from rye.text.facts.source import Found, Source, plain, shown, triggers, word_set
 
-_TRIGGERS = triggers(package_tools.TOOLS - {"go", "python", "python3", "py", "uv", "docker"})
+_TRIGGERS = triggers(packages.TOOLS - word_set("go python python3 py uv docker git gh"))
 #: Words that are everywhere, with the spelling in which they fetch something.
 _SPELLINGS: Final = (
     (re.compile(rb"\bgo (?:run|install|get) "), triggers(("go",))),
@@ -29,15 +31,6 @@ _VERB = re.compile(
     r"create|init|pull|require|tap|global|wheel|download|inject|in)\b|easy_install"
 )
 _IMAGE_TRIGGERS = triggers(["image", "from", "uses"])
-_COMMIT = re.compile(r"(?<![0-9A-Za-z])[0-9a-f]{40}(?:[0-9a-f]{24})?(?![0-9A-Za-z])")
-_DIGEST: Final = "@sha256:"
-_CONTAINERS: Final = frozenset(["docker", "podman", "nerdctl"])
-_CONTAINER_VALUES: Final = word_set(
-    "-v -p -e -w -u -h -l -m -c --name --volume --mount --env --env-file --network --net --publish --workdir "
-    "--user --entrypoint --platform --hostname --label --memory --cpus --add-host --restart --gpus --shm-size "
-    "--device --cap-add --cap-drop --pull --ulimit --log-driver --security-opt --tmpfs --dns --ip --runtime "
-    "--cidfile --log-opt --pid --ipc --userns --group-add --expose --link"
-)
 _YAML_IMAGE = re.compile(
     r"^[ \t]*(?:- )?image[ \t]*:[ \t]*[\"']?([\w./:@${}-]{2,200})[\"']?[ \t]*(?:#.*)?$", re.MULTILINE
 )
@@ -84,7 +77,7 @@ def _commands(source: Source, words: frozenset[bytes]) -> Iterator[Found]:
                 names = [shell.program(word.text) for word in command.words]
                 if "git" in names:
                     after = command.texts()[names.index("git") + 1 :]
-                    if any(_COMMIT.fullmatch(word) for word in after):
+                    if any(COMMIT.fullmatch(word) for word in after):
                         clones = _without_pinned(clones, after)
                         continue
                 for value in _command(command, source, names):
@@ -115,65 +108,11 @@ def _word_in(value: str) -> str:
 
 def _command(command: shell.Command, source: Source, names: list[str] | None = None) -> Iterator[str]:
     texts = command.texts()
-    if names is None:
-        names = [shell.program(text) for text in texts]
-    for index, name in enumerate(names):
-        rest = texts[index + 1 :]
-        if name in package_tools.TOOLS:
-            yield from package_tools.unpinned(name, rest, source.files)
-        if name in _CONTAINERS:
-            yield from _container(name, rest)
-        elif name == "git":
-            yield from _git(rest)
-        elif name == "gh" and rest[:2] == ["repo", "clone"] and len(rest) > 2:
-            yield f"gh repo clone {_clean(rest[2])}"
-
-
-def _git(rest: list[str]) -> Iterator[str]:
-    for index, word in enumerate(rest[:8]):
-        if word == "clone" or (word == "add" and index and rest[index - 1] == "submodule"):
-            for argument in rest[index + 1 :]:
-                address = _clean(argument)
-                if argument.startswith("-"):
-                    if argument.startswith("--revision=") and _COMMIT.search(argument):
-                        return
-                    continue
-                if (
-                    "://" in address
-                    or re.match(r"[\w.-]+@[\w.-]+:", address)
-                    or re.match(r"(?:gh|github|gl):", address)
-                ):
-                    yield f"git {'clone' if word == 'clone' else 'submodule add'} {address}"
-                    return
-                if address.startswith("$") and "/" not in address:
-                    yield f"git clone {address}"
-                    return
-            return
-
-
-def _container(name: str, rest: list[str]) -> Iterator[str]:
-    verb = next((word for word in rest if not word.startswith("-")), "")
-    if verb not in ("run", "pull", "create"):
-        return
-    skip = False
-    for word in rest[rest.index(verb) + 1 :]:
-        if skip:
-            skip = False
-        elif word.startswith("-"):
-            skip = word in _CONTAINER_VALUES
-        else:
-            image = _clean(word)
-            if _is_open_image(image):
-                yield f"{name} {verb} {image}"
-            return
-
-
-def _is_open_image(image: str) -> bool:
-    return (
-        bool(re.fullmatch(r"[\w.-]+(?:[:/][\w./:${}-]+)?", image))
-        and _DIGEST not in image
-        and image.lower() not in ("scratch", "a", "the")
-    )
+    before = ""
+    for index, name in enumerate(names if names is not None else map(shell.program, texts)):
+        before, said = name, before
+        if name in packages.TOOLS and (said, name) != ("uv", "pip"):
+            yield from packages.unpinned(name, texts[index + 1 :], source.files)
 
 
 def _files(source: Source) -> Iterator[Found]:
@@ -181,7 +120,7 @@ def _files(source: Source) -> Iterator[Found]:
     stages: set[str] = set()
     if b"image:" in source.lowered or b"image :" in source.lowered:
         for match in _YAML_IMAGE.finditer(text):
-            if _is_open_image(match[1]) and ("/" in match[1] or ":" in match[1]):
+            if is_open_image(match[1]) and ("/" in match[1] or ":" in match[1]):
                 yield _at(source, match, f"image {match[1]}")
     if b"from" in source.words and (b"dockerfile" in source.lowered or "file" in source.path.lower()):
         in_dockerfile = "dockerfile" in source.path.lower() or "containerfile" in source.path.lower()
@@ -191,13 +130,13 @@ def _files(source: Source) -> Iterator[Found]:
             if not (in_dockerfile or fenced):
                 continue
             image = match[1]
-            if image.lower() not in stages and _is_open_image(image):
+            if image.lower() not in stages and is_open_image(image):
                 yield _at(source, match, f"image {image}")
             if match[2]:
                 stages.add(match[2].lower())
     if b"uses:" in source.lowered or b"uses :" in source.lowered:
         for match in _USES.finditer(text):
-            if not _COMMIT.fullmatch(match[2]):
+            if not COMMIT.fullmatch(match[2]):
                 yield _at(source, match, f"uses {match[1]}@{match[2]}")
 
 
@@ -205,7 +144,3 @@ def _at(source: Source, match: re.Match[str], value: str) -> Found:
     start = match.start(1)
     line = source.line_at(start)
     return Found(UNPINNED_FETCH, shown(value), line, start - source.text_starts[line])
-
-
-def _clean(word: str) -> str:
-    return word.strip("[](),\"'").rstrip(".,;:!?")
