@@ -269,6 +269,8 @@ class FactsLimits(Struct, frozen=True):
     """Words of one command; a longer one is read as several, each with the output of the one before as its input."""
     filled_in_characters: int = 8 * KIB
     """Characters that known variables may add to one line."""
+    saved_files: int = 64
+    """Downloaded or decoded files of one item that are looked for in its other files."""
     window_characters: int = 800
     """How far a rule looks ahead: for the end of a call, for the sentence after an address."""
 

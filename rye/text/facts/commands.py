@@ -8,7 +8,8 @@ from typing import Final
 
 from rye.text.facts import shell
 from rye.text.facts.fact import COMMAND
-from rye.text.facts.source import Found, Source, word_set
+from rye.text.facts.source import Found, Source
+from rye.text.facts.tables import word_set
 
 SHELL_LANGUAGES: Final = word_set(
     "sh bash zsh shell console terminal shell-session shellsession sh-session fish ksh powershell pwsh ps1 ps "

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
-from rye.text.facts import calls, shell
+from rye.text.facts import calls, flow, shell
 from rye.text.facts.fact import DECODE_AND_RUN
 from rye.text.facts.flow import Flow, Origin
-from rye.text.facts.source import Found, Source, shown, triggers, word_set
+from rye.text.facts.shell import shown
+from rye.text.facts.source import Found, Source
+from rye.text.facts.tables import triggers, word_set
 
 _ALWAYS: Final = word_set("gunzip zcat bzcat xzcat lzcat zstdcat bunzip2 unxz unlzma unzstd uudecode gzcat rev gpg")
 _WITH_OPTION: Final = word_set(
@@ -66,11 +68,18 @@ def find(source: Source) -> Iterator[Found]:
     ):
         words |= triggers(("rev",))
     if source.has(words):
-        yield from Flow(source, DECODE_AND_RUN, words, _decodes).run()
+        passed = Flow(source, DECODE_AND_RUN, words, _decodes)
+        yield from passed.run()
+        source.saved[DECODE_AND_RUN] = passed.files
     yield from _encoded_commands(source)
     if "\\x" in source.text or "\\1" in source.text or "\\u00" in source.text or "\\0" in source.text:
         yield from _escapes(source)
     yield from calls.find(source, calls.DECODED, DECODE_AND_RUN)
+
+
+def across(sources: Sequence[Source]) -> Iterator[tuple[Source, Found]]:
+    """What one file of the item decodes and another runs."""
+    return flow.across(sources, [source.saved.get(DECODE_AND_RUN, {}) for source in sources], DECODE_AND_RUN, _decodes)
 
 
 def _decodes(command: shell.Command, _: str) -> Origin | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Final
 
@@ -35,6 +36,14 @@ RULES: Final[tuple[Callable[[Source], Iterator[Found]], ...]] = (
     safety_off.find,
 )
 
+"""What looks at one file at a time."""
+
+ACROSS: Final[tuple[Callable[[Sequence[Source]], Iterator[tuple[Source, Found]]], ...]] = (
+    pipe_to_shell.across,
+    decode_and_run.across,
+)
+"""What looks at all files of an item, after ``RULES`` have read each of them."""
+
 
 def find_facts(files: Mapping[str, str] | Iterable[tuple[str, str]]) -> tuple[Fact, ...]:
     """The facts of one item: its own file and those attached to it, as text by path.
@@ -43,31 +52,47 @@ def find_facts(files: Mapping[str, str] | Iterable[tuple[str, str]]) -> tuple[Fa
     ``FACTS.places`` times. Never raises, whatever the text; its cost grows with the text's length and no faster.
     """
     texts = dict(files)
-    found: list[Fact] = []
-    for path in sorted(texts):
-        found.extend(_of_file(path, texts))
-    return _capped(found)
+    sources = [Source(path, _unix_lines(texts[path]), texts) for path in sorted(texts)]
+    lists = {source.path: _Listed(source.path) for source in sources}
+    for source in sources:
+        listed = lists[source.path]
+        for rule in RULES:
+            for found in rule(source):
+                listed.add(found)
+    if len(sources) > 1:
+        for across in ACROSS:
+            for source, found in across(sources):
+                lists[source.path].add(found)
+    return _capped([fact for listed in lists.values() for fact in listed.in_order()])
 
 
-def _of_file(path: str, texts: dict[str, str]) -> list[Fact]:
-    text = texts[path]
-    source = Source(path, text.replace("\r\n", "\n") if "\r" in text else text, texts)
-    facts: list[Fact] = []
-    lines: set[tuple[str, str, int]] = set()
-    places: dict[tuple[str, str], int] = {}
-    for rule in RULES:
-        for found in rule(source):
-            level = found.level or FACTS[found.fact]
-            value = _short(found.value)
-            key = (found.fact, value)
-            place = (found.fact, value, found.line)
-            if not value or place in lines or places.get(key, 0) >= (1 if level == NOTE else LIMITS.places):
-                continue
-            lines.add(place)
-            places[key] = places.get(key, 0) + 1
-            facts.append(Fact(found.fact, value, level, path, found.line + 1, found.column + 1))
-    facts.sort(key=lambda fact: (fact.line, fact.column, -severity(fact.level), fact.fact, fact.value))
-    return facts
+def _unix_lines(text: str) -> str:
+    return text.replace("\r\n", "\n") if "\r" in text else text
+
+
+class _Listed:
+    """The facts of one file: a note once, a caution or an alarm once for each line and at most ``FACTS.places`` times."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.facts: list[Fact] = []
+        self.lines: set[tuple[str, str, int]] = set()
+        self.places: Counter[tuple[str, str]] = Counter()
+
+    def add(self, found: Found) -> None:
+        level = found.level or FACTS[found.fact]
+        value = _short(found.value)
+        key, place = (found.fact, value), (found.fact, value, found.line)
+        if not value or place in self.lines or self.places[key] >= (1 if level == NOTE else LIMITS.places):
+            return
+        self.lines.add(place)
+        self.places[key] += 1
+        self.facts.append(Fact(found.fact, value, level, self.path, found.line + 1, found.column + 1))
+
+    def in_order(self) -> list[Fact]:
+        return sorted(
+            self.facts, key=lambda fact: (fact.line, fact.column, -severity(fact.level), fact.fact, fact.value)
+        )
 
 
 def _short(value: str) -> str:

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from rye.text.facts import addresses, shell
 from rye.text.facts.fact import ALARM, HOST
-from rye.text.facts.source import Found, Source, triggers, word_set
+from rye.text.facts.source import Found, Source
+from rye.text.facts.tables import triggers, word_set
 
 _NETWORK_WORDS = triggers("curl wget ssh scp sftp rsync nc ncat netcat telnet ping iwr irm ftp socat")
 _SCP = re.compile(

@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from rye.text.facts import shell
-from rye.text.facts.source import word_set
+from rye.text.facts.tables import word_set
 
 SHELLS: Final = word_set(
     "sh bash zsh dash ksh ash fish csh tcsh rbash mksh pwsh powershell cmd iex invoke-expression $shell "

@@ -11,7 +11,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from rye.text.facts.fact import PERSISTENCE
-from rye.text.facts.source import Found, Source, shown, triggers
+from rye.text.facts.shell import shown
+from rye.text.facts.source import Found, Source
+from rye.text.facts.tables import triggers
 
 _HOME = r"(?:(?:~|\$\{?HOME\}?|\$\{?\w{1,30}\}?|%\w{1,30}%|/(?:home|Users)/[\w.$*-]{1,60}|/root|\.)/)?"
 _TARGETS: Final = re.compile(

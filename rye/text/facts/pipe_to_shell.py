@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
-from rye.text.facts import calls, shell
+from rye.text.facts import calls, flow, shell
 from rye.text.facts.fact import PIPE_TO_SHELL
 from rye.text.facts.flow import Flow, Origin
-from rye.text.facts.source import Found, Source, shown, triggers, word_set
+from rye.text.facts.shell import shown
+from rye.text.facts.source import Found, Source
+from rye.text.facts.tables import triggers, word_set
 
 #: Programs that fetch what their arguments name.
 _FETCHERS: Final = word_set(
@@ -81,7 +83,9 @@ def find(source: Source) -> Iterator[Found]:
         if source.has(more) and spelling.search(source.lowered):
             words |= more
     if source.has(words):
-        yield from Flow(source, PIPE_TO_SHELL, words, _fetches).run()
+        passed = Flow(source, PIPE_TO_SHELL, words, _fetches)
+        yield from passed.run()
+        source.saved[PIPE_TO_SHELL] = passed.files
     if source.has(_SELF_RUNNING_WORDS) and "://" in source.text:
         for line in source.logical_lines(_SELF_RUNNING_WORDS):
             for match in _SELF_RUNNING.finditer(line.text):
@@ -89,6 +93,11 @@ def find(source: Source) -> Iterator[Found]:
     if source.has(_CONNECTION_WORDS):
         yield from _reverse_shells(source)
     yield from calls.find(source, calls.FETCHED, PIPE_TO_SHELL)
+
+
+def across(sources: Sequence[Source]) -> Iterator[tuple[Source, Found]]:
+    """What one file of the item fetches and another runs."""
+    return flow.across(sources, [source.saved.get(PIPE_TO_SHELL, {}) for source in sources], PIPE_TO_SHELL, _fetches)
 
 
 def _fetches(command: shell.Command, _: str) -> Origin | None:

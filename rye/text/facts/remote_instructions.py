@@ -14,7 +14,8 @@ from typing import Final
 from rye.limits import FACTS
 from rye.text.facts import addresses
 from rye.text.facts.fact import REMOTE_INSTRUCTIONS
-from rye.text.facts.source import Found, Source, triggers
+from rye.text.facts.source import Found, Source
+from rye.text.facts.tables import triggers
 
 _ORDER_WORDS = triggers(
     "follow follows following obey execute executes run runs perform apply implement comply carry instructions "

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from rye.text.facts.fact import SAFETY_OFF
-from rye.text.facts.source import Found, Source, shown, triggers
+from rye.text.facts.shell import shown
+from rye.text.facts.source import Found, Source
+from rye.text.facts.tables import triggers
 
 
 class Guard(NamedTuple):

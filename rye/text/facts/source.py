@@ -1,7 +1,8 @@
 """One file as the rules read it: its lines, which words it has at all, and its logical lines with disguises taken off.
 
 Two steps keep this cheap. ``words`` is a set that costs one pass over the bytes; a rule whose trigger words are not in it
-reads nothing. A rule that has one reads the logical lines in which it stands, and only those.
+reads nothing. A rule that has one reads the logical lines in which it stands, and only those. Words that stand in the file
+only in disguise (split by a line's end, over two variables, behind an alias) count for the lines that hold them.
 
 A logical line is what a shell or a reader takes as one: lines continued with a backslash or a pipe, or a paragraph of prose.
 Its text is plain: quotes inside words, ``$IFS``, ``$@`` and escapes are gone, because ``c''url`` is ``curl`` to a shell.
@@ -11,14 +12,16 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import accumulate
-from typing import NamedTuple
+from itertools import accumulate, repeat
+from operator import add
+from typing import Any, NamedTuple
 
 from rye.limits import FACTS
 from rye.text.facts.addresses import Address
 from rye.text.facts.addresses import find as find_addresses
+from rye.text.facts.shell import BREAK, Names, names_in, plain
 
 _LOWER = bytes(range(65)) + bytes(range(97, 123)) + bytes(range(91, 256))
 _DROPPED = b"\"'\\^"
@@ -27,11 +30,11 @@ _EDGE = frozenset(code for code in range(256) if _WORDS[code] in b" \n")
 _WINDOWS_PATH = re.compile(rb"(?:[a-z]:|%\w{1,30}%|\\|~|\.|hk(?:cu|lm|ey_\w{1,20}))\\[^\s\"'`]{1,400}")
 _WINDOWS_MARKS = (b":\\", b"%\\", b"\\\\", b"~\\", b".\\", b"hk")
 _EXPANDED = re.compile(rb"\$(?:[@*]|\{ifs[^}\n]{0,20}\}|ifs(?:\$[0-9])?)")
-#: Stands in a logical line where the file has a line break; ``str.isspace`` and ``\s`` take it for white space.
-BREAK = "\x1f"
-#: Operators inside a quoted word are data. They are private characters while rules look at the line, and shown as they were.
-_MASK = str.maketrans("|&;()<>`", "\ue000\ue001\ue002\ue003\ue004\ue005\ue006\ue007")
-_SHOWN = str.maketrans("\ue000\ue001\ue002\ue003\ue004\ue005\ue006\ue007" + BREAK, "|&;()<>` ")
+#: A word that a shell reads over a line's end, and a command that another command spells.
+_SPLIT_WORD = re.compile(r"[\w\"']\\\n[\w\"']")
+_BUILT_WORD = re.compile(r"(?:\$\(|`)[ \t]*(?:echo|printf)[ \t]")
+_VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w{0,60})")
+_TICK_IN_WORD = re.compile(r"[A-Za-z]`[A-Za-z]")
 _BLOCK_START = re.compile(r"\s*(?:$|#{1,6}\s|[-*+]\s|\d{1,9}[.)]\s|\||```|~~~|---|===|<!--)")
 _COMMAND_START = re.compile(
     r"(?:\$ )?(?:sudo|bash|sh|zsh|curl|wget|chmod|python3?|node|eval|echo|cd|source|export|tar|unzip|iex|git|npx|pip3?)\s"
@@ -39,23 +42,6 @@ _COMMAND_START = re.compile(
 )
 _FENCE = re.compile(r"[\s>]*(?:[-*+]\s+|\d{1,9}[.)]\s+)?(`{3,}|~{3,})\s*([^\s`{]*)")
 _MARKDOWN = (".md", ".mdx", ".markdown", ".txt", ".rst")
-
-_QUOTED_WORD = re.compile(r"(?<!\\)(['\"])([^'\"\s]{1,400})\1")
-_LIST_COMMA = re.compile(r"['\"]\s*,\s*['\"]")
-_CONCATENATED = re.compile(r"['\"]\s?\+\s?['\"]")
-_PLACEHOLDER = re.compile(r"<([A-Za-z][\w.:/?=%-]{0,200})>")
-_BRACES = re.compile(r"\{((?:curl|wget|bash|sh|python3?|eval|base64),[^\s{}]{1,400})\}")
-_IEX = re.compile(r"\b(iex|invoke-expression)\s+&(?=\s)", re.IGNORECASE)
-_ESCAPE = re.compile(r"\\(?:x([0-9A-Fa-f]{2})|([0-3][0-7]{2}))")
-_IFS = re.compile(r"\$(?:\{IFS[^}]{0,20}\}|IFS(?:\$\d)?)")
-_NOTHING = re.compile(r"\$[@*]|(?<=[A-Za-z])\^(?=[A-Za-z])")
-_BACKSLASH_WORD = re.compile(r"[^\s\\]{0,200}\\\S{0,200}")
-_VARIABLE = re.compile(r"\$(?:\{([A-Za-z_]\w{0,60})\}|([A-Za-z_]\w{0,60}))")
-_ASSIGNED = re.compile(
-    r"^[ \t$>]*(?:export |set |let |const |local |readonly )?\$?([A-Za-z_]\w{0,60}) ?= "
-    r"?([\"']?)([^\s\"'`$();|&<>]{1,2000})\2[ \t]*(?:$|[;&])",
-    re.MULTILINE,
-)
 
 
 class Line(NamedTuple):
@@ -84,18 +70,19 @@ class Source:
         self.path = path
         self.text = text
         self.files = files or {path: text}
-        raw = text.encode("utf-8", "replace").translate(_LOWER)
-        if b"\\n" in raw:
-            raw = raw.replace(b"\\n", b"  ")
-        if b"\\" in raw and any(mark in raw for mark in _WINDOWS_MARKS):
-            raw = _WINDOWS_PATH.sub(lambda match: match[0].replace(b"\\", b"/"), raw)
-        self.lowered = raw.translate(None, _DROPPED)
-        if b"$" in self.lowered:
-            self.lowered = _EXPANDED.sub(lambda match: b"" if match[0] in (b"$@", b"$*") else b" ", self.lowered)
-        self.words = frozenset(self.lowered.translate(_WORDS).split())
+        self.saved: dict[str, Mapping[str, Any]] = {}
+        """Foreign files that this file makes, by fact: what another file of the item may run. Filled by the rules."""
+        self.lowered = _lowered(text)
         self._rows: dict[bytes, list[int]] = {}
         self._logical: dict[int, Line] = {}
         self._extents: dict[int, tuple[int, int]] = {}
+        self.words = _words(self.lowered)
+        self._hidden: dict[bytes, list[int]] = {}
+        disguised = self._disguised_lines()
+        if disguised:
+            self._rows.clear()
+            self._hidden = self._hidden_words(disguised)
+            self.words |= self._hidden.keys()
 
     @cached_property
     def lines(self) -> list[str]:
@@ -110,7 +97,7 @@ class Source:
     @cached_property
     def text_starts(self) -> list[int]:
         """Where each line starts in the text, in characters."""
-        return [0, *accumulate(len(line) + 1 for line in self.lines)]
+        return _line_starts(self.lines)
 
     def line_at(self, offset: int) -> int:
         """The number (from 0) of the line in which the text's character ``offset`` stands."""
@@ -168,11 +155,44 @@ class Source:
                     at = text.find(word, starts[number + 1])
                 else:
                     at = text.find(word, at + size)
+            if word in self._hidden:
+                known[:] = sorted({*known, *self._hidden[word]})
         return known
+
+    def _hidden_words(self, disguised: set[int]) -> dict[bytes, list[int]]:
+        """Words that stand in a line only once its disguise is taken off, with those lines."""
+        found: dict[bytes, list[int]] = {}
+        seen = -1
+        for number in sorted(disguised):
+            line = self.logical(number)
+            if line.first > seen:
+                seen = line.first
+                for word in _words(_lowered(line.text)) - _words(_lowered(self.lines[number])):
+                    found.setdefault(word, []).append(number)
+        return found
+
+    def _disguised_lines(self) -> set[int]:
+        text = self.text
+        found: set[int] = set()
+        if "\\\n" in text:
+            found.update(self.line_at(match.start()) for match in _SPLIT_WORD.finditer(text))
+        if "echo" in text or "printf" in text:
+            found.update(self.line_at(match.start()) for match in _BUILT_WORD.finditer(text))
+        if "$" in text and "=" in text:
+            values = self.names.values
+            found.update(self.line_at(match.start()) for match in _VARIABLE.finditer(text) if match[1] in values)
+        if "alias" in text or "Alias" in text or "()" in text:
+            for name in self.names.commands:
+                found.update(self._lines_of(name.lower().encode()))
+        if "`" in text and b"`" in self.lowered and (not self.markdown or "```" in text):
+            found.update(
+                number for match in _TICK_IN_WORD.finditer(text) if self.is_code(number := self.line_at(match.start()))
+            )
+        return found
 
     @cached_property
     def _starts(self) -> list[int]:
-        return [0, *accumulate(len(line) + 1 for line in self.lowered.split(b"\n"))]
+        return _line_starts(self.lowered.split(b"\n"))
 
     def logical_lines(self, triggers: frozenset[bytes]) -> Iterator[Line]:
         """The logical lines in which any of these words stands, in order, each once."""
@@ -189,7 +209,8 @@ class Source:
         known = self._logical.get(first)
         if known is None:
             raw = self.lines[first : last + 1]
-            known = self._logical[first] = Line(self._plain(raw), first, self.is_code(first))
+            code = self.is_code(first)
+            known = self._logical[first] = Line(self._plain(raw, code), first, code)
         return known
 
     def _extent(self, number: int) -> tuple[int, int]:
@@ -223,11 +244,11 @@ class Source:
         return following.startswith(("http", "-")) and "://" not in line
 
     @cached_property
-    def values(self) -> dict[str, str]:
-        """Short literal values that the file gives to names: ``U=https://…``, ``const u = "…"``."""
-        return {match[1]: match[3] for match in _ASSIGNED.finditer(self.text)} if "=" in self.text else {}
+    def names(self) -> Names:
+        """What the file gives to names by literal text."""
+        return names_in(self.text)
 
-    def _plain(self, raw: Sequence[str]) -> str:
+    def _plain(self, raw: Sequence[str], code: bool) -> str:
         parts = []
         for line in raw:
             stripped = line.rstrip()
@@ -241,7 +262,7 @@ class Source:
             else:
                 parts.append(stripped + BREAK)
         joined = "".join(parts)[: -1 if parts[-1].endswith(BREAK) else None]
-        return plain(joined, self.values if "$" in joined else None)
+        return plain(joined, self.names, code=code)
 
     def place(self, line: Line, offset: int, word: str) -> tuple[int, int]:
         """The file's line and column, both from 0, of ``word`` at ``offset`` of a logical line's text."""
@@ -257,74 +278,22 @@ class Source:
         return number, len(raw) - len(raw.lstrip())
 
 
-def plain(text: str, values: dict[str, str] | None = None) -> str:
-    """``text`` as a shell would read its words: without quotes, escapes and ``$IFS``, known names filled in."""
-    if "\\" in text:
-        if "\\x" in text or "\\0" in text or "\\1" in text:
-            text = _ESCAPE.sub(_unescaped, text)
-        text = text.replace("\\n", " ; ").replace('\\"', '"').replace("\\'", "'").replace("\\|", "|")
-    if "'" in text or '"' in text:
-        text = _LIST_COMMA.sub(lambda match: " " + BREAK * match[0].count(BREAK), text)
-        if "+" in text:
-            text = _CONCATENATED.sub("", text)
-        text = _QUOTED_WORD.sub(lambda match: match[2].translate(_MASK), text)
-        text = text.replace('"', "").replace("'", "")
-    if "\\" in text:
-        text = _BACKSLASH_WORD.sub(_without_backslashes, text)
-    if "<" in text:
-        text = _PLACEHOLDER.sub(r" \1 ", text)
-    if "{" in text and "," in text:
-        text = _BRACES.sub(lambda match: match[1].replace(",", " "), text)
-    if "&" in text:
-        text = _IEX.sub(r"\1 ", text)
-        text = text.replace("&#124;", "|").replace("&amp;", "&").replace("&gt;", ">").replace("&lt;", "<")
-    if "$" in text:
-        text = _NOTHING.sub("", _IFS.sub(" ", text))
-        if values:
-            text = _filled_in(text, values)
-    return text
+def _lowered(text: str) -> bytes:
+    """The text's bytes in lower case, without quotes and escapes, Windows' paths with slashes: what words are taken from."""
+    raw = text.encode("utf-8", "replace").translate(_LOWER)
+    if b"\\n" in raw:
+        raw = raw.replace(b"\\n", b"  ")
+    if b"\\" in raw and any(mark in raw for mark in _WINDOWS_MARKS):
+        raw = _WINDOWS_PATH.sub(lambda match: match[0].replace(b"\\", b"/"), raw)
+    lowered = raw.translate(None, _DROPPED)
+    if b"$" in lowered:
+        lowered = _EXPANDED.sub(lambda match: b"" if match[0] in (b"$@", b"$*") else b" ", lowered)
+    return lowered
 
 
-def _unescaped(match: re.Match[str]) -> str:
-    character = chr(int(match[1], 16) if match[1] else int(match[2], 8))
-    return character if character.isprintable() else " "
+def _words(lowered: bytes) -> frozenset[bytes]:
+    return frozenset(lowered.translate(_WORDS).split())
 
 
-def _without_backslashes(match: re.Match[str]) -> str:
-    word = match[0]
-    is_path = ":\\" in word or "\\\\" in word or word.startswith((".\\", "~\\", "%", "$", "(.\\"))
-    return word.replace("\\", "/" if is_path else "")
-
-
-def _filled_in(text: str, values: dict[str, str]) -> str:
-    room = FACTS.filled_in_characters
-
-    def value(match: re.Match[str]) -> str:
-        nonlocal room
-        known = values.get(match[1] or match[2])
-        if known is None or len(known) > room:
-            return match[0]
-        room -= len(known)
-        return known
-
-    return _VARIABLE.sub(value, text)
-
-
-def unmask(word: str) -> str:
-    """A word of a logical line with its operators as they were written."""
-    return word.translate(_SHOWN)
-
-
-def shown(text: str) -> str:
-    """A piece of a logical line for people: operators inside words as they were, one blank between words."""
-    return " ".join(text.translate(_SHOWN).split())
-
-
-def word_set(text: str) -> frozenset[str]:
-    """The words of ``text``, which white space separates: how the rules write their tables."""
-    return frozenset(text.split())
-
-
-def triggers(some: str | Iterable[str]) -> frozenset[bytes]:
-    """Lower-case words, or a text of them, as ``Source.has`` takes them."""
-    return frozenset(word.encode() for word in (some.split() if isinstance(some, str) else some))
+def _line_starts(lines: Sequence[str] | Sequence[bytes]) -> list[int]:
+    return [0, *accumulate(map(add, map(len, lines), repeat(1)))]

@@ -15,7 +15,9 @@ from rye.text.facts import packages, shell
 from rye.text.facts.fact import UNPINNED_FETCH
 from rye.text.facts.packages.containers import is_open_image
 from rye.text.facts.packages.repositories import COMMIT
-from rye.text.facts.source import Found, Source, plain, shown, triggers, word_set
+from rye.text.facts.shell import plain, shown
+from rye.text.facts.source import Found, Source
+from rye.text.facts.tables import triggers, word_set
 
 _TRIGGERS = triggers(packages.TOOLS - word_set("go python python3 py uv docker git gh"))
 #: Words that are everywhere, with the spelling in which they fetch something.

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from rye.text.facts.source import word_set
+from rye.text.facts.tables import word_set
 
 COMMIT: Final = re.compile(r"[@#][0-9a-f]{40}(?![0-9A-Za-z])")
 """A full commit behind the address of a repository."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from rye.text.facts.packages.arguments import clean, verb
-from rye.text.facts.source import word_set
+from rye.text.facts.tables import word_set
 
 TOOLS: Final = word_set("docker podman nerdctl")
 _FETCHES: Final = word_set("run pull create")

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from rye.text.facts.packages.arguments import clean, packages, verb
 from rye.text.facts.packages.python import VALUES as PYTHON_VALUES
-from rye.text.facts.source import word_set
+from rye.text.facts.tables import word_set
 
 _NEVER: Final = re.compile(r"(?!)")
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from rye.text.facts.packages.arguments import COMMIT, HASH, clean, is_local, is_name, is_prose, packages, verb
-from rye.text.facts.source import word_set
+from rye.text.facts.tables import word_set
 
 _RUNNERS: Final = word_set("npx bunx pnpx")
 _MANAGERS: Final = word_set("npm pnpm yarn bun")

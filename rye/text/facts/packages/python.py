@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Final
 
 from rye.text.facts.packages.arguments import COMMIT, HASH, clean, is_local, is_name, packages, verb
-from rye.text.facts.source import word_set
+from rye.text.facts.tables import word_set
 
 _INTERPRETERS: Final = word_set("python python3 py")
 _INSTALLERS: Final = {

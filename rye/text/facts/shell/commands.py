@@ -7,11 +7,12 @@ that no rule knows. Every character is read once; nesting is capped.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from rye.limits import FACTS
-from rye.text.facts.source import unmask, word_set
+from rye.text.facts.shell.words import unmask
+from rye.text.facts.tables import word_set
 
 _TOKEN = re.compile(
     r"(?P<word>(?:[^\s|;&()<>`$\ue000-\ue007]|\$(?!\()|&(?![&>\s]|$)|[\ue000-\ue007])+)"
@@ -72,74 +73,104 @@ class Group:
 
 def read(text: str, offset: int = 0) -> Group:
     """The commands of a logical line; positions count from ``offset``."""
-    root = Group("")
-    stack: list[Group] = [root]
-    command = _begin(root, offset, None)
-    expect = ""
+    reader = _Reader(offset)
     for match in _TOKEN.finditer(text):
-        kind, start, end = match.lastgroup, match.start() + offset, match.end() + offset
-        if kind == "word":
-            if len(command.words) >= FACTS.command_words:
-                command = _begin(stack[-1], start, command)
-            word = match[0] if match[0].isascii() else unmask(match[0])
-            if expect in (">", "<"):
-                if expect == ">":
-                    command.writes.append(word)
-                else:
-                    command.reads.append(Word(word, start))
-                expect = ""
-            else:
-                last = command.words[-1] if command.words else None
-                if last is not None and command.end == start and last.children:
-                    last.text += word
-                else:
-                    command.words.append(Word(word, start))
-                if expect == "<<<":
-                    command.here = True
-                    expect = ""
-            command.end = end
-        elif kind == "open" or (kind == "tick" and stack[-1].opened != "`"):
-            if len(stack) > FACTS.nesting:
-                command = _begin(stack[-1], end, None)
-                continue
+        _STEPS[match.lastgroup or ""](reader, match[0], match.start() + offset, match.end() + offset)
+    return reader.stack[0]
+
+
+class _Reader:
+    """The groups that are open, the command that is read, and which redirection waits for its word."""
+
+    __slots__ = ("command", "expect", "stack")
+
+    def __init__(self, offset: int) -> None:
+        self.stack = [Group("")]
+        self.expect = ""
+        self.command = self._begin(offset, None)
+
+    def _begin(self, start: int, before: Command | None) -> Command:
+        self.command = Command(start, before)
+        self.stack[-1].commands.append(self.command)
+        return self.command
+
+    def word(self, text: str, start: int, end: int) -> None:
+        command = self.command
+        if len(command.words) >= FACTS.command_words:
+            command = self._begin(start, command)
+        word = text if text.isascii() else unmask(text)
+        expect, self.expect = self.expect, ""
+        if expect == ">":
+            command.writes.append(word)
+        elif expect == "<":
+            command.reads.append(Word(word, start))
+        else:
+            command.here = command.here or expect == "<<<"
             last = command.words[-1] if command.words else None
-            if expect == "<":
-                command.reads.append(Word("$()", start))
-                last = command.reads[-1]
-            elif last is None or command.end != start:
-                last = Word("$()", start)
-                command.words.append(last)
-            if expect == "<<<":
-                command.here = True
-            expect = ""
-            group = Group(match[0], command)
-            last.children.append(group)
-            stack.append(group)
-            command = _begin(group, end, None)
-        elif kind in ("close", "tick"):
-            if len(stack) > 1:
-                owner = stack.pop().owner
-                assert owner is not None
-                command = owner
-                command.end = end
-        elif kind in ("here", "redirect"):
-            expect = (
-                "<<<" if kind == "here" else "<" if match[0] == "<" else "" if match[0][-1:] in "&-0123456789" else ">"
-            )
-            command.end = end
-        elif kind == "pipe":
-            command = _begin(stack[-1], end, command if command.words else None)
-            expect = ""
-        elif kind == "end":
-            command = _begin(stack[-1], end, None)
-            expect = ""
-    return root
+            if last is not None and command.end == start and last.children:
+                last.text += word
+            else:
+                command.words.append(Word(word, start))
+        command.end = end
+
+    def opened(self, text: str, start: int, end: int) -> None:
+        if len(self.stack) > FACTS.nesting:
+            self._begin(end, None)
+            return
+        command = self.command
+        last = command.words[-1] if command.words else None
+        if self.expect == "<":
+            last = Word("$()", start)
+            command.reads.append(last)
+        elif last is None or command.end != start:
+            last = Word("$()", start)
+            command.words.append(last)
+        command.here = command.here or self.expect == "<<<"
+        self.expect = ""
+        group = Group(text, command)
+        last.children.append(group)
+        self.stack.append(group)
+        self._begin(end, None)
+
+    def closed(self, _: str, __: int, end: int) -> None:
+        if len(self.stack) > 1:
+            owner = self.stack.pop().owner
+            assert owner is not None
+            self.command = owner
+            owner.end = end
+
+    def tick(self, text: str, start: int, end: int) -> None:
+        step = self.closed if self.stack[-1].opened == "`" else self.opened
+        step(text, start, end)
+
+    def redirected(self, text: str, _: int, end: int) -> None:
+        into_descriptor = text[-1:] in "&-0123456789"
+        self.expect = text if text in ("<", "<<<") else "" if into_descriptor else ">"
+        self.command.end = end
+
+    def piped(self, _: str, __: int, end: int) -> None:
+        self._begin(end, self.command if self.command.words else None)
+        self.expect = ""
+
+    def ended(self, _: str, __: int, end: int) -> None:
+        self._begin(end, None)
+        self.expect = ""
+
+    def skipped(self, _: str, __: int, ___: int) -> None:
+        """A here-document's mark: its text follows in lines of its own."""
 
 
-def _begin(group: Group, start: int, before: Command | None) -> Command:
-    command = Command(start, before)
-    group.commands.append(command)
-    return command
+_STEPS: Final[dict[str, Callable[[_Reader, str, int, int], None]]] = {
+    "word": _Reader.word,
+    "open": _Reader.opened,
+    "close": _Reader.closed,
+    "tick": _Reader.tick,
+    "here": _Reader.redirected,
+    "heredoc": _Reader.skipped,
+    "redirect": _Reader.redirected,
+    "pipe": _Reader.piped,
+    "end": _Reader.ended,
+}
 
 
 def walk(group: Group) -> Iterator[tuple[Command, Group]]:

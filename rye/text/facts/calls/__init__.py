@@ -1,0 +1,153 @@
+"""Calls in programs that run text: ``exec(requests.get(…).text)``, ``eval(atob(…))``, ``subprocess.run(["sh", saved])``.
+
+Read with windows, not with parsers: the languages are many and an attacker picks. ``kinds`` says what a source is, ``runs`` what
+runs, ``following`` what names and files hold in between. Nothing is reported without both a source and something that runs it.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from rye.limits import FACTS
+from rye.text.facts.calls.following import NAME, NAMES, Followed, Place, base
+from rye.text.facts.calls.kinds import DECODED, FETCHED, Kind
+from rye.text.facts.calls.runs import EVALUATES, STARTS, run_words
+from rye.text.facts.shell import plain, shown
+from rye.text.facts.source import Found, Source
+
+__all__ = ["DECODED", "FETCHED", "Kind", "find"]
+
+_STRING = re.compile(r"[\"'`]([^\"'`\n]{1,300})[\"'`]")
+_FIRST_ARGUMENT = re.compile(
+    rf"\s*(?:args\s*=\s*)?\[?\s*(?:(?:[\"'](?:/\w+)*/?(?:sh|bash|zsh|python3?|node|perl|ruby|env|sudo|"
+    rf"powershell|cmd|pwsh)(?:\.exe)?[\"']|sys\.executable|process\.execPath)\s*,\s*\[?\s*)?"
+    rf"(?:[\"']-[A-Za-z]{{1,12}}[\"']\s*,\s*)*(?:str\(|f)?(?:[\"'`](?:(?:sudo |chmod \S+ \S+ && )?(?:sh|bash|"
+    rf"zsh|python3?|node|perl|source|\.) )?([^\"'`\n]{{1,300}})[\"'`]|({NAME}(?:\.(?:text|content|data|"
+    rf"stdout|decode\(\)|toString\(\)|name|body))*)\s*[\]),.])"
+)
+_PARENTHESES = re.compile(r"[()]")
+_DEFINED: Final = ("def ", "function ", "async ", "sub ", "fn ")
+_QUOTES: Final = ("'", '"', "f'", 'f"', "`")
+_ADDRESSES: Final = ("'http", '"http', "`http")
+
+
+def find(source: Source, kind: Kind, fact: str) -> Iterator[Found]:
+    """Every call that runs what a source of this kind brings."""
+    words = run_words(source)
+    if not words or not (source.has(kind.words) or "\\x" in source.text):
+        return
+    evaluates, starts = _calls(source, words)
+    if not evaluates and not starts:
+        return
+    sources = _sources(source, kind)
+    if not sources:
+        return
+    followed = Followed(source, kind, sources, kind is FETCHED)
+    reported: set[int] = set()
+    for match in evaluates:
+        if match.start() in reported or _is_definition(source.text, match.start()):
+            continue
+        window = _window(source.text, match.end())
+        direct = _is_direct(kind, sources, match.end(), window)
+        origin = None if direct else _evaluated(window, followed)
+        if direct or origin is not None:
+            reported.add(match.start())
+            yield _found(source, fact, match, window, origin)
+    for match in starts:
+        window = _window(source.text, match.end())
+        origin = _started(window, followed)
+        if match.start() not in reported and (origin is not None or _starts_source(kind, window)):
+            reported.add(match.start())
+            yield _found(source, fact, match, window, origin)
+
+
+def _calls(source: Source, words: frozenset[bytes]) -> tuple[list[re.Match[str]], list[re.Match[str]]]:
+    evaluates: list[re.Match[str]] = []
+    starts: list[re.Match[str]] = []
+    for number in source.lines_with(words):
+        begin, end = source.text_starts[number], source.text_starts[number + 1]
+        evaluates.extend(EVALUATES.finditer(source.text, begin, end))
+        starts.extend(STARTS.finditer(source.text, begin, end))
+    return evaluates, starts
+
+
+def _sources(source: Source, kind: Kind) -> list[int]:
+    """Where sources of this kind stand in the text, in order."""
+    lines = source.lines_with(kind.words)
+    if kind is DECODED and "\\x" in source.text:
+        lines = sorted({*lines, *(number for number, raw in enumerate(source.lines) if "\\x" in raw)})
+    starts = source.text_starts
+    return [
+        match.start()
+        for number in lines
+        for match in kind.pattern.finditer(source.text, starts[number], starts[number + 1])
+    ]
+
+
+def _is_definition(text: str, start: int) -> bool:
+    return text[max(0, start - 12) : start].endswith(_DEFINED)
+
+
+def _is_direct(kind: Kind, sources: list[int], start: int, window: str) -> bool:
+    """Whether a source stands inside the call."""
+    at = bisect_left(sources, start)
+    inside = at < len(sources) and sources[at] < start + len(window)
+    return inside or (kind is FETCHED and window.startswith(_ADDRESSES))
+
+
+def _evaluated(window: str, followed: Followed) -> Place | None:
+    """What a call that evaluates text is given by name or by the file that it opens."""
+    words = NAMES.findall(window)
+    for name in words if followed.names else ():
+        if name in followed.names:
+            return followed.names[name]
+    for text in (*map(base, _STRING.findall(window)), *words) if followed.files else ():
+        if text in followed.files:
+            return followed.files[text]
+    return None
+
+
+def _started(window: str, followed: Followed) -> Place | None:
+    """What a call that starts a program is given as its first argument: a name, a file, or a script for an interpreter."""
+    argument = _FIRST_ARGUMENT.match(window)
+    if argument is None:
+        return None
+    word = (argument[2] or "").split(".", 1)[0]
+    literal = base((argument[1] or "").split(" ", 1)[0])
+    return followed.names.get(word) or followed.files.get(word or literal)
+
+
+def _starts_source(kind: Kind, window: str) -> bool:
+    """Whether a source stands in the first argument; an address or an option among its arguments is none."""
+    if kind.pattern.match(window.lstrip(" \n\t[")):
+        return True
+    first = (window.split(",", 1)[0] if kind is FETCHED else window)[:300]
+    return kind.pattern.search(first) is not None and not first.lstrip(" [\n\t").startswith(_QUOTES)
+
+
+def _found(source: Source, fact: str, match: re.Match[str], window: str, origin: Place | None) -> Found:
+    call = shown(plain(match[0].strip() + window))
+    at = match.start() if origin is None else origin.offset
+    line = source.line_at(at)
+    value = call if origin is None else f"{shown(plain(origin.text))} ; {call}"
+    return Found(fact, value + _payload(value, source.names.values), line, at - source.text_starts[line])
+
+
+def _payload(value: str, values: Mapping[str, str]) -> str:
+    """The literal values of names that the call uses, so that another payload is another fact."""
+    used = [name for name in dict.fromkeys(NAMES.findall(value)) if name in values] if values else []
+    return "".join(f" ; {name}={values[name]}" for name in used[:4])
+
+
+def _window(text: str, start: int) -> str:
+    """From behind the opening parenthesis of a call to its end, or as far as a rule looks."""
+    piece = text[start : start + FACTS.window_characters]
+    depth = 1
+    for match in _PARENTHESES.finditer(piece):
+        depth += 1 if match[0] == "(" else -1
+        if depth == 0:
+            return piece[: match.end()]
+    return piece

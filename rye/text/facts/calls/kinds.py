@@ -1,0 +1,52 @@
+"""What counts as fetched or decoded in a program, in any language: one row each."""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple
+
+from rye.text.facts.tables import triggers
+
+
+class Kind(NamedTuple):
+    """What counts as a source; ``words`` are the words without one of which there is none."""
+
+    pattern: re.Pattern[str]
+    words: frozenset[bytes]
+
+
+FETCHED: Final = Kind(
+    re.compile(
+        r"requests\.(?:get|post|request|Session)|\bsession\.get\(|urlopen\s*\(|urlretrieve\s*\(|httpx\.|"
+        r"urllib\d?\.|aiohttp|"
+        r"\bfetch\s*\(|\baxios\b|\bgot\s*\(|\bhttps?\.(?:get|request)\s*\(|XMLHttpRequest|"
+        r"file_get_contents\(\s*[\"']?https?:|"
+        r"curl_exec|LWP::|\bNet::HTTP|URI\.open|open\(\s*[\"']https?:|HTTP\.get|HTTParty|Faraday|"
+        r"source\(\s*[\"']https?:|"
+        r"\bget\(\s*[\"']https?:|\.recv\(|import\(\s*[\"']https?:|download\.file\(|require\(\s*[\"']https?:|"
+        r"WebClient|getURL|include(?:_once)?\s*\(?\s*[\"']https?:|check_output\(\s*\[?\s*[\"'](?:curl|wget)",
+    ),
+    triggers(
+        "requests session urlopen urlretrieve httpx urllib urllib2 urllib3 aiohttp fetch axios got https http "
+        "xmlhttprequest curl_exec file_get_contents lwp uri httparty faraday recv webclient geturl curl wget"
+    ),
+)
+DECODED: Final = Kind(
+    re.compile(
+        r"\b\w*(?:b64|b32|b16|b85|a85)decode|\bfromhex\b|unhexlify|a2b_(?:base64|hex)|(?:zlib|gzip|bz2|lzma|"
+        r"brotli|zstd)\.decompress|"
+        r"codecs\.decode|marshal\.loads|rot_?13|\batob\b|Buffer\.from\([^)\n]{0,400},\s*[\"'](?:base64|hex|base64url)|"
+        r"fromCharCode|\bunescape\s*\(|decodeURIComponent|(?:gunzip|inflate|brotliDecompress|unzip)(?:Raw)?Sync|"
+        r"decode64|decodebytes|"
+        r"unpack1?\(\s*[\"'][mH]|decode_base64|base64_decode|gzinflate|gzuncompress|hex2bin|pack\(\s*[\"']H|"
+        r"decode\(\s*[\"'](?:hex|base64|rot13|zlib)|join\([^)\n]{0,80}chr\b|map\(\s*chr\b|bytes\(\s*\[\s*\d|"
+        r"Base64\.getDecoder|\[::-1\]|\.reverse\(\)\s*\.join|(?:\\x[0-9a-f]{2}){4}",
+    ),
+    triggers(
+        "b64decode urlsafe_b64decode standard_b64decode b32decode b16decode b85decode a85decode fromhex unhexlify "
+        "a2b_base64 a2b_hex decompress codecs marshal rot13 rot_13 atob buffer fromcharcode unescape "
+        "decodeuricomponent gunzipsync inflatesync inflaterawsync brotlidecompresssync decode64 strict_decode64 "
+        "urlsafe_decode64 decodebytes unpack unpack1 decode_base64 base64_decode gzinflate gzuncompress hex2bin "
+        "str_rot13 pack decode chr bytes base64 reverse 1 unzipsync"
+    ),
+)

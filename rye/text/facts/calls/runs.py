@@ -1,0 +1,52 @@
+"""Calls that run what they are given, in any language: those that evaluate a text, and those that start a program."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from rye.text.facts.source import Source
+from rye.text.facts.tables import triggers
+
+#: What runs a text given to it. An attribute is none (``pattern.exec(text)``, ``model.eval()``) unless its owner is one of these.
+EVALUATES: Final = re.compile(
+    r"(?<![\w.$])(?:await\s+)?(?:(?:builtins|__builtins__|window|globalThis|global|self|vm|Kernel|binding|"
+    r"instance|top)(?:\.|\[[\"']))?"
+    r"(?:exec|eval|execfile|runInThisContext|runInNewContext|runInContext|compileFunction|instance_eval|"
+    r"class_eval|assert|create_function)"
+    r"(?:[\"']\])?\s*\(|"
+    r"(?<![\w.$])(?:new\s+)?Function\s*\(|(?<![\w.$])eval\s+(?=[A-Za-z$])|\bnew\s+vm\.Script\s*\(|importlib[\w.]*\(|"
+    r"getattr\(\s*(?:builtins|__builtins__)\s*,\s*[\"'](?:exec|eval)[\"']\s*\)\s*\(|"
+    r"__import__\([\"']builtins[\"']\)\.(?:exec|eval)\s*\(|"
+    r"\b(?:pickle|cPickle|dill|cloudpickle)\.loads\s*\(|"
+    r"\.constructor\s*\(|_compile\s*\(|FunctionType\s*\(|(?<![\w.$])(?:setTimeout|"
+    r"setInterval)\s*\(\s*(?=[a-z_]\w*\s*[,(.])|"
+    r"(?<![\w.$])source\(\s*(?=[\"']https?:)|(?<![\w.$])(?:import|require|include|include_once)\s*\(\s*(?=[\"']https?:)"
+)
+STARTS: Final = re.compile(
+    r"(?:\bos\.(?:system|popen|startfile|exec[lv]p?e?|spawn[lv]p?e?|posix_spawn)|\bsubprocess\.\w+|"
+    r"(?<![\w.$])(?:Popen|check_output|check_call|"
+    r"execSync|execFileSync|execFile|spawnSync|spawn|system|popen|shell_exec|passthru|proc_open|fork)|"
+    r"(?:\bcp|child_process[\"']?\)?|\bchild|\bshell)\.(?:exec|spawn|fork)\w*|\brunpy\.run_path|"
+    r"\bctypes\.CDLL|\bspec_from_file_location)\s*\("
+)
+_RUN_WORDS = triggers(
+    "exec eval execfile runinthiscontext runinnewcontext runincontext compilefunction instance_eval "
+    "class_eval create_function vm importlib _compile functiontype settimeout setinterval system popen "
+    "startfile subprocess execsync execfilesync execfile spawnsync spawn shell_exec passthru proc_open runpy "
+    "pickle cpickle dill cloudpickle "
+    "child_process execv execvp execl execlp check_output check_call posix_spawn spec_from_file_location cdll"
+)
+#: Words that are everywhere; they count only in the one spelling that runs something.
+_RARE_WORDS = triggers("function constructor assert import require include include_once source fork")
+_RARE_SPELLINGS: Final = (
+    *("Function(", "Function (", ".constructor(", "fork(", "assert($", "assert(base64", "assert(gz"),
+    *("('http", '("http', "(`http"),
+)
+
+
+def run_words(source: Source) -> frozenset[bytes]:
+    """The words of the file that a call which runs something has; none where there is no such call."""
+    words = _RUN_WORDS & source.words
+    rare = _RARE_WORDS & source.words
+    return words | rare if rare and any(spelling in source.text for spelling in _RARE_SPELLINGS) else words

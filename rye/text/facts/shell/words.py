@@ -1,0 +1,103 @@
+"""Disguises taken off: the words of a line as a shell or PowerShell reads them, and back again for people.
+
+``c""url``, ``c\\url``, ``$(printf 'cu%s' rl)``, ``I`E`X`` and ``$a$b`` with known values are what they stand for. Operators in
+a quoted word are data: they become private characters here, and ``shown`` turns them back.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rye.text.facts.shell.names import Names
+
+#: Stands in a logical line where the file has a line break; ``str.isspace`` and ``\s`` take it for white space.
+BREAK = "\x1f"
+#: Operators inside a quoted word are data. They are private characters while rules look at the line, and shown as they were.
+_MASK = str.maketrans("|&;()<>`", "\ue000\ue001\ue002\ue003\ue004\ue005\ue006\ue007")
+_SHOWN = str.maketrans("\ue000\ue001\ue002\ue003\ue004\ue005\ue006\ue007" + BREAK, "|&;()<>` ")
+
+_QUOTED_WORD = re.compile(r"(?<!\\)(['\"])([^'\"\s]{1,400})\1")
+_LIST_COMMA = re.compile(r"['\"]\s*,\s*['\"]")
+_CONCATENATED = re.compile(r"['\"]\s?\+\s?['\"]")
+_PLACEHOLDER = re.compile(r"<([A-Za-z][\w.:/?=%-]{0,200})>")
+_BRACES = re.compile(r"\{((?:curl|wget|bash|sh|python3?|eval|base64),[^\s{}]{1,400})\}")
+_IEX = re.compile(r"\b(iex|invoke-expression)\s+&(?=\s)", re.IGNORECASE)
+_ESCAPE = re.compile(r"\\(?:x([0-9A-Fa-f]{2})|([0-3][0-7]{2}))")
+_IFS = re.compile(r"\$(?:\{IFS[^}]{0,20}\}|IFS(?:\$\d)?)")
+_NOTHING = re.compile(r"\$[@*]|(?<=[A-Za-z])\^(?=[A-Za-z])")
+_BACKSLASH_WORD = re.compile(r"[^\s\\]{0,200}\\\S{0,200}")
+_BUILT = re.compile(r"\$\([ \t]*(echo|printf)(?:[ \t]+-[neE]{1,3})?[ \t]+([^()$`|;&<>\n\x1f]{1,200})\)")
+_BUILT_BETWEEN_TICKS = re.compile(r"`[ \t]*(echo|printf)(?:[ \t]+-[neE]{1,3})?[ \t]+([^()$`|;&<>\n\x1f]{1,200})`")
+_TICK_IN_WORD = re.compile(r"(?<=[A-Za-z])`(?=[A-Za-z])")
+
+
+def plain(text: str, names: Names | None = None, *, code: bool = False) -> str:
+    """``text`` as a shell would read its words: without quotes, escapes and ``$IFS``, known names filled in.
+
+    ``code`` says that backquotes are a shell's and not those of Markdown.
+    """
+    if "echo" in text or "printf" in text:
+        text = _BUILT.sub(_built, text)
+        if code and "`" in text:
+            text = _BUILT_BETWEEN_TICKS.sub(_built, text)
+    if code and "`" in text:
+        text = _TICK_IN_WORD.sub("", text)
+    if "\\" in text:
+        if "\\x" in text or "\\0" in text or "\\1" in text:
+            text = _ESCAPE.sub(_unescaped, text)
+        text = text.replace("\\n", " ; ").replace('\\"', '"').replace("\\'", "'").replace("\\|", "|")
+    if "'" in text or '"' in text:
+        text = _without_quotes(text)
+    if "\\" in text:
+        text = _BACKSLASH_WORD.sub(_without_backslashes, text)
+    if "<" in text:
+        text = _PLACEHOLDER.sub(r" \1 ", text)
+    if "{" in text and "," in text:
+        text = _BRACES.sub(lambda match: match[1].replace(",", " "), text)
+    if "&" in text:
+        text = _IEX.sub(r"\1 ", text)
+        text = text.replace("&#124;", "|").replace("&amp;", "&").replace("&gt;", ">").replace("&lt;", "<")
+    if "$" in text:
+        text = _NOTHING.sub("", _IFS.sub(" ", text))
+    return names.filled_in(text) if names is not None else text
+
+
+def _without_quotes(text: str) -> str:
+    text = _LIST_COMMA.sub(lambda match: " " + BREAK * match[0].count(BREAK), text)
+    if "+" in text:
+        text = _CONCATENATED.sub("", text)
+    text = _QUOTED_WORD.sub(lambda match: match[2].translate(_MASK), text)
+    return text.replace('"', "").replace("'", "")
+
+
+def _built(match: re.Match[str]) -> str:
+    """What ``$(echo …)`` or ``$(printf …)`` writes, where its words are literal."""
+    first, *rest = match[2].replace('"', "").replace("'", "").split() or [""]
+    if match[1] != "printf" or "%s" not in first:
+        return " ".join((first, *rest))
+    for word in rest:
+        first = first.replace("%s", word, 1)
+    return first.replace("%s", "")
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    character = chr(int(match[1], 16) if match[1] else int(match[2], 8))
+    return character if character.isprintable() else " "
+
+
+def _without_backslashes(match: re.Match[str]) -> str:
+    word = match[0]
+    is_path = ":\\" in word or "\\\\" in word or word.startswith((".\\", "~\\", "%", "$", "(.\\"))
+    return word.replace("\\", "/" if is_path else "")
+
+
+def unmask(word: str) -> str:
+    """A word of a logical line with its operators as they were written."""
+    return word.translate(_SHOWN)
+
+
+def shown(text: str) -> str:
+    """A piece of a logical line for people: operators inside words as they were, one blank between words."""
+    return " ".join(text.translate(_SHOWN).split())
