@@ -4,23 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
-from typing import Final
 
-from rye.text.facts import calls, flow, shell
+from rye.text.facts import calls, decoders, flow, shell
 from rye.text.facts.fact import DECODE_AND_RUN
 from rye.text.facts.flow import Flow, Origin
 from rye.text.facts.shell import shown
 from rye.text.facts.source import Found, Source
 from rye.text.facts.tables import triggers, word_set
 
-_ALWAYS: Final = word_set("gunzip zcat bzcat xzcat lzcat zstdcat bunzip2 unxz unlzma unzstd uudecode gzcat rev gpg")
-_WITH_OPTION: Final = word_set(
-    "base64 gbase64 base32 basenc basez openssl xxd gzip bzip2 xz lzma zstd brotli tr certutil b64 base64url jq sed awk"
-)
-_IN_CODE: Final = word_set("python python3 perl ruby node php")
 _TRIGGERS = triggers(
-    (_ALWAYS | _WITH_OPTION) - {"tr", "jq", "sed", "awk", "rev", "b64"}
+    decoders.PROGRAMS - word_set("tr jq rev b64 python python3 perl ruby node php")
     | {
         "frombase64string",
         "b64decode",
@@ -33,16 +26,6 @@ _TRIGGERS = triggers(
         "base64d",
     }
 )
-_DECODES = re.compile(
-    r"-[A-Za-z]*[dD][A-Za-z]*|--d(?:e(?:c(?:ode|ompress)?)?)?|--uncompress|-decode(?:hex)?|/decode(?:hex)?"
-)
-_CODE_DECODES = re.compile(
-    r"b64decode|b32decode|b85decode|fromhex|unhexlify|decompress|decode_base64|decode64|base64_decode|unpack|"
-    r"pack\(.?H|atob|"
-    r"base64\.|,\s?(?:base64|hex)\)|MIME::Base64|rot.?13|gzinflate|frombase64string",
-    re.IGNORECASE,
-)
-_ROT13 = re.compile(r"\S*(?:a-z\S*n-z|n-z\S*a-m)\S*", re.IGNORECASE)
 _ENCODED_OPTION = re.compile(
     r"\s[-/]e(?:c|nc(?:o(?:d(?:e(?:d(?:c\w{0,10})?)?)?)?)?)[\s:]+(?P<payload>[A-Za-z0-9+/]{20,100000}={0,2})",
     re.IGNORECASE,
@@ -82,46 +65,13 @@ def across(sources: Sequence[Source]) -> Iterator[tuple[Source, Found]]:
     return flow.across(sources, [source.saved.get(DECODE_AND_RUN, {}) for source in sources], DECODE_AND_RUN, _decodes)
 
 
-def _decodes(command: shell.Command, _: str) -> Origin | None:
-    words = command.words
-    for index, word in enumerate(words):
-        name = shell.program(word.text)
-        rest = [other.text for other in words[index + 1 :]]
-        if _FROM_BASE64.search(word.text):
-            return Origin(_shown(words), 0, 0)
-        if name in _ALWAYS:
-            if name == "gpg" and not any(_DECODES.fullmatch(other) for other in rest):
-                continue
-            if name == "rev" and (rest or command.before is None):
-                continue
-            return _origin(command, index, _unpacked(name, rest))
-        if name == "tr":
-            if any(_ROT13.fullmatch(other) for other in rest):
-                return _origin(command, index, ())
-        elif name == "xxd":
-            if any(re.fullmatch(r"-[a-z]*r[a-z]*|-revert", other) for other in rest):
-                return _origin(command, index, tuple(other for other in rest if not other.startswith("-"))[1:])
-        elif name in ("jq", "sed", "awk"):
-            if name == "jq" and any("@base64d" in other for other in rest):
-                return _origin(command, index, ())
-        elif name in _WITH_OPTION:
-            if any(_DECODES.fullmatch(other) for other in rest):
-                saves = [after for option, after in pairwise(rest) if option in ("-out", "-o", "--output")]
-                if name == "certutil":
-                    saves = rest[-1:]
-                return _origin(command, index, (*saves, *_unpacked(name, rest)))
-        elif name in _IN_CODE and _CODE_DECODES.search(" ".join(rest)):
-            return _origin(command, index, ())
+def _decodes(command: shell.Command, line: str) -> Origin | None:
+    decoded = decoders.decoder_of(command)
+    if decoded is not None:
+        return _origin(command, *decoded)
+    if any(_FROM_BASE64.search(word.text) for word in command.words):
+        return Origin(shown(line[command.words[0].start : command.end]), 0, 0)
     return None
-
-
-def _unpacked(name: str, rest: list[str]) -> tuple[str, ...]:
-    """The files that a decompressor leaves behind when it is given files."""
-    if name not in ("gunzip", "bunzip2", "unxz", "unzstd", "gzip", "bzip2", "xz", "zstd"):
-        return ()
-    if any(re.fullmatch(r"-[a-z]*c[a-z]*|--stdout|--to-stdout", other) for other in rest):
-        return ()
-    return tuple(other.rpartition(".")[0] for other in rest if not other.startswith("-") and "." in other)
 
 
 def _origin(command: shell.Command, index: int, saves: tuple[str, ...]) -> Origin:

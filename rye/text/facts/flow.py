@@ -152,6 +152,8 @@ class Flow:
                     return origin
         elif command.words[first].children and len(command.words) == 1:
             return _child(command.words[first], outputs)
+        elif len(command.words) > 2 and command.words[1].text == "=":
+            return next((origin for word in command.words[2:] if (origin := _child(word, outputs)) is not None), None)
         return None
 
     def _named(self, text: str) -> Origin | None:

@@ -129,7 +129,7 @@ def _starts_source(kind: Kind, window: str) -> bool:
 
 
 def _found(source: Source, fact: str, match: re.Match[str], window: str, origin: Place | None) -> Found:
-    call = shown(plain(match[0].strip() + window))
+    call = shown(plain(match[0].lstrip() + window))
     at = match.start() if origin is None else origin.offset
     line = source.line_at(at)
     value = call if origin is None else f"{shown(plain(origin.text))} ; {call}"

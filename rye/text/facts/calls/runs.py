@@ -15,7 +15,7 @@ EVALUATES: Final = re.compile(
     r"(?:exec|eval|execfile|runInThisContext|runInNewContext|runInContext|compileFunction|instance_eval|"
     r"class_eval|assert|create_function)"
     r"(?:[\"']\])?\s*\(|"
-    r"(?<![\w.$])(?:new\s+)?Function\s*\(|(?<![\w.$])eval\s+(?=[A-Za-z$])|\bnew\s+vm\.Script\s*\(|importlib[\w.]*\(|"
+    r"(?<![\w.$])(?:new\s+)?Function\s*\(|(?<![\w.$])eval\s+(?=[A-Za-z$\"'])|\bnew\s+vm\.Script\s*\(|importlib[\w.]*\(|"
     r"getattr\(\s*(?:builtins|__builtins__)\s*,\s*[\"'](?:exec|eval)[\"']\s*\)\s*\(|"
     r"__import__\([\"']builtins[\"']\)\.(?:exec|eval)\s*\(|"
     r"\b(?:pickle|cPickle|dill|cloudpickle)\.loads\s*\(|"

@@ -1,0 +1,135 @@
+"""Programs that fetch what their arguments name: one row each, with what makes them do so and where they leave it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from rye.text.facts.shell import Command, program
+from rye.text.facts.tables import word_set
+
+Saves = Callable[[list[str]], tuple[str, ...]]
+
+_ADDRESS = re.compile(r"[$%/.:{@]|^url$|^localhost$|^address$|^\d{7,10}$", re.IGNORECASE)
+_OUTPUT: Final = word_set("-o --output -O --output-document -outfile -destination --out -out")
+_LONG_OUTPUT: Final = word_set("--output --output-document --out")
+_SHORT_OUTPUT = re.compile(r"-[A-Za-z]*o")
+_CURL_REMOTE_NAME = re.compile(r"--remote-name(?:-all)?|-[A-Za-z]*O[A-Za-z]*")
+_WGET_OUTPUT = re.compile(r"-[A-Za-z]*O-?")
+_CODE = re.compile(
+    r"urlopen|requests\.(?:get|post)|urllib|httpx\.|fetch\(|https?\.get|axios|file_get_contents|open-uri|"
+    r"net/http|LWP|get\(http|URI\.open|downloadstring|downloadfile|downloaddata",
+    re.IGNORECASE,
+)
+_DOWNLOADS: Final = ("downloadstring", "downloaddata", "downloadfile", "webclient")
+
+
+def _nothing(_: list[str]) -> tuple[str, ...]:
+    return ()
+
+
+def _last(arguments: list[str]) -> tuple[str, ...]:
+    return () if arguments[-1:] == ["-"] else tuple(arguments[-1:])
+
+
+def _named(arguments: list[str]) -> tuple[str, ...]:
+    """What ``-o`` and its like name; with ``-O``, as curl has it, the last part of each address."""
+    saves = _after_output(arguments)
+    return saves or (_by_address(arguments) if any(map(_CURL_REMOTE_NAME.fullmatch, arguments)) else ())
+
+
+def _named_or_address(arguments: list[str]) -> tuple[str, ...]:
+    """What ``-o`` and its like name, else the last part of each address."""
+    return _after_output(arguments) or _by_address(arguments)
+
+
+def _wget(arguments: list[str]) -> tuple[str, ...]:
+    """What ``-O`` names, nothing for ``-O-``, else the last part of each address."""
+    for argument, following in zip(arguments, [*arguments[1:], ""], strict=True):
+        if argument.startswith("-") and _WGET_OUTPUT.fullmatch(argument):
+            return () if argument.endswith("-") or following == "-" else (following,)
+        option, equals, value = argument.partition("=")
+        if option in _LONG_OUTPUT:
+            return (value if equals else following,)
+    return _by_address(arguments)
+
+
+def _others(arguments: list[str]) -> tuple[str, ...]:
+    return tuple(argument for argument in arguments if "://" not in argument)
+
+
+def _after_output(arguments: list[str]) -> tuple[str, ...]:
+    saves = []
+    for argument, following in zip(arguments, [*arguments[1:], ""], strict=True):
+        option, equals, value = argument.partition("=")
+        if equals and option in _LONG_OUTPUT:
+            saves.append(value)
+        elif (argument.lower() in _OUTPUT and argument != "-O") or _SHORT_OUTPUT.fullmatch(argument):
+            saves.append(following)
+    return tuple(saves)
+
+
+def _by_address(arguments: list[str]) -> tuple[str, ...]:
+    return tuple(
+        argument.partition("?")[0].partition("#")[0].rstrip("/")
+        for argument in arguments
+        if "/" in argument and not argument.startswith("-")
+    )
+
+
+class Fetcher(NamedTuple):
+    """How some programs fetch."""
+
+    programs: frozenset[str]
+    when: re.Pattern[str] | None = None
+    """What stands in the arguments, which blanks separate; None where one that looks like an address is enough."""
+    saves: Saves = _named
+
+
+_URL: Final = re.compile("://")
+_FETCHERS: Final = (
+    Fetcher(word_set("curl curlie xh iwr irm invoke-webrequest invoke-restmethod lwp-request nc ncat netcat")),
+    Fetcher(word_set("socat dig nslookup drill rclone")),
+    Fetcher(word_set("wget wget2"), saves=_wget),
+    Fetcher(word_set("aria2c axel lwp-download"), saves=_named_or_address),
+    Fetcher(word_set("bitsadmin start-bitstransfer tftp"), saves=_others),
+    Fetcher(word_set("certutil"), re.compile("urlcache", re.IGNORECASE), _others),
+    Fetcher(word_set("fetch http https get lynx w3m links elinks ftp mshta regsvr32 msiexec rundll32"), _URL),
+    Fetcher(word_set("webclient httpclient openssl"), _URL),
+    Fetcher(word_set("gsutil s3cmd aws"), _URL, _last),
+    Fetcher(word_set("scp sftp rsync"), re.compile(":"), _last),
+    Fetcher(word_set("ssh"), re.compile(r"(?:^| )(?!-)[\w.-]*[@.\w][\w.-]* (?!-)\S")),
+    Fetcher(word_set("gh"), re.compile(r"(?:^| )api |://")),
+    Fetcher(word_set("perl php ruby python python3 node deno bun"), _CODE, _nothing),
+)
+_BY_PROGRAM: Final = {name: fetcher for fetcher in _FETCHERS for name in fetcher.programs}
+
+PROGRAMS: Final = frozenset(_BY_PROGRAM)
+"""Every program that can fetch."""
+
+
+def fetcher_of(command: Command) -> tuple[int, str, tuple[str, ...]] | None:
+    """What fetches in ``command``: the index of its word, its arguments in parentheses, and the files that it writes."""
+    words = command.words
+    for index, word in enumerate(words):
+        lowered = word.text.lower()
+        if any(name in lowered for name in _DOWNLOADS):
+            inner = [text for child in word.children for part in child.commands for text in part.texts()]
+            saves = tuple(part.strip(",)") for part in inner if "://" not in part) if "file" in lowered else ()
+            return index, " ".join(inner), saves
+        fetcher = _BY_PROGRAM.get(program(word.text))
+        if fetcher is None:
+            continue
+        arguments = [other.text for other in words[index + 1 :]]
+        if fetcher.when is not None:
+            fetches = fetcher.when.search(" ".join(arguments)) is not None
+        else:
+            fetches = any(map(_is_address, arguments)) or any(other.children for other in words[index + 1 :])
+        if fetches:
+            return index, "", fetcher.saves(arguments)
+    return None
+
+
+def _is_address(text: str) -> bool:
+    return not text.startswith("-") and _ADDRESS.search(text.strip(".,;:!?")) is not None
