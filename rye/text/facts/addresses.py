@@ -18,7 +18,8 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,20}\Z")
 _AUTHORITY = re.compile(r"[^\s/\\?#\"'`<>|^{}()\[\]*,;]*(?:\[[0-9A-Fa-f:.%]{2,60}\][^\s/\\?#\"'`<>|()*,;]{0,10})?")
 _HOST = re.compile(r"[\w-](?:[\w.-]*[\w-])?\.?")
 _BARE = re.compile(r"(?<![\w.+=-])(?<!/)(\d{1,3}(?:\.\d{1,3}){3})(?![\w-]|\.\d)(?::(\d{1,5})(?!\d))?")
-_FOUR = re.compile(r"\d\.\d{1,3}\.\d{1,3}\.\d")
+_DIGITS = bytes.maketrans(b"123456789", b"000000000")
+_FOUR = re.compile(rb"0\.0{1,3}\.0{1,3}\.0")
 _DEVICE = re.compile(r"/dev/(?:tcp|udp)/([^\s/\"'$]{1,255})/(\d{1,5})")
 _NUMBER = re.compile(r"0[xX][0-9A-Fa-f]*|0[0-7]*|[1-9]\d*")
 _DOCUMENTATION_6 = (ipaddress.IPv6Network("2001:db8::/32"), ipaddress.IPv6Network("3fff::/20"))
@@ -56,7 +57,7 @@ def find(text: str) -> Iterator[Address]:
                 if host and not (following and following in "{$<" and ("." not in host or host.endswith("."))):
                     yield Address(host.rstrip("."), port, scheme.start(), end, text[scheme.start() : end])
             at = text.find(mark, at + 3)
-    for match in _BARE.finditer(text) if _FOUR.search(text) else ():
+    for match in _BARE.finditer(text) if _has_four_parts(text) else ():
         host = ipv4(match[1])
         if (
             host
@@ -69,6 +70,12 @@ def find(text: str) -> Iterator[Address]:
             host, _ = host_and_port(match[1])
             if host:
                 yield Address(host, match[2], match.start(), match.end(), match[0])
+
+
+def _has_four_parts(text: str) -> bool:
+    """Whether four numbers with dots between them stand in the text."""
+    zeros = text.encode("utf-8", "replace").translate(_DIGITS)
+    return b"0.0" in zeros and _FOUR.search(zeros) is not None
 
 
 def host_and_port(authority: str) -> tuple[str, str]:

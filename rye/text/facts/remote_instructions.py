@@ -7,7 +7,6 @@ that reads the text is no remote address.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections.abc import Iterator
 from typing import Final
 
@@ -81,17 +80,15 @@ def find(source: Source) -> Iterator[Found]:
     if not source.has(_ORDER_WORDS):
         return
     text = source.text
-    bare = source.lines_with(_DOMAIN_WORDS)
+    bare = _lines_with_domains(source)
     if "://" not in text and not bare:
         return
-    orders = source.lines_with(_ORDER_WORDS)
     seen: set[tuple[str, int]] = set()
     references = {match[1].lower(): match[2] for match in _REFERENCE.finditer(text)} if "]:" in text else {}
     definitions = {match.start(2) for match in _REFERENCE.finditer(text)} if references else set()
     places: list[tuple[int, int, str]] = []
     for number in sorted({*bare, *(source.line_at(address.start) for address in source.addresses)}):
-        after = bisect_left(orders, number - _NEAR)
-        if after < len(orders) and orders[after] <= number + _NEAR:
+        if _has_order_near(source, number):
             places.extend(
                 (match.start(), match.end(), match[0].rstrip(".,;:!?*_"))
                 for match in _ADDRESS.finditer(text, source.text_starts[number], source.text_starts[number + 1])
@@ -107,6 +104,19 @@ def find(source: Source) -> Iterator[Found]:
             if (address, line) not in seen:
                 seen.add((address, line))
                 yield Found(REMOTE_INSTRUCTIONS, address, line, start - source.text_starts[line])
+
+
+def _lines_with_domains(source: Source) -> list[int]:
+    """The lines in which a domain with a path stands, with or without a scheme."""
+    found: set[int] = set()
+    for word in _DOMAIN_WORDS & source.words:
+        found.update(source.lines_of_bytes(b"." + word + b"/"))
+    return sorted(found)
+
+
+def _has_order_near(source: Source, number: int) -> bool:
+    """Whether a word that an order needs stands in the line or a few lines around it."""
+    return not _ORDER_WORDS.isdisjoint(source.words_between(number - _NEAR, number + _NEAR + 1))
 
 
 _USED_REFERENCE = re.compile(r"\[([^\]\n]{1,80})\](?:\[([^\]\n]{0,80})\])?(?![:(\[])")

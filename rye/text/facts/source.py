@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from rye.limits import FACTS
 from rye.text.facts.addresses import Address
 from rye.text.facts.addresses import find as find_addresses
-from rye.text.facts.shell import BREAK, Names, names_in, plain
+from rye.text.facts.shell import BREAK, Names, commands_in, plain, used_values_in, values_in
 
 _LOWER = bytes(range(65)) + bytes(range(97, 123)) + bytes(range(91, 256))
 _DROPPED = b"\"'\\^"
@@ -159,6 +159,19 @@ class Source:
                 known[:] = sorted({*known, *self._hidden[word]})
         return known
 
+    def lines_of_bytes(self, mark: bytes) -> Iterator[int]:
+        """The numbers (from 0) of the lines in which ``mark`` stands in ``lowered``."""
+        at = self.lowered.find(mark)
+        while at >= 0:
+            number = bisect_right(self._starts, at) - 1
+            yield number
+            at = self.lowered.find(mark, self._starts[number + 1])
+
+    def words_between(self, first: int, last: int) -> frozenset[bytes]:
+        """The words of the lines from ``first`` up to ``last``, which is left out."""
+        starts = self._starts
+        return _words(self.lowered[starts[max(0, first)] : starts[min(last, len(starts) - 1)]])
+
     def _hidden_words(self, disguised: set[int]) -> dict[bytes, list[int]]:
         """Words that stand in a line only once its disguise is taken off, with those lines."""
         found: dict[bytes, list[int]] = {}
@@ -178,12 +191,11 @@ class Source:
             found.update(self.line_at(match.start()) for match in _SPLIT_WORD.finditer(text))
         if "echo" in text or "printf" in text:
             found.update(self.line_at(match.start()) for match in _BUILT_WORD.finditer(text))
-        if "$" in text and "=" in text:
-            values = self.names.values
+        values = self.names.values
+        if values:
             found.update(self.line_at(match.start()) for match in _VARIABLE.finditer(text) if match[1] in values)
-        if "alias" in text or "Alias" in text or "()" in text:
-            for name in self.names.commands:
-                found.update(self._lines_of(name.lower().encode()))
+        for name in self.names.commands:
+            found.update(self._lines_of(name.lower().encode()))
         if "`" in text and b"`" in self.lowered and (not self.markdown or "```" in text):
             found.update(
                 number for match in _TICK_IN_WORD.finditer(text) if self.is_code(number := self.line_at(match.start()))
@@ -245,8 +257,13 @@ class Source:
 
     @cached_property
     def names(self) -> Names:
-        """What the file gives to names by literal text."""
-        return names_in(self.text)
+        """What the file gives to names by literal text, where it uses them as a shell does."""
+        return Names(used_values_in(self.text), commands_in(self.text))
+
+    @cached_property
+    def values(self) -> dict[str, str]:
+        """Literal values of variables in any language."""
+        return self.names.values or values_in(self.text)
 
     def _plain(self, raw: Sequence[str], code: bool) -> str:
         parts = []

@@ -133,7 +133,7 @@ def _found(source: Source, fact: str, match: re.Match[str], window: str, origin:
     at = match.start() if origin is None else origin.offset
     line = source.line_at(at)
     value = call if origin is None else f"{shown(plain(origin.text))} ; {call}"
-    return Found(fact, value + _payload(value, source.names.values), line, at - source.text_starts[line])
+    return Found(fact, value + _payload(value, source.values), line, at - source.text_starts[line])
 
 
 def _payload(value: str, values: Mapping[str, str]) -> str:

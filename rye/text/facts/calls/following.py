@@ -60,7 +60,7 @@ class Followed:
             here = at < len(sources) and sources[at] <= offset + len(raw)
             if here or self.names or self._handles:
                 self._read(raw[: FACTS.piece_characters], offset, here)
-        self._name_files(source.names.values)
+        self._name_files(source.values)
 
     def _read(self, line: str, offset: int, here: bool) -> None:
         found = self.kind.pattern.search(line) if here else None

@@ -5,7 +5,7 @@ costs more than the length of what it is given.
 """
 
 from rye.text.facts.shell.commands import Command, Group, Word, head, pieces, program, read, walk
-from rye.text.facts.shell.names import Names, names_in
+from rye.text.facts.shell.names import Names, commands_in, used_values_in, values_in
 from rye.text.facts.shell.words import BREAK, plain, shown, unmask
 
 __all__ = [
@@ -14,13 +14,15 @@ __all__ = [
     "Group",
     "Names",
     "Word",
+    "commands_in",
     "head",
-    "names_in",
     "pieces",
     "plain",
     "program",
     "read",
     "shown",
     "unmask",
+    "used_values_in",
+    "values_in",
     "walk",
 ]

@@ -18,8 +18,7 @@ _ALIAS = re.compile(
     re.IGNORECASE,
 )
 _FUNCTION = re.compile(
-    r"^[ \t]*(?:function[ \t]+)?([A-Za-z_][\w-]{0,40})[ \t]*\(\)[ \t]*\{\s{0,20}([^{}\n;|&]{1,400});?\n?[ \t]{0,20}\}",
-    re.MULTILINE,
+    r"[ \t]{0,40}(?:function[ \t]+)?([A-Za-z_][\w-]{0,40})[ \t]*\(\)[ \t]*\{\s{0,20}([^{}\n;|&]{1,400});?\n?[ \t]{0,20}\}"
 )
 _VARIABLE = re.compile(r"\$(?:\{([A-Za-z_]\w{0,60})\}|([A-Za-z_]\w{0,60}))")
 _ARGUMENTS = re.compile(r"[\"']?\$(?:[@*1]|\{[@*1]\})[\"']?")
@@ -67,18 +66,31 @@ class Names(NamedTuple):
 
 
 _HEADS: Final = re.compile(r"((?:^|[;|&({`\x1f])[ \t]*)([A-Za-z_][\w-]{0,40})(?=[ \t])")
-_NONE: Final = Names({}, {})
 
 
-def names_in(text: str) -> Names:
-    """The names that ``text`` gives a literal meaning; the last one given to a name counts."""
-    values = {}
-    if "=" in text:
-        values = {match[1]: match[2] or match[3] or match[4] for match in _ASSIGNED.finditer(text)}
-    commands = {}
+def values_in(text: str) -> dict[str, str]:
+    """Variables with a literal value; the last one given to a name counts."""
+    return {match[1]: match[2] or match[3] or match[4] for match in _ASSIGNED.finditer(text)} if "=" in text else {}
+
+
+def used_values_in(text: str) -> dict[str, str]:
+    """``values_in``, or nothing at all where no variable that the text uses (``$x``) is given a value in it."""
+    if "$" not in text or "=" not in text:
+        return {}
+    used = {match[1] or match[2] for match in _VARIABLE.finditer(text)}
+    return values_in(text) if any(f"{name}=" in text or f"{name} =" in text for name in used) else {}
+
+
+def commands_in(text: str) -> dict[str, str]:
+    """Aliases, and functions of one command, with the words that they stand for."""
+    found = {}
     if "alias" in text or "Alias" in text:
-        commands = {match[1]: match[2] or match[3] or match[4] for match in _ALIAS.finditer(text)}
-    if "()" in text and "{" in text:
-        for match in _FUNCTION.finditer(text):
-            commands[match[1]] = _ARGUMENTS.sub("", match[2]).strip()
-    return Names(values, commands) if values or commands else _NONE
+        found = {match[1]: match[2] or match[3] or match[4] for match in _ALIAS.finditer(text)}
+    for mark in ("() {", "(){"):
+        at = text.find(mark)
+        while at >= 0:
+            match = _FUNCTION.match(text, text.rfind("\n", 0, at) + 1)
+            if match is not None:
+                found[match[1]] = _ARGUMENTS.sub("", match[2]).strip()
+            at = text.find(mark, text.find("\n", at) + 1 or len(text))
+    return found
