@@ -36,9 +36,8 @@ def find(source: Source) -> Iterator[Found]:
         if key not in seen:
             seen.add(key)
             yield _found(address.host, address.value, line, address.start - starts[line])
-    if "@" in text:
-        for match in _SCP.finditer(text):
-            line = source.line_at(match.start())
+    for line in source.lines_of_bytes(b"@"):
+        for match in _SCP.finditer(text, starts[line], starts[line + 1]):
             host, _ = addresses.host_and_port(match[1])
             if host and (host, line) not in seen:
                 seen.add((host, line))

@@ -47,13 +47,46 @@ _TARGETS: Final = re.compile(
     r")(?![\w-])",
     re.IGNORECASE,
 )
-_TARGET_WORDS = triggers(
-    "claude codex gemini cursor cursorrules windsurfrules clinerules openclaw clawdbot moltbot opencode "
-    "claude_desktop_config mcp aider continue vscode github husky agents agent soul memory heartbeat identity "
-    "user tools git gitconfig bashrc bash_profile bash_login bash_logout bash_aliases profile zshrc zshenv "
-    "zprofile zlogin kshrc cshrc tcshrc xinitrc xprofile inputrc vimrc tmux fish etc systemd autostart cron "
-    "launchagents launchdaemons ssh sitecustomize usercustomize pth microsoft startup config"
-)
+#: Words without one of which no target stands in a line, each with the spellings in which it is one.
+_TARGET_WORDS: Final = {
+    **{
+        word.encode(): (f".{word}".encode(),)
+        for word in (
+            *(
+                "codex",
+                "cursor",
+                "cursorrules",
+                "windsurfrules",
+                "clinerules",
+                "openclaw",
+                "clawdbot",
+                "moltbot",
+                "mcp",
+            ),
+            *("aider", "continue", "vscode", "github", "husky", "agent", "git", "gitconfig", "config", "ssh", "tmux"),
+            *("bashrc", "bash_profile", "bash_login", "bash_logout", "bash_aliases", "zshrc", "zshenv", "zprofile"),
+            *("zlogin", "kshrc", "cshrc", "tcshrc", "xinitrc", "xprofile", "inputrc", "vimrc", "pth"),
+        )
+    },
+    **{
+        word.encode(): (f"{word}.md".encode(),) for word in ("soul", "memory", "heartbeat", "identity", "user", "tools")
+    },
+    b"claude": (b".claude", b"claude.md", b"claude.local.md"),
+    b"gemini": (b".gemini", b"gemini.md"),
+    b"agents": (b".agents", b"agents.md"),
+    b"opencode": (b"opencode.json",),
+    b"claude_desktop_config": (b"claude_desktop_config.json",),
+    b"profile": (b".profile", b"$profile"),
+    b"microsoft": (b"powershell_profile",),
+    b"etc": (b"/etc",),
+    b"systemd": (b"systemd",),
+    b"cron": (b"cron",),
+    b"launchagents": (b"launchagents",),
+    b"launchdaemons": (b"launchdaemons",),
+    b"sitecustomize": (b"sitecustomize.py",),
+    b"usercustomize": (b"usercustomize.py",),
+    b"startup": (b"programs/startup", b"programsstartup", b"shell:startup"),
+}
 _WRITES: Final = re.compile(
     r"(?:^|[^\w<=|-])>{1,2}\|?\s*[\"']?[\w~$./{%]|\btee\b|\bcp\s|\bmv\s|\bln\s+-|\bsed\s+-i|\bprintf\b|"
     r"\bcat\s*<<|\binstall\s+-|\btouch\s|\bchmod\s|\bcurl\b[^\n]{0,200}\s-o\b|\bwget\b[^\n]{0,200}\s-O\b|"
@@ -104,37 +137,39 @@ _REGISTERS: Final = (
         re.compile(r"\b(?:claude|codex|gemini)\s+(?:mcp\s+add(?:-json)?|config\s+set|plugin\s+install)\b"),
     ),
 )
-_ALL = _TARGET_WORDS | frozenset().union(*(words for words, _ in _REGISTERS))
 _PIECES = re.compile(r"[\"']\s*(?:/|,)\s*[\"']")
 _HOME_VALUE = re.compile(r"^(?:\$\{?HOME\}?|/(?:home|Users)/[^/]{1,60}|/root|%USERPROFILE%)(?=/)", re.IGNORECASE)
 
 
 def find(source: Source) -> Iterator[Found]:
     """What is written to stay, each once for each line."""
-    if not source.has(_ALL):
-        return
-    writes_somewhere = False if source.markdown else _WRITES.search(source.text) is not None
-    if source.has(_TARGET_WORDS):
-        for number in source.lines_with(_TARGET_WORDS):
-            raw = source.lines[number]
-            if "." not in raw and "/" not in raw and "PROFILE" not in raw:
-                continue
-            joined = '"' in raw and _PIECES.search(raw) is not None
-            text = _PIECES.sub("/", raw) if joined else raw
-            for match in _TARGETS.finditer(text.replace("\\\\", "/") if "\\" in text else text):
-                if (writes_somewhere and _is_written_in_code(text, match)) or _is_written(source, number):
-                    value = _HOME_VALUE.sub("~", shown(match[0])).removeprefix("./").rstrip("/.")
-                    yield Found(PERSISTENCE, value, number, 0 if joined else match.start())
+    yield from _written(source)
     for words, pattern in _REGISTERS:
-        if source.has(words):
-            for number in source.lines_with(words):
-                for match in pattern.finditer(source.lines[number]):
-                    yield Found(PERSISTENCE, shown(match[0]).strip("| "), number, match.start())
+        for number in source.lines_with(words):
+            for match in pattern.finditer(source.lines[number]):
+                yield Found(PERSISTENCE, shown(match[0]).strip("| "), number, match.start())
 
 
-def _is_written_in_code(text: str, match: re.Match[str]) -> bool:
+def _written(source: Source) -> Iterator[Found]:
+    """The targets that the text says are written."""
+    marks = {mark for word in source.words & _TARGET_WORDS.keys() for mark in _TARGET_WORDS[word]}
+    numbers = sorted({number for mark in marks for number in source.lines_of_bytes(mark)})
+    if not numbers:
+        return
+    writes_somewhere = not source.markdown and _WRITES.search(source.text) is not None
+    for number in numbers:
+        raw = source.lines[number]
+        joined = '"' in raw and _PIECES.search(raw) is not None
+        text = _PIECES.sub("/", raw) if joined else raw
+        for match in _TARGETS.finditer(text.replace("\\\\", "/") if "\\" in text else text):
+            if (writes_somewhere and _is_written_in_code(match[0])) or _is_written(source, number):
+                value = _HOME_VALUE.sub("~", shown(match[0])).removeprefix("./").rstrip("/.")
+                yield Found(PERSISTENCE, value, number, 0 if joined else match.start())
+
+
+def _is_written_in_code(path: str) -> bool:
     """In a program the path and the call that writes to it are often far apart."""
-    return match[0].lower().startswith((".", "~", "/", "$")) or "/" in match[0]
+    return "/" in path or path.startswith((".", "~", "$"))
 
 
 def _is_written(source: Source, number: int) -> bool:

@@ -21,19 +21,43 @@ _TRIGGERS = triggers(
     {name for name in fetchers.PROGRAMS - _COMMON if "-" not in name}
     | word_set("downloadstring downloadfile downloaddata webclient webrequest restmethod bitstransfer lwp")
 )
-#: Words that are everywhere, with the spelling in which they fetch something.
+#: Words that are everywhere, with what must stand in the text for them to fetch something.
 _SPELLINGS: Final = (
-    (re.compile(rb"fetch [^\n]{0,60}https?://"), triggers(("fetch",))),
-    (re.compile(rb"https?[ \t]+(?:-|get\b|post\b|https?:|[a-z0-9-]+[.:])"), triggers(("http", "https"))),
-    (re.compile(rb"get[ \t]+https?:"), triggers(("get",))),
-    (re.compile(rb"gh api "), triggers(("gh",))),
-    (re.compile(rb"aws s3 "), triggers(("aws",))),
+    ((b"fetch ",), triggers(("fetch",))),
     (
-        re.compile(rb"urlopen|file_get_contents|open-uri|requests\.|https?\.get|fetch\("),
+        (
+            b"http -",
+            b"http get",
+            b"http post",
+            b"http :",
+            b"http http",
+            b"https -",
+            b"https get",
+            b"https http",
+            b"https api",
+        ),
+        triggers(("http", "https")),
+    ),
+    ((b"get http",), triggers(("get",))),
+    ((b"gh api ",), triggers(("gh",))),
+    ((b"aws s3 ",), triggers(("aws",))),
+    ((b"links http", b"links -"), triggers(("links",))),
+    (
+        (
+            b"urlopen",
+            b"file_get_contents",
+            b"open-uri",
+            b"requests.",
+            b"http.get",
+            b"https.get",
+            b"fetch(",
+            b"lwp",
+            b"httpx.",
+        ),
         triggers("python python3 node perl php ruby deno bun"),
     ),
-    (re.compile(rb"deno run |bun run |deno install "), triggers(("deno", "bun"))),
-    (re.compile(rb"s_client"), triggers(("openssl",))),
+    ((b"deno run ", b"bun run ", b"deno install "), triggers(("deno", "bun"))),
+    ((b"s_client",), triggers(("openssl",))),
 )
 _REVERSE = re.compile(r"/dev/(?:tcp|udp)/[^\s/]{1,255}/[\w${}]{1,40}")
 _NC_RUNS = re.compile(r"-[a-z]*[ec]")
@@ -42,8 +66,8 @@ _NC_RUNS = re.compile(r"-[a-z]*[ec]")
 def find(source: Source) -> Iterator[Found]:
     """Every place where something fetched is run."""
     words = _TRIGGERS
-    for spelling, more in _SPELLINGS:
-        if source.has(more) and spelling.search(source.lowered):
+    for spellings, more in _SPELLINGS:
+        if source.has(more) and any(spelling in source.lowered for spelling in spellings):
             words |= more
     if source.has(words):
         passed = Flow(source, PIPE_TO_SHELL, words, _fetches)

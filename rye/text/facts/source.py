@@ -35,6 +35,7 @@ _SPLIT_WORD = re.compile(r"[\w\"']\\\n[\w\"']")
 _BUILT_WORD = re.compile(r"(?:\$\(|`)[ \t]*(?:echo|printf)[ \t]")
 _VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w{0,60})")
 _TICK_IN_WORD = re.compile(r"[A-Za-z]`[A-Za-z]")
+_POWERSHELL = frozenset((b"powershell", b"pwsh", b"ps1"))
 _BLOCK_START = re.compile(r"\s*(?:$|#{1,6}\s|[-*+]\s|\d{1,9}[.)]\s|\||```|~~~|---|===|<!--)")
 _COMMAND_START = re.compile(
     r"(?:\$ )?(?:sudo|bash|sh|zsh|curl|wget|chmod|python3?|node|eval|echo|cd|source|export|tar|unzip|iex|git|npx|pip3?)\s"
@@ -72,6 +73,8 @@ class Source:
         self.files = files or {path: text}
         self.saved: dict[str, Mapping[str, Any]] = {}
         """Foreign files that this file makes, by fact: what another file of the item may run. Filled by the rules."""
+        self.kept: dict[str, Any] = {}
+        """What one rule worked out and another needs, too."""
         self.lowered = _lowered(text)
         self._rows: dict[bytes, list[int]] = {}
         self._logical: dict[int, Line] = {}
@@ -111,18 +114,24 @@ class Source:
     @cached_property
     def fences(self) -> list[str | None]:
         """For each line the language of the fenced block that it is in (``""`` without one); None outside and for the fences."""
-        found: list[str | None] = []
+        found: list[str | None] = [None] * len(self.lines)
         inside: str | None = None
-        mark = ""
-        for line in self.lines:
-            if "```" in line or "~~~" in line:
-                match = _FENCE.match(line)
-                if match is not None and (inside is None or (match[1].startswith(mark) and not match[2])):
-                    inside, mark = (match[2].lower(), match[1]) if inside is None else (None, "")
-                    found.append(None)
-                    continue
-            found.append(inside)
+        mark, begun = "", 0
+        for number in self._lines_with_fences():
+            match = _FENCE.match(self.lines[number])
+            if match is None or (inside is not None and (not match[1].startswith(mark) or match[2])):
+                continue
+            if inside is None:
+                inside, mark, begun = match[2].lower(), match[1], number + 1
+            else:
+                found[begun:number] = [inside] * (number - begun)
+                inside = None
+        if inside is not None:
+            found[begun:] = [inside] * (len(found) - begun)
         return found
+
+    def _lines_with_fences(self) -> list[int]:
+        return sorted({*self.lines_of_bytes(b"```"), *self.lines_of_bytes(b"~~~")})
 
     def is_code(self, number: int) -> bool:
         """Whether line ``number`` (from 0) is code: a file that is no prose, a fence, or indented by four after no list."""
@@ -196,7 +205,7 @@ class Source:
             found.update(self.line_at(match.start()) for match in _VARIABLE.finditer(text) if match[1] in values)
         for name in self.names.commands:
             found.update(self._lines_of(name.lower().encode()))
-        if "`" in text and b"`" in self.lowered and (not self.markdown or "```" in text):
+        if "`" in text and (self.path.lower().endswith(".ps1") or not _POWERSHELL.isdisjoint(self.words)):
             found.update(
                 number for match in _TICK_IN_WORD.finditer(text) if self.is_code(number := self.line_at(match.start()))
             )

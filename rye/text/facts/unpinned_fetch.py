@@ -20,13 +20,16 @@ from rye.text.facts.source import Found, Source
 from rye.text.facts.tables import triggers, word_set
 
 _TRIGGERS = triggers(packages.TOOLS - word_set("go python python3 py uv docker git gh"))
-#: Words that are everywhere, with the spelling in which they fetch something.
+#: Words that are everywhere, with what must stand in the text for them to fetch something.
 _SPELLINGS: Final = (
-    (re.compile(rb"\bgo (?:run|install|get) "), triggers(("go",))),
-    (re.compile(rb"-m (?:pip|uv|pipx)\b"), triggers(("python", "python3", "py"))),
-    (re.compile(rb"\buv(?:\.exe)? (?:pip|add|tool|run)\b"), triggers(("uv",))),
-    (re.compile(rb"clone|submodule"), triggers(("git", "gh", "checkout"))),
-    (re.compile(rb"docker (?:run|pull|create|container|image|-)"), triggers(("docker",))),
+    ((b"go run ", b"go install ", b"go get "), triggers(("go",))),
+    ((b"-m pip", b"-m uv"), triggers(("python", "python3", "py"))),
+    ((b"uv pip ", b"uv add ", b"uv tool ", b"uv run ", b"uv.exe "), triggers(("uv",))),
+    ((b"clone", b"submodule"), triggers(("git", "gh", "checkout"))),
+    (
+        (b"docker run ", b"docker pull ", b"docker create ", b"docker container ", b"docker image ", b"docker -"),
+        triggers(("docker",)),
+    ),
 )
 _VERB = re.compile(
     r"npx|uvx|bunx|pnpx|\b(?:install|add|run|get|clone|checkout|submodule|reset|switch|fetch|i|x|dlx|exec|"
@@ -51,8 +54,8 @@ _CONFIGURED = re.compile(
 def find(source: Source) -> Iterator[Found]:
     """Every fetch by a name that is not pinned."""
     words = _TRIGGERS
-    for mark, more in _SPELLINGS:
-        if source.has(more) and mark.search(source.lowered):
+    for spellings, more in _SPELLINGS:
+        if source.has(more) and any(spelling in source.lowered for spelling in spellings):
             words |= more
     if source.has(words):
         yield from _commands(source, words)

@@ -36,10 +36,9 @@ _ADDRESSES: Final = ("'http", '"http', "`http")
 
 def find(source: Source, kind: Kind, fact: str) -> Iterator[Found]:
     """Every call that runs what a source of this kind brings."""
-    words = run_words(source)
-    if not words or not (source.has(kind.words) or "\\x" in source.text):
+    if not (source.has(kind.words) or any(mark in source.text for mark in kind.marks)):
         return
-    evaluates, starts = _calls(source, words)
+    evaluates, starts = _calls(source)
     if not evaluates and not starts:
         return
     sources = _sources(source, kind)
@@ -64,25 +63,28 @@ def find(source: Source, kind: Kind, fact: str) -> Iterator[Found]:
             yield _found(source, fact, match, window, origin)
 
 
-def _calls(source: Source, words: frozenset[bytes]) -> tuple[list[re.Match[str]], list[re.Match[str]]]:
-    evaluates: list[re.Match[str]] = []
-    starts: list[re.Match[str]] = []
-    for number in source.lines_with(words):
-        begin, end = source.text_starts[number], source.text_starts[number + 1]
-        evaluates.extend(EVALUATES.finditer(source.text, begin, end))
-        starts.extend(STARTS.finditer(source.text, begin, end))
-    return evaluates, starts
+def _calls(source: Source) -> tuple[list[re.Match[str]], list[re.Match[str]]]:
+    """The calls of the file that evaluate something and those that start something; looked for once for all kinds."""
+    known: tuple[list[re.Match[str]], list[re.Match[str]]] | None = source.kept.get("calls")
+    if known is None:
+        known = source.kept["calls"] = ([], [])
+        for number in source.lines_with(run_words(source)):
+            begin, end = source.text_starts[number], source.text_starts[number + 1]
+            known[0].extend(EVALUATES.finditer(source.text, begin, end))
+            known[1].extend(STARTS.finditer(source.text, begin, end))
+    return known
 
 
 def _sources(source: Source, kind: Kind) -> list[int]:
     """Where sources of this kind stand in the text, in order."""
-    lines = source.lines_with(kind.words)
-    if kind is DECODED and "\\x" in source.text:
-        lines = sorted({*lines, *(number for number, raw in enumerate(source.lines) if "\\x" in raw)})
+    lines = set(source.lines_with(kind.words))
+    for mark in kind.marks:
+        if mark in source.text:
+            lines.update(number for number, raw in enumerate(source.lines) if mark in raw)
     starts = source.text_starts
     return [
         match.start()
-        for number in lines
+        for number in sorted(lines)
         for match in kind.pattern.finditer(source.text, starts[number], starts[number + 1])
     ]
 

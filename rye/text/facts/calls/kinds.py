@@ -13,6 +13,8 @@ class Kind(NamedTuple):
 
     pattern: re.Pattern[str]
     words: frozenset[bytes]
+    marks: tuple[str, ...] = ()
+    """Spellings without a word of their own."""
 
 
 FETCHED: Final = Kind(
@@ -47,6 +49,7 @@ DECODED: Final = Kind(
         "a2b_base64 a2b_hex decompress codecs marshal rot13 rot_13 atob buffer fromcharcode unescape "
         "decodeuricomponent gunzipsync inflatesync inflaterawsync brotlidecompresssync decode64 strict_decode64 "
         "urlsafe_decode64 decodebytes unpack unpack1 decode_base64 base64_decode gzinflate gzuncompress hex2bin "
-        "str_rot13 pack decode chr bytes base64 reverse 1 unzipsync"
+        "str_rot13 pack decode chr bytes base64 reverse unzipsync"
     ),
+    ("\\x", "[::-1]"),
 )
