@@ -24,7 +24,14 @@ _DEVICE = re.compile(r"/dev/(?:tcp|udp)/([^\s/\"'$]{1,255})/(\d{1,5})")
 _NUMBER = re.compile(r"0[xX][0-9A-Fa-f]*|0[0-7]*|[1-9]\d*")
 _DOCUMENTATION_6 = (ipaddress.IPv6Network("2001:db8::/32"), ipaddress.IPv6Network("3fff::/20"))
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
-_VERSION_BEFORE = re.compile(r"(?:version|ver|release|v|chrome|oid|section|rev)\W{0,3}$", re.IGNORECASE)
+_VERSION_BEFORE = re.compile(
+    r"(?:version|ver|release|v|chrome|oid|section|rev|revision|runtime|build|tag|firmware|driver|patch)\W{0,5}$",
+    re.IGNORECASE,
+)
+
+
+_SERIES_CHARACTERS = 80
+"""How far behind a version a number with the same first parts is taken for another version."""
 
 
 class Address(NamedTuple):
@@ -57,19 +64,28 @@ def find(text: str) -> Iterator[Address]:
                 if host and not (following and following in "{$<" and ("." not in host or host.endswith("."))):
                     yield Address(host.rstrip("."), port, scheme.start(), end, text[scheme.start() : end])
             at = text.find(mark, at + 3)
-    for match in _BARE.finditer(text) if _has_four_parts(text) else ():
-        host = ipv4(match[1])
-        if (
-            host
-            and not match[1].startswith("0")
-            and not _VERSION_BEFORE.search(text, max(0, match.start() - 12), match.start())
-        ):
-            yield Address(host, match[2] or "", match.start(), match.end(), match[0])
+    if _has_four_parts(text):
+        yield from _bare(text)
     if "/dev/" in text:
         for match in _DEVICE.finditer(text):
             host, _ = host_and_port(match[1])
             if host:
                 yield Address(host, match[2], match.start(), match.end(), match[0])
+
+
+def _bare(text: str) -> Iterator[Address]:
+    """IPv4 addresses without a scheme. What a word for versions introduces is none, nor is its neighbour of the same series."""
+    series, series_end = "", 0
+    for match in _BARE.finditer(text):
+        start = match.start()
+        if _VERSION_BEFORE.search(text, max(0, start - 16), start):
+            series, series_end = match[1].rsplit(".", 2)[0], match.end()
+            continue
+        if match[1].rsplit(".", 2)[0] == series and start - series_end <= _SERIES_CHARACTERS:
+            continue
+        host = ipv4(match[1])
+        if host and not match[1].startswith("0"):
+            yield Address(host, match[2] or "", start, match.end(), match[0])
 
 
 def _has_four_parts(text: str) -> bool:
@@ -81,6 +97,8 @@ def _has_four_parts(text: str) -> bool:
 def host_and_port(authority: str) -> tuple[str, str]:
     """``(host, port)`` of what stands between ``//`` and the path; ``("", "")`` when it names no host."""
     authority = authority.rpartition("@")[2].rstrip(".:!")
+    if "$" in authority and ipv4(authority.partition("$")[0]):
+        authority = authority.partition("$")[0]
     if authority.startswith("["):
         inside, _, rest = authority[1:].partition("]")
         host = ipv6(inside)

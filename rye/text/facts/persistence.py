@@ -120,7 +120,11 @@ _REGISTERS: Final = (
     ),
     (
         triggers(("currentversion", "runonce", "run")),
-        re.compile(r"CurrentVersion[\\/]{1,2}Run(?:Once)?\b", re.IGNORECASE),
+        re.compile(
+            r"^(?![^\n]{0,200}\b(?:reg(?:\.exe)?\s+query|Get-Item\w{0,12})\b)[^\n]{0,1000}?"
+            r"(CurrentVersion[\\/]{1,2}Run(?:Once)?)\b",
+            re.IGNORECASE,
+        ),
     ),
     (
         triggers(("git", "hookspath", "templatedir")),
@@ -147,7 +151,8 @@ def find(source: Source) -> Iterator[Found]:
     for words, pattern in _REGISTERS:
         for number in source.lines_with(words):
             for match in pattern.finditer(source.lines[number]):
-                yield Found(PERSISTENCE, shown(match[0]).strip("| "), number, match.start())
+                at = match.lastindex or 0
+                yield Found(PERSISTENCE, shown(match[at]).strip("| "), number, match.start(at))
 
 
 def _written(source: Source) -> Iterator[Found]:

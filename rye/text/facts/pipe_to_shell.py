@@ -100,9 +100,10 @@ def _shown(words: list[shell.Word]) -> str:
 
 
 #: Programs that run what an address gives, without a pipe; and a promise handed to ``eval``.
-_SELF_RUNNING_WORDS = triggers("mshta regsvr32 deno bun then")
+_SELF_RUNNING_WORDS = triggers("mshta regsvr32 rundll32 msiexec deno bun then")
 _SELF_RUNNING = re.compile(
-    r"\b(?:mshta|regsvr32|deno\s+run|bun\s+run)(?:\.exe)?\s(?:-\S{1,60}\s|/\S{1,20}\s){0,6}\S{0,10}https?://[^\s`;|)]{1,300}"
+    r"\b(?:mshta|regsvr32|msiexec|deno\s+run|bun\s+run)(?:\.exe)?\s(?:-\S{1,60}\s|/\S{1,20}\s){0,6}\S{0,10}https?://[^\s`;|)]{1,300}"
+    r"|\brundll32(?:\.exe)?\s[^\n]{0,400}?https?://[^\s`|]{1,300}"
     r"|\bfetch\([^\s]{1,200}\)\.then[^\n]{0,100}\.then\(eval\b",
     re.IGNORECASE,
 )

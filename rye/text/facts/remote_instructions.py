@@ -44,7 +44,7 @@ _THERE: Final = (
 )
 #: An order whose object is what the address says.
 _ORDER = re.compile(
-    rf"\b(?:follow|obey|execute|perform|carry\s+out|comply\s+with|adhere\s+to|act\s+(?:up)?on|abide\s+by|"
+    rf"\b(?:follow(?!\s+(?:us|me|him|her)\b)|obey|execute|perform|carry\s+out|comply\s+with|adhere\s+to|act\s+(?:up)?on|abide\s+by|"
     rf"adopt|implement|apply|complete)\s+(?:\w+\s+){{0,3}}?(?:{_THERE}|{_TEXTS}|https?:|\[)"
     rf"|\bdo\s+(?:exactly\s+)?(?:what(?:ever)?|everything|anything|as|all|each|every|precisely)\b"
     rf"|\b(?:run|execute|launch|start|open|double-click|eval(?:uate)?|paste|source|"
@@ -68,6 +68,21 @@ _ORDER = re.compile(
     rf"|\b(?:follow|obey|execute|perform)\s+(?:it|them|that)\b",
     re.IGNORECASE,
 )
+#: What an address says goes before what the text says: an order without a verb that fetches.
+_OVERRULES = re.compile(
+    rf"\b(?:its|their|whose|that\s+(?:file|page|document)(?:'s)?)\s+(?:\w+\s+){{0,2}}?(?:{_TEXTS}|contents?|text)\s[^.!?]{{0,40}}?"
+    r"\b(?:supersedes?|overrides?|takes?\s+precedence|replaces?)\b"
+    r"|\b(?:it|they|which|that\s+(?:file|page|document))\s+(?:always\s+)?(?:supersedes?|overrides?|takes?\s+precedence)\b",
+    re.IGNORECASE,
+)
+#: The reader's own rules are loaded from somewhere.
+_LOADS_RULES = re.compile(
+    rf"\b(?:load|fetch|get|take|read|pull|import|refresh|update|sync)\s+(?:your|my|all)\s+(?:\w+\s+){{0,2}}?{_TEXTS}\s+"
+    r"(?:from|at|in|via|under)\s*[\[(<`\"']*$",
+    re.IGNORECASE,
+)
+#: An order that ends where the address begins: ``Do exactly what this page tells you: https://…``.
+_ORDER_AHEAD = re.compile(r":\s*[\[(<`\"']*$")
 #: What follows an address is data, a link to read, or the place where the reader's own work shows.
 _SENTENCE_END = re.compile(r"[.!?](?=\s|$)|\n[ \t]*\n|\n[ \t]*(?:[-*+]|\d{1,3}[.)]|#{1,6})[ \t]")
 _OWN_BLOCK = re.compile(
@@ -89,15 +104,14 @@ def find(source: Source) -> Iterator[Found]:
     places: list[tuple[int, int, str]] = []
     for number in sorted({*bare, *(source.line_at(address.start) for address in source.addresses)}):
         if _has_order_near(source, number):
-            places.extend(
-                (match.start(), match.end(), match[0].rstrip(".,;:!?*_"))
-                for match in _ADDRESS.finditer(text, source.text_starts[number], source.text_starts[number + 1])
-                if match.start() not in definitions
-            )
+            for match in _ADDRESS.finditer(text, source.text_starts[number], source.text_starts[number + 1]):
+                address = match[0].rstrip(".,;:!?*_")
+                if match.start() not in definitions:
+                    places.append((match.start(), match.start() + len(address), address))
     for match in _USED_REFERENCE.finditer(text) if references else ():
-        address = references.get((match[2] or match[1]).lower())
-        if address:
-            places.append((match.start(), match.end(), address))
+        target = references.get((match[2] or match[1]).lower())
+        if target:
+            places.append((match.start(), match.end(), target))
     for start, end, address in places:
         if _is_remote(address) and _is_obeyed(text, start, end):
             line = source.line_at(start)
@@ -180,7 +194,7 @@ _FETCHES = re.compile(
 )
 _DIRECT = re.compile(
     r"\bdo\s+(?:exactly\s+)?(?:what(?:ever)?|as)\s*[\[(<`\"']*$|"
-    r"\b(?:follow|obey|execute|run|source|apply|adopt|comply\s+with|carry\s+out|perform|"
+    r"\b(?:follow(?!\s+(?:us|me|him|her)\b)|obey|execute|run|source|apply|adopt|comply\s+with|carry\s+out|perform|"
     r"implement)\s+(?:\w+\s+){0,5}?(?:(?:at|from|in|on|under|via|of)\s+)?[\[(<`\"']*$",
     re.IGNORECASE,
 )
@@ -189,4 +203,9 @@ _DIRECT = re.compile(
 def _obeys(sentence: str, at: int) -> bool:
     if _DIRECT.search(sentence[max(0, at - 120) : at]):
         return True
-    return _ORDER.search(sentence) is not None and _FETCHES.search(sentence[:at]) is not None
+    before = sentence[:at]
+    if _LOADS_RULES.search(before) or _OVERRULES.search(sentence):
+        return True
+    if _ORDER_AHEAD.search(before) and _ORDER.search(before):
+        return True
+    return _FETCHES.search(before) is not None and _ORDER.search(sentence) is not None

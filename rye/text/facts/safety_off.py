@@ -40,7 +40,7 @@ _GUARDS: Final = (
     _guard(
         "rm",
         r"\brm\s+(?:-\S+\s+){1,6}(?:--\s+)?[\"']?(?:/(?:\*|\.\*)?|~/?\*?|\$\{?HOME\}?/?\*?|/\*)[\"']?(?=\s|$|[;&|"
-        r"`)\"'.,])",
+        r"`)\"',]|\.(?:\s|$))",
         "rm -rf /",
     ),
     _guard(
@@ -64,7 +64,7 @@ _GUARDS: Final = (
     _guard("bypasspermissions bypass_permissions", r"\bbypass_?Permissions\b", "bypassPermissions"),
     _guard(
         "auto approve approval approvals permissions trust allow always",
-        r"--full-auto\b|--auto-approve(?:-\w+)?\b|--trust-all-tools\b|--allow-all-(?:tools|paths)\b|"
+        r"--full-auto\b|--auto-approve(?:-\w+)?\b|--trust(?:-all-tools|-workspace)?(?![\w-])|--allow-all-(?:tools|paths)\b|"
         r"--yes-always\b|\bauto_?approve\w{0,20}[\"']?\s*[:=]\s*[\"']?true\b|--skip-permissions?(?:-\w+)*|"
         r"--no-approval\b|--ask-for-approval[= ]never\b|--bypass-approvals?[\w-]{0,40}|\bskipPermissions\b",
     ),
@@ -81,7 +81,9 @@ _GUARDS: Final = (
         "enableAllProjectMcpServers",
     ),
     _guard(
-        "insecure curl", r"(?<![\w-])--insecure\b|\bcurl\s+(?:-\S+\s+){0,6}-[a-jl-zA-Z]*k[a-zA-Z]*(?=\s)", "--insecure"
+        "insecure curl",
+        r"(?<![\w-])--insecure\b|\bcurl\s+(?:-\S+\s+){0,6}-(?-i:[a-jl-zA-Z]*k[a-zA-Z]*)(?=\s)",
+        "--insecure",
     ),
     _guard("certificate", r"--no-check-certificate\b|-SkipCertificateCheck\b"),
     _guard("skipcertificatecheck", r"-SkipCertificateCheck\b"),
@@ -98,7 +100,12 @@ _GUARDS: Final = (
         "git_ssl_no_verify sslverify strict",
         r"\bGIT_SSL_NO_VERIFY\b|\bhttp\.sslVerify[= ]\s*[\"']?(?:false|0)|\bstrict-ssl[= ]\s*false",
     ),
-    _guard("stricthostkeychecking", r"\bStrictHostKeyChecking[= ]\s*no\b", "StrictHostKeyChecking=no"),
+    _guard(
+        "stricthostkeychecking ostricthostkeychecking",
+        r"(?:\b|-o)StrictHostKeyChecking[= ]\s*no\b",
+        "StrictHostKeyChecking=no",
+    ),
+    _guard("hookspath", r"\bcore\.hooksPath[= ]\s*[\"']?/dev/null\b", "core.hooksPath=/dev/null"),
     _guard("trusted", r"--trusted-host\b"),
     _guard(
         "unauthenticated gpg", r"--allow-unauthenticated\b|--no-gpg-checks?\b|--nogpgcheck\b|--disable-gpg-checks?\b"

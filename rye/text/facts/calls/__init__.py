@@ -66,13 +66,16 @@ def find(source: Source, kind: Kind, fact: str) -> Iterator[Found]:
 def _calls(source: Source) -> tuple[list[re.Match[str]], list[re.Match[str]]]:
     """The calls of the file that evaluate something and those that start something; looked for once for all kinds."""
     known: tuple[list[re.Match[str]], list[re.Match[str]]] | None = source.kept.get("calls")
-    if known is None:
-        known = source.kept["calls"] = ([], [])
-        for number in source.lines_with(run_words(source)):
-            begin, end = source.text_starts[number], source.text_starts[number + 1]
-            known[0].extend(EVALUATES.finditer(source.text, begin, end))
-            known[1].extend(STARTS.finditer(source.text, begin, end))
-    return known
+    if known is not None:
+        return known
+    evaluates: list[re.Match[str]] = []
+    starts: list[re.Match[str]] = []
+    for number in source.lines_with(run_words(source)):
+        begin, end = source.text_starts[number], source.text_starts[number + 1]
+        evaluates.extend(EVALUATES.finditer(source.text, begin, end))
+        starts.extend(STARTS.finditer(source.text, begin, end))
+    source.kept["calls"] = (evaluates, starts)
+    return evaluates, starts
 
 
 def _sources(source: Source, kind: Kind) -> list[int]:

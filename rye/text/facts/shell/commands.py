@@ -20,9 +20,11 @@ _TOKEN = re.compile(
     r"|(?P<redirect>&?>>?\|?(?:&\d?-?)?|<)|(?P<pipe>\|&?(?!\|))|(?P<end>\|\||&&|[;&\x1e])"
 )
 _WRAPPERS: Final = word_set(
-    "sudo doas env nohup time nice ionice exec command builtin timeout stdbuf setsid busybox xargs parallel "
-    "unbuffer watch start then do else if while until ! { } run: run cmd entrypoint cmd: call & - * $ % > # // "
-    "/* rem % !"
+    "sudo doas env nohup time nice ionice exec command builtin timeout stdbuf setsid busybox xargs parallel unbuffer"
+)
+#: Words before a command that are no programs: of a shell, a list, a prompt, a configuration.
+_MARKS: Final = word_set(
+    "watch start then do else if while until ! { } run: run cmd entrypoint cmd: call & - * $ % > # // /* rem"
 )
 _TAKES_VALUE: Final = word_set("-u -n -g -c -I -P -L -s -k --user --group --signal -d -a")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w{0,80}\+?=")
@@ -206,7 +208,7 @@ def head(command: Command) -> int:
         name = program(text)
         if text == "." or (words[index].children and not text.endswith("=")):
             return index
-        if text.lower() in _WRAPPERS or name in _WRAPPERS or not name:
+        if name in _WRAPPERS or text.lower() in _MARKS or (name in _MARKS and "/" not in text) or not name:
             index += 1
             while index < len(words) and words[index].text.startswith("-") and text not in ("-", "*"):
                 index += 2 if words[index].text in _TAKES_VALUE and name not in ("env", "exec") else 1
