@@ -9,6 +9,7 @@ import pytest
 
 from rye.errors import RyeError
 from rye.workspace.trusting.own_keys import OwnKeys
+from rye.signing.sealing import seal
 from tests.cli.running import Program
 
 
@@ -61,7 +62,8 @@ def test_export_and_import(tmp_path: Path) -> None:
 def test_a_sealed_key_needs_its_passphrase(tmp_path: Path) -> None:
     rye = Program(tmp_path)
     secret = {"RYE_PASSPHRASE": "correct horse"}
-    rye.ok("keys", "generate", "--passphrase", env=secret)
+    made = rye.ok("keys", "generate", "--passphrase", "--json", env=secret).json
+    assert "\noperations: 3\nmemory: 268435456\n" in Path(made["path"]).read_text()
     assert rye.ok("keys", "list", "--json").json["keys"][0]["sealed"] is True
     rye.new("directive", "a/b")
     assert rye.run("sign", "--json").error["code"] == "passphrase-needed"
@@ -131,7 +133,8 @@ def test_a_new_passphrase_is_asked_twice_and_must_be_the_same(tmp_path: Path, mo
     assert own_keys_with(RYE_PASSPHRASE="from the environment").new_passphrase() == "from the environment"
 
 
-def test_a_passphrase_is_changed_and_taken_away(tmp_path: Path) -> None:
+def test_a_passphrase_is_changed_and_taken_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(seal, "__kwdefaults__", {"operations": 1, "memory": 8192})  # its cost is another test's subject
     rye = Program(tmp_path)
     made = rye.ok("keys", "generate", "--passphrase", "--json", env={"RYE_PASSPHRASE": "old"}).json
     both = {"RYE_PASSPHRASE": "old", "RYE_NEW_PASSPHRASE": "new"}

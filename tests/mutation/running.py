@@ -97,11 +97,13 @@ def examine(root: Path, module: Module) -> Iterator[Verdict]:
             states[mutant.number] = row["state"]
             if row["state"] != NOT_SWAPPED:
                 yield Verdict(mutant, killed=row["state"] == KILLED, tests=len(_reaching(mutant, tests)))
-        for mutant in every:
-            if states.get(mutant.number, NOT_SWAPPED) == NOT_SWAPPED:
-                reached = _reaching(mutant, tests)
-                state = _cold(root, module, tree, mutant, reached, place)
-                yield Verdict(mutant, killed=state == KILLED, tests=len(reached))
+        jobs = [
+            (mutant, _reaching(mutant, tests))
+            for mutant in every
+            if states.get(mutant.number, NOT_SWAPPED) == NOT_SWAPPED
+        ]
+        for mutant, state in _cold(root, module, tree, jobs, place):
+            yield Verdict(mutant, killed=state == KILLED, tests=len(_reaching(mutant, tests)))
 
 
 def _reaching(mutant: Mutant, tests: Sequence[Test]) -> list[Test]:
@@ -376,47 +378,83 @@ def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
             yield from _codes(constant)
 
 
-# The process that imports the changed module
+# The processes that import the changed module
 
 
-def _cold(root: Path, module: Module, tree: ast.Module, mutant: Mutant, reached: Sequence[Test], folder: Path) -> int:
-    """How a mutant's process ended that imported everything with the change in place."""
-    limits = {test.name: _allowed(test) + 5 for test in reached}
-    temporary = folder / "tests-of-import"
+def _cold(
+    root: Path, module: Module, tree: ast.Module, jobs: Sequence[tuple[Mutant, Sequence[Test]]], folder: Path
+) -> Iterator[tuple[Mutant, int]]:
+    """How the process of each mutant ended that imported everything with the change in place.
+
+    One process starts pytest, which costs more than most tests, and forks before it collects: nothing of the program is
+    imported until then.
+    """
+    if not jobs:
+        return
+    reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
-        code = KILLED
-        try:
-            os.setpgid(0, 0)
-            resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-            _quietly(folder / "output")
-            apply(mutant.edit)
-            sys.meta_path.insert(0, _Hook(module.name, root / module.path, tree))
-            plugin = _Cold(limits)
-            files = sorted({test.name.split("::")[0] for test in reached})
-            with contextlib.suppress(BaseException):
-                if pytest.main([*_OPTIONS, f"--basetemp={temporary}", *files], [plugin]) == 0 and plugin.passed:
-                    code = SURVIVED
-        finally:
-            os._exit(code)
-    try:
-        return _waited(child, 10 * sum(limits.values()) + 60)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+        os.close(reading)
+        _quietly(folder / "output")
+        plugin = _Cold(_Hook(module.name, root / module.path, tree), jobs, folder, writing)
+        with contextlib.suppress(BaseException):
+            pytest.main([*_OPTIONS, f"--basetemp={folder / 'tests-of-import'}", *module.tests], [plugin])
+        os._exit(KILLED)
+    os.close(writing)
+    states: list[int] = []
+    with os.fdopen(reading, "rb", buffering=0) as stream:
+        while len(states) < len(jobs) and (byte := stream.read(1)):
+            states.append(byte[0])
+            yield jobs[len(states) - 1][0], byte[0]
+    os.waitpid(child, 0)
+    if len(states) < len(jobs):
+        raise BrokenTestsError(f"{module.path}: pytest did not start.\n{(folder / 'output').read_text()[-3000:]}")
 
 
 class _Cold:
-    """The pytest plugin that runs the named tests in their order and remembers whether all passed."""
+    """The pytest plugin that forks for each mutant; the child collects and runs the named tests in their order, and ends."""
 
-    def __init__(self, limits: dict[str, float]) -> None:
-        self._limits = limits
-        self.passed = False
+    def __init__(
+        self, hook: _Hook, jobs: Sequence[tuple[Mutant, Sequence[Test]]], folder: Path, writing: int
+    ) -> None:
+        self._hook, self._jobs, self._folder, self._writing = hook, jobs, folder, writing
+        self._limits: dict[str, float] = {}
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection(self, session: pytest.Session) -> bool | None:
+        if self._hook.is_too_late:
+            raise session.Failed("a conftest.py imports the module: nothing can be changed before it is imported")
+        gc.collect()
+        gc.freeze()
+        temporary = self._folder / "tests-of-mutant"
+        for mutant, reached in self._jobs:
+            limits = {test.name: _allowed(test) + 5 for test in reached}
+            temporary.mkdir()
+            child = os.fork()
+            if child == 0:
+                os.setpgid(0, 0)
+                resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+                factory: Any = session.config._tmp_path_factory  # type: ignore[attr-defined]
+                factory._basetemp = temporary
+                apply(mutant.edit)
+                sys.meta_path.insert(0, self._hook)
+                self._limits = limits
+                session.config.args = sorted({test.name.split("::")[0] for test in reached})
+                return None  # on to collecting
+            state = _waited(child, 10 * sum(limits.values()) + 60)
+            shutil.rmtree(temporary, ignore_errors=True)
+            os.write(self._writing, bytes([state]))
+        return True
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        by_name = {item.nodeid: item for item in session.items}
-        if session.testsfailed == 0 and all(name in by_name for name in self._limits):
-            self.passed = _first_failure([by_name[name] for name in self._limits], self._limits) is None
-        return True
+        code = KILLED
+        try:
+            by_name = {item.nodeid: item for item in session.items}
+            if session.testsfailed == 0 and all(name in by_name for name in self._limits):
+                killer = _first_failure([by_name[name] for name in self._limits], self._limits)
+                code = SURVIVED if killer is None else KILLED
+        finally:
+            os._exit(code)
 
 
 class _Hook(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -424,6 +462,11 @@ class _Hook(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def __init__(self, name: str, path: Path, tree: ast.Module) -> None:
         self._name, self._path, self._tree = name, path, tree
+
+    @property
+    def is_too_late(self) -> bool:
+        """Whether the unchanged module was imported already."""
+        return self._name in sys.modules
 
     def find_spec(self, fullname: str, path: object, target: object = None) -> ModuleSpec | None:
         if fullname != self._name:

@@ -6,6 +6,7 @@ import json
 import shutil
 import sqlite3
 import stat
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from rye.registry.protocol.tiles import Tile, decode_bundle, encode_bundle
 from rye.registry.store.cache import Cache
 from rye.registry.store.state import StateStore
 from rye.registry.transport.file import FileTransport
+from rye.signing.sealing import seal
 from tests.registry_process import ORIGIN, init, run, token
 from tests.server.publishing import Client, Publisher
 from tests.server.test_never_fork import copy_database, everything, follow, serving, shown_size
@@ -28,22 +30,43 @@ pytestmark = pytest.mark.processes
 SECRET = "correct horse"
 
 
+@dataclass(frozen=True)
 class Registry:
     """A registry with two items, the first of them in an older copy of its database."""
 
-    def __init__(self, folder: Path) -> None:
-        self.data = folder / "data"
-        self.older = folder / "older.db"
-        self.memory = folder / "memory"
-        self.fingerprint = init(self.data)
-        self.acme = Publisher("acme")
-        self.token = token(self.data, "acme")
-        with serving(self.data) as client:
-            client.statements(self.acme.claim()).raise_for_status()
-            client.publish(self.acme, "a/one", text="Numbat one").raise_for_status()
-            copy_database(self.data / "registry.db", self.older)
-            client.publish(self.acme, "a/two", text="Numbat two").raise_for_status()
-        follow(self.data, self.fingerprint, self.memory)
+    folder: Path
+    fingerprint: str
+    acme: Publisher
+    token: str
+
+    @classmethod
+    def made(cls, folder: Path) -> Registry:
+        data = folder / "data"
+        registry = cls(folder, init(data), Publisher("acme"), token(data, "acme"))
+        with serving(data) as client:
+            client.statements(registry.acme.claim()).raise_for_status()
+            client.publish(registry.acme, "a/one", text="Numbat one").raise_for_status()
+            copy_database(data / "registry.db", registry.older)
+            client.publish(registry.acme, "a/two", text="Numbat two").raise_for_status()
+        follow(data, registry.fingerprint, registry.memory)
+        return registry
+
+    def copied(self, folder: Path) -> Registry:
+        shutil.copytree(self.folder, folder, dirs_exist_ok=True)
+        return replace(self, folder=folder)
+
+    @property
+    def data(self) -> Path:
+        return self.folder / "data"
+
+    @property
+    def older(self) -> Path:
+        return self.folder / "older.db"
+
+    @property
+    def memory(self) -> Path:
+        """What a client from before remembers."""
+        return self.folder / "memory"
 
     def forget_database(self) -> None:
         for path in self.data.glob("registry.db*"):
@@ -62,9 +85,21 @@ class Registry:
         assert follow(data, self.fingerprint, self.memory) == shown_size(data)
 
 
+@pytest.fixture(autouse=True)
+def cheap_seals(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A passphrase costs little to try here: what it costs is a subject of tests/signing."""
+    monkeypatch.setattr(seal, "__kwdefaults__", {"operations": 1, "memory": 8192})
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Registry:
+    return Registry.made(tmp_path_factory.mktemp("original"))
+
+
 @pytest.fixture
-def registry(tmp_path: Path) -> Registry:
-    return Registry(tmp_path)
+def registry(original: Registry, tmp_path: Path) -> Registry:
+    """A copy of its own for each test."""
+    return original.copied(tmp_path)
 
 
 def make_mirror(registry: Registry, target: Path) -> None:

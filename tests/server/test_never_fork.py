@@ -64,21 +64,29 @@ def follow(data: Path, fingerprint: str, memory: Path) -> int:
         return client.head.checkpoint.size
 
 
-@pytest.fixture
-def restored(tmp_path: Path) -> tuple[Path, str]:
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """A registry whose database is one publish older than its store; what clients remember is in ``memory``."""
-    data = tmp_path / "data"
+    folder = tmp_path_factory.mktemp("original")
+    data = folder / "data"
     fingerprint = init(data)
     acme = Publisher("acme")
     with serving(data) as client:
         client.statements(acme.claim()).raise_for_status()
         client.publish(acme, "a/one").raise_for_status()
-        copy_database(data / "registry.db", tmp_path / "old.db")
+        copy_database(data / "registry.db", folder / "old.db")
         client.publish(acme, "a/two").raise_for_status()
-    follow(data, fingerprint, tmp_path / "memory")
-    shutil.copy(data / "registry.db", tmp_path / "newest.db")
-    copy_database(tmp_path / "old.db", data / "registry.db")
-    return data, fingerprint
+    follow(data, fingerprint, folder / "memory")
+    copy_database(folder / "old.db", data / "registry.db")
+    return folder, fingerprint
+
+
+@pytest.fixture
+def restored(original: tuple[Path, str], tmp_path: Path) -> tuple[Path, str]:
+    """A copy of the registry for each test."""
+    folder, fingerprint = original
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    return tmp_path / "data", fingerprint
 
 
 def everything(folder: Path) -> dict[str, bytes]:

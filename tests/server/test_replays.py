@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -126,31 +127,39 @@ def test_a_yank_replayed_by_another_key_of_the_namespace_stays_without_effect(se
     assert server.found("okapi") == 1
 
 
+def problems_of(data: Path) -> list[str]:
+    """What ``rye-registry verify`` finds."""
+    done = run("verify", "--data", str(data), "--json", check=False)
+    document = json.loads(done.stdout)
+    assert document["ok"] == (done.returncode == 0) == (not document["problems"])
+    problems: list[str] = document["problems"]
+    return problems
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a registry with a release and a yanked one."""
+    data = tmp_path_factory.mktemp("original") / "data"
+    init(data)
+    process, url = start_embedded(data)
+    try:
+        client, acme = Client(url, token(data)), Publisher("acme")
+        client.statements(acme.claim()).raise_for_status()
+        client.publish(acme, "a/kept", text="Kept item").raise_for_status()
+        client.publish(acme, "a/gone", text="Gone item").raise_for_status()
+        client.statements(acme.yank("a/gone")).raise_for_status()
+    finally:
+        stop_embedded(process)
+    assert problems_of(data) == []
+    return data
+
+
 class TestTables:
     """What verify computes again beside the files."""
 
     @pytest.fixture
-    def data(self, tmp_path: Path) -> Path:
-        data = tmp_path / "data"
-        init(data)
-        process, url = start_embedded(data)
-        try:
-            client, acme = Client(url, token(data)), Publisher("acme")
-            client.statements(acme.claim()).raise_for_status()
-            client.publish(acme, "a/kept", text="Kept item").raise_for_status()
-            client.publish(acme, "a/gone", text="Gone item").raise_for_status()
-            client.statements(acme.yank("a/gone")).raise_for_status()
-        finally:
-            stop_embedded(process)
-        assert self.verify(data) == []
-        return data
-
-    def verify(self, data: Path) -> list[str]:
-        done = run("verify", "--data", str(data), "--json", check=False)
-        document = json.loads(done.stdout)
-        assert document["ok"] == (done.returncode == 0) == (not document["problems"])
-        problems: list[str] = document["problems"]
-        return problems
+    def data(self, original: Path, tmp_path: Path) -> Path:
+        return Path(shutil.copytree(original, tmp_path / "data"))
 
     @pytest.mark.parametrize(
         ("change", "said", "mended"),
@@ -173,6 +182,6 @@ class TestTables:
         with sqlite3.connect(data / "registry.db") as connection:
             connection.execute(change)
         connection.close()
-        assert any(said in problem for problem in self.verify(data))
+        assert any(said in problem for problem in problems_of(data))
         run("rebuild", "--data", str(data))
-        assert (self.verify(data) == []) is mended
+        assert (problems_of(data) == []) is mended
