@@ -56,8 +56,7 @@ def run(*arguments: str, check: bool = True, **environment: str) -> subprocess.C
         try:
             program()
         except SystemExit as ended:
-            assert isinstance(ended.code, int)
-            code = ended.code
+            code = int(ended.code or 0)
     done = subprocess.CompletedProcess(arguments, code, out.getvalue(), err.getvalue())
     if check:
         done.check_returncode()

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from rye.errors import RyeError
-from rye.workspace.trusting.own_keys import OwnKeys
 from rye.signing.sealing import seal
+from rye.workspace.trusting.own_keys import OwnKeys
 from tests.cli.running import Program
 
 

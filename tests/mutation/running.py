@@ -414,9 +414,7 @@ def _cold(
 class _Cold:
     """The pytest plugin that forks for each mutant; the child collects and runs the named tests in their order, and ends."""
 
-    def __init__(
-        self, hook: _Hook, jobs: Sequence[tuple[Mutant, Sequence[Test]]], folder: Path, writing: int
-    ) -> None:
+    def __init__(self, hook: _Hook, jobs: Sequence[tuple[Mutant, Sequence[Test]]], folder: Path, writing: int) -> None:
         self._hook, self._jobs, self._folder, self._writing = hook, jobs, folder, writing
         self._limits: dict[str, float] = {}
 
