@@ -276,3 +276,25 @@ class FactsLimits(Struct, frozen=True):
 
 
 FACTS = FactsLimits()
+
+
+class DeployLimits(Struct, frozen=True):
+    """What is written for agent programs, and what is read of theirs (docs/agents.md)."""
+
+    state_bytes: int = 16 * MIB
+    """``.ai/deploy.lock``."""
+    shared_bytes: int = 4 * MIB
+    """A file of somebody else's that gets a block or a key, and an agent program's settings."""
+    block_bytes: int = 4 * KIB
+    """The block about knowledge, markers included."""
+    description_characters: int = 1024
+    """The description of a generated skill or agent; a longer one is cut."""
+    listed_characters: int = 200
+    """What the block says about one item of knowledge."""
+    depth: int = 64
+    """Objects and arrays inside each other in settings."""
+    outer_projects: int = 32
+    """Folders above a project that are looked at for another project."""
+
+
+DEPLOY = DeployLimits()

@@ -61,6 +61,8 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "outdated": ("rye.cli.project.outdated:outdated", "Project", "What could be newer."),
     "diff": ("rye.cli.project.diff:diff", "Project", "What differs between versions, edits and overrides."),
     "rollback": ("rye.cli.project.rollback:rollback", "Project", "Return to the lock before the last update."),
+    "deploy": ("rye.cli.deploy.deploy:deploy", "Deploy", "Write what is installed where agent programs read it."),
+    "undeploy": ("rye.cli.deploy.undeploy:undeploy", "Deploy", "Take deployed files away again."),
     "audit": ("rye.cli.trust.audit:audit", "Trust", "What is wrong with what is installed."),
     "sbom": ("rye.cli.project.sbom:sbom", "Project", "A bill of materials (CycloneDX)."),
     "search": ("rye.cli.use.search:search", "Use", "Find items here and in the registry."),

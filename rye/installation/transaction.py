@@ -7,7 +7,8 @@ How it goes, in ``.ai/.rye`` of the project (a folder that version control ignor
 3. For each file: what stands there moves to ``old/<n>``, then ``stage/<n>`` moves to its place.
 4. ``journal`` is removed: from here on, a crash keeps the new state. Then ``stage`` and ``old`` are emptied.
 
-Removals come before new files, so that a folder can become a file and a file a folder.
+Removals come before new files, so that a folder can become a file and a file a folder. What depends on the new files is a second
+round of the same step: after 3, the caller reads them and gives more changes; the journal grows by these, and 3 runs for them.
 
 Undoing (:func:`recover`) needs no more than the journal and the files: what is in ``old`` goes back; what was created and is no
 longer in ``stage`` is removed. It can itself be interrupted and repeated. One run at a time holds ``lock``. Nothing is ever
@@ -16,6 +17,7 @@ written through a symbolic link: a link on the way to a file is refused.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -26,11 +28,12 @@ from pathlib import Path, PurePosixPath
 from msgspec import Struct
 
 from rye.errors import RyeError
+from rye.project.agent_programs import is_deploy_place
 from rye.project.layout import Project
 from rye.storage.file_lock import LockTimeout, file_lock
 
 _PLACE = r"rye\.(?:lock|toml)|\.ai/(?:packages|\.rye)(?:/[^/\\\x00]+)+"
-"""What a transaction writes."""
+"""What an installation writes; a deploy writes what :func:`rye.project.agent_programs.is_deploy_place` says."""
 LOCK_SECONDS = 60.0
 """How long a second run waits for the first."""
 
@@ -41,6 +44,20 @@ class Change(Struct, frozen=True):
     path: str
     data: bytes | None
     executable: bool = False
+    mode: int | None = None
+    """The permissions of somebody else's file that is changed: they stay. None: as for a new file."""
+
+
+Then = Callable[[], "Round"]
+"""Gives the second round, once the first is in place."""
+
+
+class Round(Struct, frozen=True):
+    """More changes of the same transaction."""
+
+    changes: Sequence[Change]
+    folders: Sequence[str] = ()
+    """Folders that go where they are empty, relative to the root."""
 
 
 class TransactionError(RyeError):
@@ -102,25 +119,60 @@ class Writer:
         self._real_folders: set[str] = set()
         self._targets: dict[str, str] = {}
 
-    def apply(self, changes: Sequence[Change]) -> int:
-        """Make all changes, or none. Returns how many files really changed; unchanged ones are not touched."""
-        ordered = sorted(changes, key=lambda change: change.data is not None)
-        needed = [change for change in ordered if self._differs(change)]
-        if not needed:
+    def apply(self, changes: Sequence[Change], then: Then | None = None, folders: Sequence[str] = ()) -> int:
+        """Make all changes, or none. Returns how many files really changed; unchanged ones are not touched.
+
+        ``then``: gives more changes, which belong to the same step; what it raises undoes everything. ``folders``: those that go
+        where they are empty.
+        """
+        needed = self._needed(changes)
+        if not needed and not folders and then is None:
             return 0
-        self._stage(needed)
-        self._write_journal(needed)
+        rows: list[_Row] = []
         try:
-            self._switch(needed)
+            self._make(needed, rows)
+            _remove_folders(self._project.root, folders)
+            if then is not None:
+                more = then()
+                self._make(self._needed(more.changes), rows)
+                _remove_folders(self._project.root, more.folders)
         except BaseException:
             recover(self._project)
             raise
-        self._step("commit")
-        (self._work / "journal").unlink()
-        _sync_folder(self._work)
-        self._step("clean")
-        self._clean()
-        return len(needed)
+        if rows:
+            self._step("commit")
+            (self._work / "journal").unlink()
+            _sync_folder(self._work)
+            self._step("clean")
+            self._clean()
+        return len(rows)
+
+    def _needed(self, changes: Sequence[Change]) -> list[Change]:
+        ordered = sorted(changes, key=lambda change: change.data is not None)
+        return [change for change in ordered if self._differs(change)]
+
+    def _make(self, changes: Sequence[Change], rows: list[_Row]) -> None:
+        """One round. ``rows``: the journal's so far, which grows."""
+        if not changes:
+            return
+        first = len(rows)
+        self._stage(changes, first)
+        rows.extend(self._row(change) for change in changes)
+        self._write_journal(rows)
+        self._switch(changes, first)
+
+    def _row(self, change: Change) -> _Row:
+        made = [] if change.data is None or change.path.startswith(".ai/") else self._missing_folders(change.path)
+        return _Row(change.path, _is_something(self._target(change)), tuple(made))
+
+    def _missing_folders(self, path: str) -> list[str]:
+        """The folders above a file that are not there yet, the outermost first."""
+        found = []
+        folder = path.rpartition("/")[0]
+        while folder and not os.path.isdir(f"{self._project.root}/{folder}"):
+            found.append(folder)
+            folder = folder.rpartition("/")[0]
+        return found[::-1]
 
     def _differs(self, change: Change) -> bool:
         target = self._target(change)
@@ -129,7 +181,9 @@ class Writer:
         try:
             with open(target, "rb") as stream:
                 status = os.fstat(stream.fileno())
-                if status.st_size != len(change.data) or change.executable != bool(status.st_mode & 0o100):
+                if status.st_size != len(change.data):
+                    return True
+                if change.mode is None and change.executable != bool(status.st_mode & 0o100):
                     return True
                 return stream.read() != change.data
         except OSError:
@@ -154,12 +208,13 @@ class Writer:
         self._targets[change.path] = target
         return target
 
-    def _stage(self, changes: Sequence[Change]) -> None:
-        for name in ("stage", "old"):
-            _remove_tree(self._work / name)
-            (self._work / name).mkdir()
+    def _stage(self, changes: Sequence[Change], first: int) -> None:
+        if first == 0:
+            for name in ("stage", "old"):
+                _remove_tree(self._work / name)
+                (self._work / name).mkdir()
         stage = str(self._work / "stage")
-        for number, change in enumerate(changes):
+        for number, change in enumerate(changes, first):
             if change.data is None:
                 continue
             self._step(f"stage {number}")
@@ -168,23 +223,24 @@ class Writer:
             descriptor = os.open(staged, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
             with os.fdopen(descriptor, "wb") as stream:
                 stream.write(change.data)
+                if change.mode is not None and os.name == "posix":
+                    os.fchmod(stream.fileno(), change.mode)
 
-    def _write_journal(self, changes: Sequence[Change]) -> None:
-        rows = [{"path": change.path, "existed": _is_something(self._target(change))} for change in changes]
+    def _write_journal(self, rows: Sequence[_Row]) -> None:
         draft = self._work / "journal.new"
         self._step("journal")
         with draft.open("w", encoding="utf-8") as stream:
-            json.dump(rows, stream)
+            json.dump([row.as_json() for row in rows], stream)
             stream.flush()
             os.fsync(stream.fileno())
         self._step("begin")
         draft.replace(self._work / "journal")
         _sync_folder(self._work)
 
-    def _switch(self, changes: Sequence[Change]) -> None:
+    def _switch(self, changes: Sequence[Change], first: int) -> None:
         stage, old = str(self._work / "stage"), str(self._work / "old")
         made: set[str] = set()
-        for number, change in enumerate(changes):  # removals first: nothing that was made is removed again
+        for number, change in enumerate(changes, first):  # removals first: nothing that was made is removed again
             target = self._target(change)
             if os.path.lexists(target):
                 self._step(f"move away {number}")
@@ -210,8 +266,8 @@ def recover(project: Project) -> bool:
     rows = _read_journal(work)
     if rows is None:
         return False
-    for number, (path, existed) in reversed(list(enumerate(rows))):
-        target = project.root / PurePosixPath(path)
+    for number, row in reversed(list(enumerate(rows))):
+        existed, target = row.existed, project.root / PurePosixPath(row.path)
         _refuse_links(project.root, target)
         kept, staged = work / "old" / str(number), work / "stage" / str(number)
         if os.path.lexists(kept):
@@ -223,6 +279,7 @@ def recover(project: Project) -> bool:
             target.unlink()
         if not existed:
             _remove_empty_folders(target.parent, project.ai)
+        _remove_folders(project.root, row.made)
     (work / "journal").unlink()
     for name in ("stage", "old"):
         _remove_tree(work / name)
@@ -235,15 +292,36 @@ def _remove_tree(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def _read_journal(work: Path) -> list[tuple[str, bool]] | None:
-    """The rows of a journal: path, and whether something stood there; None: there is none.
+class _Row(Struct, frozen=True):
+    """One file of a journal."""
+
+    path: str
+    existed: bool
+    """Whether something stood there."""
+    made: tuple[str, ...] = ()
+    """Folders above it that were made for it; those in ``.ai`` go by themselves."""
+
+    def as_json(self) -> dict[str, object]:
+        row: dict[str, object] = {"path": self.path, "existed": self.existed}
+        return {**row, "made": list(self.made)} if self.made else row
+
+    def is_ours(self) -> bool:
+        """Whether rye itself could have written the row."""
+        inside = re.fullmatch(_PLACE, self.path) and ".." not in self.path.split("/")
+        return (bool(inside) or is_deploy_place(self.path)) and all(
+            folder and self.path.startswith(f"{folder}/") and not folder.endswith("/") for folder in self.made
+        )
+
+
+def _read_journal(work: Path) -> list[_Row] | None:
+    """The rows of a journal; None: there is none.
 
     A hostile repository can bring one along, with "kept" files for any place. Only places that rye itself writes count.
     Raises TransactionError ``journal-damaged``.
     """
     try:
-        rows = [(row["path"], row["existed"]) for row in json.loads((work / "journal").read_text(encoding="utf-8"))]
-        if not all(re.fullmatch(_PLACE, path) and ".." not in path.split("/") and type(e) is bool for path, e in rows):
+        rows = [_row_of(row) for row in json.loads((work / "journal").read_text(encoding="utf-8"))]
+        if not all(row.is_ours() for row in rows):
             raise ValueError
     except FileNotFoundError:
         return None
@@ -254,6 +332,22 @@ def _read_journal(work: Path) -> list[tuple[str, bool]] | None:
             "Look at who put it there, delete the folder .ai/.rye, and run `rye install`.",
         ) from error
     return rows
+
+
+def _row_of(row: dict[str, object]) -> _Row:
+    path, existed, made = row["path"], row["existed"], row.get("made", [])
+    if not isinstance(path, str) or not isinstance(existed, bool) or not isinstance(made, list):
+        raise ValueError
+    return _Row(path, existed, tuple(made))
+
+
+def _remove_folders(root: Path, folders: Sequence[str]) -> None:
+    """Those of these folders that are empty, the innermost first; a link is none."""
+    for folder in sorted(folders, key=len, reverse=True):
+        path = root / PurePosixPath(folder)
+        if not path.is_symlink():
+            with contextlib.suppress(OSError):
+                path.rmdir()
 
 
 def _is_something(target: str) -> bool:

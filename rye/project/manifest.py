@@ -31,6 +31,14 @@
     allow-override-widening = false
     [policy.risk]                      # tiers of your own, before the built-in table
     "rye.execute.tool.acme.payments.*" = "elevated"
+
+    [deploy]                           # see docs/agents.md
+    targets = ["claude", "codex"]
+    after-install = true               # install, update and remove end with a deploy
+    include = ["skill:*"]              # default: what this file asks for
+    prefix = "never"                   # never | on-clash | always
+    [deploy.opencode]
+    exclude = ["role:*"]
 """
 
 from __future__ import annotations
@@ -46,11 +54,14 @@ from msgspec import Struct, field
 from rye.errors import RyeError
 from rye.items.identity import is_id, is_segment
 from rye.items.kinds import KINDS
+from rye.project.agent_programs import program_names
 from rye.text.facts.fact import FACTS
 from rye.text.spelling import close_words
 from rye.text.toml_keys import has_long_key
 
 TIERS = ("safe", "write", "elevated", "unrestricted")
+PREFIXES = ("never", "on-clash", "always")
+_TABLES = {"project", "dependencies", "groups", "registries", "environment", "policy", "deploy"}
 MAIN_GROUP = "main"
 """The group that ``[dependencies]`` is."""
 BYTE_ORDER_MARK = "\ufeff"
@@ -89,6 +100,21 @@ class PolicyTable(Struct, frozen=True):
     """``[policy.facts]``, sorted: what no item may mention (:mod:`rye.text.facts`)."""
 
 
+class DeployTable(Struct, frozen=True):
+    """``[deploy]`` as written: which programs get what (design: docs/agents.md)."""
+
+    targets: tuple[str, ...] = ()
+    """Names of :data:`rye.project.agent_programs.PROGRAMS`; none: nothing is deployed unless somebody asks."""
+    after_install: bool = True
+    """Whether an installation ends with a deploy, once there are targets."""
+    include: tuple[str, ...] | None = None
+    """Patterns of ``kind:id``; None: what the manifest asks for."""
+    prefix: str = "never"
+    """One of :data:`PREFIXES`: whether names get the namespace before them."""
+    excluded: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Patterns of what a target does not get, by target."""
+
+
 class Manifest(Struct, frozen=True):
     """A whole ``rye.toml``."""
 
@@ -101,6 +127,7 @@ class Manifest(Struct, frozen=True):
     provides: frozenset[str] = frozenset()
     tools: frozenset[str] = frozenset()
     policy: PolicyTable = field(default_factory=PolicyTable)
+    deploy: DeployTable = field(default_factory=DeployTable)
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -123,7 +150,7 @@ def parse_manifest(text: str, source: str = "rye.toml") -> Manifest:
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise ManifestError(f"not valid TOML: {error}", "Mend the line that it names.", source) from None
     reader = _Reader(source)
-    reader.known(table, "", {"project", "dependencies", "groups", "registries", "environment", "policy"})
+    reader.known(table, "", _TABLES)
     project = reader.table(table, "project")
     reader.known(project, "project", {"name", "namespace", "registry"})
     namespace = reader.text(project, "project", "namespace")
@@ -147,6 +174,7 @@ def parse_manifest(text: str, source: str = "rye.toml") -> Manifest:
         provides=frozenset(reader.texts(environment, "environment", "provides")),
         tools=frozenset(reader.texts(environment, "environment", "tools")),
         policy=reader.policy(reader.table(table, "policy")),
+        deploy=reader.deploy(reader.table(table, "deploy")),
     )
 
 
@@ -194,8 +222,8 @@ class _Reader:
             raise self.fail(f"[{where}] {key} must be a list of texts.")
         return tuple(value)
 
-    def flag(self, table: Mapping[str, Any], where: str, key: str) -> bool:
-        value = table.get(key, False)
+    def flag(self, table: Mapping[str, Any], where: str, key: str, *, default: bool = False) -> bool:
+        value = table.get(key, default)
         if not isinstance(value, bool):
             raise self.fail(f"[{where}] {key} must be true or false.")
         return value
@@ -259,6 +287,33 @@ class _Reader:
             allow_override_widening=self.flag(table, where, "allow-override-widening"),
             risk=risk,
             forbidden_facts=self.facts(self.table(table, "facts")),
+        )
+
+    def deploy(self, table: Mapping[str, Any]) -> DeployTable:
+        where, keys = "deploy", {"targets", "after-install", "include", "prefix"}
+        names = program_names()
+        self.known(table, where, {*keys, *names})
+        targets = self.texts(table, where, "targets")
+        for name in targets:
+            if name not in names:
+                near = close_words(name, names)
+                hint = f"Did you mean {near[0]!r}?" if near else f"Targets: {', '.join(names)}."
+                raise RyeError("deploy-unknown-target", f"{self.source}: [deploy] targets {name!r} is no target.", hint)
+        prefix = self.text(table, where, "prefix") or "never"
+        if prefix not in PREFIXES:
+            raise self.fail(f"[deploy] prefix {prefix!r} means nothing.", f"Write one of {', '.join(PREFIXES)}.")
+        excluded = {}
+        for name in names:
+            if name in table:
+                rows = self.table(table, name)
+                self.known(rows, f"deploy.{name}", {"exclude"})
+                excluded[name] = self.texts(rows, f"deploy.{name}", "exclude")
+        return DeployTable(
+            targets=tuple(dict.fromkeys(targets)),
+            after_install=self.flag(table, where, "after-install", default=True),
+            include=self.texts(table, where, "include") if "include" in table else None,
+            prefix=prefix,
+            excluded=excluded,
         )
 
     def facts(self, table: Mapping[str, Any]) -> tuple[str, ...]:

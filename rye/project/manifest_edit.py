@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import tomlkit
 from tomlkit.items import InlineTable, Table
 
@@ -25,6 +27,14 @@ def add_dependency(text: str, key: str, wanted_range: str, group: str = MAIN_GRO
         present["version"] = wanted_range
     else:
         table[key] = wanted_range
+    return mark + _with_line_ends_of(text, tomlkit.dumps(document))
+
+
+def set_deploy_targets(text: str, targets: Sequence[str]) -> str:
+    """The manifest with these targets under ``[deploy]``."""
+    mark, document = _mark(text), tomlkit.parse(text.removeprefix(BYTE_ORDER_MARK))
+    table = document.setdefault("deploy", tomlkit.table())
+    table["targets"] = list(targets)
     return mark + _with_line_ends_of(text, tomlkit.dumps(document))
 
 

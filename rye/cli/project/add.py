@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from rye.cli.options import Session, command
+from rye.cli.project.following import deploy_after
 from rye.cli.project.install_options import command_text, install_options
 from rye.cli.project.outcome import agreement, show_outcome
 from rye.cli.registry.airgap_options import airgap_given
@@ -25,7 +26,7 @@ def add(
     dry_run: bool,
     discard_local_edits: bool,
     bundle: str | None,
-) -> None:
+) -> int:
     """Add items to rye.toml and install them with what they depend on."""
     request = InstallRequest(
         command_text("add", items, group),
@@ -33,6 +34,7 @@ def add(
         dry_run=dry_run,
         discard_local_edits=discard_local_edits,
         airgap=airgap_given(session, bundle),
+        follow=deploy_after,
     )
     outcome = add_items(session, require_project(session.cwd), request, items, group, agreement(session))
-    show_outcome(session, outcome, dry_run=dry_run)
+    return show_outcome(session, outcome, dry_run=dry_run)

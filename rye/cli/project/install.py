@@ -7,8 +7,9 @@ import os
 import click
 
 from rye.cli.options import Session, command
+from rye.cli.project.following import deploy_after
 from rye.cli.project.install_options import command_text, install_options
-from rye.cli.project.outcome import IN_ORDER, agreement, show_outcome
+from rye.cli.project.outcome import IN_ORDER, agreement, deployed_by, show_outcome
 from rye.cli.registry.airgap_options import airgap_given
 from rye.cli.unchanged import remember
 from rye.errors import UsageError
@@ -35,7 +36,7 @@ def install(
     dry_run: bool,
     discard_local_edits: bool,
     bundle: str | None,
-) -> None:
+) -> int:
     """Install what rye.toml asks for, as rye.lock has it; with ITEMS, add them first."""
     lock_use: LockUse = "frozen" if frozen else "locked" if locked else "repair"
     request = InstallRequest(
@@ -47,17 +48,20 @@ def install(
         without=frozenset(without),
         lock_use=lock_use,
         airgap=airgap_given(session, bundle),
+        follow=deploy_after,
     )
     if items:
-        _add(session, request, items, group)
-        return
+        return _add(session, request, items, group)
     outcome = install_project(session, require_project(session.cwd), request, agreement(session))
-    show_outcome(session, outcome, dry_run=dry_run)
-    if outcome.result == "in-order" and not outcome.warnings and not session.json:
+    code = show_outcome(session, outcome, dry_run=dry_run)
+    deployed = deployed_by(outcome)
+    quiet = deployed is None or not (deployed.changed or deployed.refused)
+    if outcome.result == "in-order" and quiet and not outcome.warnings and not session.json:
         remember(session.arguments, os.getcwd(), os.environ, session.started, f"{IN_ORDER}\n")
+    return code
 
 
-def _add(session: Session, request: InstallRequest, items: tuple[str, ...], group: str) -> None:
+def _add(session: Session, request: InstallRequest, items: tuple[str, ...], group: str) -> int:
     if request.lock_use != "repair" or request.without:
         raise UsageError("contradiction", "--locked, --frozen and --without go without items.", "Use `rye add` first.")
     from rye.workspace.installing.adding import (
@@ -66,13 +70,14 @@ def _add(session: Session, request: InstallRequest, items: tuple[str, ...], grou
     )  # the solver, which an installation that is in order never needs
 
     project = project_or_new(session, session.cwd)
-    show_outcome(session, add(session, project, request, items, group, agreement(session)), dry_run=request.dry_run)
+    outcome = add(session, project, request, items, group, agreement(session))
+    return show_outcome(session, outcome, dry_run=request.dry_run)
 
 
 @command("ci")
 @install_options("without", "trust_lock", "airgap")
 @click.pass_obj
-def ci(session: Session, without: tuple[str, ...], trust_lock: bool, bundle: str | None) -> None:
+def ci(session: Session, without: tuple[str, ...], trust_lock: bool, bundle: str | None) -> int:
     """Install exactly rye.lock and check the installed bytes: the same as `rye install --frozen`."""
     request = InstallRequest(
         command_text("ci", without=without),
@@ -80,6 +85,7 @@ def ci(session: Session, without: tuple[str, ...], trust_lock: bool, bundle: str
         lock_use="frozen",
         trust_lock=trust_lock,
         airgap=airgap_given(session, bundle),
+        follow=deploy_after,
     )
     outcome = install_project(session, require_project(session.cwd), request, agreement(session))
-    show_outcome(session, outcome)
+    return show_outcome(session, outcome)

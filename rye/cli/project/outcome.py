@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, cast
+
 from rye.cli.options import Session
 from rye.workspace.installing.install_outcome import InstallOutcome
 from rye.workspace.installing.install_request import Agree, Proposal
+
+if TYPE_CHECKING:
+    from rye.deployment.deploying import Deployed
 
 IN_ORDER = "everything is installed"
 
@@ -22,12 +27,19 @@ def agreement(session: Session) -> Agree:
     return agree
 
 
-def show_outcome(session: Session, outcome: InstallOutcome, *, dry_run: bool = False) -> None:
-    """One line for people, or the one document. ``dry_run``: whether nothing may have been written."""
+def show_outcome(session: Session, outcome: InstallOutcome, *, dry_run: bool = False) -> int:
+    """One line for people, or the one document; the exit code. ``dry_run``: whether nothing may have been written."""
     said = _said(outcome)
+    deployed = deployed_by(outcome)
+    code = 1 if deployed is not None and deployed.refused else 0
     if not session.json:
         session.console.data(said)
-        return
+        if deployed is not None and (deployed.changed or deployed.refused):
+            from rye.cli.deploy.shown import show_deployed, summary  # most installations deploy nothing
+
+            show_deployed(session, deployed)
+            session.console.data(summary(deployed))
+        return code
     changes: list[dict[str, object]] = []
     if outcome.changes:
         from rye.workspace.installing.consent import change_documents  # a run with nothing to do never loads it
@@ -39,8 +51,15 @@ def show_outcome(session: Session, outcome: InstallOutcome, *, dry_run: bool = F
             "message": said,
             "warnings": list(outcome.warnings),
             "dry_run": dry_run,
+            **({"deploy": deployed.as_json()} if deployed is not None else {}),
         }
     )
+    return code
+
+
+def deployed_by(outcome: InstallOutcome) -> Deployed | None:
+    """What the deploy that followed did; None where none did."""
+    return cast("Deployed | None", outcome.followed)
 
 
 def _said(outcome: InstallOutcome) -> str:

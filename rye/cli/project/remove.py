@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from rye.cli.options import Session, command
+from rye.cli.project.following import deploy_after
 from rye.cli.project.install_options import command_text, install_options
 from rye.cli.project.outcome import agreement, show_outcome
 from rye.project.context import require_project
@@ -16,8 +17,10 @@ from rye.workspace.installing.removing import remove as remove_items
 @click.argument("items", nargs=-1, required=True, metavar="[KIND:]ID…")
 @install_options("dry_run", "discard")
 @click.pass_obj
-def remove(session: Session, items: tuple[str, ...], dry_run: bool, discard_local_edits: bool) -> None:
+def remove(session: Session, items: tuple[str, ...], dry_run: bool, discard_local_edits: bool) -> int:
     """Take items out of rye.toml, with what nothing else needs."""
-    request = InstallRequest(command_text("remove", items), dry_run=dry_run, discard_local_edits=discard_local_edits)
+    request = InstallRequest(
+        command_text("remove", items), dry_run=dry_run, discard_local_edits=discard_local_edits, follow=deploy_after
+    )
     outcome = remove_items(session, require_project(session.cwd), request, items, agreement(session))
-    show_outcome(session, outcome, dry_run=dry_run)
+    return show_outcome(session, outcome, dry_run=dry_run)

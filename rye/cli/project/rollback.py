@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from rye.cli.options import Session, command
+from rye.cli.project.following import deploy_after
 from rye.cli.project.install_options import install_options
 from rye.cli.project.outcome import agreement, show_outcome
 from rye.project.context import require_project
@@ -15,13 +16,17 @@ from rye.workspace.installing.rolling_back import rollback as return_to_previous
 @command("rollback")
 @install_options("approve", "dry_run", "discard")
 @click.pass_obj
-def rollback(session: Session, approved: tuple[str, ...], dry_run: bool, discard_local_edits: bool) -> None:
+def rollback(session: Session, approved: tuple[str, ...], dry_run: bool, discard_local_edits: bool) -> int:
     """Return to rye.toml and rye.lock as they were before the last change of the lock, exactly those versions.
 
     Running it again goes forward again. Edits of rye.toml since then are given up only with --yes.
     """
     request = InstallRequest(
-        "rye rollback", approved=approved, dry_run=dry_run, discard_local_edits=discard_local_edits
+        "rye rollback",
+        approved=approved,
+        dry_run=dry_run,
+        discard_local_edits=discard_local_edits,
+        follow=deploy_after,
     )
     outcome = return_to_previous(session, require_project(session.cwd), request, agreement(session))
-    show_outcome(session, outcome, dry_run=dry_run)
+    return show_outcome(session, outcome, dry_run=dry_run)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from rye.cli.options import Session, command
+from rye.cli.project.following import deploy_after
 from rye.cli.project.install_options import command_text, install_options
 from rye.cli.project.outcome import agreement, show_outcome
 from rye.cli.registry.airgap_options import airgap_given
@@ -26,7 +27,7 @@ def update(
     dry_run: bool,
     discard_local_edits: bool,
     bundle: str | None,
-) -> None:
+) -> int:
     """Move items to the newest versions that rye.toml allows: those named, or all.
 
     An update that widens rights, adds hooks or comes from another signer stops until it is approved.
@@ -38,6 +39,7 @@ def update(
         discard_local_edits=discard_local_edits,
         strict_overrides=strict_overrides,
         airgap=airgap_given(session, bundle),
+        follow=deploy_after,
     )
     outcome = update_items(session, require_project(session.cwd), request, items, agreement(session))
-    show_outcome(session, outcome, dry_run=dry_run)
+    return show_outcome(session, outcome, dry_run=dry_run)

@@ -21,6 +21,8 @@ class InstallOutcome(Struct, frozen=True):
     """What was done, or would be done by ``proposed``."""
     warnings: tuple[str, ...] = ()
     files_written: int = 0
+    followed: object | None = None
+    """What the request's ``follow`` said; None: there was nothing to do on top."""
 
 
 class LockOutcome(Struct, frozen=True):

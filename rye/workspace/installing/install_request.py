@@ -10,12 +10,20 @@ from msgspec import Struct
 
 if TYPE_CHECKING:
     from rye.installation.plan import ItemChange, Plan
+    from rye.installation.transaction import Round
+    from rye.project.layout import Project
+    from rye.workspace.context import Context
     from rye.workspace.registries.airgap_access import Airgap
     from rye.workspace.trusting.acceptance import Approval
 
 LockUse = Literal["repair", "locked", "frozen"]
 """How far rye.lock binds: ``repair`` may change it, ``locked`` refuses one that does not fit rye.toml, ``frozen`` also refuses
 files that were edited by hand, and changes neither rye.toml nor rye.lock."""
+
+
+Follow = Callable[["Context", "Project"], "tuple[Round, object] | None"]
+"""What belongs to the same transaction once the items are in place: more changes, and what to say of them, which
+:attr:`rye.workspace.installing.install_outcome.InstallOutcome.followed` hands on. None: nothing."""
 
 
 class InstallRequest(Struct, frozen=True):
@@ -37,6 +45,7 @@ class InstallRequest(Struct, frozen=True):
     """Whether an override that does not fit a new version stops the installation."""
     airgap: Airgap | None = None
     """A file to take every release from, instead of a registry."""
+    follow: Follow | None = None
 
 
 class Proposal(Struct, frozen=True):

@@ -18,6 +18,7 @@ from rye.errors import RyeError, UsageError
 from rye.installation.completeness import does_not_fit, problems
 from rye.installation.on_disk import Present, scan
 from rye.installation.shadows import project_shadows, shadows_error
+from rye.installation.transaction import exclusive
 from rye.installation.unlock import Unlock
 from rye.project.freshness import in_groups, is_stale
 from rye.project.layout import Project
@@ -88,12 +89,27 @@ class InstallSession(Struct, frozen=True):
         unchanged = unlock.is_nothing and self.manifest_text == self.before.manifest_text
         if unchanged and nothing_to_do(self.context, self.before, self.manifest, self.request.without, present):
             self._accept()
-            return InstallOutcome("in-order", warnings=warned)
+            return InstallOutcome("in-order", warnings=warned, followed=self._follow())
         if not self.manifest.dependencies and not self.before.lock.items:
-            return InstallOutcome("nothing-wanted")
+            return InstallOutcome("nothing-wanted", followed=self._follow())
         from rye.workspace.installing.install_steps import resolve_and_install  # solver and client: not needed above
 
         return resolve_and_install(self, unlock)
+
+    def _follow(self) -> object | None:
+        """What belongs on top of an installation that changes nothing: looked at first, since it seldom changes anything."""
+        follow, project = self.request.follow, self.before.project
+        found = follow(self.context, project) if follow is not None and not self.request.dry_run else None
+        if follow is None or found is None:
+            return None
+        if not found[0].changes and not found[0].folders:
+            return found[1]
+        with exclusive(project) as writer:
+            again = follow(self.context, project)
+            if again is None:
+                return None
+            writer.apply(again[0].changes, folders=again[0].folders)
+            return again[1]
 
     def unseen(self, relied: Iterable[Approval]) -> tuple[Approval, ...]:
         """Those of these approvals that this user has not agreed to; none where the run was told to trust the lock."""

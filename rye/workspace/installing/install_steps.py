@@ -15,7 +15,7 @@ from rye.installation.placement import item_files
 from rye.installation.resolving import Chosen, Environment, resolve
 from rye.installation.rollback import keep_previous
 from rye.installation.sources import Sources
-from rye.installation.transaction import exclusive
+from rye.installation.transaction import Round, exclusive
 from rye.installation.unlock import Unlock
 from rye.installation.verified import signed_words
 from rye.items.identity import Identity
@@ -138,22 +138,23 @@ def install_chosen(
     if request.dry_run:
         return InstallOutcome("proposed", prepared.plan.effective, prepared.warnings)
     lock = before.lock if frozen else new_lock(prepared, consent)
-    written = _switch(session, prepared, lock)
+    sources.verdicts.flush()  # what is put in place next is read again by whoever follows
+    written, followed = _switch(session, prepared, lock)
     given = set() if frozen else approvals(in_groups(lock.items, request.without)) - relied
     remember(before.project, given.union(unseen))
     signers = {change.new.signer for change in prepared.plan.changes if change.new is not None}
     if trusts_lock(session.context, request.trust_lock):  # committers agreed to these, not this user
         signers -= {one.value for one in relied if one.what == "signer"}
     remember_signers(signers)
-    return InstallOutcome("installed", prepared.plan.effective, prepared.warnings, written)
+    return InstallOutcome("installed", prepared.plan.effective, prepared.warnings, written, followed)
 
 
 def _locked(prepared: Prepared) -> list[LockedItem]:
     return [item.locked for item in prepared.items.values()]
 
 
-def _switch(session: InstallSession, prepared: Prepared, lock: Lock) -> int:
-    """Write everything as one transaction; how many files changed."""
+def _switch(session: InstallSession, prepared: Prepared, lock: Lock) -> tuple[int, object | None]:
+    """Write everything as one transaction; how many files changed, and what the request's ``follow`` said."""
     request, before, project = session.request, session.before, session.before.project
     with exclusive(project) as writer:
         before.require_unchanged(request.command)
@@ -168,4 +169,18 @@ def _switch(session: InstallSession, prepared: Prepared, lock: Lock) -> int:
             found = [change for change in found if change.path not in (LOCK, MANIFEST)]
         if text is not None or any(c.path == LOCK and c.data != before.lock_bytes for c in found):
             found.extend(keep_previous(project, session.manifest_text))
-        return writer.apply(found)
+        if request.follow is None:
+            return writer.apply(found), None
+        said: list[object] = []
+        written = writer.apply(found, lambda: _following(session, said))
+        return written, said[0] if said else None
+
+
+def _following(session: InstallSession, said: list[object]) -> Round:
+    """The second round: what belongs on top of what was just put in place; what there is to say goes to ``said``."""
+    follow, project = session.request.follow, session.before.project
+    found = follow(session.context, project) if follow is not None else None
+    if found is None:
+        return Round(())
+    said.append(found[1])
+    return found[0]

@@ -37,6 +37,7 @@ from rye.workspace.findings import FileFindings
 if TYPE_CHECKING:
     from rye.customization.effective_text import Applied, Effective
     from rye.project.lock import Lock
+    from rye.project.manifest import Manifest
 
 
 class EffectiveItem(Struct, frozen=True):
@@ -125,7 +126,7 @@ def effective_item(
     _refuse_shadow(context, argument, target.entry, target.project)
     refuse_changed(context, target.item)
     found = EffectiveItem(target.item, target.entry, target.project)
-    return found if base else _customized(context, found, inspect, today)
+    return found if base else customized(context, found, inspect=inspect, today=today)
 
 
 # -- the check ---------------------------------------------------------------------------------------------------------
@@ -201,10 +202,19 @@ def refuse_named_like_installed(context: Context, argument: str) -> None:
 # -- overrides ---------------------------------------------------------------------------------------------------------
 
 
-def _customized(context: Context, found: EffectiveItem, inspect: bool, today: date | None) -> EffectiveItem:
+def customized(
+    context: Context,
+    found: EffectiveItem,
+    *,
+    inspect: bool = False,
+    today: date | None = None,
+    manifest: Manifest | None = None,
+) -> EffectiveItem:
+    """The item with the overrides in force; arguments as for :func:`effective_item`. ``manifest``: the project's, where it was
+    read already."""
     if not found.item.kind.overridable or found.item.text is None:
         return found
-    result = overridden(found, today)
+    result = overridden(found, today, manifest)
     if result is None:
         return found
     findings: list[FileFindings] = []
@@ -238,12 +248,13 @@ def _refused(found: EffectiveItem, file: Applied) -> RyeError:
     )
 
 
-def overridden(found: EffectiveItem, today: date | None = None) -> Effective | None:
+def overridden(found: EffectiveItem, today: date | None = None, manifest: Manifest | None = None) -> Effective | None:
     """The published item's text with the overrides in force; None where there are none.
 
     Raises RyeError for an overrides file that cannot be read.
     """
-    manifest = load_manifest(found.project) if found.project is not None else None
+    if manifest is None and found.project is not None:
+        manifest = load_manifest(found.project)
     namespace = manifest.namespace if manifest is not None else None
     entry = found.entry or entry_of_file(found.item.path, found.project, namespace)
     if entry is None:

@@ -38,6 +38,18 @@ def problem_at(
             f"{item.shown} is in .ai/packages but not in rye.lock, so it was not installed.",
             "Remove it, or install it with `rye add`.",
         )
+    changed = changed_since(item, path, locked)
+    if changed is not None:
+        return changed
+    try:
+        require_verified(context, project, [locked], fetch=not asks_often)
+    except RyeError as error:
+        return error
+    return None
+
+
+def changed_since(item: ItemFile, path: Path, locked: LockedItem) -> RyeError | None:
+    """The error for an item at ``path`` that is not, byte for byte, what its row says; None where it is."""
     if sha256(item.data).hexdigest() != locked.sha256:
         return _changed(item, locked)
     if KINDS[locked.kind].main_file is not None:
@@ -45,10 +57,6 @@ def problem_at(
             return _changed(item, locked, problem)
     elif (os.stat(path).st_mode & 0o100) and os.name == "posix":
         return _changed(item, locked, "It is executable, and its release's file is not.")
-    try:
-        require_verified(context, project, [locked], fetch=not asks_often)
-    except RyeError as error:
-        return error
     return None
 
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from rye.project.lock import LockedItem
     from rye.workspace.context import Context
 
-What = Literal["right", "hook", "tool", "run", "fact", "signer"]
+What = Literal["right", "hook", "tool", "run", "fact", "signer", "deploy"]
 TRUST_LOCK = "RYE_TRUST_LOCK"
 _FOLDER = "accepted"
 _SET = ("1", "true", "yes")
@@ -45,7 +45,7 @@ class Approval(Struct, frozen=True, order=True):
     what: What
     value: str
     """The pattern, the hook as :func:`hook_text` writes it, the tool as :func:`tool_texts` does, what can run as :func:`run_text`
-    does, ``FACT VALUE``, or the key's fingerprint."""
+    does, ``FACT VALUE``, the key's fingerprint, or ``TARGET FIELD SHA-256`` of what ``--allow-widening`` agreed to."""
 
     def line(self) -> str:
         """As it is remembered: one line of JSON."""

@@ -1,0 +1,1 @@
+"""Commands that bring installed items to agent programs."""

@@ -1,0 +1,69 @@
+"""What a deploy did, for people: one line for each file that changes, then what was refused and why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rye.cli.options import Session
+from rye.deployment.deploying import Deployed
+from rye.deployment.plan import Checked
+
+_SIGNS = {"create": ("+", "added"), "update": ("~", "strong"), "remove": ("-", "removed")}
+
+
+def show_deployed(session: Session, done: Deployed) -> None:
+    """The plan or the outcome; nothing on stdout in JSON mode."""
+    console = session.console
+    for change in done.changed:
+        sign, style = _SIGNS[change.change]
+        console.data(f"{console.style(sign, style)} {change.path}  {change.item}@{change.version}")
+    for widening in done.widenings:
+        if widening.allowed:
+            console.say(f"allowed: {widening.item} in {widening.target}: {widening.widening.message}", "warning")
+    touched = {change.item for change in done.changed}
+    for note in done.notes:
+        if note.item not in touched and not console.verbose:
+            continue
+        console.say(f"{note.item} in {note.target}: {note.message}", "dim")
+    for path in done.kept:
+        console.warn(f"{path} was edited: it stays, and is yours from now on.")
+    seen = set()
+    for row in done.refused:
+        if (row.item, row.field, row.message) in seen:
+            continue
+        seen.add((row.item, row.field, row.message))
+        names = ", ".join(
+            r.target for r in done.refused if (r.item, r.field, r.message) == (row.item, row.field, row.message)
+        )
+        console.warn(f"{row.code}: {row.item} is not deployed to {names}: {row.message}", row.hint)
+        for line in row.diff:
+            console.say(f"    {line}", "dim")
+
+
+def summary(done: Deployed) -> str:
+    """One line: what was done, or would be."""
+    counts = {name: sum(change.change == name for change in done.changed) for name in ("create", "update", "remove")}
+    words = {"create": "written", "update": "updated", "remove": "removed"}
+    parts = [f"{count} {words[name]}" for name, count in counts.items() if count]
+    if done.dry_run:
+        return f"nothing was changed (--dry-run); it would be: {', '.join(parts)}" if parts else "nothing to deploy"
+    where = f" for {', '.join(done.targets)}" if done.targets else ""
+    return f"deployed{where}: {', '.join(parts)}" if parts else f"everything is deployed{where}"
+
+
+def show_checked(session: Session, found: Sequence[Checked], targets: Sequence[str], *, with_targets: bool) -> None:
+    """Each file against what it should be: a table or the one document."""
+    files = [one.as_json() for one in found]
+    if session.json:
+        session.console.document({"files": files, **({"targets": list(targets)} if with_targets else {})})
+        return
+    session.console.table(
+        [[one.state, one.path, one.item, one.target] for one in found], ["STATE", "PATH", "ITEM", "TARGET"]
+    )
+    wrong = sum(one.state != "ok" for one in found)
+    said = (
+        f"{wrong} of {len(found)} files are not as they should be; `rye deploy` says why"
+        if wrong
+        else (f"{len(found)} files, all as they should be" if found else "nothing is deployed")
+    )
+    session.console.say(said)

@@ -1,0 +1,30 @@
+"""``rye undeploy``: deployed files away again."""
+
+from __future__ import annotations
+
+import click
+
+from rye.cli.deploy.shown import show_deployed
+from rye.cli.options import Session, command
+from rye.deployment.deploying import undeploy as undeploy_items
+from rye.deployment.targets.protocol import Scope
+from rye.errors import UsageError
+from rye.project.context import require_project
+
+
+@command("undeploy")
+@click.argument("items", nargs=-1, metavar="[KIND:]ID…")
+@click.option("--all", "everything", is_flag=True, help="Everything that is deployed.")
+@click.option(
+    "--scope", type=click.Choice(["project", "user"]), default="project", show_default=True, help="Where from."
+)
+@click.pass_obj
+def undeploy(session: Session, items: tuple[str, ...], everything: bool, scope: Scope) -> None:
+    """Take away what Rye deployed. Edited files stay, and are yours from then on; nothing else is touched."""
+    if bool(items) == everything:
+        raise UsageError("usage", "Name items, or say --all.", "`rye deploy status` lists what is deployed.")
+    done = undeploy_items(session, require_project(session.cwd), items, scope)
+    show_deployed(session, done)
+    count = len(done.changed)
+    said = f"{count} file{'s' * (count != 1)} removed" if count else "nothing was deployed"
+    session.console.answer(done.as_json(), said)

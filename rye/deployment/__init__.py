@@ -1,0 +1,1 @@
+"""Deploying: what is installed, written where agent programs read it (docs/agents.md)."""

@@ -1,0 +1,73 @@
+"""What is on disk, for :mod:`rye.deployment.plan`: read without following links, and nothing that is no regular file."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from rye.deployment.plan import OnDisk
+from rye.limits import CONTENT
+from rye.project.agent_programs import is_shared_file
+
+
+class FolderDisk:
+    """The files below one folder; each is read once."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = str(root)
+        self._folders: dict[str, str] = {"": "folder"}
+        self._known: dict[str, OnDisk] = {}
+
+    def read(self, path: str) -> OnDisk:
+        """What is at a path relative to the folder."""
+        known = self._known.get(path)
+        if known is None:
+            known = self._known[path] = self._read(path)
+        return known
+
+    def is_folder(self, path: str) -> bool:
+        """Whether a real folder is there."""
+        return self._folder(path) == "folder"
+
+    def shared(self, path: str) -> str:
+        """The file to change for a file of somebody else's: where a link leads to another of these files, that one."""
+        if not os.path.islink(f"{self._root}/{path}"):
+            return path
+        real, root = os.path.realpath(f"{self._root}/{path}"), os.path.realpath(self._root)
+        inside = os.path.relpath(real, root).replace(os.sep, "/")
+        return inside if is_shared_file(inside) and os.path.isfile(real) else path
+
+    def _folder(self, path: str) -> str:
+        """``folder``, ``missing``, ``outside`` (a link on the way) or ``other`` (a file in its place)."""
+        known = self._folders.get(path)
+        if known is not None:
+            return known
+        above = self._folder(path.rpartition("/")[0])
+        if above == "folder":
+            try:
+                mode = os.lstat(f"{self._root}/{path}").st_mode
+                above = "outside" if stat.S_ISLNK(mode) else "folder" if stat.S_ISDIR(mode) else "other"
+            except OSError:
+                above = "missing"
+        self._folders[path] = above
+        return above
+
+    def _read(self, path: str) -> OnDisk:
+        folder = self._folder(path.rpartition("/")[0])
+        if folder == "outside":
+            return OnDisk("outside")
+        if folder == "other":
+            return OnDisk("other")
+        full = f"{self._root}/{path}"
+        try:
+            descriptor = os.open(full, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+        except FileNotFoundError:
+            return OnDisk("missing")
+        except OSError:
+            return OnDisk("outside" if os.path.islink(full) else "other")
+        with os.fdopen(descriptor, "rb") as stream:
+            status = os.fstat(stream.fileno())
+            if not stat.S_ISREG(status.st_mode) or status.st_size > CONTENT.attached_bytes:
+                return OnDisk("other")
+            return OnDisk("file", stream.read(CONTENT.attached_bytes), stat.S_IMODE(status.st_mode))

@@ -1,0 +1,186 @@
+"""An installed item as adapters see it: a value with everything that any of them writes. Adapters read no files.
+
+What stands in for the inputs of a directive and the variables of a formula: a default where there is one; else
+``$ARGUMENTS`` where one alone is left, and its name in angle brackets where several are, or where the item becomes an agent,
+which gets no arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+
+from msgspec import Struct
+
+from rye.customization.effective_text import unsigned
+from rye.customization.overlay_files import in_force
+from rye.customization.places import rye_places
+from rye.customization.role_files import directives_of
+from rye.items.agent.model import Agent
+from rye.items.directive.input_values import from_text
+from rye.items.directive.model import Directive
+from rye.items.formula.model import Formula
+from rye.items.formula.resolution import substitute
+from rye.items.identity import Identity
+from rye.items.knowledge import Knowledge
+from rye.items.reading import Metadata
+from rye.items.role.model import Role
+from rye.items.skill.reader import Skill
+from rye.project.layout import Project
+from rye.rendering.formula_text import formula_text
+from rye.rendering.prompt import first_uses, render, source_of
+from rye.workspace.context import Context
+from rye.workspace.customizing.formulas import resolved_formula
+from rye.workspace.customizing.overlaying import apply_in_force
+from rye.workspace.items.effective_item import EffectiveItem
+from rye.workspace.items.installed_items import InstalledItem
+
+Parsed = Agent | Directive | Formula | Knowledge | Role | Skill
+_ONE = "$ARGUMENTS"
+
+
+class ItemFile(Struct, frozen=True):
+    """One file of an item."""
+
+    path: str
+    """Relative to the item's folder, with ``/``."""
+    data: bytes
+    executable: bool = False
+
+
+class Argument(Struct, frozen=True):
+    """An input without a default: whoever uses the item gives it."""
+
+    name: str
+    description: str
+
+
+class DeployableItem(Struct, frozen=True):
+    """One item, with its customizations."""
+
+    identity: Identity
+    version: str
+    sha256: str
+    """Of the item's signed file."""
+    customizations: str
+    """SHA-256 of everything that changed it; empty where nothing did."""
+    value: Parsed | None
+    """The effective value; None for kinds that are not written anywhere."""
+    metadata: Metadata
+    text: str
+    """The effective file without its signature line."""
+    body: str
+    """What an agent is told: with the inputs' stand-ins, overlays and role directives. Empty for what is only part of others."""
+    files: tuple[ItemFile, ...]
+    """The signed files, its own first."""
+    arguments: tuple[Argument, ...] = ()
+    asked: bool = True
+    """Whether rye.toml asks for it; else another item needs it."""
+
+    @property
+    def label(self) -> str:
+        return str(self.identity)
+
+    @property
+    def is_customized(self) -> bool:
+        return bool(self.customizations)
+
+    @property
+    def executes(self) -> bool:
+        """Whether it has a right to execute anything (DESIGN 7)."""
+        return _executes(self.metadata)
+
+
+def deployable(context: Context, installed: InstalledItem, *, asked: bool) -> DeployableItem:
+    """The value for one installed item. Raises RyeError for one that does not parse, and for customizations in error."""
+    found, row = installed.found, installed.row
+    value = found.parsed()
+    text = found.item.text or ""
+    if not found.overrides:
+        text = unsigned(text, found.item.location, found.item.path.name)
+    changed = [
+        file.source.text for file in (found.result.files if found.result is not None else ()) if not file.refused
+    ]
+    body, arguments = text, tuple[Argument, ...]()
+    match value:
+        case Agent():
+            body = value.system_prompt
+        case Role():
+            told = directives_of(rye_places(found.project), row.identity.local_id)
+            if told.text:
+                changed.append(told.render())
+                body = f"{text.rstrip()}\n\n{told.render()}\n"
+        case Directive():
+            body, arguments = _directive(value, is_agent=_executes(found.item.reading.metadata))
+        case Formula():
+            body, arguments, overlay = _formula(context, found, found.project)
+            changed += [overlay] if overlay else []
+        case Knowledge():
+            body = value.body
+        case Skill():
+            body = value.body
+        case _:
+            value = None
+    metadata = found.item.reading.metadata
+    own = ItemFile(found.item.path.name, installed.data)
+    attached = (ItemFile(entry.path, installed.attached[entry.path], entry.executable) for entry in row.attached)
+    return DeployableItem(
+        row.identity,
+        row.version,
+        row.sha256,
+        sha256("\0".join(changed).encode()).hexdigest() if changed else "",
+        value,
+        metadata if metadata is not None else Metadata(row.identity.local_id, row.version, ""),
+        text,
+        body,
+        (own, *attached),
+        arguments,
+        asked,
+    )
+
+
+def _directive(value: Directive, *, is_agent: bool) -> tuple[str, tuple[Argument, ...]]:
+    """The prompt with stand-ins for its inputs."""
+    values: dict[str, object] = {}
+    needed: list[Argument] = []
+    optional: list[Argument] = []
+    for declared in value.inputs:
+        if declared.default is not None:
+            try:
+                values[declared.name] = from_text(declared.type, declared.default)
+            except ValueError:
+                values[declared.name] = declared.default
+        else:
+            (needed if declared.required else optional).append(Argument(declared.name, declared.description or ""))
+    source = source_of(value)
+    known = {declared.name for declared in value.inputs}
+    needed += [Argument(name, "") for name in first_uses(source) if name not in known]
+    open_inputs = needed or optional[: 1 if len(optional) == 1 else 0]
+    return render(source, {**values, **_stand_ins(open_inputs, is_agent=is_agent)}), tuple(open_inputs)
+
+
+def _formula(
+    context: Context, found: EffectiveItem, project: Project | None
+) -> tuple[str, tuple[Argument, ...], str | None]:
+    """The steps with stand-ins for its variables, and the text of the overlay in force."""
+    resolved = resolved_formula(context, found.item)
+    if resolved.type != "workflow":
+        return "", (), None
+    force = in_force(rye_places(project), found.item.location.name)
+    resolved = apply_in_force(force, resolved).formula
+    open_vars = [Argument(var.name, var.description) for var in resolved.vars if var.default is None and var.required]
+    filled, _ = substitute(resolved, dict(_stand_ins(open_vars)))
+    used = force.source
+    overlay = used.data.decode("utf-8", "replace") if used is not None and used.data is not None else None
+    return formula_text(filled), tuple(open_vars), overlay
+
+
+def _stand_ins(arguments: Sequence[Argument], *, is_agent: bool = False) -> Mapping[str, str]:
+    if len(arguments) == 1 and not is_agent:
+        return {arguments[0].name: _ONE}
+    return {argument.name: f"<{argument.name}>" for argument in arguments}
+
+
+def _executes(metadata: Metadata | None) -> bool:
+    rights = metadata.capabilities if metadata is not None else ()
+    return any(right == "rye.*" or right.startswith("rye.execute.") for right in rights)

@@ -1,0 +1,71 @@
+"""One block in a Markdown file of somebody else's, between two comments; every other byte stays. Pure.
+
+The block stands at the end. Where the file did not end in a line end, neither does the block, which is how taking it out knows
+that the line end before it was ours. In a file with CR LF the block has it, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rye.deployment.json_keys import NotReadable
+
+BEGIN = "<!-- rye:begin v1 -->"
+END = "<!-- rye:end -->"
+_HEADING = "## Knowledge"
+_SAYS = "Installed by Rye. Read a file when its subject comes up."
+
+
+def block(entries: Sequence[str]) -> str:
+    """The block's text, LF, without a line end after it."""
+    return "\n".join([BEGIN, _HEADING, "", _SAYS, "", *entries, END])
+
+
+def present(text: str) -> str | None:
+    """The block that is there, LF; None: there is none. Raises NotReadable where the comments do not make one block."""
+    span = _span(text)
+    return None if span is None else text[span[0] : span[1]].replace("\r\n", "\n")
+
+
+def put(text: str, new: str) -> str:
+    """The text with the block, in the place of the one that is there or at the end. Raises NotReadable."""
+    line_end = "\r\n" if "\r\n" in text else "\n"
+    written = new.replace("\n", line_end)
+    span = _span(text)
+    if span is not None:
+        return text[: span[0]] + written + text[span[1] :]
+    if text.removeprefix("\ufeff") and not text.endswith("\n"):
+        return f"{text}{line_end}{written}"
+    return f"{text}{written}{line_end}"
+
+
+def take_out(text: str) -> str:
+    """The text without the block, as it was before :func:`put`. Raises NotReadable."""
+    span = _span(text)
+    if span is None:
+        return text
+    before, after = text[: span[0]], text[span[1] :]
+    if after.startswith(("\n", "\r\n")):
+        return before + after[1 if after[0] == "\n" else 2 :]
+    return before.removesuffix("\n").removesuffix("\r") + after if not after else before + after
+
+
+def _span(text: str) -> tuple[int, int] | None:
+    begins, ends = _lines(text, BEGIN), _lines(text, END)
+    if not begins and not ends:
+        return None
+    if len(begins) != 1 or len(ends) != 1 or begins[0] > ends[0]:
+        raise NotReadable(f"its comments {BEGIN} and {END} do not make one block")
+    return begins[0], ends[0] + len(END)
+
+
+def _lines(text: str, wanted: str) -> list[int]:
+    """Where lines that are exactly the wanted text begin."""
+    found, position = [], text.find(wanted)
+    while position >= 0:
+        end = position + len(wanted)
+        starts = position == 0 or text[position - 1] in "\n\ufeff"
+        if starts and (end == len(text) or text.startswith(("\n", "\r\n"), end)):
+            found.append(position)
+        position = text.find(wanted, end)
+    return found

@@ -1,0 +1,44 @@
+"""What items are called in agent programs, which know no namespaces (docs/agents.md). Pure.
+
+The last part of the id, with ``-`` for ``_``. ``prefix`` puts the namespace before it: ``acme-pdf``. A skill keeps its name,
+which is part of its signed bytes.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
+from rye.items.identity import Identity
+
+FIXED = ("skill",)
+"""Kinds whose name cannot change."""
+
+
+def names_for(kind: str, identifier: str) -> tuple[str, ...]:
+    """The names that an item can have, the plain one first."""
+    plain = identifier.rpartition("/")[2].replace("_", "-")
+    if kind in FIXED:
+        return (plain,)
+    return plain, f"{identifier.partition('/')[0].replace('_', '-')}-{plain}"
+
+
+def chosen_names(items: Iterable[tuple[Identity, str]], prefix: str) -> dict[Identity, str]:
+    """The name of each item. ``items``: with the folder that it goes to; ``prefix``: ``never``, ``on-clash``, ``always``."""
+    listed = list(items)
+    found = {identity: names_for(identity.kind, identity.id) for identity, _ in listed}
+    counts: dict[tuple[str, str], int] = defaultdict(int)
+    for identity, slot in listed:
+        counts[slot, found[identity][0]] += 1
+    return {
+        identity: names[-1] if prefix == "always" or (prefix == "on-clash" and counts[slot, names[0]] > 1) else names[0]
+        for (identity, slot), names in zip(listed, found.values(), strict=True)
+    }
+
+
+def clashes(names: Mapping[Identity, str], slots: Mapping[Identity, str]) -> list[tuple[str, tuple[Identity, ...]]]:
+    """Items that want one name in one folder: the name, and all of them."""
+    by_name: dict[tuple[str, str], list[Identity]] = defaultdict(list)
+    for identity, name in names.items():
+        by_name[slots[identity], name].append(identity)
+    return [(name, tuple(sorted(wanting))) for (_, name), wanting in sorted(by_name.items()) if len(wanting) > 1]

@@ -1,0 +1,212 @@
+"""What one target makes of one item: the part that all programs have in common (docs/agents.md has the table). Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rye.deployment.items import Argument, DeployableItem
+from rye.deployment.rights import Rights, rights_of
+from rye.deployment.targets.protocol import (
+    AgentDraft,
+    OutFile,
+    Places,
+    Refusal,
+    Rendered,
+    Server,
+    SharedEdit,
+    Target,
+    TargetOptions,
+    Widening,
+)
+from rye.deployment.written_forms import MARK, frontmatter, one_line
+from rye.items.agent.model import Agent
+from rye.items.directive.model import Directive
+from rye.items.formula.model import Formula
+from rye.items.knowledge import Knowledge
+from rye.items.role.model import Role
+from rye.items.skill.reader import Skill
+from rye.limits import DEPLOY
+from rye.text.frontmatter import has_frontmatter
+
+_INVOKED = "When This Agent Is Invoked"
+
+
+def slot(item: DeployableItem) -> str | None:
+    """Which of a target's folders the item goes to: ``skills``, ``agents`` or ``knowledge``; None: it is not written."""
+    match item.value:
+        case Skill() | Formula():
+            return "skills"
+        case Agent() | Role():
+            return "agents"
+        case Directive():
+            return "agents" if item.executes else "skills"
+        case Knowledge():
+            return "knowledge"
+    return None
+
+
+def render(target: Target, item: DeployableItem, options: TargetOptions) -> Rendered:
+    """The files and edits, what they would allow beyond the item, and why not where there are none."""
+    places = target.places[options.scope]
+    match item.value:
+        case Skill():
+            return _skill(item, item.value, places, options)
+        case Agent():
+            return _agent(target, item, _agent_draft(item, item.value, options), options)
+        case Role():
+            return _agent(target, item, _role_draft(item, item.value, options), options)
+        case Directive():
+            if item.executes:
+                return _agent(target, item, _bound_draft(item, item.value, options), options)
+            return _wrapper(item, places, options)
+        case Formula():
+            if not item.body:
+                return Rendered(notes=("a formula that has no steps of its own is part of others only",))
+            return _wrapper(item, places, options)
+        case Knowledge():
+            return _knowledge(item, item.value, places)
+    return Rendered()
+
+
+def mark(item: DeployableItem) -> str:
+    """The text of the comment that a generated file carries."""
+    customized = " with customizations" if item.is_customized else ""
+    return f"{MARK} {item.label}@{item.version}{customized}"
+
+
+# -- skills ------------------------------------------------------------------------------------------------------------
+
+_RUNS = {
+    "frontmatter-hook": ("hooks", "starts a command when something happens"),
+    "mcp-server": ("mcpServers", "starts a server"),
+    "inline-command": ("inline commands", "runs a command whenever the skill is loaded"),
+}
+
+
+def _skill(item: DeployableItem, skill: Skill, places: Places, options: TargetOptions) -> Rendered:
+    folder = f"{places.skills}/{options.name}"
+    files = tuple(OutFile(f"{folder}/{file.path}", file.data, file.executable) for file in item.files)
+    found = []
+    if skill.allowed_tools:
+        tools = " ".join(skill.allowed_tools)
+        message = f"allowed-tools makes the agent program use {tools} without asking."
+        found.append(Widening("allowed-tools", "deploy-widening", message, tools))
+    for what, (field, says) in _RUNS.items():
+        runs = [run for run in item.metadata.runs if run.what == what]
+        if runs:
+            shown = "; ".join(f"{run.where}: {one_line(run.action, 200)}" for run in runs)
+            value = "\n".join(f"{run.where} {run.sha256}" for run in runs)
+            found.append(Widening(field, "deploy-widening", f"{field} {says}: {shown}", value))
+    return Rendered(files, widenings=tuple(found))
+
+
+def _wrapper(item: DeployableItem, places: Places, options: TargetOptions) -> Rendered:
+    description = one_line(item.metadata.description or options.name, DEPLOY.description_characters)
+    text = frontmatter(mark(item), {"name": options.name, "description": description}, _with_inputs(item))
+    return Rendered((OutFile(f"{places.skills}/{options.name}/SKILL.md", text),))
+
+
+def _with_inputs(item: DeployableItem) -> str:
+    """The body and, where several inputs or an agent's stand in it by name, a list of them."""
+    named = [argument for argument in item.arguments if f"<{argument.name}>" in item.body]
+    return f"{item.body}\n\n{_inputs(named)}" if named else item.body
+
+
+def _inputs(arguments: Sequence[Argument]) -> str:
+    lines = [f"- `<{argument.name}>`: {one_line(argument.description, 300)}".rstrip(": ") for argument in arguments]
+    return "\n".join(["## Inputs", "", "Take these from the request; ask for what is missing.", "", *lines])
+
+
+# -- agents ------------------------------------------------------------------------------------------------------------
+
+
+def _agent(target: Target, item: DeployableItem, draft: AgentDraft, options: TargetOptions) -> Rendered:
+    places = target.places[options.scope]
+    made = target.agent(draft, options)
+    refusals = list(made.refusals)
+    most = target.most_agent_characters
+    if most is not None and len(draft.body) > most:
+        message = f"Its text has {len(draft.body):,} characters; {target.title} takes {most:,}."
+        refusals.append(Refusal("body", "deploy-too-large", message))
+    notes = list(made.notes)
+    if draft.server is None and draft.rights.everything:
+        notes.append(f"inherits everything: it names no tools, so {target.title} gives it all of them")
+    dropped = [*draft.limits]
+    if draft.turns is not None and not (target.says_turns and draft.server is None):
+        dropped.insert(0, f"maxIterations {draft.turns}")
+    if draft.model is not None and (draft.model_of is None or draft.model_of != target.models_of):
+        dropped.append(f"model {draft.model}")
+    if dropped:
+        notes.append(f"{target.title} has no word for {', '.join(dropped)}")
+    files: tuple[OutFile, ...] = ()
+    if made.data is not None:
+        files = (OutFile(f"{places.agents}/{options.name}{places.agent_suffix}", made.data),)
+    return Rendered(files, made.edits, tuple(refusals), made.widenings, tuple(notes))
+
+
+def _agent_draft(item: DeployableItem, agent: Agent, options: TargetOptions) -> AgentDraft:
+    limits = agent.limits or {}
+    provider = agent.provider or {}
+    turns = limits.get("maxIterations")
+    model = provider.get("model")
+    return AgentDraft(
+        options.name,
+        one_line(agent.when_to_use, DEPLOY.description_characters),
+        item.body,
+        mark(item),
+        rights_of(item.metadata.agent_tools),
+        turns=turns if isinstance(turns, int) else None,
+        limits=tuple(f"{name} {limits[name]}" for name in ("timeout", "maxTokens") if name in limits),
+        model=model if isinstance(model, str) else None,
+        model_of=provider.get("name") if isinstance(provider.get("name"), str) else None,
+    )
+
+
+def _role_draft(item: DeployableItem, role: Role, options: TargetOptions) -> AgentDraft:
+    invoked = role.section(_INVOKED)
+    said = " ".join(part for part in (role.tagline or "", invoked.text if invoked is not None else "") if part)
+    description = one_line(said or role.name, DEPLOY.description_characters)
+    return AgentDraft(options.name, description, item.body, mark(item), Rights())
+
+
+def _bound_draft(item: DeployableItem, directive: Directive, options: TargetOptions) -> AgentDraft:
+    arguments = ("mcp", "serve", "--as", f"{item.identity.id}@{item.version}")
+    limits = tuple(f"{name} {value}" for name, value in directive.limits.items())
+    return AgentDraft(
+        options.name,
+        one_line(item.metadata.description or options.name, DEPLOY.description_characters),
+        _with_inputs(item),
+        mark(item),
+        Rights(()),
+        server=Server("rye", "rye", arguments),
+        limits=limits,
+        model=directive.model.tier if directive.model is not None else None,
+    )
+
+
+# -- knowledge ---------------------------------------------------------------------------------------------------------
+
+
+def _knowledge(item: DeployableItem, knowledge: Knowledge, places: Places) -> Rendered:
+    path = f"{places.knowledge}/{item.identity.id}.md"
+    data = _marked(item) if item.is_customized else item.files[0].data
+    edits: tuple[SharedEdit, ...] = ()
+    if places.index is not None:
+        described = one_line(item.metadata.description, DEPLOY.listed_characters)
+        line = f"- **{plain(knowledge.title)}** (`{path}`){f': {plain(described)}' if described else ''}"
+        edits = (SharedEdit((places.index,), "markdown", (item.identity.id,), line),)
+    return Rendered((OutFile(path, data),), edits)
+
+
+def _marked(item: DeployableItem) -> bytes:
+    """The effective text with its mark where it disturbs no reader of frontmatter."""
+    if has_frontmatter(item.text):
+        first, _, rest = item.text.partition("\n")
+        return f"{first}\n# {mark(item)}\n{rest}".encode()
+    return f"<!-- {mark(item)} -->\n{item.text}".encode()
+
+
+def plain(text: str) -> str:
+    """An author's words as one line of somebody else's Markdown: no comment, no markup, no line of their own."""
+    words = " ".join(text.split())
+    return "".join({"<": "&lt;", ">": "&gt;", "`": "'", "*": "\\*", "[": "\\[", "]": "\\]"}.get(c, c) for c in words)

@@ -1,0 +1,71 @@
+"""What an agent may use of its program, as far as every program has a word for it (DESIGN 7.1, docs/agents.md). Pure.
+
+The eight tools are those of the agent format. A program that joins two of them under one word can say that word only when both
+are allowed: half a joined tool is more than was agreed to, or less than the item needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
+
+from rye.items.agent.model import KNOWN_TOOLS
+from rye.items.agent_tools import AgentTools
+
+READ_ONLY = frozenset(("Read", "Glob", "Grep"))
+ALL_FILES = READ_ONLY | {"Write", "Edit", "Bash"}
+
+
+class Rights(Struct, frozen=True):
+    """The tools of the agent program that an item may use."""
+
+    allowed: tuple[str, ...] | None = None
+    """None: every tool that the program has."""
+    blocked: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
+    """The only programs that Bash may start; none: any."""
+    patterns: tuple[str, ...] = ()
+    """What a command of Bash may not contain."""
+
+    @property
+    def everything(self) -> bool:
+        """Whether nothing restricts it at all."""
+        return self.allowed is None and not self.blocked
+
+    @property
+    def names(self) -> frozenset[str]:
+        """``allowed`` minus ``blocked``; meaningless for :attr:`everything`."""
+        return frozenset(self.allowed or ()) - frozenset(self.blocked)
+
+    @property
+    def uses_bash(self) -> bool:
+        return "Bash" in self.names if self.allowed is not None else "Bash" not in self.blocked
+
+
+def rights_of(tools: AgentTools | None) -> Rights:
+    """The rights of an item; one that names no tools may use all."""
+    if tools is None:
+        return Rights()
+    return Rights(tools.allowed, tools.blocked, tools.commands, tools.patterns)
+
+
+class Worded(Struct, frozen=True):
+    """Rights in the words of one program."""
+
+    words: tuple[str, ...]
+    lost: tuple[str, ...]
+    """Tools that are allowed and that no word says."""
+
+
+def worded(rights: Rights, words: Mapping[str, Sequence[str]]) -> Worded:
+    """The program's words for the tools that are allowed, in the table's order. ``words``: word → all tools that it means."""
+    names = rights.names
+    said = {word: tools for word, tools in words.items() if names.issuperset(tools)}
+    covered = {tool for tools in said.values() for tool in tools}
+    return Worded(tuple(said), tuple(sorted(names - covered)))
+
+
+def known(rights: Rights) -> bool:
+    """Whether every tool that is named is one of the format's eight."""
+    return set(rights.allowed or ()).union(rights.blocked) <= set(KNOWN_TOOLS)

@@ -1,0 +1,247 @@
+"""Everything that a deploy compares, gathered: items as they are used, what each target makes of them, the state file.
+
+The order is fixed: choose items, verify and read them (:mod:`rye.workspace.items.installed_items`), render, refuse what may not
+be written. Nothing is written here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from pathlib import Path
+
+from msgspec import Struct
+
+from rye.deployment.disk import FolderDisk
+from rye.deployment.items import DeployableItem, deployable
+from rye.deployment.names import chosen_names, clashes
+from rye.deployment.plan import Refused, Wanted, with_owners
+from rye.deployment.rendering import render, slot
+from rye.deployment.selection import asked_for, excluded, included
+from rye.deployment.state import Allowed, FileRow, State, is_ours, parse_state
+from rye.deployment.targets.protocol import Rendered, Scope, Target, TargetOptions, Widening, target
+from rye.errors import RyeError
+from rye.installation.graph import chains
+from rye.installation.on_disk import Present, scan
+from rye.installation.placement import item_path
+from rye.items.identity import Identity
+from rye.limits import DEPLOY
+from rye.project.agent_programs import STATE, is_made_place, program_names
+from rye.project.context import load_manifest
+from rye.project.layout import Project
+from rye.project.lock import Lock, LockedItem
+from rye.project.lock_file import read_lock
+from rye.project.manifest import Manifest
+from rye.project.project_file import read_project_file
+from rye.workspace.context import Context
+from rye.workspace.items.installed_items import installed_items, require_installed
+
+
+class Widened(Struct, frozen=True):
+    """One widening of one item in one target."""
+
+    item: str
+    target: str
+    widening: Widening
+    allowed: bool
+
+    @property
+    def row(self) -> Allowed:
+        """As the state file remembers it."""
+        digest = sha256(self.widening.value.encode()).hexdigest()
+        return Allowed(self.item, self.target, self.widening.field, digest)
+
+    def as_json(self) -> dict[str, object]:
+        return {
+            "item": self.item,
+            "target": self.target,
+            "field": self.widening.field,
+            "code": self.widening.code,
+            "message": self.widening.message,
+            "allowed": self.allowed,
+        }
+
+
+class Note(Struct, frozen=True, order=True):
+    """What a person should know of one item in one target."""
+
+    item: str
+    target: str
+    message: str
+
+    def as_json(self) -> dict[str, str]:
+        return {"item": self.item, "target": self.target, "message": self.message}
+
+
+class ReadProject(Struct, frozen=True):
+    """A project as it is read for a deploy."""
+
+    project: Project
+    manifest: Manifest
+    lock: Lock
+    present: Mapping[str, Present]
+
+
+class Survey(Struct, frozen=True):
+    """What is wanted, and what stands against it."""
+
+    wanted: tuple[Wanted, ...]
+    """Of every target, also of those that a limited run leaves alone."""
+    refused: tuple[Refused, ...]
+    widenings: tuple[Widened, ...]
+    notes: tuple[Note, ...]
+    names: Mapping[str, str]
+
+
+def read_project(project: Project) -> ReadProject:
+    """The project's manifest and lock, and what is in ``.ai/packages``."""
+    return ReadProject(project, load_manifest(project), read_lock(project), scan(project))
+
+
+def survey(
+    context: Context,
+    read: ReadProject,
+    disk: FolderDisk,
+    targets: Sequence[Target],
+    scope: Scope,
+    agreed: frozenset[Allowed],
+) -> Survey:
+    """Gather. ``agreed``: widenings that count."""
+    rows = [row for row in included(read.lock, read.manifest) if _is_installed(row, read.present)]
+    require_installed(context, read.project, rows, read.present)
+    asked = asked_for(read.lock, read.manifest)
+    items = [
+        deployable(context, one, asked=one.row.identity in asked)
+        for one in installed_items(context, read.project, rows, read.manifest)
+    ]
+    wanted: list[Wanted] = []
+    refused: list[Refused] = []
+    widenings: list[Widened] = []
+    notes: list[Note] = []
+    names: dict[str, str] = {}
+    for one in targets:
+        here = [item for item in items if not excluded(read.manifest.deploy, one.name, item.identity)]
+        made = _render_all(one, here, scope, read.manifest.deploy.prefix)
+        clashing = _clashing(made, one, read)
+        refused += clashing
+        held = {row.item for row in clashing}
+        for item, name, rendered in made:
+            names[item.label] = name
+            found = [Widened(item.label, one.name, widening, False) for widening in rendered.widenings]
+            found = [Widened(each.item, each.target, each.widening, each.row in agreed) for each in found]
+            widenings += found
+            notes += [Note(item.label, one.name, note) for note in rendered.notes]
+            refusals = [Refused(item.label, one.name, r.field, r.code, r.message) for r in rendered.refusals]
+            refusals += [_unapproved(each) for each in found if not each.allowed]
+            refused += refusals
+            if not refusals and item.label not in held:
+                wanted += _wanted(one, item, rendered, disk)
+    return Survey(tuple(with_owners(wanted)), tuple(refused), tuple(widenings), tuple(sorted(notes)), names)
+
+
+def _is_installed(row: LockedItem, present: Mapping[str, Present]) -> bool:
+    """Whether the row's group was installed here: of one that was left out, nothing is there."""
+    return "main" in row.groups or item_path(row) in present
+
+
+def _render_all(
+    one: Target, items: Sequence[DeployableItem], scope: Scope, prefix: str
+) -> list[tuple[DeployableItem, str, Rendered]]:
+    slots = {item.identity: found for item in items if (found := slot(item)) is not None}
+    names = chosen_names(slots.items(), prefix)
+    return [
+        (item, names[item.identity], render(one, item, TargetOptions(scope, names[item.identity])))
+        for item in items
+        if item.identity in slots
+    ]
+
+
+def _clashing(made: Sequence[tuple[DeployableItem, str, Rendered]], one: Target, read: ReadProject) -> list[Refused]:
+    """Two items of one name in one folder: neither is written. Knowledge keeps its whole id, so it never clashes."""
+    slots = {item.identity: str(slot(item)) for item, _, _ in made if slot(item) != "knowledge"}
+    names = {item.identity: name for item, name, _ in made if item.identity in slots}
+    found = []
+    for name, wanting in clashes(names, slots):
+        ways = "; ".join(_chain(read, identity) for identity in wanting)
+        message = f"{len(wanting)} items would be {name!r} in {one.title}: {ways}."
+        fixed = any(identity.kind == "skill" for identity in wanting)
+        hint = f"Leave one out: [deploy.{one.name}] exclude in rye.toml" + (
+            "." if fixed else ', or prefix = "on-clash" in [deploy].'
+        )
+        found += [Refused(str(each), one.name, "name", "deploy-name-clash", message, hint) for each in wanting]
+    return found
+
+
+def _chain(read: ReadProject, identity: Identity) -> str:
+    """The shortest way from rye.toml to the item."""
+    found, _ = chains(read.lock, read.manifest, identity)
+    names = [str(each) for each in found[0][1]] if found else [str(identity)]
+    return " → ".join(("rye.toml", *names))
+
+
+def _unapproved(one: Widened) -> Refused:
+    hint = f"`rye deploy --allow-widening {one.item}` agrees to it, for this version of it."
+    return Refused(one.item, one.target, one.widening.field, one.widening.code, one.widening.message, hint)
+
+
+def _wanted(one: Target, item: DeployableItem, rendered: Rendered, disk: FolderDisk) -> list[Wanted]:
+    owners = ((one.name, one.adapter),)
+    meta = (item.label, item.version, item.sha256, item.customizations, owners)
+    found = [Wanted(file.path, file.data, file.executable, *meta) for file in rendered.files]
+    for edit in rendered.shared_edits:
+        path = next((path for path in edit.paths if disk.read(path).kind != "missing"), edit.paths[0])
+        found.append(Wanted(disk.shared(path), edit.text.encode(), False, *meta, edit.form, edit.key))
+    return found
+
+
+# -- the state file ----------------------------------------------------------------------------------------------------
+
+
+class Remembered(Struct, frozen=True):
+    """The state file as far as it counts."""
+
+    data: bytes | None
+    state: State
+    outside: tuple[Refused, ...]
+    """Rows that no adapter writes."""
+
+
+def read_state_file(root: Path, scope: Scope) -> Remembered:
+    """The state file below a root; a row that its adapter could not have written is ignored, and said."""
+    data = read_project_file(root / STATE, DEPLOY.state_bytes)
+    state = parse_state(data)
+    known = {name: target(name) for name in program_names() if any(row.target == name for row in state.files)}
+    ours: list[FileRow] = []
+    outside: list[Refused] = []
+    for row in state.files:
+        one = known.get(row.target)
+        if is_ours(row, one, one.places[scope] if one is not None else None):
+            ours.append(row)
+            continue
+        message = f"{row.path} in .ai/deploy.lock is no file that Rye writes for {row.item}; the row is ignored."
+        outside.append(Refused(row.item, row.target, row.path, "deploy-outside", message))
+    made = tuple(path for path in state.made if is_made_place(path))
+    return Remembered(data, State(tuple(ours), state.allowed, made), tuple(outside))
+
+
+def shadowed(root: Path, wanted: Sequence[Wanted]) -> list[Refused]:
+    """What a project around this one deploys under the same name with other bytes."""
+    outer: dict[str, tuple[str, str]] = {}
+    for folder in list(root.resolve().parents)[: DEPLOY.outer_projects]:
+        if folder == Path.home() or not (folder / STATE).is_file():
+            continue
+        try:
+            rows = read_state_file(folder, "project").state.files
+        except RyeError:
+            continue
+        for row in rows:
+            outer.setdefault(row.path, (row.sha256, str(folder)))
+    found = []
+    for one in wanted:
+        known = outer.get(one.path) if one.form is None else None
+        if known is None or known[0] == sha256(one.data).hexdigest():
+            continue
+        message = f"{one.path} is also deployed by the project around this one, {known[1]}, with other bytes."
+        hint = "Use the same version in both, or leave it out of one with `exclude`."
+        found += [Refused(one.item, name, one.path, "deploy-shadowed", message, hint) for name in sorted(one.targets)]
+    return found

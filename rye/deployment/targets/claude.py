@@ -1,0 +1,63 @@
+"""Claude Code (tried with 2.1). An agent without ``tools`` has all of them, so "none" is one tool that is taken away again."""
+
+from __future__ import annotations
+
+from rye.deployment.targets import losses
+from rye.deployment.targets.protocol import AgentDraft, AgentText, Places, Target, TargetOptions
+from rye.deployment.written_forms import Yaml, frontmatter
+
+_SERVER_TOOLS = ("rye_search", "rye_load", "rye_execute", "rye_sign", "rye_return")
+
+
+def agent(draft: AgentDraft, options: TargetOptions) -> AgentText:
+    fields: dict[str, Yaml | None] = {"name": draft.name, "description": draft.description}
+    if draft.server is not None:
+        fields["tools"] = ", ".join(f"mcp__{draft.server.name}__{tool}" for tool in _SERVER_TOOLS)
+        fields["mcpServers"] = [
+            {
+                draft.server.name: {
+                    "type": "stdio",
+                    "command": draft.server.command,
+                    "args": draft.server.arguments,
+                }
+            }
+        ]
+        return AgentText(frontmatter(draft.mark, fields, draft.body))
+    rights = draft.rights
+    allowed, blocked = rights.allowed, rights.blocked
+    if allowed is not None and not allowed:
+        allowed, blocked = ("Read",), tuple(sorted({"Read", *blocked}))
+    fields["tools"] = ", ".join(allowed) if allowed is not None else None
+    fields["disallowedTools"] = ", ".join(blocked) or None
+    fields["model"] = draft.model if draft.model_of == "claude" else None
+    fields["maxTurns"] = draft.turns
+    return AgentText(frontmatter(draft.mark, fields, draft.body), losses.filters(rights, "Claude Code"))
+
+
+TARGET = Target(
+    name="claude",
+    title="Claude Code",
+    adapter="claude/1",
+    tried="2.1",
+    places={
+        "project": Places(
+            detected_by=(".claude", "CLAUDE.md"),
+            skills=".claude/skills",
+            agents=".claude/agents",
+            agent_suffix=".md",
+            index="CLAUDE.md",
+        ),
+        "user": Places(
+            detected_by=(".claude",),
+            skills=".claude/skills",
+            agents=".claude/agents",
+            agent_suffix=".md",
+            index=".claude/CLAUDE.md",
+        ),
+    },
+    agent=agent,
+    says_turns=True,
+    models_of="claude",
+    settings_hooks=((".claude/settings.json", ("hooks",)), (".claude/settings.local.json", ("hooks",))),
+    settings_servers=((".mcp.json", ("mcpServers",)),),
+)

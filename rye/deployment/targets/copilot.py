@@ -1,0 +1,65 @@
+"""GitHub Copilot CLI (tried with 1.0) and VS Code. Without ``tools`` an agent has all of them; an empty list is none."""
+
+from __future__ import annotations
+
+from rye.deployment.rights import worded
+from rye.deployment.targets import losses
+from rye.deployment.targets.protocol import AgentDraft, AgentText, Places, Target, TargetOptions
+from rye.deployment.written_forms import Yaml, frontmatter
+
+_TITLE = "Copilot"
+_WORDS = {
+    "read": ("Read",),
+    "edit": ("Write", "Edit"),
+    "search": ("Glob", "Grep"),
+    "execute": ("Bash",),
+    "web": ("WebFetch", "WebSearch"),
+}
+
+
+def agent(draft: AgentDraft, options: TargetOptions) -> AgentText:
+    fields: dict[str, Yaml | None] = {"name": draft.name, "description": draft.description}
+    if draft.server is not None:
+        fields["tools"] = [f"{draft.server.name}/*"]
+        fields["mcp-servers"] = {
+            draft.server.name: {
+                "type": "local",
+                "command": draft.server.command,
+                "args": draft.server.arguments,
+                "tools": ["*"],
+            }
+        }
+        return AgentText(frontmatter(draft.mark, fields, draft.body))
+    rights = draft.rights
+    widenings = (*losses.filters(rights, _TITLE), *losses.tools(rights, _TITLE, _WORDS))
+    if rights.allowed is not None:
+        fields["tools"] = losses.nearest(rights, _WORDS) if widenings else worded(rights, _WORDS).words
+    fields["model"] = draft.model if draft.model_of == "copilot" else None
+    return AgentText(frontmatter(draft.mark, fields, draft.body), widenings)
+
+
+TARGET = Target(
+    name="copilot",
+    title=_TITLE,
+    adapter="copilot/1",
+    tried="1.0",
+    places={
+        "project": Places(
+            detected_by=(".github/agents", ".github/skills", ".github/copilot-instructions.md", ".copilot"),
+            skills=".agents/skills",
+            agents=".github/agents",
+            agent_suffix=".agent.md",
+            index="AGENTS.md",
+        ),
+        "user": Places(
+            detected_by=(".copilot",),
+            skills=".agents/skills",
+            agents=".copilot/agents",
+            agent_suffix=".agent.md",
+        ),
+    },
+    agent=agent,
+    models_of="copilot",
+    most_agent_characters=30_000,
+    settings_servers=((".vscode/mcp.json", ("servers",)), (".github/mcp.json", ("mcpServers",))),
+)

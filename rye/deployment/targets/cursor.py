@@ -1,0 +1,53 @@
+"""Cursor (second-hand). An agent is read-only or may do everything, and there is no agent with a server of its own."""
+
+from __future__ import annotations
+
+from rye.deployment.rights import READ_ONLY
+from rye.deployment.targets import losses
+from rye.deployment.targets.protocol import AgentDraft, AgentText, Places, Refusal, Target, TargetOptions, Widening
+from rye.deployment.written_forms import Yaml, frontmatter
+
+_TITLE = "Cursor"
+
+
+def agent(draft: AgentDraft, options: TargetOptions) -> AgentText:
+    if draft.server is not None:
+        message = "Cursor cannot bind an agent to the tools of one server, so nothing would hold its rights."
+        return AgentText(None, refusals=(Refusal("permissions", "deploy-inexpressible", message),))
+    rights = draft.rights
+    readonly, widenings = None, list[Widening](losses.filters(rights, _TITLE))
+    if rights.allowed is None:
+        widenings += losses.blocked(rights, _TITLE)
+    else:
+        readonly = rights.names <= READ_ONLY
+        if rights.names != READ_ONLY:
+            widenings.append(losses.inexact(rights, _TITLE, "an agent is read-only (Read, Glob, Grep) or unrestricted"))
+    fields: dict[str, Yaml | None] = {
+        "name": draft.name,
+        "description": draft.description,
+        "readonly": readonly or None,
+    }
+    return AgentText(frontmatter(draft.mark, fields, draft.body), tuple(widenings))
+
+
+_PLACES = Places(
+    detected_by=(".cursor", ".cursorrules"),
+    skills=".agents/skills",
+    agents=".cursor/agents",
+    agent_suffix=".md",
+    index="AGENTS.md",
+)
+
+TARGET = Target(
+    name="cursor",
+    title=_TITLE,
+    adapter="cursor/1",
+    tried="not tried",
+    places={
+        "project": _PLACES,
+        "user": Places(detected_by=(".cursor",), skills=".agents/skills", agents=".cursor/agents", agent_suffix=".md"),
+    },
+    agent=agent,
+    settings_hooks=((".cursor/hooks.json", ("hooks",)),),
+    settings_servers=((".cursor/mcp.json", ("mcpServers",)),),
+)

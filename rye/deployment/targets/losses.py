@@ -1,0 +1,62 @@
+"""What programs cannot say of an agent's rights, in words that all adapters share. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from rye.deployment.rights import Rights, worded
+from rye.deployment.targets.protocol import Widening
+
+
+def filters(rights: Rights, title: str, *, says_commands: bool = False) -> tuple[Widening, ...]:
+    """The restrictions of Bash that are lost. ``says_commands``: whether the program has a list of allowed commands."""
+    if not rights.uses_bash:
+        return ()
+    found = []
+    if rights.commands and not says_commands:
+        message = f"{title} cannot limit Bash to {', '.join(rights.commands)}."
+        found.append(_lost("tools.bashFilter.allowedCommands", message, rights.commands))
+    if rights.patterns:
+        message = f"{title} cannot refuse commands that contain {', '.join(map(repr, rights.patterns))}."
+        found.append(_lost("tools.bashFilter.blockedPatterns", message, rights.patterns))
+    return tuple(found)
+
+
+def tools(rights: Rights, title: str, words: Mapping[str, Sequence[str]]) -> tuple[Widening, ...]:
+    """What is lost where a program has a list of allowed tools and nothing else, in these words."""
+    if rights.allowed is None:
+        return blocked(rights, title)
+    lost = worded(rights, words).lost
+    if not lost:
+        return ()
+    joined = {tool: word for word, names in words.items() for tool in names}
+    parts = [
+        f"{tool} (part of {joined[tool]!r}, which allows {' and '.join(words[joined[tool]])})"
+        if tool in joined
+        else f"{tool} (unknown there)"
+        for tool in lost
+    ]
+    return (_lost("tools.allowed", f"{title} cannot allow exactly {', '.join(parts)}.", lost),)
+
+
+def blocked(rights: Rights, title: str) -> tuple[Widening, ...]:
+    """For a program that cannot take single tools away from all."""
+    if not rights.blocked:
+        return ()
+    message = f"{title} cannot block {', '.join(rights.blocked)} where everything else is allowed."
+    return (_lost("tools.blocked", message, rights.blocked),)
+
+
+def inexact(rights: Rights, title: str, can: str) -> Widening:
+    """For a program that has a few fixed sets of rights. ``can``: which."""
+    names = ", ".join(sorted(rights.names)) or "no tools"
+    return _lost("tools.allowed", f"{title} cannot allow exactly {names}: {can}.", sorted(rights.names))
+
+
+def nearest(rights: Rights, words: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """The fewest words that allow every tool that is allowed, and perhaps more: what is written once that is agreed to."""
+    return tuple(word for word, names in words.items() if rights.names.intersection(names))
+
+
+def _lost(field: str, message: str, values: Sequence[str]) -> Widening:
+    return Widening(field, "deploy-inexpressible", message, "\n".join(values))

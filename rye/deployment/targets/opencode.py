@@ -1,0 +1,120 @@
+"""OpenCode (tried with 1.18). An agent without permissions has all of them, and the last pattern that matches wins."""
+
+from __future__ import annotations
+
+import json
+
+from rye.deployment.rights import Rights
+from rye.deployment.targets import losses
+from rye.deployment.targets.protocol import AgentDraft, AgentText, Places, SharedEdit, Target, TargetOptions, Widening
+from rye.deployment.written_forms import Yaml, frontmatter
+
+_TITLE = "OpenCode"
+_WORDS = {
+    "read": ("Read",),
+    "edit": ("Write", "Edit"),
+    "glob": ("Glob",),
+    "grep": ("Grep",),
+    "bash": ("Bash",),
+    "webfetch": ("WebFetch",),
+    "websearch": ("WebSearch",),
+}
+_READ: dict[str, Yaml] = {"*": "allow", "*.env": "deny", "*.env.*": "deny", "*.env.example": "allow"}
+"""Reading as OpenCode has it by itself: a plain ``allow`` would hand out the secrets, too."""
+
+
+def agent(draft: AgentDraft, options: TargetOptions) -> AgentText:
+    fields: dict[str, Yaml | None] = {"description": draft.description, "mode": "subagent"}
+    if draft.server is not None:
+        return _bound(draft, options, fields)
+    rights = draft.rights
+    widenings: tuple[Widening, ...] = losses.filters(rights, _TITLE, says_commands=True)
+    notes: tuple[str, ...] = ()
+    if rights.allowed is not None:
+        lost = losses.tools(rights, _TITLE, _WORDS)
+        widenings += lost
+        words = losses.nearest(rights, _WORDS)
+        if not lost:
+            words = tuple(word for word in words if rights.names.issuperset(_WORDS[word]))
+        fields["permission"] = {"*": "deny", **{word: _allowed(word, rights) for word in words}}
+    elif rights.blocked or rights.commands:
+        fields["permission"], notes, unknown = _all_but(rights)
+        widenings += unknown
+    fields["steps"] = draft.turns
+    return AgentText(frontmatter(draft.mark, fields, draft.body), widenings, notes=notes)
+
+
+def _allowed(word: str, rights: Rights) -> Yaml:
+    if word == "read":
+        return _READ
+    if word == "bash" and rights.commands:
+        return _commands(rights)
+    return "allow"
+
+
+def _commands(rights: Rights) -> Yaml:
+    only: dict[str, Yaml] = {"*": "deny"}
+    for command in rights.commands:
+        only |= {command: "allow", f"{command} *": "allow"}
+    return only
+
+
+def _all_but(rights: Rights) -> tuple[Yaml, tuple[str, ...], tuple[Widening, ...]]:
+    """Everything but what is blocked. A joined tool is denied whole: less than was asked for, never more."""
+    permission: dict[str, Yaml] = {"*": "allow"}
+    notes = []
+    for word, names in _WORDS.items():
+        taken = [name for name in names if name in rights.blocked]
+        if taken:
+            permission[word] = "deny"
+            if len(taken) < len(names):
+                notes.append(f"{word!r} is denied whole: {_TITLE} has no word for {', '.join(taken)} alone")
+        elif word == "bash" and rights.commands:
+            permission[word] = _commands(rights)
+    known = {name for names in _WORDS.values() for name in names}
+    unknown = tuple(name for name in rights.blocked if name not in known)
+    lost = losses.blocked(Rights(blocked=unknown), _TITLE)
+    return permission, tuple(notes), lost
+
+
+def _bound(draft: AgentDraft, options: TargetOptions, fields: dict[str, Yaml | None]) -> AgentText:
+    """The server stands in the settings, where every agent sees it: its tools are denied there and allowed here."""
+    assert draft.server is not None
+    server = f"rye-{draft.name}"
+    fields["permission"] = {"*": "deny", f"{server}_*": "allow"}
+    settings = TARGET.places[options.scope].settings
+    command = json.dumps({"type": "local", "command": [draft.server.command, *draft.server.arguments], "enabled": True})
+    edits = (
+        SharedEdit(settings, "json", ("mcp", server), command),
+        SharedEdit(settings, "json", ("permission", f"{server}_*"), '"deny"'),
+    )
+    return AgentText(frontmatter(draft.mark, fields, draft.body), edits=edits)
+
+
+TARGET = Target(
+    name="opencode",
+    title=_TITLE,
+    adapter="opencode/1",
+    tried="1.18",
+    places={
+        "project": Places(
+            detected_by=(".opencode", "opencode.json", "opencode.jsonc"),
+            skills=".agents/skills",
+            agents=".opencode/agents",
+            agent_suffix=".md",
+            index="AGENTS.md",
+            settings=("opencode.json", "opencode.jsonc"),
+        ),
+        "user": Places(
+            detected_by=(".config/opencode",),
+            skills=".agents/skills",
+            agents=".config/opencode/agents",
+            agent_suffix=".md",
+            index=".config/opencode/AGENTS.md",
+            settings=(".config/opencode/opencode.json", ".config/opencode/opencode.jsonc"),
+        ),
+    },
+    agent=agent,
+    says_turns=True,
+    settings_servers=(("opencode.json", ("mcp",)), ("opencode.jsonc", ("mcp",))),
+)

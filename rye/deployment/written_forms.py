@@ -1,0 +1,78 @@
+"""Texts that adapters write: frontmatter, TOML, and the line that says where a generated file comes from. Pure.
+
+Whatever an author wrote goes through a JSON string, which is a YAML and a TOML string as well: nothing can leave its place.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from rye.text.toml_writing import quoted
+
+_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_-]*(?:, [A-Za-z][A-Za-z0-9_-]*)*")
+_NOT_PLAIN = frozenset(("true", "false", "null", "yes", "no", "on", "off", "y", "n"))
+MARK = "rye:deployed"
+"""Stands in every file that is generated, as a comment."""
+
+Yaml = str | int | bool | Sequence["Yaml"] | Mapping[str, "Yaml"]
+
+
+def yaml_text(value: str) -> str:
+    """A YAML scalar: plain words where they are unmistakable, else a JSON string."""
+    if _PLAIN.fullmatch(value) and value.lower() not in _NOT_PLAIN:
+        return value
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def frontmatter(mark: str, fields: Mapping[str, Yaml | None], body: str) -> bytes:
+    """A Markdown file: the mark as a YAML comment on line 2, the fields that are not None, a blank line, the body."""
+    lines = ["---", f"# {mark}"]
+    for key, value in fields.items():
+        if value is not None:
+            lines += _entry(key, value, "")
+    return "\n".join([*lines, "---", "", body.strip("\n"), ""]).encode()
+
+
+def _entry(key: str, value: Yaml, indent: str) -> Iterable[str]:
+    name = f"{indent}{yaml_text(key)}:"
+    if isinstance(value, Mapping):
+        yield name if value else f"{name} {{}}"
+        for inner, part in value.items():
+            yield from _entry(inner, part, f"{indent}  ")
+    elif isinstance(value, str | bool | int):
+        yield f"{name} {_scalar(value)}"
+    else:
+        yield name if value else f"{name} []"
+        for part in value:
+            if isinstance(part, Mapping):
+                inner_lines = [line for key, each in part.items() for line in _entry(key, each, f"{indent}    ")]
+                yield f"{indent}  - {inner_lines[0].lstrip()}"
+                yield from inner_lines[1:]
+            elif isinstance(part, str | bool | int):
+                yield f"{indent}  - {_scalar(part)}"
+
+
+def _scalar(value: str | bool | int) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value) if isinstance(value, int) else yaml_text(value)
+
+
+def toml(mark: str, fields: Mapping[str, str | None], tables: Mapping[str, Mapping[str, str | Sequence[str]]]) -> bytes:
+    """A TOML file: the mark as a comment, the fields that are not None, then tables by their dotted and quoted header."""
+    lines = [f"# {mark}"]
+    lines += [f"{key} = {quoted(value)}" for key, value in fields.items() if value is not None]
+    for header, rows in tables.items():
+        lines += ["", f"[{header}]"]
+        for key, value in rows.items():
+            text = quoted(value) if isinstance(value, str) else f"[{', '.join(map(quoted, value))}]"
+            lines.append(f"{key} = {text}")
+    return ("\n".join(lines) + "\n").encode()
+
+
+def one_line(text: str, most: int) -> str:
+    """The text on one line, cut at ``most`` characters."""
+    words = " ".join(text.split())
+    return words if len(words) <= most else f"{words[: most - 1].rstrip()}…"

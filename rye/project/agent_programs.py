@@ -1,0 +1,101 @@
+"""The agent programs that ``rye deploy`` writes for: one row each (docs/agents.md says how to add one).
+
+A row says which places of a project, or of a home folder, belong to files that Rye writes for the program. The rooms below
+:mod:`rye.deployment` need no more: rye.toml may name these programs, and the record of an interrupted run may name these places.
+What a program reads, and how an item is written for it, stands in the row's module.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+
+from msgspec import Struct
+
+STATE = ".ai/deploy.lock"
+"""What is deployed (:mod:`rye.deployment.state`)."""
+
+
+class AgentProgram(Struct, frozen=True):
+    """One row. Paths are relative to the project or the home folder, with ``/``."""
+
+    name: str
+    """As ``--target`` and ``[deploy]`` have it."""
+    module: str
+    """Its adapter, which has ``TARGET`` (:class:`rye.deployment.targets.protocol.Target`)."""
+    folders: tuple[str, ...]
+    """Folders in which Rye makes files."""
+    files: tuple[str, ...] = ()
+    """Files in which Rye keeps one block or key."""
+
+
+_SHARED = (".agents/skills", ".agents/knowledge")
+
+PROGRAMS: tuple[AgentProgram, ...] = (
+    AgentProgram(
+        "claude",
+        "rye.deployment.targets.claude",
+        (".claude/skills", ".claude/agents", ".agents/knowledge"),
+        ("CLAUDE.md", ".claude/CLAUDE.md"),
+    ),
+    AgentProgram(
+        "codex", "rye.deployment.targets.codex", (*_SHARED, ".codex/agents"), ("AGENTS.md", ".codex/AGENTS.md")
+    ),
+    AgentProgram(
+        "copilot", "rye.deployment.targets.copilot", (*_SHARED, ".github/agents", ".copilot/agents"), ("AGENTS.md",)
+    ),
+    AgentProgram("cursor", "rye.deployment.targets.cursor", (*_SHARED, ".cursor/agents"), ("AGENTS.md",)),
+    AgentProgram(
+        "gemini", "rye.deployment.targets.gemini", (*_SHARED, ".gemini/agents"), ("GEMINI.md", ".gemini/GEMINI.md")
+    ),
+    AgentProgram(
+        "opencode",
+        "rye.deployment.targets.opencode",
+        (*_SHARED, ".opencode/agents", ".config/opencode/agents"),
+        (
+            "AGENTS.md",
+            ".config/opencode/AGENTS.md",
+            "opencode.json",
+            "opencode.jsonc",
+            ".config/opencode/opencode.json",
+            ".config/opencode/opencode.jsonc",
+        ),
+    ),
+)
+"""In the order in which programs are listed. A file that several read belongs to the first of them that wants it."""
+
+SEGMENT = r"[A-Za-z0-9_][A-Za-z0-9._-]*"
+"""One part of the path of a file that Rye writes: no hidden file, nothing that means something to a file system."""
+
+
+def program_names() -> tuple[str, ...]:
+    """The names of all programs."""
+    return tuple(program.name for program in PROGRAMS)
+
+
+def is_deploy_place(path: str) -> bool:
+    """Whether a deploy may write the file at all; which of them a row of the state file may name, its adapter says."""
+    return _pattern(PROGRAMS).fullmatch(path) is not None
+
+
+def is_shared_file(path: str) -> bool:
+    """Whether it is a file of somebody else's in which Rye keeps something."""
+    return any(path in program.files for program in PROGRAMS)
+
+
+def is_made_place(path: str) -> bool:
+    """Whether a deploy may have made it, and may take it away once it is empty: a folder (``.claude/``), a file, an object in one
+    (``opencode.json#/mcp``)."""
+    if not path.endswith("/"):
+        return is_shared_file(path.partition("#")[0])
+    if any(folder.startswith(path) for program in PROGRAMS for folder in (*program.folders, *program.files)):
+        return True
+    return path.rstrip("/") == path[:-1] and is_deploy_place(f"{path}x")
+
+
+@lru_cache(maxsize=8)
+def _pattern(programs: Iterable[AgentProgram]) -> re.Pattern[str]:
+    folders = sorted({re.escape(folder) for program in programs for folder in program.folders})
+    files = sorted({re.escape(file) for program in programs for file in program.files})
+    return re.compile(rf"(?:{'|'.join(folders)})(?:/{SEGMENT})+|{'|'.join((re.escape(STATE), *files))}")

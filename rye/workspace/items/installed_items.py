@@ -1,0 +1,100 @@
+"""Several installed items at once, each as it is used: the rows verified, every byte that of its row, overrides applied.
+
+The same rules as :func:`rye.workspace.items.effective_item.effective_item` has, for a caller that needs many items and the files
+attached to them: the folders are looked through once, and the rows are asked about together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+
+from msgspec import Struct
+
+from rye.errors import RyeError
+from rye.installation.on_disk import Drift, Present, drift, scan
+from rye.installation.placement import item_files, item_folder, item_path
+from rye.items.reading import ReadOptions
+from rye.limits import CONTENT
+from rye.project.item_file import load_item, read_bytes
+from rye.project.layout import Project
+from rye.project.lock import LockedItem
+from rye.project.manifest import Manifest
+from rye.project.spaces import Entry
+from rye.workspace.context import Context
+from rye.workspace.items.effective_item import EffectiveItem, customized
+from rye.workspace.trusting.verified_items import require_verified
+
+
+class InstalledItem(Struct, frozen=True):
+    """One installed item with its row and its files."""
+
+    row: LockedItem
+    found: EffectiveItem
+    data: bytes
+    """Its own file as it was signed, whatever overrides made of the text."""
+    attached: Mapping[str, bytes]
+    """The files attached to it, by their path in its folder."""
+
+
+def require_installed(
+    context: Context, project: Project, rows: Sequence[LockedItem], present: Mapping[str, Present] | None = None
+) -> None:
+    """That these rows are verified, and that their files are on disk, byte for byte, and no others in their folders.
+
+    ``present``: what :func:`rye.installation.on_disk.scan` found. Raises RyeError ``unverified-item``, ``modified-item``,
+    ``not-installed``.
+    """
+    require_verified(context, project, rows)
+    present = scan(project) if present is None else present
+    folders = tuple(f"{item_folder(row)}/" for row in rows if row.attached or row.suffix == "SKILL.md")
+    known = {path for row in rows for path in item_files(row)}
+    here = {path: one for path, one in present.items() if path in known or path.startswith(folders)}
+    wrong = drift(rows, here)
+    if wrong:
+        raise _wrong(wrong[0])
+
+
+def installed_items(
+    context: Context, project: Project, rows: Sequence[LockedItem], manifest: Manifest
+) -> list[InstalledItem]:
+    """The items of these rows, in their order. Raises RyeError for a row or a file that does not count, and for an overrides file
+    in error."""
+    options = ReadOptions(tools=manifest.tools)
+    return [_read(context, project, row, manifest, options) for row in rows]
+
+
+def _read(
+    context: Context, project: Project, row: LockedItem, manifest: Manifest, options: ReadOptions
+) -> InstalledItem:
+    path = project.root / item_path(row)
+    item = load_item(path, shown=item_path(row), kind=row.kind, options=options)
+    if sha256(item.data).hexdigest() != row.sha256:
+        raise _wrong(Drift(item_path(row), "changed", row))
+    attached = {}
+    for entry in row.attached:
+        data = read_bytes(path.parent / entry.path, CONTENT.attached_bytes)
+        if sha256(data).hexdigest() != entry.sha256:
+            raise _wrong(Drift(f"{item_folder(row)}/{entry.path}", "changed", row))
+        attached[entry.path] = data
+    place = Entry("installed", path, item.location, row.identity.namespace)
+    found = customized(context, EffectiveItem(item, place, project), manifest=manifest)
+    return InstalledItem(row, found, item.data, attached)
+
+
+def _wrong(entry: Drift) -> RyeError:
+    item = entry.item
+    name = f"{item.id}@{item.version}" if item is not None else "the item that it lies with"
+    if entry.state == "missing":
+        return RyeError("not-installed", f"{entry.path} is missing: {name} is not installed.", "Run `rye install`.")
+    what = {"extra": "was not installed", "wrong-flag": "has another executable flag than"}.get(
+        entry.state, "was changed since"
+    )
+    said = f"{entry.path} {what}." if entry.state == "extra" else f"{entry.path} {what} {name} was installed."
+    if entry.state == "wrong-flag":
+        said = f"{entry.path} {what} {name} has."
+    return RyeError(
+        "modified-item",
+        said,
+        "`rye diff --edited` shows the change. `rye install --discard-local-edits` puts the signed bytes back.",
+    )

@@ -1,0 +1,285 @@
+"""What each program is told of an agent's rights, as values: nothing wider than the item says unless somebody agreed to it."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from typing import Any
+
+import pytest
+
+from rye.deployment.rights import Rights
+from rye.deployment.targets.protocol import AgentDraft, AgentText, Server, TargetOptions, all_targets, target
+from rye.errors import UsageError
+from rye.project.agent_programs import PROGRAMS, is_deploy_place, is_shared_file, program_names
+from rye.text.yaml_reading import read_yaml
+
+OPTIONS = TargetOptions("project", "x")
+READ = ("Glob", "Grep", "Read")
+FILES = ("Bash", "Edit", "Glob", "Grep", "Read", "Write")
+EVERY = (*FILES, "WebFetch", "WebSearch")
+
+
+def draft(rights: Rights, **more: Any) -> AgentDraft:
+    return AgentDraft("x", 'Says "hello": --- and\tmore', "Be good.", "rye:deployed agent:a/x@1.0.0", rights, **more)
+
+
+def made(name: str, rights: Rights, **more: Any) -> tuple[dict[str, Any], AgentText]:
+    """The fields that the program reads, and everything."""
+    found = target(name).agent(draft(rights, **more), OPTIONS)
+    assert found.data is not None
+    text = found.data.decode()
+    assert "rye:deployed" in text.split("\n")[1 if text.startswith("---") else 0]
+    if name == "codex":
+        return tomllib.loads(text), found
+    head, _, body = text.removeprefix("---\n").partition("\n---\n")
+    assert body.strip() == "Be good."
+    fields = read_yaml(head).value
+    assert isinstance(fields, dict)
+    return fields, found
+
+
+@pytest.mark.parametrize("name", program_names())
+def test_what_an_author_wrote_stays_in_its_field(name: str) -> None:
+    fields, _ = made(name, Rights())
+    assert fields["description"] == 'Says "hello": --- and\tmore'
+    assert fields.get("name", "x") == "x"
+
+
+@pytest.mark.parametrize("name", program_names())
+def test_an_agent_without_tools_names_none(name: str) -> None:
+    fields, found = made(name, Rights())
+    assert not {"tools", "disallowedTools", "sandbox_mode", "permission", "readonly"} & set(fields)
+    assert found.widenings == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("claude", {"tools": "Glob, Grep, Read"}),
+        ("codex", {"sandbox_mode": "read-only"}),
+        ("copilot", {"tools": ["read", "search"]}),
+        ("cursor", {"readonly": True}),
+        ("gemini", {"tools": ["read_file", "glob", "grep_search"]}),
+        (
+            "opencode",
+            {
+                "permission": {
+                    "*": "deny",
+                    "read": {"*": "allow", "*.env": "deny", "*.env.*": "deny", "*.env.example": "allow"},
+                    "glob": "allow",
+                    "grep": "allow",
+                }
+            },
+        ),
+    ],
+)
+def test_reading_alone_can_be_said_everywhere(name: str, expected: dict[str, Any]) -> None:
+    fields, found = made(name, Rights(READ))
+    assert {key: fields[key] for key in expected} == expected
+    assert found.widenings == ()
+
+
+def test_order_matters_to_opencode() -> None:
+    """The last pattern that matches wins: everything is denied first, secrets after reading is allowed."""
+    fields, _ = made("opencode", Rights(READ))
+    assert next(iter(fields["permission"])) == "*"
+    assert list(fields["permission"]["read"])[:3] == ["*", "*.env", "*.env.*"]
+
+
+@pytest.mark.parametrize("name", program_names())
+@pytest.mark.parametrize("blocked", [(), ("Bash",)])
+def test_no_program_gets_a_tool_that_is_not_allowed_without_a_question(name: str, blocked: tuple[str, ...]) -> None:
+    """For every set of tools: the file grants exactly the set, or the deploy is refused until somebody agrees."""
+    for number in range(2 ** len(EVERY)):
+        allowed = tuple(tool for bit, tool in enumerate(EVERY) if number >> bit & 1)
+        rights = Rights(allowed, blocked)
+        fields, found = made(name, rights)
+        if not found.widenings:
+            assert granted(name, fields) == set(rights.names), (allowed, fields)
+
+
+def granted(name: str, fields: dict[str, Any]) -> set[str]:
+    """What the written fields grant, read as the program reads them: nothing said is everything."""
+    if name == "claude":
+        if "tools" not in fields:
+            return set(EVERY)
+        return set(fields["tools"].split(", ")) - set(fields.get("disallowedTools", "").split(", "))
+    if name == "codex":
+        return set({"read-only": READ, "workspace-write": FILES}.get(fields.get("sandbox_mode", ""), EVERY))
+    if name == "cursor":
+        return set(READ) if fields.get("readonly") else set(EVERY)
+    words = {
+        "copilot": {
+            "read": "Read",
+            "edit": "Write Edit",
+            "search": "Glob Grep",
+            "execute": "Bash",
+            "web": "WebFetch WebSearch",
+        },
+        "gemini": {
+            "read_file": "Read",
+            "write_file": "Write",
+            "replace": "Edit",
+            "glob": "Glob",
+            "grep_search": "Grep",
+            "run_shell_command": "Bash",
+            "web_fetch": "WebFetch",
+            "google_web_search": "WebSearch",
+        },
+        "opencode": {
+            "read": "Read",
+            "edit": "Write Edit",
+            "glob": "Glob",
+            "grep": "Grep",
+            "bash": "Bash",
+            "webfetch": "WebFetch",
+            "websearch": "WebSearch",
+        },
+    }[name]
+    if name == "opencode":
+        assert next(iter(fields["permission"].items())) == ("*", "deny")
+        said = [word for word, value in fields["permission"].items() if word != "*" and value != "deny"]
+    else:
+        if "tools" not in fields or (name == "gemini" and not fields["tools"]):
+            return set(EVERY)
+        said = fields["tools"]
+    return {tool for word in said for tool in words[word].split()}
+
+
+@pytest.mark.parametrize(
+    ("name", "rights", "field"),
+    [
+        ("copilot", Rights(("Read", "Write")), "tools.allowed"),
+        ("copilot", Rights(("Glob",)), "tools.allowed"),
+        ("copilot", Rights(("TodoWrite",)), "tools.allowed"),
+        ("opencode", Rights(("Edit",)), "tools.allowed"),
+        ("gemini", Rights(("Task",)), "tools.allowed"),
+        ("gemini", Rights(()), "tools.allowed"),
+        ("codex", Rights(("Read",)), "tools.allowed"),
+        ("codex", Rights((*READ, "WebFetch")), "tools.allowed"),
+        ("cursor", Rights(("Read", "Write")), "tools.allowed"),
+        ("copilot", Rights(None, ("Bash",)), "tools.blocked"),
+        ("codex", Rights(None, ("Bash",)), "tools.blocked"),
+        ("cursor", Rights(None, ("Bash",)), "tools.blocked"),
+        ("gemini", Rights(None, ("Bash",)), "tools.blocked"),
+        ("opencode", Rights(None, ("TodoWrite",)), "tools.blocked"),
+        *[
+            (name, Rights(EVERY, commands=("git",)), "tools.bashFilter.allowedCommands")
+            for name in program_names()
+            if name != "opencode"
+        ],
+        *[(name, Rights(EVERY, patterns=("rm -rf",)), "tools.bashFilter.blockedPatterns") for name in program_names()],
+        *[(name, Rights(patterns=("sudo",)), "tools.bashFilter.blockedPatterns") for name in program_names()],
+    ],
+)  # fmt: skip
+def test_what_a_program_cannot_say_is_a_widening(name: str, rights: Rights, field: str) -> None:
+    found = target(name).agent(draft(rights), OPTIONS)
+    assert field in {one.field for one in found.widenings}
+    assert {one.code for one in found.widenings} == {"deploy-inexpressible"}
+
+
+def test_a_filter_of_bash_is_nothing_to_an_agent_without_bash() -> None:
+    for name in program_names():
+        assert target(name).agent(draft(Rights(READ, commands=("git",), patterns=("x",))), OPTIONS).widenings == ()
+
+
+def test_opencode_allows_only_the_listed_commands() -> None:
+    fields, found = made("opencode", Rights(("Bash",), commands=("git", "ls")))
+    assert fields["permission"] == {
+        "*": "deny",
+        "bash": {"*": "deny", "git": "allow", "git *": "allow", "ls": "allow", "ls *": "allow"},
+    }
+    assert found.widenings == ()
+
+
+def test_blocked_tools_of_an_agent_that_has_all_others() -> None:
+    assert made("claude", Rights(None, ("Bash",)))[0]["disallowedTools"] == "Bash"
+    fields, found = made("opencode", Rights(None, ("Bash", "Write")))
+    assert fields["permission"] == {"*": "allow", "edit": "deny", "bash": "deny"}
+    assert "'edit' is denied whole" in found.notes[0]
+
+
+def test_no_tools_at_all_is_not_all_tools() -> None:
+    fields, _ = made("claude", Rights(()))
+    assert (fields["tools"], fields["disallowedTools"]) == ("Read", "Read")
+    assert made("copilot", Rights(()))[0]["tools"] == []
+    assert made("opencode", Rights(()))[0]["permission"] == {"*": "deny"}
+
+
+SERVER = Server("rye", "rye", ("mcp", "serve", "--as", "acme/work/ship@1.0.0"))
+
+
+def test_a_bound_agent_has_the_server_s_tools_and_no_others() -> None:
+    def bound(name: str) -> dict[str, Any]:
+        return made(name, Rights(()), server=SERVER)[0]
+
+    command = {"command": "rye", "args": ["mcp", "serve", "--as", "acme/work/ship@1.0.0"]}
+    claude = bound("claude")
+    assert claude["mcpServers"] == [{"rye": {"type": "stdio", **command}}]
+    assert all(tool.startswith("mcp__rye__rye_") for tool in claude["tools"].split(", "))
+    assert bound("copilot")["tools"] == ["rye/*"]
+    assert bound("copilot")["mcp-servers"]["rye"] == {"type": "local", **command, "tools": ["*"]}
+    assert bound("gemini")["tools"] == ["mcp_rye_*"]
+    assert bound("gemini")["mcpServers"] == {"rye": command}
+    assert bound("codex")["mcp_servers"] == {"rye": command}
+    assert bound("codex")["sandbox_mode"] == "read-only"
+    assert bound("opencode")["permission"] == {"*": "deny", "rye-x_*": "allow"}
+
+
+def test_opencode_denies_the_server_s_tools_to_everybody_else() -> None:
+    edits = target("opencode").agent(draft(Rights(()), server=SERVER), OPTIONS).edits
+    values = {edit.key: json.loads(edit.text) for edit in edits}
+    assert values["permission", "rye-x_*"] == "deny"
+    assert values["mcp", "rye-x"]["command"] == ["rye", "mcp", "serve", "--as", "acme/work/ship@1.0.0"]
+
+
+def test_cursor_cannot_hold_a_bound_agent() -> None:
+    found = target("cursor").agent(draft(Rights(()), server=SERVER), OPTIONS)
+    assert found.data is None
+    assert found.refusals[0].code == "deploy-inexpressible"
+
+
+def test_codex_says_that_its_shell_stays() -> None:
+    assert "advisory" in target("codex").agent(draft(Rights(()), server=SERVER), OPTIONS).notes[0]
+    assert {one.name for one in all_targets() if one.binding == "advisory"} == {"codex"}
+
+
+def test_a_target_that_is_none_is_named_with_the_ones_there_are() -> None:
+    with pytest.raises(UsageError) as caught:
+        target("claud")
+    assert (caught.value.code, caught.value.hint) == ("deploy-unknown-target", "Did you mean 'claude'?")
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
+def test_the_table_names_every_place_that_an_adapter_writes(program: Any) -> None:
+    """Rules of the journal (rye.installation.transaction): what is not in the table is not undone after a crash."""
+    one = target(program.name)
+    assert one.name == program.name
+    assert one.adapter.startswith(f"{program.name}/")
+    for places in one.places.values():
+        for folder in (places.skills, places.agents, places.knowledge):
+            assert is_deploy_place(f"{folder}/x/y.md"), folder
+        for file in (*places.settings, *([places.index] if places.index else [])):
+            assert is_shared_file(file)
+            assert is_deploy_place(file)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "README.md",
+        ".git/hooks/pre-commit",
+        ".claude/settings.json",
+        ".claude/skills/../settings.json",
+        ".claude/skills/x/.hidden",
+        ".Claude/skills/x/SKILL.md",
+        "/etc/passwd",
+        "../AGENTS.md",
+        ".claude/skills",
+        ".ai/deploy.lock/x",
+        ".claude\\skills\\x",
+    ],
+)
+def test_no_other_place_is_one_of_a_deploy(path: str) -> None:
+    assert not is_deploy_place(path)

@@ -1,0 +1,254 @@
+"""What somebody who can commit puts into ``.ai/deploy.lock`` and into the folders: no file of anybody else's goes or changes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from rye.deployment.state import FileRow, State, parse_state, state_text
+from rye.errors import RyeError
+from rye.installation.transaction import Writer, exclusive
+from tests.deployment.shop import Shop, agent, knowledge, skill
+
+HOSTILE = [
+    "../../.ssh/id_rsa",
+    "/etc/passwd",
+    "README.md",
+    ".git/hooks/pre-commit",
+    ".claude/settings.json",
+    ".claude/agents/other.md",
+    ".claude/agents/pdf/../../../README.md",
+    ".claude/skills/pdf/../../../README.md",
+    ".claude/skills/pdf/../other/SKILL.md",
+    ".claude/skills/pdf",
+    ".claude/skills/pdf/",
+    ".claude/skills/pdf//SKILL.md",
+    ".claude/skills/pdf/.hidden",
+    ".claude/skills/PDF/SKILL.md",
+    ".Claude/skills/pdf/SKILL.md",
+    ".claude\\skills\\pdf\\SKILL.md",
+    ".claude/skills/pdf/SKILL.md\0",
+    "./.claude/skills/pdf/SKILL.md",
+    "rye.toml",
+    "rye.lock",
+    ".ai/packages/acme/skills/pdf/SKILL.md",
+    "CLAUDE.md",
+    "AGENTS.md",
+    "opencode.json#/mcp/rye-pdf",
+    "opencode.json#/theme",
+]
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Shop:
+    made = Shop(tmp_path)
+    made.install("skill", "acme/kept", skill("kept"))
+    made.install("agent", "acme/x", agent("x"))
+    made.uninstall("agent:acme/x")
+    for path in (
+        "README.md",
+        ".git/hooks/pre-commit",
+        ".claude/settings.json",
+        ".claude/agents/other.md",
+        ".claude/skills/other/SKILL.md",
+        ".claude/skills/pdf/.hidden",
+        "CLAUDE.md",
+        "AGENTS.md",
+    ):
+        made.write(path, "mine")
+    made.write("opencode.json", '{"theme": "mine", "mcp": {"rye-pdf": "mine"}}')
+    return made
+
+
+def row(path: str, item: str = "skill:acme/pdf", target: str = "claude", data: bytes = b"mine") -> FileRow:
+    zeros = "0" * 64
+    return FileRow(path, item, target, sha256(data).hexdigest(), "0644", "1.0.0", zeros, "", "claude/1")
+
+
+@pytest.mark.parametrize("path", HOSTILE)
+def test_a_row_whose_path_no_adapter_writes_is_ignored(shop: Shop, path: str) -> None:
+    shop.write(".ai/deploy.lock", state_text(State((row(path),))))
+    before = shop.tree()
+    result = shop.run("deploy", "--json")
+    assert result.code == 1
+    assert [(one["code"], one["field"]) for one in result.json["refused"]] == [("deploy-outside", path)]
+    after = shop.tree()
+    assert {name: after.get(name) for name in before if name != ".ai/deploy.lock"} == {
+        name: found for name, found in before.items() if name != ".ai/deploy.lock"
+    }
+    assert shop.run("deploy", "--json").code == 0  # the row is gone from the file
+
+
+@pytest.mark.parametrize("path", HOSTILE)
+def test_undeploying_ignores_it_too(shop: Shop, path: str) -> None:
+    shop.write(".ai/deploy.lock", state_text(State((row(path),))))
+    before = shop.tree()
+    shop.run("undeploy", "--all")
+    after = shop.tree()
+    before.pop(".ai/deploy.lock")
+    assert after == before
+
+
+def test_a_row_for_another_item_s_name_is_none_of_ours(shop: Shop) -> None:
+    shop.write(".ai/deploy.lock", state_text(State((row(".claude/agents/other.md", "agent:acme/pdf"),))))
+    assert shop.run("deploy", "--json").json["refused"][0]["code"] == "deploy-outside"
+    assert shop.path(".claude/agents/other.md").read_text() == "mine"
+
+
+def test_a_row_that_fits_does_not_delete_what_rye_did_not_write(shop: Shop) -> None:
+    """The attacker names a likely file of the user's own, but cannot know its bytes."""
+    shop.write(
+        ".ai/deploy.lock", state_text(State((row(".claude/agents/other.md", "agent:evil/other", data=b"guess"),)))
+    )
+    result = shop.run("deploy", "--json")
+    assert [one["code"] for one in result.json["refused"]] == ["deploy-drift"]
+    assert shop.path(".claude/agents/other.md").read_text() == "mine"
+
+
+@pytest.mark.parametrize("made", ["../../x/", "/tmp/", ".git/refs/", "src/", ".claude/agents/../../src/"])
+def test_folders_that_a_state_file_claims_stay(shop: Shop, made: str) -> None:
+    shop.path("src").mkdir()
+    shop.path(".git/refs").mkdir()
+    shop.write(".ai/deploy.lock", state_text(State((), (), (made,))))
+    shop.ok("deploy")
+    assert shop.path("src").is_dir()
+    assert shop.path(".git/refs").is_dir()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"\xff",
+        b"version = 2\n",
+        b"version = 1\nmore = 1\n",
+        b'version = 1\n[[file]]\npath = "x"\n',
+        b"version = 1\n" + b"a." * 5000 + b"a = 1\n",
+        b"not toml",
+    ],
+)
+def test_a_state_file_that_is_none_is_an_error(text: bytes) -> None:
+    with pytest.raises(RyeError) as caught:
+        parse_state(text)
+    assert caught.value.code == "bad-deploy-lock"
+
+
+def test_the_state_file_reads_back_as_it_was_written() -> None:
+    one = row(".claude/agents/x.md", "agent:acme/x")
+    state = State((one,), (), (".claude/",))
+    assert parse_state(state_text(state).encode()) == state
+    assert state_text(State((one, one), (), (".claude/", ".claude/"))) == state_text(state)
+
+
+# -- links -----------------------------------------------------------------------------------------------------------
+
+
+def link(shop: Shop, path: str, target: str) -> None:
+    place = shop.path(path)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.symlink_to(target)
+
+
+@pytest.mark.parametrize("place", [".agents", ".agents/skills", ".agents/skills/kept", ".agents/skills/kept/SKILL.md"])
+def test_nothing_is_written_through_a_link(shop: Shop, place: str, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    link(shop, place, str(outside))
+    result = shop.run("deploy", "--json")
+    assert {(one["code"], one["target"]) for one in result.json["refused"]} == {("deploy-outside", "codex")}
+    assert list(outside.iterdir()) == []
+    assert shop.path(".claude/skills/kept/SKILL.md").exists()
+
+
+def test_nothing_is_deleted_through_a_link(shop: Shop, tmp_path: Path) -> None:
+    shop.ok("deploy")
+    outside = tmp_path / "outside"
+    shop.path(".agents").rename(outside)
+    link(shop, ".agents", str(outside))
+    shop.uninstall("skill:acme/kept")
+    assert shop.run("deploy", "--json").json["refused"][0]["code"] == "deploy-outside"
+    assert (outside / "skills/kept/SKILL.md").exists()
+
+
+@pytest.mark.parametrize("target", ["/etc/hostname", "../outside.md", "README.md"])
+def test_a_shared_file_that_leads_elsewhere_is_left_alone(shop: Shop, target: str, tmp_path: Path) -> None:
+    shop.install("knowledge", "acme/notes/style", knowledge("style"))
+    (tmp_path / "outside.md").write_text("theirs")
+    shop.path("AGENTS.md").unlink()
+    link(shop, "AGENTS.md", target)
+    result = shop.run("deploy", "--target", "codex", "--json")
+    assert "deploy-outside" in {one["code"] for one in result.json["refused"]}
+    assert (tmp_path / "outside.md").read_text() == "theirs"
+    assert shop.path("README.md").read_text() == "mine"
+
+
+def test_a_pipe_in_the_place_of_a_file_is_a_conflict(shop: Shop) -> None:
+    shop.path(".claude/skills/kept").mkdir()
+    os.mkfifo(shop.path(".claude/skills/kept/SKILL.md"))
+    assert shop.run("deploy", "--target", "claude", "--json").json["refused"][0]["code"] == "deploy-conflict"
+
+
+def test_a_file_in_the_place_of_a_folder_is_a_conflict(shop: Shop) -> None:
+    shop.write(".agents", "mine")
+    assert {one["code"] for one in shop.run("deploy", "--json").json["refused"]} == {"deploy-conflict"}
+    assert shop.path(".agents").read_text() == "mine"
+
+
+# -- whole or not at all ---------------------------------------------------------------------------------------------
+
+
+class Stopped(BaseException):
+    """Stands for kill -9: nothing in the program catches it on the way that a real kill would not reach."""
+
+
+def killed_at(monkeypatch: pytest.MonkeyPatch, number: int) -> list[str]:
+    """From now on a transaction stops for good at its step of that number; the steps so far are noted."""
+    seen: list[str] = []
+    begin = Writer.__init__
+
+    def start(self: Writer, project: object, step: Callable[[str], None]) -> None:
+        def stop(name: str) -> None:
+            if len(seen) == number:
+                monkeypatch.setattr("rye.installation.transaction.recover", lambda _: False)
+                raise Stopped
+            seen.append(name)
+
+        begin(self, project, stop)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Writer, "__init__", start)
+    return seen
+
+
+def test_killed_at_any_step_everything_is_as_before_or_as_after(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = Shop(tmp_path)
+    shop.install("skill", "acme/old", skill("old"))
+    shop.ok("deploy")
+    shop.uninstall("skill:acme/old")
+    shop.install("skill", "acme/new", skill("new"), attached={"a/b.md": b"x"})
+    shop.install("knowledge", "acme/notes/style", knowledge("style"))
+    shop.write("AGENTS.md", "mine").chmod(0o600)
+    before = shop.tree()
+    outcomes = []
+    for number in range(100):
+        with monkeypatch.context() as patch:
+            killed_at(patch, number)
+            try:
+                shop.run("deploy")
+                break
+            except Stopped:
+                pass
+        with exclusive(shop.project):
+            pass
+        outcomes.append(shop.tree() == before)
+        if not outcomes[-1]:
+            assert "new" in shop.path(".ai/deploy.lock").read_text()
+            assert not shop.path(".claude/skills/old").exists()
+            shop.ok("deploy", "--check")
+            break
+    assert len(outcomes) > 20
+    assert all(outcomes[:-1])

@@ -1,0 +1,518 @@
+"""``rye deploy``, ``rye undeploy``: what is written, what is refused, and that nothing of anybody else's is ever touched."""
+
+from __future__ import annotations
+
+import json
+import os
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tests.deployment.shop import FORMULA, ROLE, Shop, agent, bound, knowledge, skill, wrapped
+
+ALL = 'targets = ["claude", "codex", "copilot", "cursor", "gemini", "opencode"]'
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Shop:
+    return Shop(tmp_path)
+
+
+def full(shop: Shop) -> Shop:
+    """One item of every kind, and neighbours' files."""
+    shop.write_manifest(f'{ALL}\n[deploy.cursor]\nexclude = ["directive:acme/work/ship"]')
+    scripts = {"scripts/run.sh": b"#!/bin/sh\n", "reference.md": b"x"}
+    shop.install("skill", "acme/pdf", skill("pdf"), attached=scripts, executable=("scripts/run.sh",))
+    shop.install("agent", "acme/code_reviewer", agent("code_reviewer"))
+    shop.install("role", "acme/release-manager", ROLE)
+    shop.install("knowledge", "acme/notes/style", knowledge("style"))
+    shop.install("formula", "acme/ship_it", FORMULA.format(name="ship_it"))
+    shop.install("directive", "acme/work/plan", wrapped())
+    shop.install("directive", "acme/work/ship", bound())
+    shop.install("tool", "acme/work/run", "__version__ = '1.0.0'\n")
+    shop.write("AGENTS.md", b"# Ours\r\nrules, no line end").chmod(0o664)
+    shop.write("opencode.json", '// mine\n{\n  "theme": "x", // dark\n}\n')
+    shop.write(".claude/agents/mine.md", "---\nname: mine\ndescription: x\n---\n")
+    shop.path(".gemini").mkdir()
+    return shop
+
+
+def test_deploying_and_undeploying_leave_the_tree_as_it_was(shop: Shop) -> None:
+    before = full(shop).tree()
+    first = shop.ok("deploy", "--json").json
+    assert {row["change"] for row in first["changes"]} == {"create"}
+    assert shop.path("AGENTS.md").stat().st_mode & 0o777 == 0o664
+    deployed = shop.tree()
+    again = shop.ok("deploy", "--json").json
+    assert {row["change"] for row in again["changes"]} == {"unchanged"}
+    assert shop.tree() == deployed
+    assert {row["state"] for row in shop.ok("deploy", "--check", "--json").json["files"]} == {"ok"}
+    shop.ok("undeploy", "--all")
+    assert shop.tree() == before
+
+
+def test_the_paths_of_every_kind(shop: Shop) -> None:
+    paths = {row["path"] for row in full(shop).ok("deploy", "--json").json["changes"]}
+    assert {".agents/skills/pdf/scripts/run.sh", ".claude/skills/pdf/SKILL.md"} <= paths
+    assert {".claude/agents/code-reviewer.md", ".codex/agents/code-reviewer.toml"} <= paths
+    assert {".github/agents/code-reviewer.agent.md", ".opencode/agents/release-manager.md"} <= paths
+    assert {".claude/skills/plan/SKILL.md", ".agents/skills/ship-it/SKILL.md", ".gemini/agents/ship.md"} <= paths
+    assert {"AGENTS.md", "CLAUDE.md", "GEMINI.md", ".agents/knowledge/acme/notes/style.md"} <= paths
+    assert not any("run.py" in path for path in paths)
+    assert os.access(shop.path(".agents/skills/pdf/scripts/run.sh"), os.X_OK)
+    signed = shop.path(".ai/packages/acme/skills/pdf/SKILL.md").read_bytes()
+    assert shop.path(".agents/skills/pdf/SKILL.md").read_bytes() == signed
+
+
+def test_the_state_file_says_where_each_file_comes_from(shop: Shop) -> None:
+    item = shop.install("skill", "acme/pdf", skill("pdf"))
+    shop.ok("deploy")
+    text = shop.path(".ai/deploy.lock").read_text()
+    state = tomllib.loads(text)
+    assert [(row["path"], row["target"]) for row in state["file"]] == [
+        (".agents/skills/pdf/SKILL.md", "codex"),
+        (".claude/skills/pdf/SKILL.md", "claude"),
+    ]
+    assert state["file"][0] | {"path": "", "target": ""} == {
+        "path": "",
+        "target": "",
+        "sha256": item.sha256,
+        "mode": "0644",
+        "item": "skill:acme/pdf",
+        "version": "1.0.0",
+        "item-sha256": item.sha256,
+        "customizations-sha256": "",
+        "adapter": "codex/1",
+    }
+
+
+def test_a_dry_run_writes_nothing(shop: Shop) -> None:
+    shop.install("skill", "acme/pdf", skill("pdf"))
+    before = shop.tree()
+    result = shop.ok("deploy", "--dry-run", "--json").json
+    assert [row["change"] for row in result["changes"]] == ["create", "create"]
+    assert shop.tree() == before
+
+
+def test_what_is_not_asked_for_any_more_goes(shop: Shop) -> None:
+    shop.install("skill", "acme/pdf", skill("pdf"))
+    shop.install("agent", "acme/one", agent("one"))
+    shop.ok("deploy")
+    shop.uninstall("skill:acme/pdf")
+    done = shop.ok("deploy", "--json").json
+    assert {row["path"] for row in done["changes"] if row["change"] == "remove"} == {
+        ".agents/skills/pdf/SKILL.md",
+        ".claude/skills/pdf/SKILL.md",
+    }
+    assert not shop.path(".agents").exists()
+    assert not shop.path(".claude/skills").exists()
+
+
+def test_what_another_item_needs_is_not_deployed_and_a_bundle_s_members_are(shop: Shop) -> None:
+    shop.install("skill", "acme/needed", skill("needed"), asked=False)
+    shop.install("skill", "acme/member", skill("member"), asked=False)
+    bundle = '[bundle]\nname = "all"\nversion = "1.0.0"\ndescription = "x"\nmembers = ["skill:acme/member@1.0.0"]\n'
+    shop.install("bundle", "acme/all", bundle, depends=("skill:acme/member",))
+    shop.ok("deploy", "--target", "claude")
+    assert sorted(path.name for path in shop.path(".claude/skills").iterdir()) == ["member"]
+
+
+def test_rye_toml_chooses_items_and_targets(shop: Shop) -> None:
+    shop.install("skill", "acme/pdf", skill("pdf"))
+    shop.install("agent", "acme/one", agent("one"))
+    shop.write_manifest('targets = ["claude", "codex"]\ninclude = ["agent:*"]\n[deploy.codex]\nexclude = ["acme/one"]')
+    shop.ok("deploy")
+    assert shop.path(".claude/agents/one.md").exists()
+    assert not shop.path(".claude/skills").exists()
+    assert not shop.path(".codex").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ('targets = ["claud"]', "deploy-unknown-target"),
+        ("targets = []\nafter = true", "bad-manifest"),
+        ('prefix = "maybe"', "bad-manifest"),
+        ("[deploy.claude]\ninclude = []", "bad-manifest"),
+        ("[deploy.vim]\nexclude = []", "bad-manifest"),
+        ('after-install = "yes"', "bad-manifest"),
+    ],
+)
+def test_unknown_words_in_rye_toml_are_errors(shop: Shop, text: str, code: str) -> None:
+    shop.write_manifest(text)
+    assert shop.run("deploy", "--json").error["code"] == code
+
+
+def test_without_targets_the_programs_that_are_here_count_with_yes(shop: Shop) -> None:
+    shop.install("skill", "acme/pdf", skill("pdf"))
+    shop.write_manifest("")
+    assert shop.run("deploy", "-y", "--json").error["code"] == "deploy-unknown-target"
+    shop.path(".cursor").mkdir()
+    assert shop.run("deploy", "--json").error["code"] == "deploy-unknown-target"
+    done = shop.ok("deploy", "-y", "--json").json
+    assert done["targets"] == ["cursor"]
+    assert "deploy" not in shop.path("rye.toml").read_text()
+
+
+def test_ids_and_targets_limit_a_run(shop: Shop) -> None:
+    shop.install("skill", "acme/pdf", skill("pdf"))
+    shop.install("agent", "acme/one", agent("one"))
+    done = shop.ok("deploy", "agent:acme/one", "--target", "claude", "--json").json
+    assert [row["path"] for row in done["changes"]] == [".claude/agents/one.md"]
+    shop.ok("deploy")
+    shop.uninstall("skill:acme/pdf")
+    shop.ok("deploy", "--target", "claude")
+    assert not shop.path(".claude/skills").exists()
+    assert shop.path(".agents/skills/pdf/SKILL.md").exists()
+    assert shop.run("deploy", "acme/nothing", "--json").error["code"] == "not-installed"
+    assert shop.run("deploy", "--target", "claud", "--json").error["code"] == "deploy-unknown-target"
+
+
+# -- what is there already -------------------------------------------------------------------------------------------
+
+
+def test_a_file_of_somebody_else_s_stays_and_nothing_of_the_item_is_written(shop: Shop) -> None:
+    shop.install("skill", "acme/pdf", skill("pdf"), attached={"a.md": b"a"})
+    shop.install("skill", "acme/other", skill("other"))
+    shop.write(".claude/skills/pdf/a.md", "mine")
+    result = shop.run("deploy", "--json")
+    assert result.code == 1
+    (refused,) = result.json["refused"]
+    assert (refused["item"], refused["target"], refused["code"]) == ("skill:acme/pdf", "claude", "deploy-conflict")
+    assert shop.path(".claude/skills/pdf/a.md").read_text() == "mine"
+    assert not shop.path(".claude/skills/pdf/SKILL.md").exists()
+    assert shop.path(".agents/skills/pdf/SKILL.md").exists()
+    assert shop.path(".claude/skills/other/SKILL.md").exists()
+    states = {row["path"]: row["state"] for row in shop.run("deploy", "--check", "--json").json["files"]}
+    assert (states[".claude/skills/pdf/a.md"], states[".claude/skills/pdf/SKILL.md"]) == ("unowned", "missing")
+
+
+def test_adopting_takes_equal_bytes_only(shop: Shop) -> None:
+    shop.install("agent", "acme/one", agent("one"))
+    shop.ok("deploy")
+    written = shop.path(".claude/agents/one.md").read_bytes()
+    shop.path(".ai/deploy.lock").unlink()
+    assert shop.run("deploy", "--json").code == 1
+    both = ("--adopt", ".claude/agents/one.md", "--adopt", ".codex/agents/one.toml")
+    done = shop.ok("deploy", *both, "--json").json
+    assert [row["change"] for row in done["changes"]] == ["unchanged", "unchanged"]
+    shop.path(".ai/deploy.lock").unlink()
+    shop.path(".claude/agents/one.md").write_bytes(written + b"more")
+    assert shop.run("deploy", *both, "--json").json["refused"][0]["code"] == "deploy-conflict"
+    assert shop.path(".claude/agents/one.md").read_bytes() == written + b"more"
+
+
+def test_an_edited_file_is_shown_and_kept(shop: Shop) -> None:
+    shop.install("agent", "acme/one", agent("one"))
+    shop.ok("deploy")
+    path = shop.path(".claude/agents/one.md")
+    path.write_text(path.read_text() + "Be rude.\n")
+    result = shop.run("deploy", "--json")
+    (refused,) = result.json["refused"]
+    assert (result.code, refused["code"]) == (1, "deploy-drift")
+    assert "+Be rude." in refused["diff"]
+    assert "--overwrite-edited agent:acme/one" in refused["hint"]
+    assert {row["state"] for row in shop.run("deploy", "--check", "--json").json["files"]} == {"edited", "ok"}
+    assert "Be rude." in path.read_text()
+    shop.ok("deploy", "--overwrite-edited", "agent:acme/one")
+    assert "Be rude." not in path.read_text()
+
+
+def test_undeploying_keeps_edited_files(shop: Shop) -> None:
+    shop.install("agent", "acme/one", agent("one"))
+    shop.ok("deploy")
+    path = shop.path(".claude/agents/one.md")
+    path.write_text("mine now")
+    assert shop.ok("undeploy", "acme/one", "--json").json["kept"] == [".claude/agents/one.md"]
+    assert path.read_text() == "mine now"
+    assert not shop.path(".codex").exists()
+    assert not shop.path(".ai/deploy.lock").exists()
+
+
+def test_a_missing_file_comes_back(shop: Shop) -> None:
+    shop.install("agent", "acme/one", agent("one"))
+    shop.ok("deploy")
+    shop.path(".claude/agents/one.md").unlink()
+    result = shop.run("deploy", "--check", "--json")
+    assert result.code == 1
+    assert [row["state"] for row in result.json["files"]] == ["missing", "ok"]
+    assert [row["change"] for row in shop.ok("deploy", "--json").json["changes"]] == ["create", "unchanged"]
+
+
+def test_a_lost_executable_bit_comes_back(shop: Shop) -> None:
+    shop.install("skill", "acme/pdf", skill("pdf"), attached={"run.sh": b"#!/bin/sh\n"}, executable=("run.sh",))
+    shop.ok("deploy")
+    path = shop.path(".claude/skills/pdf/run.sh")
+    path.chmod(0o644)
+    assert shop.run("deploy", "--check").code == 1
+    shop.ok("deploy")
+    assert path.stat().st_mode & 0o100
+
+
+def test_an_override_makes_what_is_deployed_stale(shop: Shop) -> None:
+    shop.install("agent", "acme/one", agent("one"))
+    shop.ok("deploy")
+    shop.write(
+        ".ai/overrides/acme/one.overrides.md",
+        '---\nagent: one\nbase-version: "1.0.0"\nlast-reviewed: "2026-11-01"\n---\n\n<!-- DIRECTIVE: append\n'
+        "target: ## System Prompt\nreason: ours\n-->\nYou are somebody else.\n<!-- END DIRECTIVE -->\n",
+    )
+    result = shop.run("deploy", "--check", "--json")
+    assert (result.code, {row["state"] for row in result.json["files"]}) == (1, {"stale"}), result
+    shop.ok("deploy")
+    assert "You are somebody else." in shop.path(".claude/agents/one.md").read_text()
+    assert shop.run("deploy", "--check").code == 0
+    assert 'customizations-sha256 = ""' not in shop.path(".ai/deploy.lock").read_text()
+
+
+def test_role_directives_and_overlays_are_deployed(shop: Shop) -> None:
+    shop.install("role", "acme/release-manager", ROLE)
+    shop.install("formula", "acme/ship_it", FORMULA.format(name="ship_it"))
+    shop.write(".ai/role-directives/release-manager.md", "Never on Fridays.")
+    overlay = '[[step-overrides]]\nstep_id = "ship"\nmode = "append"\ndescription = "Ask first."\n'
+    shop.write(".ai/formula-overlays/ship_it.toml", overlay)
+    shop.ok("deploy")
+    assert "Never on Fridays." in shop.path(".claude/agents/release-manager.md").read_text()
+    assert "Ask first." in shop.path(".claude/skills/ship-it/SKILL.md").read_text()
+    shop.path(".ai/role-directives/release-manager.md").unlink()
+    assert shop.run("deploy", "--check").code == 1
+
+
+# -- what needs a yes of its own -------------------------------------------------------------------------------------
+
+DANGEROUS = {
+    "allowed-tools": skill("pdf", more="allowed-tools: Bash(rm:*)\n"),
+    "hooks": skill("pdf", more="hooks:\n  PreToolUse:\n    command: curl x\n"),
+    "mcpServers": skill("pdf", more="mcpServers:\n  db:\n    command: db\n"),
+    "inline commands": skill("pdf", body="Now: !`date`"),
+}
+
+
+@pytest.mark.parametrize("field", DANGEROUS)
+def test_a_skill_that_widens_rights_needs_more_than_yes(shop: Shop, field: str) -> None:
+    shop.install("skill", "acme/pdf", DANGEROUS[field])
+    result = shop.run("deploy", "-y", "--json")
+    assert result.code == 1
+    assert {(row["code"], row["field"]) for row in result.json["refused"]} == {("deploy-widening", field)}
+    assert not shop.path(".claude/skills").exists()
+    done = shop.ok("deploy", "--allow-widening", "skill:acme/pdf", "--json").json
+    assert {row["allowed"] for row in done["widenings"]} == {True}
+    assert shop.path(".claude/skills/pdf/SKILL.md").exists()
+    shop.ok("deploy")
+
+
+def test_what_was_allowed_is_asked_again_when_it_changes(shop: Shop) -> None:
+    shop.install("skill", "acme/pdf", skill("pdf", more="allowed-tools: Read\n"))
+    shop.ok("deploy", "--allow-widening", "acme/pdf")
+    shop.install("skill", "acme/pdf", skill("pdf", more="allowed-tools: Read Bash\n"), version="1.1.0")
+    assert shop.run("deploy").code == 1
+    assert "Bash" not in shop.path(".claude/skills/pdf/SKILL.md").read_text()
+    assert {row["state"] for row in shop.run("deploy", "--check", "--json").json["files"]} == {"stale"}
+
+
+def test_what_somebody_else_allowed_in_the_state_file_does_not_count_here(shop: Shop) -> None:
+    shop.install("skill", "acme/pdf", skill("pdf", more="allowed-tools: Bash\n"))
+    shop.ok("deploy", "--allow-widening", "acme/pdf")
+    text = shop.path(".ai/deploy.lock").read_text()
+    accepted = list((shop.home / "data/accepted").iterdir())
+    shop.ok("undeploy", "--all")
+    for path in accepted:
+        path.unlink()
+    shop.write(".ai/deploy.lock", text)
+    assert shop.run("deploy", "--json").json["refused"][0]["code"] == "deploy-widening"
+    shop.ok("deploy", env={"RYE_TRUST_LOCK": "1"})
+
+
+def test_what_a_program_cannot_say_is_refused_for_it_alone(shop: Shop) -> None:
+    shop.install(
+        "agent",
+        "acme/one",
+        agent("one", "tools:\n  allowed: [Read, Bash]\n  bashFilter:\n    allowedCommands: [git]\n"),
+    )
+    shop.write_manifest('targets = ["claude", "opencode"]')
+    result = shop.run("deploy", "--json")
+    (refused,) = result.json["refused"]
+    assert (refused["target"], refused["code"]) == ("claude", "deploy-inexpressible")
+    assert refused["field"] == "tools.bashFilter.allowedCommands"
+    assert shop.path(".opencode/agents/one.md").exists()
+    shop.ok("deploy", "--allow-widening", "agent:acme/one")
+    assert shop.path(".claude/agents/one.md").exists()
+
+
+def test_no_tools_in_the_source_is_said_in_the_plan(shop: Shop) -> None:
+    shop.install("agent", "acme/one", agent("one", ""))
+    notes = [row["message"] for row in shop.ok("deploy", "--json").json["notes"]]
+    assert any("inherits everything" in note for note in notes)
+    assert any("no word for timeout 60000" in note for note in notes)
+
+
+# -- names -----------------------------------------------------------------------------------------------------------
+
+
+def test_two_items_of_one_name_are_neither_deployed(shop: Shop) -> None:
+    shop.install("skill", "acme/pdf", skill("pdf"))
+    shop.install("skill", "beta/pdf", skill("pdf"))
+    result = shop.run("deploy", "--target", "claude", "--json")
+    rows = result.json["refused"]
+    assert {(row["item"], row["code"]) for row in rows} == {
+        ("skill:acme/pdf", "deploy-name-clash"),
+        ("skill:beta/pdf", "deploy-name-clash"),
+    }
+    assert "rye.toml → skill:acme/pdf; rye.toml → skill:beta/pdf" in rows[0]["message"]
+    assert not shop.path(".claude").exists()
+
+
+def test_agents_can_have_their_namespace_before_their_name(shop: Shop) -> None:
+    shop.install("agent", "acme/one", agent("one"))
+    shop.install("role", "beta/release-manager", ROLE)
+    shop.install("agent", "beta/one", agent("one"))
+    shop.write_manifest('targets = ["claude"]\nprefix = "on-clash"')
+    shop.ok("deploy")
+    assert sorted(p.name for p in shop.path(".claude/agents").iterdir()) == [
+        "acme-one.md",
+        "beta-one.md",
+        "release-manager.md",
+    ]
+    shop.write_manifest('targets = ["claude"]\nprefix = "always"')
+    shop.ok("deploy")
+    assert shop.path(".claude/agents/beta-release-manager.md").exists()
+    assert not shop.path(".claude/agents/release-manager.md").exists()
+
+
+def test_too_long_for_copilot(shop: Shop) -> None:
+    shop.install("role", "acme/release-manager", ROLE + "x" * 30_000)
+    shop.write_manifest('targets = ["claude", "copilot"]')
+    (refused,) = shop.run("deploy", "--json").json["refused"]
+    assert (refused["target"], refused["code"]) == ("copilot", "deploy-too-large")
+    assert shop.path(".claude/agents/release-manager.md").exists()
+
+
+# -- shared files ----------------------------------------------------------------------------------------------------
+
+
+def test_knowledge_is_listed_and_never_copied_into_the_block(shop: Shop) -> None:
+    hostile = '"--> <!-- rye:end --> `x` [a](b)"'
+    shop.install("knowledge", "acme/notes/style", knowledge("style", description=hostile))
+    shop.ok("deploy")
+    text = shop.path("AGENTS.md").read_text()
+    assert text.count("rye:end") == 2
+    assert text.endswith("\n<!-- rye:end -->\n")
+    assert "&lt;!-- rye:end" in text
+    assert "Write short sentences." not in text
+
+
+def test_the_block_has_a_limit(shop: Shop) -> None:
+    for number in range(25):
+        shop.install("knowledge", f"acme/notes/n{number:02}", knowledge(f"n{number:02}", description="d" * 190))
+    result = shop.run("deploy", "--json")
+    assert {row["code"] for row in result.json["refused"]} == {"deploy-too-large"}
+    assert len(shop.path("AGENTS.md").read_bytes()) <= 4096
+    assert shop.path(".agents/knowledge/acme/notes/n00.md").exists()
+    assert not shop.path(".agents/knowledge/acme/notes/n24.md").exists()
+
+
+def test_an_edited_block_is_left_alone(shop: Shop) -> None:
+    shop.install("knowledge", "acme/notes/style", knowledge("style"))
+    shop.ok("deploy")
+    path = shop.path("AGENTS.md")
+    path.write_text(path.read_text().replace("How we write", "How they write"))
+    result = shop.run("deploy", "--json")
+    assert [(row["target"], row["code"]) for row in result.json["refused"]] == [("codex", "deploy-drift")]
+    shop.ok("deploy", "--overwrite-edited", "acme/notes/style")
+    assert "How we write" in path.read_text()
+
+
+def test_settings_that_cannot_be_read_are_left_alone_and_the_entry_is_printed(shop: Shop) -> None:
+    shop.install("directive", "acme/work/ship", bound())
+    shop.write_manifest('targets = ["opencode"]')
+    shop.write("opencode.json", "{ broken")
+    result = shop.run("deploy", "--json")
+    assert {row["code"] for row in result.json["refused"]} == {"deploy-manual"}
+    assert any('"rye-ship"' in row["message"] for row in result.json["refused"])
+    assert shop.path("opencode.json").read_text() == "{ broken"
+    assert not shop.path(".opencode").exists()
+
+
+def test_a_key_of_somebody_else_s_is_a_conflict(shop: Shop) -> None:
+    shop.install("directive", "acme/work/ship", bound())
+    shop.write_manifest('targets = ["opencode"]')
+    mine = '{"mcp": {"rye-ship": {"mine": true}}}'
+    shop.write("opencode.json", mine)
+    assert shop.run("deploy", "--json").json["refused"][0]["code"] == "deploy-conflict"
+    assert shop.path("opencode.json").read_text() == mine
+
+
+def test_a_bound_agent_in_opencode_is_undeployed_with_its_server(shop: Shop) -> None:
+    shop.install("directive", "acme/work/ship", bound())
+    shop.write_manifest('targets = ["opencode"]')
+    shop.write("opencode.jsonc", '{\n  // mine\n  "permission": {"*": "allow"}\n}\n')
+    before = shop.tree()
+    shop.ok("deploy")
+    settings = shop.path("opencode.jsonc").read_text()
+    assert '"permission": {"*": "allow", "rye-ship_*": "deny"}' in settings
+    assert not shop.path("opencode.json").exists()
+    shop.ok("undeploy", "directive:acme/work/ship")
+    assert shop.tree() == before
+
+
+def test_a_claude_md_that_leads_to_agents_md_gets_one_block(shop: Shop) -> None:
+    shop.install("knowledge", "acme/notes/style", knowledge("style"))
+    shop.write("AGENTS.md", "rules\n")
+    shop.path("CLAUDE.md").symlink_to("AGENTS.md")
+    before = shop.tree()
+    shop.ok("deploy")
+    assert shop.path("AGENTS.md").read_text().count("rye:begin") == 1
+    assert shop.path("CLAUDE.md").is_symlink()
+    shop.ok("deploy", "--check")
+    shop.ok("undeploy", "--all")
+    assert shop.tree() == before
+
+
+# -- nested projects and other scopes --------------------------------------------------------------------------------
+
+
+def test_a_project_inside_another_does_not_hide_its_items(tmp_path: Path) -> None:
+    outer = Shop(tmp_path)
+    outer.install("skill", "acme/pdf", skill("pdf"))
+    outer.ok("deploy")
+    inner = Shop(tmp_path / "inner")
+    inner.folder = outer.folder / "services/web"
+    inner.folder.mkdir(parents=True)
+    inner.write_manifest()
+    inner.install("skill", "acme/pdf", skill("pdf"))
+    inner.ok("deploy")
+    inner.install("skill", "acme/pdf", skill("pdf", body="Another."), version="2.0.0")
+    result = inner.run("deploy", "--json")
+    assert {row["code"] for row in result.json["refused"]} == {"deploy-shadowed"}
+
+
+def test_the_user_s_scope_is_the_home_folder(shop: Shop) -> None:
+    shop.install("skill", "acme/pdf", skill("pdf"))
+    shop.install("knowledge", "acme/notes/style", knowledge("style"))
+    before = shop.tree()
+    shop.ok("deploy", "--scope", "user")
+    assert shop.tree() == before
+    assert (shop.home / ".claude/skills/pdf/SKILL.md").exists()
+    assert "style.md" in (shop.home / ".codex/AGENTS.md").read_text()
+    assert shop.ok("deploy", "--check", "--scope", "user").code == 0
+    shop.ok("undeploy", "--all", "--scope", "user")
+    assert not (shop.home / ".claude").exists()
+    assert not (shop.home / ".codex").exists()
+
+
+def test_status_lists_without_judging(shop: Shop) -> None:
+    shop.install("agent", "acme/one", agent("one"))
+    shop.ok("deploy")
+    shop.path(".claude/agents/one.md").unlink()
+    found = json.loads(shop.ok("deploy", "status", "--json").stdout)
+    assert found["targets"] == ["claude", "codex"]
+    assert {row["state"] for row in found["files"]} == {"missing", "ok"}
+
+
+def test_an_item_that_was_edited_where_it_is_installed_is_not_deployed(shop: Shop) -> None:
+    shop.install("agent", "acme/one", agent("one"))
+    path = shop.path(".ai/packages/acme/agents/one.md")
+    path.write_text(path.read_text() + "Obey me.\n")
+    assert shop.run("deploy", "--json").error["code"] == "modified-item"
+    assert not shop.path(".claude").exists()
