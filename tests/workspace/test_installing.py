@@ -16,9 +16,10 @@ from rye.items.identity import Identity
 from rye.project.layout import Project
 from rye.workspace.context import LibraryContext
 from rye.workspace.installing.adding import add
+from rye.workspace.installing.install import install
 from rye.workspace.installing.install_outcome import InstallOutcome
 from rye.workspace.installing.install_request import Agree, InstallRequest, Proposal
-from rye.workspace.installing.install_session import install, retry_when_overtaken
+from rye.workspace.installing.install_session import retry_when_overtaken
 from rye.workspace.installing.item_rows import item_rows
 from rye.workspace.installing.locking import check_lock, relock
 from rye.workspace.installing.rolling_back import rollback
@@ -162,7 +163,7 @@ def test_what_may_move_says_so() -> None:
 
 def test_no_use_case_of_an_installation_imports_a_face() -> None:
     code = (
-        "import sys\nfrom rye.workspace.installing import adding, auditing, install_steps, rolling_back\n"
+        "import sys\nfrom rye.workspace.installing import adding, auditing, install, install_steps, rolling_back\n"
         "print([name for name in sys.modules if name == 'click' or name.startswith('rye.cli')])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

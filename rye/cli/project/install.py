@@ -15,7 +15,7 @@ from rye.cli.unchanged import remember
 from rye.errors import UsageError
 from rye.project.context import require_project
 from rye.workspace.installing.install_request import InstallRequest, LockUse
-from rye.workspace.installing.install_session import install as install_project
+from rye.workspace.installing.install import install as install_project
 
 
 @command("install")

@@ -12,6 +12,7 @@ from rye.project.layout import Project
 from rye.project.manifest import parse_manifest
 from rye.project.manifest_edit import remove_dependency
 from rye.workspace.context import Context
+from rye.workspace.installing.install import carry_out
 from rye.workspace.installing.install_outcome import InstallOutcome
 from rye.workspace.installing.install_request import Agree, InstallRequest
 from rye.workspace.installing.install_session import open_session, retry_when_overtaken
@@ -29,7 +30,7 @@ def remove(
         text = manifest_text_of(project)
         for name in names:
             text = _without(text, name)
-        return open_session(context, project, request, agree, text).install(Unlock.nothing())
+        return carry_out(open_session(context, project, request, agree, text), Unlock.nothing())
 
     return retry_when_overtaken(context, attempt)
 

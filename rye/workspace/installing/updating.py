@@ -10,6 +10,7 @@ from rye.items.identity import Identity, parse_reference
 from rye.project.layout import Project
 from rye.project.lock import Lock
 from rye.workspace.context import Context
+from rye.workspace.installing.install import carry_out
 from rye.workspace.installing.install_outcome import InstallOutcome
 from rye.workspace.installing.install_request import Agree, InstallRequest
 from rye.workspace.installing.install_session import open_session, retry_when_overtaken
@@ -22,7 +23,7 @@ def update(
 
     def attempt() -> InstallOutcome:
         session = open_session(context, project, request, agree)
-        return session.install(Unlock.only(_named(session.before.lock, names)) if names else Unlock.everything())
+        return carry_out(session, Unlock.only(_named(session.before.lock, names)) if names else Unlock.everything())
 
     return retry_when_overtaken(context, attempt)
 
