@@ -37,7 +37,7 @@ from rye.storage.atomic import replace_file
 from rye.text.diagnostics import Diagnostic
 from rye.workspace.context import Context
 from rye.workspace.customizing.editing import Editable
-from rye.workspace.items.applied_overrides import apply_overrides, version_of
+from rye.workspace.items.applied_overrides import apply_overrides
 from rye.workspace.items.effective_item import EffectiveItem, effective_item, entry_of_file
 from rye.workspace.items.present_items import exists
 
@@ -75,7 +75,7 @@ class Overridable(Struct, frozen=True):
 
     def judge(self, files: Sequence[OverrideSource], today: date | None = None) -> Effective:
         """What these files make of the item."""
-        return apply_overrides(self.found, tuple(files), self.manifest, today)
+        return apply_overrides(self.found.item, self.found.version(), tuple(files), self.manifest, today)
 
 
 def overridable(context: Context, argument: str) -> Overridable:
@@ -133,7 +133,7 @@ class OverrideFile(Struct, frozen=True):
     def template(self, reviewed: date) -> str:
         """A complete file that changes nothing."""
         found = self.item.found
-        agent, version = described(self.base, found.item.location.name, version_of(found))
+        agent, version = described(self.base, found.item.location.name, found.version())
         return new_file(agent, version, reviewed)
 
     def editable(self, reviewed: date) -> Editable:

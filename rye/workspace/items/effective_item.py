@@ -22,7 +22,7 @@ from rye.customization.places import rye_places
 from rye.customization.provenance import Origin, origin_of, placed_message
 from rye.errors import RyeError, UsageError
 from rye.installation.shadows import Shadow, shadow_of
-from rye.items.identity import lookup_key, parse_reference
+from rye.items.identity import Identity, lookup_key, parse_reference
 from rye.items.location import Location, locate
 from rye.project.context import load_manifest
 from rye.project.item_file import ItemFile
@@ -59,6 +59,16 @@ class EffectiveItem(Struct, frozen=True):
     def id(self) -> str:
         """The qualified id where a namespace is known, else the local id."""
         return self.entry.id if self.entry is not None else self.item.location.local_id
+
+    def version(self) -> str | None:
+        """Its own, else the one that it was installed as."""
+        metadata = self.item.reading.metadata
+        if metadata is not None and metadata.version is not None:
+            return metadata.version
+        if self.entry is None or self.entry.space != "installed" or self.project is None:
+            return None
+        locked = read_lock(self.project).find(Identity(self.item.kind.name, self.id))
+        return locked.version if locked is not None else None
 
     def place(self, line: int) -> tuple[str, int]:
         """The file that a line of the item's text was written in, as people see it, and the line there."""
@@ -264,7 +274,8 @@ def overridden(found: EffectiveItem, today: date | None = None, manifest: Manife
         return None
     from rye.workspace.items.applied_overrides import apply_overrides  # merging, which only customized items need
 
-    return apply_overrides(replace(found, entry=entry), files, manifest, today)
+    found = replace(found, entry=entry)
+    return apply_overrides(found.item, found.version(), files, manifest, today)
 
 
 def entry_of_file(path: Path, project: Project | None, namespace: str | None) -> Entry | None:
