@@ -14,8 +14,8 @@ from rye.cli.registry.airgap_options import airgap_given
 from rye.cli.unchanged import remember
 from rye.errors import UsageError
 from rye.project.context import require_project
-from rye.workspace.installing.install_request import InstallRequest, LockUse
 from rye.workspace.installing.install import install as install_project
+from rye.workspace.installing.install_request import InstallRequest, LockUse
 
 
 @command("install")
