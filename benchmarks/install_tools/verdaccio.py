@@ -30,6 +30,7 @@ class Verdaccio:
 
     def __init__(self, npm: str, node: str) -> None:
         modules = PEERS / "node_modules"
+        self.process: subprocess.Popen[bytes]
         self.command = (node, str(modules / "verdaccio/bin/verdaccio"))
         if _version_in(modules / ".package-lock.json") != _version_in(PEERS / "package-lock.json"):
             print(
@@ -57,13 +58,15 @@ class Verdaccio:
             raise Unavailable(" ".join((done.stderr or done.stdout).split())[:160])
         return done.stdout.strip()
 
-    def start(self, folder: Path, stack: ExitStack) -> str:
-        """Its address, once it answers; everybody on this machine may publish. It ends with the stack."""
+    def start(self, folder: Path, stack: ExitStack, *, with_accounts: bool = False) -> str:
+        """Its address, once it answers; it ends with the stack. Everybody on this machine may publish, or
+        ``with_accounts`` who has signed in and sends a JSON web token.
+        """
         folder.mkdir()
         with socket.socket() as chosen:
             chosen.bind(("127.0.0.1", 0))
             port = chosen.getsockname()[1]
-        config = {
+        config: dict[str, object] = {
             "storage": str(folder / "storage"),
             "listen": f"127.0.0.1:{port}",
             "uplinks": {},
@@ -71,6 +74,10 @@ class Verdaccio:
             "web": {"enable": False},
             "log": {"type": "stdout", "format": "json", "level": "error"},
         }
+        if with_accounts:
+            config["packages"] = {"**": {"access": "$all", "publish": "$authenticated"}}
+            config["auth"] = {"htpasswd": {"file": str(folder / "htpasswd"), "max_users": 10}}
+            config["security"] = {"api": {"legacy": False, "jwt": {"sign": {"expiresIn": "7d"}}}}
         (folder / "config.yaml").write_text(json.dumps(config))
         with (folder / "log").open("wb") as log:
             process = subprocess.Popen(
@@ -81,6 +88,7 @@ class Verdaccio:
                 stdout=log,
                 stderr=log,
             )
+        self.process = process
         stack.callback(_stop, process)
         url = f"http://127.0.0.1:{port}/"
         deadline = time.monotonic() + START_SECONDS

@@ -10,6 +10,7 @@ Scores are between 0 and 1: 1 for the name itself, else the rank relative to the
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import sqlalchemy as sa
@@ -43,39 +44,50 @@ class Hit:
 
 
 def put(connection: sa.Connection, document: Document) -> None:
-    """Add the name to the index, or replace what stood there."""
+    """Add the name to the index, or replace its entry."""
     remove(connection, document.kind, document.id)
-    number = connection.execute(
-        documents.insert().values(
-            name=f"{document.kind}:{document.id}",
-            kind=document.kind,
-            namespace=document.id.split("/", 1)[0],
-            id=document.id,
-            version=document.version,
-            description=document.description,
-            keywords=document.keywords,
-        )
-    ).inserted_primary_key
-    if connection.dialect.name == "sqlite" and number is not None:
+    put_all(connection, [document])
+
+
+def put_all(connection: sa.Connection, some: Sequence[Document]) -> None:
+    """Add names that are not in the index. The connection is the log's writer."""
+    rows: list[dict[str, object]] = [
+        {
+            "name": f"{document.kind}:{document.id}",
+            "kind": document.kind,
+            "namespace": document.id.split("/", 1)[0],
+            "id": document.id,
+            "version": document.version,
+            "description": document.description,
+            "keywords": document.keywords,
+        }
+        for document in some
+    ]
+    if not rows:
+        return
+    if connection.dialect.name == "sqlite":
+        first = (connection.scalar(sa.select(sa.func.max(documents.c.number))) or 0) + 1
+        rows = [{"number": number, **row} for number, row in enumerate(rows, first)]
+    connection.execute(documents.insert(), rows)
+    if connection.dialect.name == "sqlite":
         connection.execute(
             sa.text(
                 "INSERT INTO documents_fts(rowid, id, description, kind, keywords) "
                 "VALUES (:number, :id, :description, :kind, :keywords)"
             ),
-            {
-                "number": number[0],
-                "id": document.id,
-                "description": document.description,
-                "kind": document.kind,
-                "keywords": document.keywords,
-            },
+            rows,
         )
 
 
 def remove(connection: sa.Connection, kind: str, identifier: str) -> None:
     """Take the name out of the index, where it is in it."""
-    row = connection.execute(sa.select(documents).where(documents.c.name == f"{kind}:{identifier}")).first()
-    if row is None:
+    remove_all(connection, [f"{kind}:{identifier}"])
+
+
+def remove_all(connection: sa.Connection, some: Sequence[str]) -> None:
+    """Take names out of the index, at most some hundreds at once."""
+    found = connection.execute(sa.select(documents).where(documents.c.name.in_(some))).mappings().all()
+    if not found:
         return
     if connection.dialect.name == "sqlite":
         # An index without content of its own is told what to forget.
@@ -84,15 +96,9 @@ def remove(connection: sa.Connection, kind: str, identifier: str) -> None:
                 "INSERT INTO documents_fts(documents_fts, rowid, id, description, kind, keywords) "
                 "VALUES ('delete', :number, :id, :description, :kind, :keywords)"
             ),
-            {
-                "number": row.number,
-                "id": row.id,
-                "description": row.description,
-                "kind": row.kind,
-                "keywords": row.keywords,
-            },
+            [dict(row) for row in found],
         )
-    connection.execute(documents.delete().where(documents.c.number == row.number))
+    connection.execute(documents.delete().where(documents.c.number.in_([row["number"] for row in found])))
 
 
 def find(

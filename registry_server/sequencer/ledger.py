@@ -15,7 +15,9 @@ from typing import Any
 import sqlalchemy as sa
 
 from registry_server.search import documents as search
-from registry_server.sequencer.acceptance import Candidate
+from registry_server.sequencer.acceptance import Candidate, blobs_of
+from registry_server.sequencer.chains import read_chain, read_root
+from registry_server.sequencer.waiting import KnownRelease, Waiting
 from registry_server.storage.schema import (
     head,
     keysets,
@@ -37,7 +39,7 @@ from rye.registry.protocol.lines import read_time, write_time
 from rye.registry.protocol.merkle import leaf_hash
 from rye.registry.protocol.statements import ItemStatement, Keyset, Release, Root, Snapshot, Takedown, Yank
 from rye.registry.protocol.wire import IndexLine, ShardEntry, index_name, shard_of
-from rye.registry.trust.keysets import KeysetChain, extend
+from rye.registry.trust.keysets import KeysetChain
 from rye.registry.trust.records import judge
 from rye.registry.trust.trust_error import TrustError
 from rye.registry.trust.trusted import read_line
@@ -64,19 +66,76 @@ class Ledger:
 
     def __init__(self, connection: sa.Connection) -> None:
         self.connection = connection
-        self._chains: dict[str, KeysetChain] = {}
+        self._waiting = Waiting()
         self._roots: list[Root] | None = None
         self.touched: set[str] = set()
         """Names whose index files changed in this transaction."""
-        origin = connection.scalar(sa.select(registry.c.value).where(registry.c.key == "origin"))
-        if origin is None:
+        newest = sa.select(sa.func.max(log_entries.c.position)).scalar_subquery()
+        found = connection.execute(
+            sa.select(registry.c.value, newest.label("newest")).where(registry.c.key == "origin")
+        ).first()
+        if found is None:
             raise RyeError(
                 "no-registry", "The database holds no registry.", "Make one: rye-registry init --origin NAME"
             )
-        self.origin: str = origin
-        self.size: int = (connection.scalar(sa.select(sa.func.max(log_entries.c.position))) or 0) + 1
-        if self.size == 1 and connection.scalar(sa.select(log_entries.c.position)) is None:
-            self.size = 0
+        self.origin: str = found.value
+        self.size: int = 0 if found.newest is None else found.newest + 1
+
+    def prepare(self, candidates: Iterable[Candidate]) -> None:
+        """Read what :func:`registry_server.sequencer.admission.admit` will ask about a batch's releases, all at once."""
+        names_wanted: set[str] = set()
+        texts: set[tuple[str, bytes]] = set()
+        versions: set[tuple[str, str]] = set()
+        blobs: set[str] = set()
+        namespaces: set[str] = set()
+        for candidate in candidates:
+            statement = candidate.statement
+            if isinstance(statement, Release):
+                name = name_of(statement)
+                names_wanted.add(name)
+                texts.add((name, _text_sha256(candidate.note.text)))
+                versions.add((name, statement.version))
+                blobs.update(blobs_of(statement))
+                namespaces.add(statement.identity.namespace)
+        known, execute = self._waiting, self.connection.execute
+        known.names.update(dict.fromkeys(names_wanted, False))
+        known.folds.update(dict.fromkeys(map(folded, names_wanted)))
+        known.texts.update(dict.fromkeys(texts))
+        known.releases.update(dict.fromkeys(versions))
+        for chunk in _chunks(sorted(known.folds)):
+            for taken in execute(sa.select(names.c.name, names.c.fold).where(names.c.fold.in_(chunk))):
+                known.folds[taken.fold] = taken.name
+                known.names[taken.name] = True
+        for chunk in _chunks(sorted(name for name in names_wanted if known.names[name])):
+            some = set(chunk)
+            entries = sa.select(name_entries).where(
+                name_entries.c.name.in_(chunk),
+                name_entries.c.text_sha256.in_([sha256 for name, sha256 in texts if name in some]),
+            )
+            for entry in execute(entries.order_by(name_entries.c.position.desc())):
+                known.texts[entry.name, bytes(entry.text_sha256)] = entry.position  # the first one last
+            made = sa.select(releases).where(
+                releases.c.name.in_(chunk),
+                releases.c.version.in_({version for name, version in versions if name in some}),
+            )
+            for release in execute(made):
+                known.releases[release.name, release.version] = KnownRelease(release.position, release.content)
+        self.taken_down(blobs)
+        for chunk in _chunks(sorted(namespaces)):
+            self._read_keysets(chunk)
+
+    def flush(self) -> None:
+        """Write what waits, many rows at a time. Every question about the tables that is not answered from memory does it."""
+        if not self._waiting.rows and not self._waiting.stale:
+            return
+        for table in (log_entries, names, name_entries, releases):
+            rows = self._waiting.rows.get(table.name)
+            if rows:
+                self.connection.execute(table.insert(), rows)
+        stale = sorted(self._waiting.stale)
+        self._waiting.written()
+        for chunk in _chunks(stale):
+            self._refresh_documents(chunk)
 
     # -- questions ----------------------------------------------------------------------------------------------------
 
@@ -91,8 +150,7 @@ class Ledger:
     def roots(self) -> list[Root]:
         """All root statements, from number 1 on."""
         if self._roots is None:
-            rows = self.connection.execute(sa.select(roots.c.note).order_by(roots.c.number))
-            self._roots = [Root.parse(notes.parse(row.note).text) for row in rows]
+            self._roots = [read_root(note) for _, note in self.root_notes()]
         return self._roots
 
     def root_notes(self) -> list[tuple[int, bytes]]:
@@ -100,17 +158,21 @@ class Ledger:
         return [(row.number, row.note) for row in self.connection.execute(sa.select(roots).order_by(roots.c.number))]
 
     def chain(self, namespace: str) -> KeysetChain:
-        """The keysets of a namespace, verified again from their notes."""
-        if namespace not in self._chains:
-            chain = KeysetChain(self.origin, namespace)
-            rows = self.connection.execute(
-                sa.select(keysets).where(keysets.c.namespace == namespace).order_by(keysets.c.position)
-            )
-            for row in rows:
-                note = notes.parse(row.note)
-                chain = extend(chain, row.position, note, Keyset.parse(note.text), self.roots())
-            self._chains[namespace] = chain
-        return self._chains[namespace]
+        """The keysets of a namespace, verified from their notes."""
+        if namespace not in self._waiting.keysets:
+            self._read_keysets([namespace])
+        found = self._waiting.keysets[namespace]
+        return read_chain(self.origin, namespace, found, tuple(self.roots()))
+
+    def _read_keysets(self, namespaces: list[str]) -> None:
+        found: dict[str, list[tuple[int, bytes]]] = {namespace: [] for namespace in namespaces}
+        for row in self.connection.execute(
+            sa.select(keysets.c.namespace, keysets.c.position, keysets.c.note)
+            .where(keysets.c.namespace.in_(namespaces))
+            .order_by(keysets.c.namespace, keysets.c.position)
+        ):
+            found[row.namespace].append((row.position, bytes(row.note)))
+        self._waiting.keysets.update((namespace, tuple(rows)) for namespace, rows in found.items())
 
     def position_of(self, candidate: Candidate) -> int | None:
         """Where this statement's text stands first in the index of its name, whatever signatures it has there."""
@@ -121,12 +183,17 @@ class Ledger:
             return row.position if row is not None and is_same else None
         if isinstance(statement, Snapshot):
             return None
-        where = sa.and_(name_entries.c.name == name_of(statement), name_entries.c.text_sha256 == _text_sha256(text))
-        position: int | None = self.connection.scalar(sa.select(sa.func.min(name_entries.c.position)).where(where))
-        return position
+        key = (name_of(statement), _text_sha256(text))
+        if key not in self._waiting.texts:
+            where = sa.and_(name_entries.c.name == key[0], name_entries.c.text_sha256 == key[1])
+            self._waiting.texts[key] = self.connection.scalar(
+                sa.select(sa.func.min(name_entries.c.position)).where(where)
+            )
+        return self._waiting.texts[key]
 
     def leaf_hashes(self, size: int) -> Iterator[bytes]:
         """The leaf hashes of the first ``size`` entries, in order."""
+        self.flush()
         for start in range(0, size, _HASHES):
             where = sa.and_(log_entries.c.position >= start, log_entries.c.position < min(start + _HASHES, size))
             yield from self.connection.scalars(
@@ -143,33 +210,46 @@ class Ledger:
 
     def taken_down(self, hashes: Iterable[str]) -> dict[str, str]:
         """Of these blobs those that were taken down, each with the first reason."""
-        found: dict[str, str] = {}
-        for chunk in _chunks(sorted(set(hashes))):
-            rows = self.connection.execute(
+        reasons = self._waiting.reasons
+        wanted = sorted(set(hashes))
+        unknown = [sha256 for sha256 in wanted if sha256 not in reasons]
+        reasons.update(dict.fromkeys(unknown))
+        for chunk in _chunks(unknown):
+            for row in self.connection.execute(
                 sa.select(takedowns).where(takedowns.c.sha256.in_(chunk)).order_by(takedowns.c.position)
-            )
-            for row in rows:
-                found.setdefault(row.sha256, row.reason)
-        return found
+            ):
+                reasons[row.sha256] = reasons[row.sha256] or row.reason
+        return {sha256: reason for sha256 in wanted if (reason := reasons[sha256]) is not None}
 
     def all_taken_down(self) -> list[str]:
         """The hashes of all blobs that were taken down."""
         return list(self.connection.scalars(sa.select(takedowns.c.sha256).distinct().order_by(takedowns.c.sha256)))
 
-    def release(self, name: str, version: str) -> sa.Row[Any] | None:
-        where = sa.and_(releases.c.name == name, releases.c.version == version)
-        return self.connection.execute(sa.select(releases).where(where)).first()
+    def release(self, name: str, version: str) -> KnownRelease | None:
+        key = (name, version)
+        if key not in self._waiting.releases:
+            where = sa.and_(releases.c.name == name, releases.c.version == version)
+            row = self.connection.execute(sa.select(releases.c.position, releases.c.content).where(where)).first()
+            self._waiting.releases[key] = KnownRelease(row.position, row.content) if row is not None else None
+        return self._waiting.releases[key]
 
     def has_name(self, name: str) -> bool:
-        return self.connection.scalar(sa.select(names.c.name).where(names.c.name == name)) is not None
+        if name not in self._waiting.names:
+            row = self.connection.scalar(sa.select(names.c.name).where(names.c.name == name))
+            self._waiting.names[name] = row is not None
+        return self._waiting.names[name]
 
     def look_alike(self, name: str) -> str | None:
         """Another name, already taken, that folds to the same letters."""
-        where = sa.and_(names.c.fold == folded(name), names.c.name != name)
-        return self.connection.scalar(sa.select(names.c.name).where(where))
+        fold_ = folded(name)
+        if fold_ not in self._waiting.folds:
+            self._waiting.folds[fold_] = self.connection.scalar(sa.select(names.c.name).where(names.c.fold == fold_))
+        other = self._waiting.folds[fold_]
+        return other if other != name else None
 
     def leaves(self, start: int, end: int) -> list[bytes]:
         """Entries from position ``start`` up to ``end``."""
+        self.flush()
         where = sa.and_(log_entries.c.position >= start, log_entries.c.position < end)
         return list(
             self.connection.scalars(sa.select(log_entries.c.leaf).where(where).order_by(log_entries.c.position))
@@ -177,6 +257,7 @@ class Ledger:
 
     def index_lines(self, wanted: Iterable[str]) -> Iterator[tuple[str, list[IndexLine]]]:
         """Each of the names with all lines of its index file."""
+        self.flush()
         for chunk in _chunks(sorted(wanted)):
             rows = self.connection.execute(
                 sa.select(name_entries.c.name, name_entries.c.position, log_entries.c.leaf)
@@ -208,7 +289,7 @@ class Ledger:
     def append_leaf(self, leaf: bytes) -> int:
         """Put an entry at the end of the log; returns its position."""
         position = self.size
-        self.connection.execute(log_entries.insert().values(position=position, leaf=leaf, hash=leaf_hash(leaf)))
+        self._waiting.insert("log_entries", {"position": position, "leaf": leaf, "hash": leaf_hash(leaf)})
         self.size += 1
         return position
 
@@ -217,6 +298,7 @@ class Ledger:
         statement, leaf = candidate.statement, candidate.leaf
         position = self.append_leaf(leaf)
         if isinstance(statement, Root):
+            self.flush()
             self.connection.execute(roots.insert().values(number=statement.number, position=position, note=leaf))
             self._roots = None
             return position
@@ -224,27 +306,31 @@ class Ledger:
             raise ValueError("a snapshot is a bare leaf")
         name = name_of(statement)
         self._add_to_index(name, position, candidate.note.text)
+        if isinstance(statement, Release):
+            content = content_digest(statement)
+            self._waiting.insert(
+                "releases",
+                {
+                    "name": name,
+                    "version": statement.version,
+                    "position": position,
+                    "content": content,
+                    "description": statement.description,
+                    "keywords": candidate.keywords,
+                    "yanked": False,
+                },
+            )
+            self._waiting.learn(self._waiting.releases, (name, statement.version), KnownRelease(position, content))
+            self._waiting.add(self._waiting.stale, name)
+            return position
+        self.flush()
         if isinstance(statement, Keyset):
             recovery = write_time(statement.recovery) if statement.recovery else None
             values = {"namespace": statement.namespace, "position": position, "note": leaf, "recovery": recovery}
             self.connection.execute(keysets.insert().values(values))
-            self._chains.pop(statement.namespace, None)
+            self._waiting.keysets.pop(statement.namespace, None)
             if statement.revoked:
                 self.refresh_namespace(statement.namespace, now)
-            return position
-        if isinstance(statement, Release):
-            self.connection.execute(
-                releases.insert().values(
-                    name=name,
-                    version=statement.version,
-                    position=position,
-                    content=content_digest(statement),
-                    description=statement.description,
-                    keywords=candidate.keywords,
-                    yanked=False,
-                )
-            )
-            self._refresh_document(name)
         elif isinstance(statement, Takedown):
             for sha256 in statement.files:
                 self.connection.execute(
@@ -256,6 +342,7 @@ class Ledger:
                         reason=statement.reason,
                     )
                 )
+                self._waiting.reasons.pop(sha256, None)
             self.refresh(name, now)
         elif isinstance(statement, Yank):
             self.refresh(name, now)
@@ -271,6 +358,7 @@ class Ledger:
 
     def refresh(self, name: str, now: datetime) -> None:
         """Bring the withdrawn releases of a name, and what search finds, up to what clients read in its index."""
+        self.flush()
         withdrawn = self.withdrawn(name, now)
         if withdrawn is None:
             return  # clients refuse the whole history; `verify` says so
@@ -280,10 +368,11 @@ class Ledger:
             if before != (version in withdrawn):
                 change = releases.update().where(sa.and_(where, releases.c.version == version))
                 self.connection.execute(change.values(yanked=version in withdrawn))
-        self._refresh_document(name)
+        self._refresh_documents([name])
 
     def refresh_namespace(self, namespace: str, now: datetime) -> None:
         """All names of a namespace: a key of it was revoked, so what it signed may count no more."""
+        self.flush()
         parts = sa.select(releases.c.name).where(releases.c.name.like(f"%:{_like(namespace)}/%", escape="!")).distinct()
         for name in self.connection.scalars(parts).all():
             self.refresh(name, now)
@@ -311,6 +400,7 @@ class Ledger:
     def record_submissions(self, rows: Sequence[tuple[int, str, str]], now: datetime) -> None:
         """Who sent entries: position, token, address."""
         if rows:
+            self.flush()
             time = write_time(now)
             self.connection.execute(
                 submissions.insert(),
@@ -320,14 +410,27 @@ class Ledger:
                 ],
             )
 
-    def rolled_back(self, size: int, touched: set[str]) -> None:
-        """After a rollback to a savepoint: back to what was so when it began."""
-        self._chains.clear()
-        self._roots = None
-        self.size, self.touched = size, touched
+    def mark(self) -> tuple[int, int]:
+        """The present state, for :meth:`take_back`."""
+        return self.size, self._waiting.mark()
 
-    def write_index(self, name: str, sha256: str, size: int) -> None:
-        self.connection.execute(names.update().where(names.c.name == name).values(index_sha256=sha256, index_size=size))
+    def take_back(self, mark: tuple[int, int]) -> None:
+        """Forget what was appended since the mark. What was written since is the caller's to roll back in the database."""
+        self.size = mark[0]
+        self._waiting.take_back(mark[1])
+
+    def rolled_back(self) -> None:
+        """The database went back to a savepoint: what was read since is not believed any more."""
+        self._waiting.keysets.clear()
+        self._waiting.reasons.clear()
+        self._roots = None
+
+    def write_indexes(self, files: Iterable[tuple[str, str, int]]) -> None:
+        """Name, SHA-256 and size of index files that changed."""
+        self.flush()
+        rows = [{"which": name, "index_sha256": sha256, "index_size": size} for name, sha256, size in files]
+        if rows:
+            self.connection.execute(names.update().where(names.c.name == sa.bindparam("which")), rows)
 
     def write_shard(self, shard: str, sha256: str) -> None:
         self.connection.execute(shards.delete().where(shards.c.shard == shard))
@@ -346,28 +449,32 @@ class Ledger:
             self.connection.execute(tree_edge.insert().values(level=level, hashes=hashes))
 
     def _add_to_index(self, name: str, position: int, text: str) -> None:
+        waiting = self._waiting
         if not self.has_name(name):
-            self.connection.execute(
-                names.insert().values(name=name, shard=shard_of(name), fold=folded(name), index_sha256="", index_size=0)
-            )
-        self.connection.execute(
-            name_entries.insert().values(name=name, position=position, text_sha256=_text_sha256(text))
-        )
-        self.touched.add(name)
+            fold_ = folded(name)
+            row = {"name": name, "shard": shard_of(name), "fold": fold_, "index_sha256": "", "index_size": 0}
+            waiting.insert("names", row)
+            waiting.learn(waiting.names, name, True)
+            waiting.learn(waiting.folds, fold_, name)
+        sha256 = _text_sha256(text)
+        waiting.insert("name_entries", {"name": name, "position": position, "text_sha256": sha256})
+        if waiting.texts.get((name, sha256)) is None:
+            waiting.learn(waiting.texts, (name, sha256), position)
+        waiting.add(self.touched, name)
 
-    def _refresh_document(self, name: str) -> None:
-        kind, _, identifier = name.partition(":")
-        rows = self.connection.execute(
-            sa.select(releases).where(releases.c.name == name, releases.c.yanked.is_(sa.false()))
-        ).all()
-        if not rows:
-            search.remove(self.connection, kind, identifier)
-            return
-        latest = max(rows, key=lambda row: rank(row.version))
-        search.put(
-            self.connection,
-            search.Document(kind, identifier, latest.version, latest.description, latest.keywords),
-        )
+    def _refresh_documents(self, some: list[str]) -> None:
+        """Make the search entries of some items again: the newest release that is not withdrawn, or nothing."""
+        wanted = sa.select(releases).where(releases.c.name.in_(some), releases.c.yanked.is_(sa.false()))
+        latest: dict[str, sa.Row[Any]] = {}
+        for row in self.connection.execute(wanted):
+            if row.name not in latest or rank(row.version) > rank(latest[row.name].version):
+                latest[row.name] = row
+        offered = []
+        for row in latest.values():
+            kind, _, identifier = row.name.partition(":")
+            offered.append(search.Document(kind, identifier, row.version, row.description, row.keywords))
+        search.remove_all(self.connection, some)
+        search.put_all(self.connection, offered)
 
 
 def name_of(statement: Keyset | ItemStatement) -> str:

@@ -46,7 +46,7 @@ from registry_server.storage.objects import Objects
 from rye.errors import RyeError
 from rye.registry.protocol import notes, wire
 from rye.registry.protocol.merkle import leaf_hash
-from rye.registry.protocol.statements import Checkpoint, Root, Snapshot
+from rye.registry.protocol.statements import Checkpoint, Release, Root, Snapshot
 from rye.registry.protocol.tiles import WIDTH, Tile, encode_bundle
 
 _log = logging.getLogger("rye.registry")
@@ -254,6 +254,7 @@ class Sequencer:
             before = ledger.size
             now = self._now(old)
             self._fault("begun")
+            ledger.prepare(candidate for request in requests for candidate in request)
             for request in requests:
                 outcomes.append(self._admit(ledger, request, now))
             if ledger.size > before:
@@ -381,15 +382,25 @@ class Sequencer:
         return max(now, old.time) if old else now
 
     def _admit(self, ledger: Ledger, request: Sequence[Candidate], now: datetime) -> Outcome:
-        touched = set(ledger.touched)
-        size = ledger.size
+        skew = timedelta(seconds=self.settings.clock_skew_seconds)
+        if all(isinstance(candidate.statement, Release) for candidate in request):
+            # Nothing of a release is in a table before the batch is: a refused one is forgotten without the database.
+            mark = ledger.mark()
+            try:
+                return Receipt(tuple(admit(ledger, candidate, now, skew) for candidate in request), 0)
+            except RyeError as error:
+                ledger.take_back(mark)
+                return error
+        ledger.flush()
+        mark = ledger.mark()
         savepoint = ledger.connection.begin_nested()
         try:
-            skew = timedelta(seconds=self.settings.clock_skew_seconds)
             results = tuple(admit(ledger, candidate, now, skew) for candidate in request)
+            ledger.flush()
         except RyeError as error:
             savepoint.rollback()
-            ledger.rolled_back(size, touched)
+            ledger.take_back(mark)
+            ledger.rolled_back()
             return error
         savepoint.commit()
         return Receipt(results, 0)
@@ -401,8 +412,7 @@ class Sequencer:
             for namespace in ledger.recovered_between(old.time, now):
                 ledger.refresh_namespace(namespace, now)
         index_files = self._index_files(ledger, ledger.touched)
-        for name, (path, data) in index_files.items():
-            ledger.write_index(name, path.rpartition("/")[2], len(data))
+        ledger.write_indexes((name, path.rpartition("/")[2], len(data)) for name, (path, data) in index_files.items())
         touched = {wire.shard_of(name) for name in ledger.touched}
         shard_files = [(f"shards/{_sha256(data)}", data, shard) for shard, data in self._shards(ledger, touched)]
         for path, _, shard in shard_files:

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from contextlib import contextmanager, suppress
 from datetime import timedelta
+from typing import TypeVar
 
 from obstore.exceptions import AlreadyExistsError, PreconditionError
 from obstore.store import S3Store
 
 from registry_server.settings import Settings
-from registry_server.storage.store_seam import ABSENT, YOUNG_SECONDS, ChangedError
+from registry_server.storage.store_seam import ABSENT, YOUNG_SECONDS, ChangedError, portions
 from rye.errors import RyeError
 
 _FULL_BUCKET = ("507 ", "StorageFull", "QuotaExceeded", "InsufficientCapacity", "EntityTooLarge", "NoSpace")
 _NO_CREDENTIALS = ("169.254.", "NoCredentials", "credential", "InvalidAccessKeyId", "SignatureDoesNotMatch")
+
+
+REQUESTS = 32
+"""Requests to the service that one ``put_all`` makes at the same moment."""
+_DELETED_AT_ONCE = 1000
+_T = TypeVar("_T")
 
 
 class Bucket:
@@ -25,6 +33,7 @@ class Bucket:
 
     def __init__(self, store: S3Store) -> None:
         self.store = store
+        self._pool = ThreadPoolExecutor(REQUESTS, "bucket")
 
     def get(self, path: str) -> bytes | None:
         return self.get_tagged(path)[0]
@@ -50,9 +59,30 @@ class Bucket:
             return written["e_tag"] or ABSENT
 
     def put_all(self, objects: Iterable[tuple[str, bytes]]) -> None:
-        for path, content in objects:
+        for some in portions(objects):
+            self._each(lambda entry: self._settle(*entry), some)
+
+    def _settle(self, path: str, content: bytes) -> None:
+        """Create the object, in one request where it is new; else look at what is there."""
+        try:
+            self.replace(path, content, ABSENT)
+        except ChangedError:
             if not self._is_young_and_same(path, content):
                 self.put(path, content)
+
+    def _each(self, work: Callable[[_T], None], values: Sequence[_T]) -> None:
+        """Do something for each value, many at once. The first error is raised once none is at work any more."""
+        if len(values) == 1:
+            work(values[0])
+            return
+        done = [self._pool.submit(work, value) for value in values]
+        wait(done, return_when=FIRST_EXCEPTION)
+        for future in done:
+            future.cancel()
+        wait(done)
+        for future in done:
+            if not future.cancelled():
+                future.result()
 
     def _is_young_and_same(self, path: str, content: bytes) -> bool:
         """An old object is written again even when it is the same: clean-up then leaves it alone."""
@@ -70,6 +100,13 @@ class Bucket:
                 self.store.delete(path)
             except FileNotFoundError:
                 return
+
+    def delete_all(self, paths: Iterable[str]) -> None:
+        some = list(paths)
+        with _explaining_bucket():
+            for start in range(0, len(some), _DELETED_AT_ONCE):
+                with suppress(FileNotFoundError):
+                    self.store.delete(some[start : start + _DELETED_AT_ONCE])
 
     def listing(self, prefix: str = "") -> Iterator[tuple[str, int, float]]:
         with _explaining_bucket():

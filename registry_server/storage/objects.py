@@ -13,18 +13,21 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
-import secrets
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from registry_server.storage.store_seam import ABSENT, ChangedError
+from registry_server.storage.durable import Durable, system_syncfs
+from registry_server.storage.store_seam import ABSENT, ChangedError, portions
 from rye.errors import RyeError
 
 if TYPE_CHECKING:
     from registry_server.settings import Settings
+
+
+_SYNCFS = system_syncfs()
 
 
 class Objects(Protocol):
@@ -54,6 +57,9 @@ class Objects(Protocol):
     def delete(self, path: str) -> None:
         """Remove the object where there is one."""
 
+    def delete_all(self, paths: Iterable[str]) -> None:
+        """Remove the objects that are there, in as few steps as the store knows."""
+
     def listing(self, prefix: str = "") -> Iterator[tuple[str, int, float]]:
         """``(path, size, modification time)`` of every object below ``prefix`` (a folder's path, or empty)."""
 
@@ -68,6 +74,7 @@ class Folder:
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        self._durable = Durable(root, _SYNCFS)
 
     def get(self, path: str) -> bytes | None:
         try:
@@ -82,10 +89,8 @@ class Folder:
         return content, ABSENT if content is None else hashlib.sha256(content).hexdigest()
 
     def put(self, path: str, content: bytes) -> None:
-        target = self.root / path
         with _explaining_disk(path):
-            self._write(target, content)
-            _sync_folder(target.parent)
+            self._durable.write([(path, content)])
 
     def replace(self, path: str, content: bytes, tag: str) -> str:
         """The caller holds the writer's lock: a file system has no write that compares by itself."""
@@ -95,37 +100,25 @@ class Folder:
         return hashlib.sha256(content).hexdigest()
 
     def put_all(self, objects: Iterable[tuple[str, bytes]]) -> None:
-        folders = set()
-        for path, content in objects:
-            target = self.root / path
-            folders.add(target.parent)
-            with _explaining_disk(path):
-                # A file is renamed into place only after its bytes are on the disk: one that reads the same is durable.
-                if self.get(path) != content:
-                    self._write(target, content)
-                else:
-                    os.utime(target)  # young again: clean-up leaves it alone
-        for folder in folders:
-            with _explaining_disk(str(folder)):
-                _sync_folder(folder)
+        for some in portions(objects):
+            with _explaining_disk(some[0][0]):
+                new = [entry for entry in some if not self._is_same(*entry)]
+                self._durable.write(new, (path for path, _ in some))
 
-    def _write(self, target: Path, content: bytes) -> None:
-        _make_folder(target.parent)
-        temporary = target.parent / f".{target.name}.{secrets.token_hex(6)}.tmp"
-        try:
-            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o644)
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, target)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
+    def _is_same(self, path: str, content: bytes) -> bool:
+        # A file takes its place only after its bytes are on the disk: of one that reads the same only the name may not be.
+        if self.get(path) != content:
+            return False
+        os.utime(self.root / path)  # young again: clean-up leaves it alone
+        return True
 
     def delete(self, path: str) -> None:
         with _explaining_disk(path):
-            (self.root / path).unlink(missing_ok=True)
+            self._durable.remove([path])
+
+    def delete_all(self, paths: Iterable[str]) -> None:
+        with _explaining_disk("a file"):
+            self._durable.remove(paths)
 
     def listing(self, prefix: str = "") -> Iterator[tuple[str, int, float]]:
         for folder, _, files in os.walk(self.root / prefix):
@@ -149,25 +142,6 @@ class Folder:
             name = path.rpartition("/")[2]
             if name.startswith(".") and name.endswith(".tmp") and modified < time.time() - older_than_seconds:
                 self.delete(path)
-
-
-def _make_folder(folder: Path) -> None:
-    """``mkdir -p``, every new entry made durable."""
-    if folder.is_dir():
-        return
-    _make_folder(folder.parent)
-    folder.mkdir(exist_ok=True)
-    _sync_folder(folder.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    if os.name == "nt":
-        return  # folders cannot be opened for syncing there
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def public_objects(settings: Settings) -> Objects:

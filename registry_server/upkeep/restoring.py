@@ -31,6 +31,9 @@ from rye.items.published import read_published
 from rye.registry.protocol import merkle, notes, statements, wire
 from rye.registry.protocol.statements import Checkpoint, Release, Snapshot
 
+_WRITTEN_AT_ONCE = 1000
+"""Entries between two rounds of writing rows."""
+
 
 @dataclass(frozen=True, slots=True)
 class Restored:
@@ -146,9 +149,11 @@ def _replay(ledger: Ledger, public: Objects, checked: Checked) -> None:
             continue
         keywords = _keywords(statement, public) if isinstance(statement, Release) else ""
         ledger.append(Candidate(note, statement, keywords=keywords), time)
+        if position % _WRITTEN_AT_ONCE == 0:
+            ledger.flush()
     files = {name: wire.encode_index(lines) for name, lines in ledger.index_lines(ledger.touched)}
-    for name, data in files.items():
-        ledger.write_index(name, _sha256(data), len(data))
+    ledger.write_indexes((name, _sha256(data), len(data)) for name, data in files.items())
+    for name in files:
         if not name.startswith(f"{wire.NAMESPACE}:"):
             ledger.refresh(name, time)
     for shard in {wire.shard_of(name) for name in ledger.touched}:

@@ -1,0 +1,1 @@
+"""What ``publish.py`` measures with: the load, and the two registries that take it."""

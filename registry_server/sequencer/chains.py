@@ -1,0 +1,34 @@
+"""Roots and keyset chains, verified from their notes and remembered: most requests are about namespaces that others just were.
+
+What is remembered is a function of the bytes that it was made from, so it cannot be out of date.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from rye.registry.protocol import notes
+from rye.registry.protocol.statements import Keyset, Root
+from rye.registry.trust.keysets import KeysetChain, extend
+
+_ROOTS = 256
+_CHAINS = 4096
+"""How many are remembered in this process."""
+
+
+@lru_cache(maxsize=_ROOTS)
+def read_root(note: bytes) -> Root:
+    """The root statement in a signed note of this registry's own tables."""
+    return Root.parse(notes.parse(note).text)
+
+
+@lru_cache(maxsize=_CHAINS)
+def read_chain(
+    origin: str, namespace: str, keysets: tuple[tuple[int, bytes], ...], roots: tuple[Root, ...]
+) -> KeysetChain:
+    """The chain that these signed notes make at their positions. Raises TrustError."""
+    chain = KeysetChain(origin, namespace)
+    for position, data in keysets:
+        note = notes.parse(data)
+        chain = extend(chain, position, note, Keyset.parse(note.text), roots)
+    return chain

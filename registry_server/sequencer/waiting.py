@@ -1,0 +1,81 @@
+"""What a batch knows of the tables and has not written yet, so that it asks and inserts for all its requests at once.
+
+Facts are read for the whole batch first and kept up to date by what the batch itself appends. Rows wait until the ledger
+writes them together. A request that is refused is taken back by undoing its changes here; nothing of it was in a table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+_K = TypeVar("_K")
+_V = TypeVar("_V")
+
+
+@dataclass(frozen=True, slots=True)
+class KnownRelease:
+    """A row of the releases, as far as admission asks for it."""
+
+    position: int
+    content: str
+    """Digest over the bytes released."""
+
+
+@dataclass(slots=True)
+class Waiting:
+    """One transaction's knowledge and unwritten rows, with the steps that undo them."""
+
+    texts: dict[tuple[str, bytes], int | None] = field(default_factory=dict)
+    """Name and SHA-256 of a statement's text → its first position in the name's index."""
+    names: dict[str, bool] = field(default_factory=dict)
+    """Whether the name is taken."""
+    folds: dict[str, str | None] = field(default_factory=dict)
+    """A folded name → the name that folds to it."""
+    releases: dict[tuple[str, str], KnownRelease | None] = field(default_factory=dict)
+    """Name and version → the release."""
+    reasons: dict[str, str | None] = field(default_factory=dict)
+    """SHA-256 of a blob → why it was taken down."""
+    keysets: dict[str, tuple[tuple[int, bytes], ...]] = field(default_factory=dict)
+    """Namespace → position and note of each of its keysets, in order."""
+    rows: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    """Table → rows to insert."""
+    stale: set[str] = field(default_factory=set)
+    """Items whose entry in the search index is to be made again."""
+    _undo: list[Callable[[], object]] = field(default_factory=list)
+
+    def learn(self, facts: dict[_K, _V], key: _K, value: _V) -> None:
+        """Change a fact because of something that is being appended."""
+        if key in facts:
+            before = facts[key]
+            self._undo.append(lambda: facts.__setitem__(key, before))
+        else:
+            self._undo.append(lambda: facts.pop(key, None))
+        facts[key] = value
+
+    def insert(self, table: str, row: dict[str, Any]) -> None:
+        rows = self.rows.setdefault(table, [])
+        rows.append(row)
+        self._undo.append(lambda: rows and rows.pop())  # nothing is left of it once it was written
+
+    def add(self, names: set[str], name: str) -> None:
+        """Put a name into a set that belongs to the batch."""
+        if name not in names:
+            names.add(name)
+            self._undo.append(lambda: names.discard(name))
+
+    def mark(self) -> int:
+        """The present state, for :meth:`take_back`."""
+        return len(self._undo)
+
+    def take_back(self, mark: int) -> None:
+        """Undo everything since the mark. Rows that were written meanwhile are the database's to roll back."""
+        while len(self._undo) > mark:
+            self._undo.pop()()
+
+    def written(self) -> None:
+        """All rows are in the tables: they can no longer be taken back here, facts can."""
+        for rows in self.rows.values():
+            rows.clear()
+        self.stale.clear()

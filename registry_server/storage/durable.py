@@ -1,0 +1,178 @@
+"""Writing many files so that all are durable: what one batch of the log leaves in a folder.
+
+A file gets its bytes under another name, is made durable and then takes its place, so a reader sees the old file or the new
+one, and a file that reads the same is durable. There are two ways to make files durable, with the same result:
+
+* ``syncfs``: one call for all of them, cheapest where it can be trusted: Linux from 5.8 on, which reports failed writes. It
+  waits for what other programs write to the same file system, too; when that takes long, the other way is taken for a while.
+* threads: ``fsync`` for each file and folder, many at once, because the file system merges what waits.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import secrets
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TypeVar
+
+_T = TypeVar("_T")
+THREADS = 16
+FEW = 3
+"""Up to so many files are not worth a ``syncfs``: each is synced alone, in threads."""
+SLOW_SECONDS = 1.0
+"""A ``syncfs`` that takes longer waits for others."""
+AVOID_SECONDS = 300.0
+"""How long threads are used instead then."""
+_FIRST_LINUX = (5, 8)
+
+
+class Durable:
+    """Writes below one folder. Safe to use from several threads."""
+
+    def __init__(self, root: Path, syncfs: Callable[[int], None] | None = None) -> None:
+        """``syncfs``: makes the file system of an open folder durable or raises OSError; None: use threads."""
+        self._root = str(root)
+        self._syncfs = syncfs
+        self._avoid_until = 0.0
+        self._pool: ThreadPoolExecutor | None = None
+        self._lock = threading.Lock()
+
+    def write(self, files: Sequence[tuple[str, bytes]], named: Iterable[str] = ()) -> None:
+        """Write each file at its relative path, replacing an older one; all are durable at the end. Raises OSError.
+
+        ``named``: files that have the right bytes already, whose names become durable with the others.
+        """
+        places = [(os.path.join(self._root, path), content) for path, content in files]
+        folders = {os.path.dirname(place) for place, _ in places}
+        to_sync = folders | _make(folders) | {os.path.dirname(os.path.join(self._root, path)) for path in named}
+        waiting: list[tuple[str, str]] = []
+        try:
+            use_syncfs = len(places) > FEW and self._may_syncfs()
+            if use_syncfs:
+                for place, content in places:
+                    waiting.append((_beside(place), place))
+                    _fill(waiting[-1][0], content, sync=False)
+                self._sync_all()
+            else:
+                waiting = [(_beside(place), place) for place, _ in places]
+                self._each(lambda at: _fill(waiting[at][0], places[at][1], sync=True), range(len(places)))
+            for temporary, place in waiting:
+                os.replace(temporary, place)
+        except BaseException:
+            for temporary, _ in waiting:
+                _remove(temporary)
+            raise
+        if use_syncfs or (len(to_sync) > FEW and self._may_syncfs()):
+            self._sync_all()
+        else:
+            self._each(sync_folder, sorted(to_sync))
+
+    def remove(self, paths: Iterable[str]) -> None:
+        """Remove files where they are. Not made durable: what comes back after a power cut is removed again or does no harm."""
+        for path in paths:
+            _remove(os.path.join(self._root, path))
+
+    def _may_syncfs(self) -> bool:
+        return self._syncfs is not None and time.monotonic() >= self._avoid_until
+
+    def _sync_all(self) -> None:
+        assert self._syncfs is not None
+        started = time.monotonic()
+        descriptor = os.open(self._root, os.O_RDONLY)
+        try:
+            self._syncfs(descriptor)
+        finally:
+            os.close(descriptor)
+        ended = time.monotonic()
+        if ended - started > SLOW_SECONDS:
+            self._avoid_until = ended + AVOID_SECONDS
+
+    def _each(self, work: Callable[[_T], None], values: Sequence[_T]) -> None:
+        if len(values) == 1:
+            work(values[0])
+            return
+        with self._lock:
+            if self._pool is None:
+                self._pool = ThreadPoolExecutor(THREADS, "durable")
+        for done in [self._pool.submit(work, value) for value in values]:
+            done.result()
+
+
+def sync_folder(folder: str) -> None:
+    """Make a folder's entries durable. Raises OSError."""
+    if os.name == "nt":
+        return  # folders cannot be opened for syncing there
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def system_syncfs() -> Callable[[int], None] | None:
+    """The system's ``syncfs``, where there is one that reports failed writes."""
+    if not sys.platform.startswith("linux"):
+        return None
+    numbers = os.uname().release.split(".", 2)
+    try:
+        version = (int(numbers[0]), int(numbers[1].partition("-")[0]))
+        call = ctypes.CDLL(None, use_errno=True).syncfs
+    except (ValueError, IndexError, OSError, AttributeError):
+        return None
+    if version < _FIRST_LINUX:
+        return None
+
+    def syncfs(descriptor: int) -> None:
+        if call(descriptor) != 0:
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number))
+
+    return syncfs
+
+
+def _make(folders: Iterable[str]) -> set[str]:
+    """``mkdir -p``; returns the folders that have new entries."""
+    changed: set[str] = set()
+    for folder in folders:
+        missing = []
+        while not os.path.isdir(folder):
+            missing.append(folder)
+            folder = os.path.dirname(folder)
+        for place in reversed(missing):
+            try:
+                os.mkdir(place, 0o755)
+            except FileExistsError:
+                if not os.path.isdir(place):
+                    raise
+            changed.add(os.path.dirname(place))
+    return changed
+
+
+def _beside(place: str) -> str:
+    folder, name = os.path.split(place)
+    return os.path.join(folder, f".{name}.{secrets.token_hex(6)}.tmp")
+
+
+def _fill(place: str, content: bytes, *, sync: bool) -> None:
+    descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o644)
+    try:
+        rest = memoryview(content)
+        while rest:
+            rest = rest[os.write(descriptor, rest) :]
+        if sync:
+            os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _remove(place: str) -> None:
+    try:
+        os.unlink(place)
+    except FileNotFoundError:
+        return
