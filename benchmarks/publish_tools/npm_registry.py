@@ -12,6 +12,7 @@ from pathlib import Path
 
 import httpx
 from install_tools.verdaccio import Verdaccio
+
 from publish_tools.peer import Publish, cpu_of, message
 from publish_tools.registry import ITEM, STEPS, letters
 

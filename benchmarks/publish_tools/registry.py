@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from publish_tools.peer import Publish, cpu_of, message
-
 from registry_server.accounts import keys, tokens
 from registry_server.embedded import start_embedded, stop_embedded
 from registry_server.migrations import opening
