@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from hashlib import sha256
 from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from rye.deployment import recall
 from rye.deployment.disk import FolderDisk
-from rye.deployment.plan import Checked, FileChange, Plan, Refused, Run, Wanted, make_plan
-from rye.deployment.selection import detected
+from rye.deployment.plan import Checked, FileChange, Plan, Refused, Run, Wanted, is_entry, make_plan, place_of
+from rye.deployment.recall import Recalled, print_of
+from rye.deployment.request import DeployRequest, Scope, words_of
+from rye.deployment.selection import detected, included
 from rye.deployment.state import Allowed, State, state_text
 from rye.deployment.survey import (
     Note,
@@ -28,7 +32,7 @@ from rye.deployment.survey import (
     shadowed,
     survey,
 )
-from rye.deployment.targets.protocol import Scope, Target, all_targets, target
+from rye.deployment.targets.protocol import Target, all_targets, target
 from rye.errors import RyeError, UsageError
 from rye.installation.graph import locked_item
 from rye.installation.transaction import Change, Round, exclusive
@@ -37,21 +41,8 @@ from rye.project.layout import Project
 from rye.project.manifest_edit import set_deploy_targets
 from rye.workspace.context import Context
 from rye.workspace.installing.project_texts import manifest_text_of
+from rye.workspace.registries.project_registries import user_basis
 from rye.workspace.trusting.acceptance import Approval, remember, trusts_lock, unseen
-
-
-class DeployRequest(Struct, frozen=True):
-    """One deploy, as it was asked for."""
-
-    items: tuple[str, ...] = ()
-    """``[kind:]id``; none: all."""
-    targets: tuple[str, ...] = ()
-    """None: those of rye.toml."""
-    scope: Scope = "project"
-    dry_run: bool = False
-    allow: tuple[str, ...] = ()
-    adopt: tuple[str, ...] = ()
-    overwrite: tuple[str, ...] = ()
 
 
 class Deployed(Struct, frozen=True):
@@ -83,6 +74,17 @@ class Deployed(Struct, frozen=True):
         }
 
 
+def summary(done: Deployed) -> str:
+    """One line: what was done, or would be."""
+    counts = {name: sum(change.change == name for change in done.changed) for name in ("create", "update", "remove")}
+    words = {"create": "written", "update": "updated", "remove": "removed"}
+    parts = [f"{count} {words[name]}" for name, count in counts.items() if count]
+    if done.dry_run:
+        return f"nothing was changed (--dry-run); it would be: {', '.join(parts)}" if parts else "nothing to deploy"
+    where = f" for {', '.join(done.targets)}" if done.targets else ""
+    return f"deployed{where}: {', '.join(parts)}" if parts else f"everything is deployed{where}"
+
+
 ChooseTargets = Callable[[tuple[str, ...]], bool]
 """Asks a person once whether these programs, which were found, are the ones to deploy to."""
 
@@ -105,7 +107,9 @@ def deploy(context: Context, project: Project, request: DeployRequest, choose: C
             changes.append(Change("rye.toml", text.encode()))
         writer.apply(changes, folders=planned.plan.folders)
     _remember(project, planned.given)
-    return planned.outcome(names)
+    done = planned.outcome(names)
+    _recall_later(context, root, request, planned, done)
+    return done
 
 
 def following(context: Context, project: Project) -> tuple[Round, Deployed] | None:
@@ -114,8 +118,11 @@ def following(context: Context, project: Project) -> tuple[Round, Deployed] | No
     table = read.manifest.deploy
     if not table.targets or not table.after_install:
         return None
-    planned = _planned(context, read, project, DeployRequest(), table.targets)
-    return Round(planned.transaction(), planned.plan.folders), planned.outcome(table.targets)
+    request = DeployRequest()
+    planned = _planned(context, read, project, request, table.targets)
+    done = planned.outcome(table.targets)
+    _recall_later(context, project, request, planned, done)
+    return Round(planned.transaction(), planned.plan.folders), done
 
 
 def check(context: Context, project: Project, request: DeployRequest) -> tuple[Checked, ...]:
@@ -158,6 +165,24 @@ def configured(read: ReadProject, root: Project, scope: Scope) -> tuple[str, ...
     return tuple(program.name for program in PROGRAMS if any(row.target == program.name for row in rows))
 
 
+def _recall_later(context: Context, root: Project, request: DeployRequest, planned: _Planned, done: Deployed) -> None:
+    """Remember what the next run says, which finds nothing to do. Formulas may be made of others that are not installed, which is
+    not looked at."""
+    words, read = words_of(request, trusts_lock=trusts_lock(context)), planned.read
+    if words is None or read is None or done.refused or not (request.targets or read.manifest.deploy.targets):
+        return
+    rows = included(read.lock, read.manifest)
+    if any(row.kind == "formula" for row in rows):
+        return
+    left = tuple(replace(change, change="unchanged") for change in done.changes if change.change != "remove")
+    after = replace(done, changes=left, kept=())
+    basis = user_basis()
+    names = sorted({(row.registry, row.identity.namespace) for row in rows})
+    grounds = tuple((origin, namespace, basis(origin, namespace)) for origin, namespace in names)
+    recalled = Recalled(after.as_json(), summary(after), planned.prints(), grounds)
+    recall.remember(read.project, root.root, words, recalled, planned.state)
+
+
 # -- steps -------------------------------------------------------------------------------------------------------------
 
 
@@ -167,14 +192,33 @@ class _Planned(Struct, frozen=True):
     remembered: Remembered
     given: tuple[Allowed, ...]
     """Widenings that this run agrees to."""
+    read: ReadProject | None = None
+    disk: FolderDisk | None = None
+
+    @property
+    def state(self) -> bytes | None:
+        """The state file's new bytes; None: there is none."""
+        return None if self.plan.state.is_empty else state_text(self.plan.state).encode()
+
+    def prints(self) -> dict[str, str]:
+        """Every file that is deployed or holds something of ours, as this run leaves it."""
+        written = {one.path: one for one in self.plan.writes}
+        found = {}
+        for row in self.plan.state.files:
+            path, disk = place_of(row.path), self.disk
+            if not is_entry(row):
+                found[path] = print_of(row.sha256, executable=row.mode == "0755")
+            elif disk is not None:
+                here = disk.read(path)
+                data = written[path].data if path in written else here.data
+                found[path] = print_of(sha256(data or b"").hexdigest(), executable=here.executable)
+        return found
 
     def transaction(self) -> list[Change]:
         """The files, and the state file where it changes."""
         found = [Change(one.path, one.data, one.executable, one.mode) for one in self.plan.writes]
-        state = self.plan.state
-        data = None if state.is_empty else state_text(state).encode()
-        if data != self.remembered.data:
-            found.append(Change(STATE, data))
+        if self.state != self.remembered.data:
+            found.append(Change(STATE, self.state))
         return found
 
     def outcome(self, targets: tuple[str, ...], *, dry_run: bool = False) -> Deployed:
@@ -235,7 +279,7 @@ def _planned(
     current = {one.row for one in found.widenings}
     allowed = [one for one in (*remembered.state.allowed, *given) if one in current or not _is_known(one, found)]
     plan = make_plan(wanted, remembered.state, disk.read, run, refused, allowed, disk.is_folder)
-    return _Planned(plan, _of_run(found, run), remembered, () if every else given)
+    return _Planned(plan, _of_run(found, run), remembered, () if every else given, read, disk)
 
 
 def _without(wanted: Sequence[Wanted], pairs: set[tuple[str, str]]) -> tuple[Wanted, ...]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase
 
-from rye.deployment.targets.protocol import Scope, Target
+from rye.deployment.request import Scope
+from rye.deployment.targets.protocol import Target
 from rye.installation.graph import roots
 from rye.items.identity import Identity
 from rye.project.lock import Lock, LockedItem

@@ -17,9 +17,10 @@ from rye.deployment.items import DeployableItem, deployable
 from rye.deployment.names import chosen_names, clashes
 from rye.deployment.plan import Refused, Wanted, with_owners
 from rye.deployment.rendering import render, slot
+from rye.deployment.request import Scope
 from rye.deployment.selection import asked_for, excluded, included
 from rye.deployment.state import Allowed, FileRow, State, is_ours, parse_state
-from rye.deployment.targets.protocol import Rendered, Scope, Target, TargetOptions, Widening, target
+from rye.deployment.targets.protocol import Rendered, Target, TargetOptions, Widening, target
 from rye.errors import RyeError
 from rye.installation.graph import chains
 from rye.installation.on_disk import Present, scan

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
-from rye.cli.deploy.shown import show_checked, show_deployed, summary
 from rye.cli.options import Session, command
-from rye.deployment.deploying import DeployRequest, check, deploy_targets
-from rye.deployment.deploying import deploy as deploy_items
-from rye.deployment.targets.protocol import Scope, target
+from rye.deployment.recall import recall
+from rye.deployment.request import DeployRequest, Scope, words_of
 from rye.errors import UsageError
 from rye.project.context import require_project
+from rye.workspace.trusting.acceptance import trusts_lock
 
 EXPORTS = ("claude", "codex", "copilot", "well-known")
 
@@ -61,21 +62,16 @@ def deploy(
     """
     if export_for is not None or items[:1] == ("export",):
         raise UsageError("not-here", "There is no export in this version.", "Use `rye deploy`.")
-    for name in targets:
-        target(name)
-    request = DeployRequest(() if items == ("status",) else items, targets, scope, dry_run, allow, adopt, overwrite)
-    project = require_project(session.cwd)
-    if only_check or items == ("status",):
-        found = check(session, project, request)
-        names = deploy_targets(session, project, request)
-        show_checked(session, found, names, with_targets=not only_check)
-        return 1 if only_check and any(one.state != "ok" for one in found) else 0
+    is_status = items == ("status",)
+    request = DeployRequest(() if is_status else items, targets, scope, dry_run, allow, adopt, overwrite)
+    project, words = require_project(session.cwd), words_of(request, trusts_lock=trusts_lock(session))
+    if words is not None and not only_check and not is_status:
+        known = recall(project, Path.home() if scope == "user" else project.root, words)
+        if known is not None:
+            session.console.answer(known.document, known.said)
+            return 0
+    from rye.cli.deploy import running  # adapters and every kind's reader, which most runs never need
 
-    def choose(found: tuple[str, ...]) -> bool:
-        listed = ", ".join(target(name).title for name in found)
-        return session.console.confirm(f"Deploy to {listed}, and write that into rye.toml?")
-
-    done = deploy_items(session, project, request, choose)
-    show_deployed(session, done)
-    session.console.answer(done.as_json(), summary(done))
-    return 1 if done.refused else 0
+    if only_check or is_status:
+        return running.check(session, project, request, only_check=only_check)
+    return running.deploy(session, project, request)

@@ -40,17 +40,6 @@ def show_deployed(session: Session, done: Deployed) -> None:
             console.say(f"    {line}", "dim")
 
 
-def summary(done: Deployed) -> str:
-    """One line: what was done, or would be."""
-    counts = {name: sum(change.change == name for change in done.changed) for name in ("create", "update", "remove")}
-    words = {"create": "written", "update": "updated", "remove": "removed"}
-    parts = [f"{count} {words[name]}" for name, count in counts.items() if count]
-    if done.dry_run:
-        return f"nothing was changed (--dry-run); it would be: {', '.join(parts)}" if parts else "nothing to deploy"
-    where = f" for {', '.join(done.targets)}" if done.targets else ""
-    return f"deployed{where}: {', '.join(parts)}" if parts else f"everything is deployed{where}"
-
-
 def show_checked(session: Session, found: Sequence[Checked], targets: Sequence[str], *, with_targets: bool) -> None:
     """Each file against what it should be: a table or the one document."""
     files = [one.as_json() for one in found]

@@ -7,7 +7,7 @@ import click
 from rye.cli.deploy.shown import show_deployed
 from rye.cli.options import Session, command
 from rye.deployment.deploying import undeploy as undeploy_items
-from rye.deployment.targets.protocol import Scope
+from rye.deployment.request import Scope
 from rye.errors import UsageError
 from rye.project.context import require_project
 

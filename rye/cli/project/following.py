@@ -17,6 +17,13 @@ def deploy_after(context: Context, project: Project) -> tuple[Round, object] | N
     table = load_manifest(project).deploy
     if not table.targets or not table.after_install:
         return None
+    from rye.deployment.recall import recall  # nothing of it is needed without targets
+    from rye.deployment.request import DeployRequest, words_of
+    from rye.workspace.trusting.acceptance import trusts_lock
+
+    words = words_of(DeployRequest(), trusts_lock=trusts_lock(context))
+    if words is not None and recall(project, project.root, words) is not None:
+        return None
     from rye.deployment.deploying import following  # adapters and every kind's reader: only where there are targets
 
     return following(context, project)

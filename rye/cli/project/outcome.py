@@ -35,7 +35,8 @@ def show_outcome(session: Session, outcome: InstallOutcome, *, dry_run: bool = F
     if not session.json:
         session.console.data(said)
         if deployed is not None and (deployed.changed or deployed.refused):
-            from rye.cli.deploy.shown import show_deployed, summary  # most installations deploy nothing
+            from rye.cli.deploy.shown import show_deployed  # most installations deploy nothing
+            from rye.deployment.deploying import summary
 
             show_deployed(session, deployed)
             session.console.data(summary(deployed))

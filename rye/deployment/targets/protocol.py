@@ -12,12 +12,12 @@ from typing import Literal, cast
 
 from msgspec import Struct, field
 
+from rye.deployment.request import Scope
 from rye.deployment.rights import Rights
 from rye.errors import UsageError
 from rye.project.agent_programs import PROGRAMS, program_names
 from rye.text.spelling import close_words
 
-Scope = Literal["project", "user"]
 Form = Literal["markdown", "json"]
 """How Rye keeps something in a file of somebody else's: a block between comments, or keys."""
 Code = Literal[

@@ -1,0 +1,33 @@
+"""A deploy that has something to do, and the check of what is deployed."""
+
+from __future__ import annotations
+
+from rye.cli.deploy.shown import show_checked, show_deployed
+from rye.cli.options import Session
+from rye.deployment.deploying import check as check_deployed
+from rye.deployment.deploying import deploy as deploy_items
+from rye.deployment.deploying import deploy_targets, summary
+from rye.deployment.request import DeployRequest
+from rye.deployment.targets.protocol import target
+from rye.project.layout import Project
+
+
+def deploy(session: Session, project: Project, request: DeployRequest) -> int:
+    """Deploy, show what was done, and give the exit code."""
+
+    def choose(found: tuple[str, ...]) -> bool:
+        listed = ", ".join(target(name).title for name in found)
+        return session.console.confirm(f"Deploy to {listed}, and write that into rye.toml?")
+
+    done = deploy_items(session, project, request, choose)
+    show_deployed(session, done)
+    session.console.answer(done.as_json(), summary(done))
+    return 1 if done.refused else 0
+
+
+def check(session: Session, project: Project, request: DeployRequest, *, only_check: bool) -> int:
+    """Show each deployed file against what it should be, and give the exit code. ``only_check``: judge; else list."""
+    names = [target(name).name for name in request.targets] or deploy_targets(session, project, request)
+    found = check_deployed(session, project, request)
+    show_checked(session, found, names, with_targets=not only_check)
+    return 1 if only_check and any(one.state != "ok" for one in found) else 0

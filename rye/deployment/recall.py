@@ -1,0 +1,140 @@
+"""A deploy that has nothing to do, answered without reading an item: what it depends on is hashed, and so is what is deployed.
+
+Remembered is a run that left everything as it should be, under a hash of all that it read: rye.toml, rye.lock and the state file
+as the run left it, every installed file, every customization, the state files of the projects around, and what was asked. The
+answer counts while every deployed file has the bytes that the run gave it, and what the releases are judged by is the same. It
+lies among the user's verdicts (:mod:`rye.storage.verdicts`), which nobody who commits can write.
+
+This imports next to nothing: most runs of ``rye deploy`` end here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from rye.errors import RyeError
+from rye.installation.on_disk import read_present, scan
+from rye.limits import DEPLOY
+from rye.project.agent_programs import STATE
+from rye.project.layout import Project
+from rye.project.spaces import user_space
+from rye.workspace.installing.project_texts import bytes_of
+from rye.workspace.registries.project_registries import user_basis, user_verdicts
+
+_CUSTOMIZATIONS = ("overrides", "formula-overlays", "role-directives")
+
+
+class Recalled(Struct, frozen=True):
+    """What a run said that had nothing to do."""
+
+    document: dict[str, Any]
+    """Of ``--json``."""
+    said: str
+    files: Mapping[str, str]
+    """Every file that is deployed, or holds something of ours: hash and executable bit."""
+    grounds: tuple[tuple[str, str, str | None], ...]
+    """Registries and namespaces of the items, and what this user's rye judges their releases by."""
+
+
+def recall(project: Project, root: Path, words: Iterable[str]) -> Recalled | None:
+    """What the same run said, if nothing changed since. ``words``: what was asked."""
+    verdicts = user_verdicts()
+    try:
+        data = verdicts.get([verdicts.key("deployed", *_inputs(project, root, words))])
+    except (OSError, RyeError):
+        return None
+    finally:
+        verdicts.close()
+    for value in data.values():
+        with contextlib.suppress(msgspec.MsgspecError):
+            found = msgspec.msgpack.decode(value, type=Recalled)
+            basis = user_basis()
+            same = all(basis(origin, namespace) == ground for origin, namespace, ground in found.grounds)
+            if same and found.files == prints(root, found.files):
+                return found
+    return None
+
+
+def remember(project: Project, root: Path, words: Iterable[str], recalled: Recalled, state: bytes | None) -> None:
+    """Keep what the next run says. ``state``: the state file as it will be."""
+    verdicts = user_verdicts()
+    try:
+        key = verdicts.key("deployed", *_inputs(project, root, words, _sha(state)))
+        verdicts.put({key: msgspec.msgpack.encode(recalled)})
+        verdicts.flush()
+    except (OSError, RyeError):
+        return
+    finally:
+        verdicts.close()
+
+
+def prints(root: Path, paths: Iterable[str]) -> dict[str, str]:
+    """Hash and executable bit of each file; a link on the way counts as another file."""
+    found, folders = {}, dict[str, bool]()
+    for path in paths:
+        here = read_present(f"{root}/{path}")
+        linked = any(_is_link(root, part, folders) for part in _above(path))
+        found[path] = "link" if linked else print_of(here.sha256, executable=here.executable)
+    return found
+
+
+def print_of(sha256: str | None, *, executable: bool) -> str:
+    """One file's entry."""
+    return f"{sha256}{'x' * executable}"
+
+
+def _above(path: str) -> Iterable[str]:
+    while path := path.rpartition("/")[0]:
+        yield path
+
+
+def _is_link(root: Path, folder: str, known: dict[str, bool]) -> bool:
+    if folder not in known:
+        known[folder] = os.path.islink(f"{root}/{folder}")
+    return known[folder]
+
+
+def _inputs(project: Project, root: Path, words: Iterable[str], state: bytes | None = None) -> list[bytes]:
+    parts = [os.fsencode(os.path.abspath(root)), "\0".join(words).encode()]
+    parts += [bytes_of(project.manifest_path) or b"", bytes_of(project.lock_path) or b""]
+    parts += [_file(root / STATE) if state is None else state, _packages(project)]
+    parts += [_folder(base / name) for base in (project.ai, user_space()) for name in _CUSTOMIZATIONS]
+    around = list(root.resolve().parents)[: DEPLOY.outer_projects]
+    return [*parts, *(_file(folder / STATE) for folder in around)]
+
+
+def _packages(project: Project) -> bytes:
+    found = (f"{path}\0{here.sha256}\0{here.executable}" for path, here in sorted(scan(project).items()))
+    return hashlib.sha256("\n".join(found).encode("utf-8", "surrogateescape")).digest()
+
+
+def _folder(folder: Path) -> bytes:
+    """Every file below it, links followed, since a user's own customizations may be linked."""
+    digest = hashlib.sha256()
+    for here, folders, names in os.walk(folder):
+        folders.sort()
+        for name in sorted(names):
+            path = os.path.join(here, name)
+            digest.update(os.fsencode(f"{path}\0{os.path.islink(path)}\0"))
+            digest.update(_file(Path(path)))
+    return digest.digest()
+
+
+def _file(path: Path) -> bytes:
+    try:
+        with open(path, "rb") as stream:
+            return _sha(stream.read(DEPLOY.state_bytes))
+    except OSError:
+        return _sha(None)
+
+
+def _sha(data: bytes | None) -> bytes:
+    return b"-" if data is None else hashlib.sha256(data).digest()
