@@ -22,6 +22,13 @@ yanked             warning      The publisher took this version back.
 shadows-installed  error        An own item of the project has an installed item's id, and would be used in its place.
 G1 … G6            error        The lock is not the whole answer to rye.toml (:mod:`rye.installation.completeness`).
 deprecated         warning      The item should no longer be used.
+deploy-missing     warning      A deployed file is not there.
+deploy-drift       error        A deployed file was edited.
+deploy-stale       warning      A deployed file is of another version, or of other customizations.
+deploy-conflict    warning      A file that Rye did not write is where a deployed one belongs.
+deploy-unchecked   warning      What is deployed cannot be compared.
+unexplained-hook   info         An agent program's project settings name a hook that no deployed item explains.
+unexplained-server info         They name a server that none explains.
 =================  ===========  ==========================================================================================
 """
 
@@ -73,11 +80,19 @@ RULES: Mapping[str, str] = {
     "pending-recovery": "A namespace of installed items is about to get other keys.",
     "yanked": "The publisher took an installed version back.",
     "deprecated": "An installed item should no longer be used.",
+    "deploy-missing": "A deployed file is missing.",
+    "deploy-drift": "A deployed file was edited.",
+    "deploy-stale": "A deployed file is not what the lock and the customizations make today.",
+    "deploy-conflict": "A file that Rye did not write is where a deployed one belongs.",
+    "deploy-unchecked": "What is deployed cannot be compared with what should be.",
+    "unexplained-hook": "An agent program's settings name a hook that no deployed item explains.",
+    "unexplained-server": "An agent program's settings name a server that no deployed item explains.",
     shadows.CODE: "An own item of the project has the id of an installed one.",
     **completeness.RULES,
 }
 
 
+SEVERITIES = ("error", "warning", "info")
 _DRIFT = {
     "changed": ("modified-file", "was changed"),
     "missing": ("missing-file", "is missing"),
@@ -89,7 +104,8 @@ class Finding(Struct, frozen=True):
     """One thing that is wrong."""
 
     rule: str
-    severity: Literal["error", "warning"]
+    severity: Literal["error", "warning", "info"]
+    """``info`` fails nothing."""
     message: str
     path: str
     """The file it is about, relative to the project; the item's own file where it is about the item, the lock where it is about
@@ -321,4 +337,4 @@ def _mismatches(item: LockedItem, record: ReleaseRecord, path: str, name: str) -
 
 def in_order(findings: Iterable[Finding]) -> list[Finding]:
     """By severity, rule and place."""
-    return sorted(findings, key=lambda f: (f.severity != "error", list(RULES).index(f.rule), f.path, f.message))
+    return sorted(findings, key=lambda f: (SEVERITIES.index(f.severity), list(RULES).index(f.rule), f.path, f.message))

@@ -77,7 +77,7 @@ def _result(finding: Finding, index: int) -> dict[str, object]:
     return {
         "ruleId": finding.rule,
         "ruleIndex": index,
-        "level": finding.severity,
+        "level": "note" if finding.severity == "info" else finding.severity,
         "message": {"text": text},
         "locations": [{"physicalLocation": {"artifactLocation": {"uri": quote(finding.path), "uriBaseId": "SRCROOT"}}}],
         "partialFingerprints": {"rye/v1": hashlib.sha256(about.encode()).hexdigest()},

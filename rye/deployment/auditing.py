@@ -1,0 +1,97 @@
+"""What ``rye audit`` says of deployed files and of agent programs' own project settings.
+
+Hooks and servers there start programs, and whoever can commit can write them. Rye writes none of the hooks and few of the
+servers, so those that no deployed item explains are worth a look; they are no fault.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Iterator
+
+from rye.deployment.deploying import check
+from rye.deployment.disk import FolderDisk
+from rye.deployment.json_keys import NotReadable, keys_at
+from rye.deployment.request import DeployRequest
+from rye.deployment.survey import read_state_file
+from rye.deployment.targets.protocol import all_targets
+from rye.errors import RyeError
+from rye.installation.audit import Finding
+from rye.limits import DEPLOY
+from rye.project.agent_programs import STATE
+from rye.project.context import load_manifest
+from rye.project.layout import Project
+from rye.text.toml_keys import has_long_key
+from rye.workspace.context import Context
+
+_RULES = {
+    "missing": ("deploy-missing", "warning", "is missing"),
+    "edited": ("deploy-drift", "error", "was edited since it was deployed"),
+    "stale": ("deploy-stale", "warning", "is not what would be deployed today"),
+    "unowned": ("deploy-conflict", "warning", "was not written by Rye, and a deployed file belongs there"),
+}
+_SAID_ELSEWHERE = frozenset(("modified-item", "not-installed", "lock-mismatch", "unverified-item", "bad-manifest"))
+"""Errors that the rest of an audit reports as findings of its own."""
+
+
+def audit_deployed(context: Context, project: Project) -> list[Finding]:
+    """Findings about what is deployed in a project, and about settings that nothing explains."""
+    return [*_deployed(context, project), *_unexplained(project)]
+
+
+def _deployed(context: Context, project: Project) -> Iterator[Finding]:
+    try:
+        if not load_manifest(project).deploy.targets and not os.path.lexists(project.root / STATE):
+            return
+        for one in check(context, project, DeployRequest()):
+            if one.state == "ok":
+                continue
+            rule, severity, said = _RULES[one.state]
+            hint = "`rye deploy` puts it right, or says what is in the way."
+            yield Finding(
+                rule, "error" if severity == "error" else "warning", f"{one.path} {said}.", one.path, hint=hint
+            )
+    except RyeError as error:
+        if error.code not in _SAID_ELSEWHERE:
+            yield Finding("deploy-unchecked", "warning", error.message, STATE, hint=error.hint)
+
+
+def _unexplained(project: Project) -> Iterator[Finding]:
+    disk = FolderDisk(project.root)
+    try:
+        ours = {row.path for row in read_state_file(project.root, "project").state.files}
+    except RyeError:
+        ours = set()
+    seen: set[tuple[str, str]] = set()
+    for one in all_targets():
+        for rule, what, places in (
+            ("unexplained-hook", "hook", one.settings_hooks),
+            ("unexplained-server", "server", one.settings_servers),
+        ):
+            for path, key in places:
+                here = disk.read(path)
+                for name in _names(path, here.data, key) if here.kind == "file" else ():
+                    if f"{path}#/{'/'.join((*key, name))}" in ours or (path, f"{rule} {name}") in seen:
+                        continue
+                    seen.add((path, f"{rule} {name}"))
+                    message = f"{path} names the {what} {name!r}, which no deployed item explains."
+                    yield Finding(rule, "info", message, path)
+
+
+def _names(path: str, data: bytes, key: tuple[str, ...]) -> tuple[str, ...]:
+    """The names below a key of settings; none where the file cannot be read."""
+    if len(data) > DEPLOY.shared_bytes:
+        return ()
+    try:
+        text = data.decode("utf-8")
+        if not path.endswith(".toml"):
+            return keys_at(text, key)
+        if has_long_key(text):
+            return ()
+        value: object = tomllib.loads(text)
+    except (NotReadable, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError):
+        return ()
+    for part in key:
+        value = value.get(part) if isinstance(value, dict) else None
+    return tuple(value) if isinstance(value, dict) else ()

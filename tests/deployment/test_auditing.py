@@ -1,0 +1,77 @@
+"""``rye audit`` looks at deployed files, and lists hooks and servers in agents' settings that no deployed item explains."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from unittest import mock
+
+import pytest
+
+from rye.deployment.auditing import audit_deployed
+from rye.installation.audit import RULES, Finding, in_order
+from rye.installation.sarif import sarif
+from rye.workspace.context import LibraryContext
+from tests.deployment.shop import Shop, agent, bound
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Shop:
+    return Shop(tmp_path)
+
+
+def found(shop: Shop) -> list[Finding]:
+    with mock.patch.dict(os.environ, shop.environment, clear=True):
+        return audit_deployed(LibraryContext(shop.folder), shop.project)
+
+
+def test_deployed_files_are_compared(shop: Shop) -> None:
+    shop.install("agent", "acme/one", agent("one"))
+    assert {(one.rule, one.severity) for one in found(shop)} == {("deploy-missing", "warning")}
+    shop.ok("deploy")
+    assert found(shop) == []
+    path = shop.path(".claude/agents/one.md")
+    path.write_text(path.read_text() + "more")
+    assert [(one.rule, one.severity, one.path) for one in found(shop)] == [
+        ("deploy-drift", "error", ".claude/agents/one.md")
+    ]
+
+
+def test_a_project_without_targets_is_not_asked_about_them(shop: Shop) -> None:
+    shop.install("agent", "acme/one", agent("one"))
+    shop.write_manifest("")
+    assert found(shop) == []
+
+
+def test_a_state_file_that_cannot_be_read_is_a_finding(shop: Shop) -> None:
+    shop.write(".ai/deploy.lock", "no toml")
+    assert [one.rule for one in found(shop)] == ["deploy-unchecked"]
+
+
+def test_settings_that_nothing_explains_are_listed_and_fail_nothing(shop: Shop) -> None:
+    shop.install("directive", "acme/work/ship", bound())
+    shop.write_manifest('targets = ["opencode"]')
+    shop.write("opencode.json", '{"mcp": {"db": {"command": ["db"]}}}')
+    shop.write(".claude/settings.json", '{"hooks": {"PreToolUse": []}, "permissions": {}}')
+    shop.write(".mcp.json", '{"mcpServers": {"web": {}}}')
+    shop.write(".codex/config.toml", "[mcp_servers.files]\ncommand = 'x'\n")
+    shop.write(".gemini/settings.json", '{"mcpServers": {')
+    shop.ok("deploy")
+    listed = found(shop)
+    assert {(one.rule, one.path, one.message.split("'")[1]) for one in listed} == {
+        ("unexplained-server", "opencode.json", "db"),
+        ("unexplained-hook", ".claude/settings.json", "PreToolUse"),
+        ("unexplained-server", ".mcp.json", "web"),
+        ("unexplained-server", ".codex/config.toml", "files"),
+    }
+    assert {one.severity for one in listed} == {"info"}
+    assert {one.rule for one in listed} <= set(RULES)
+    assert sarif(in_order(listed), ())
+
+
+def test_the_command_ends_well_with_information_alone(shop: Shop) -> None:
+    shop.write_manifest("")
+    shop.write(".mcp.json", '{"mcpServers": {"web": {}}}')
+    done = shop.ok("audit", "--json").json
+    assert done["ok"] is True
+    assert [row["rule"] for row in done["findings"]] == ["unexplained-server"]
