@@ -75,6 +75,8 @@ class Settings:
     """A request's body must have arrived by then, however slowly its sender drips."""
     answer_seconds: float = 60.0
     """How long a publish waits for its entries to be in a signed, durable checkpoint."""
+    examiners: int = 8
+    """Processes that examine requests under load, beside this one: never more than the machine has further cores; 0: none."""
     concurrent_writes: int = 64
     """Writing requests at work at the same moment; more are answered 503 with ``Retry-After``."""
     account_requests: int = 96

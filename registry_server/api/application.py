@@ -173,7 +173,7 @@ async def _append(request: Request[Any, Any, State], account: Account, body: byt
             f"A request holds at most {service.settings.request_statements} statements, this one {len(wanted.notes)}.",
             "Send them in several requests.",
         )
-    candidates = await asyncio.to_thread(service.examine, account, wanted.notes)
+    candidates = await service.examiners.examine(account, wanted.notes)
     sender = Sender(account.token, request.client.host[:64] if request.client else "")
     future = service.sequencer.submit(candidates, sender)
     try:

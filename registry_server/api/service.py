@@ -14,10 +14,12 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
 from registry_server.accounts import keys, tokens
 from registry_server.accounts.shares import Shares
 from registry_server.accounts.tokens import Account
+from registry_server.api.examination import Examination
+from registry_server.api.examiners import Examiners
 from registry_server.migrations import opening
 from registry_server.search import documents as search
 from registry_server.search.documents import Hit
-from registry_server.sequencer.acceptance import Candidate, examine, namespace_of, read_note
+from registry_server.sequencer.acceptance import Candidate
 from registry_server.sequencer.ledger import Ledger
 from registry_server.sequencer.sequencer import Receipt, Sequencer
 from registry_server.settings import Settings
@@ -25,8 +27,6 @@ from registry_server.storage import database
 from registry_server.storage.objects import Folder, public_objects, upload_objects
 from rye.errors import RyeError
 from rye.registry.protocol import wire
-from rye.registry.protocol.statements import Keyset
-from rye.signing.keys import PublicKey
 
 
 class Service:
@@ -41,6 +41,9 @@ class Service:
         self.uploads = upload_objects(settings)
         log_keys = keys.in_folder(settings.keys, "log")
         self.sequencer = Sequencer(self.engine, self.public, self.uploads, log_keys, settings)
+        self.examiners = Examiners(
+            Examination(self.engine, self.origin, self.public, self.uploads, settings), self.origin, settings
+        )
         self._writes = threading.BoundedSemaphore(max(settings.concurrent_writes, 1))
         self.shares = Shares(settings.account_requests, settings.account_uploads_bytes)
         self._kept_bytes = 0
@@ -119,40 +122,6 @@ class Service:
         self.shares.keep(account.token, sha256, len(content))
         self._sweep()
         return True
-
-    def examine(self, account: Account, texts: Sequence[str]) -> list[Candidate]:
-        """Everything about a request that needs no lock. Raises RyeError for its first fault."""
-        now = datetime.now(UTC)
-        candidates = [read_note(text, self.origin, now, self.settings.clock_skew_seconds) for text in texts]
-        with database.reader(self.engine) as connection:
-            ledger = Ledger(connection)
-            keys_of: dict[str, list[PublicKey]] = {}
-            for candidate in candidates:
-                namespace = namespace_of(candidate.statement) or ""
-                self._check_authority(account, ledger, namespace)
-                if namespace not in keys_of:
-                    current = ledger.chain(namespace).current(now)
-                    keys_of[namespace] = [PublicKey.from_raw(key) for key in current.keyset.keys] if current else []
-                if isinstance(candidate.statement, Keyset):
-                    keys_of[namespace] += [PublicKey.from_raw(key) for key in candidate.statement.keys]
-        return [
-            examine(candidate, self.sequencer.read_blob, keys_of[namespace_of(candidate.statement) or ""])
-            for candidate in candidates
-        ]
-
-    def _check_authority(self, account: Account, ledger: Ledger, namespace: str) -> None:
-        if not account.may_write(namespace):
-            raise RyeError(
-                "wrong-namespace",
-                f"The token {account.name} is for {', '.join(account.namespaces)}, not for {namespace}.",
-                f"Use a token for {namespace}: rye-registry token create NAME --namespace {namespace}",
-            )
-        if not self.settings.open_claims and not account.namespaces and not ledger.chain(namespace).links:
-            raise RyeError(
-                "claims-closed",
-                f"Nobody has claimed {namespace}, and this registry gives namespaces out by name.",
-                f"Ask its operator for a token: rye-registry token create NAME --namespace {namespace}",
-            )
 
     def taken_down(self, sha256: str) -> str | None:
         """Why a blob was taken down; None where it was not."""

@@ -50,7 +50,7 @@ def serve(settings: Settings, ready_file: Path | None, announce: Callable[[str],
     ending = _Ending(max(settings.stop_seconds - _MARGIN_SECONDS, 0.1), forget)
     try:
         service.start()
-        asyncio.run(_run(create_app(service), settings, ready_file, announce, service.origin, ending))
+        asyncio.run(_run(service, settings, ready_file, announce, ending))
     finally:
         forget()
         service.close(settings.stop_seconds)
@@ -78,11 +78,10 @@ class _Ending:
 
 
 async def _run(
-    app: Any,
+    service: Service,
     settings: Settings,
     ready_file: Path | None,
     announce: Callable[[str], None],
-    origin: str,
     ending: _Ending,
 ) -> None:
     class Listening(Server):
@@ -109,14 +108,14 @@ async def _run(
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
         url = f"http://{host}:{port}"
         if ready_file is not None:
-            facts = {"url": url, "host": settings.host, "port": port, "pid": os.getpid(), "origin": origin}
+            facts = {"url": url, "host": settings.host, "port": port, "pid": os.getpid(), "origin": service.origin}
             temporary = ready_file.with_name(f".{ready_file.name}.{os.getpid()}.tmp")
             temporary.write_text(json.dumps(facts) + "\n", encoding="utf-8")
             os.replace(temporary, ready_file)
         announce(url)
 
     server = Listening(
-        app,
+        create_app(service),
         address=settings.host,
         port=settings.port,
         interface=Interfaces.ASGI,
@@ -147,6 +146,7 @@ async def _run(
     finally:
         if server.telling is not None:
             server.telling.cancel()
+        await service.examiners.close()
 
 
 async def _until_answering(host: str, port: int) -> None:

@@ -151,11 +151,6 @@ class Sequencer:
         self._queue.put((tuple(candidates), future, sender))
         return future
 
-    def read_blob(self, sha256: str) -> bytes | None:
-        """A blob that was uploaded or published."""
-        found = self.uploads.get(sha256)
-        return found if found is not None else self.public.get(wire.blob_path(sha256))
-
     def _run(self) -> None:
         while True:
             try:

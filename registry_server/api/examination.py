@@ -1,0 +1,73 @@
+"""Everything about a request that needs no lock: authority, signatures in files, content. Threads and workers call it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import sqlalchemy as sa
+
+from registry_server.accounts.tokens import Account
+from registry_server.sequencer.acceptance import Candidate, examine, namespace_of, read_note
+from registry_server.sequencer.ledger import Ledger
+from registry_server.settings import Settings
+from registry_server.storage import database
+from registry_server.storage.objects import Objects
+from rye.errors import RyeError
+from rye.registry.protocol import wire
+from rye.registry.protocol.statements import Keyset
+from rye.signing.keys import PublicKey
+
+
+class Examination:
+    """Looks at statements and the bytes that they refer to."""
+
+    def __init__(self, engine: sa.Engine, origin: str, public: Objects, uploads: Objects, settings: Settings) -> None:
+        self._engine = engine
+        self._origin = origin
+        self._public = public
+        self._uploads = uploads
+        self._settings = settings
+
+    def read(self, texts: Sequence[str]) -> list[Candidate]:
+        """The statements by themselves. Raises RyeError for the first fault."""
+        now = datetime.now(UTC)
+        return [read_note(text, self._origin, now, self._settings.clock_skew_seconds) for text in texts]
+
+    def look_into(self, account: Account, candidates: Sequence[Candidate]) -> list[Candidate]:
+        """The same with what their files tell. Raises RyeError for the first fault."""
+        now = datetime.now(UTC)
+        keys_of: dict[str, list[PublicKey]] = {}
+        with database.reader(self._engine) as connection:
+            ledger = Ledger(connection)
+            for candidate in candidates:
+                namespace = namespace_of(candidate.statement) or ""
+                self._check_authority(account, ledger, namespace)
+                if namespace not in keys_of:
+                    current = ledger.chain(namespace).current(now)
+                    keys_of[namespace] = [PublicKey.from_raw(key) for key in current.keyset.keys] if current else []
+                if isinstance(candidate.statement, Keyset):
+                    keys_of[namespace] += [PublicKey.from_raw(key) for key in candidate.statement.keys]
+        return [
+            examine(candidate, self.read_blob, keys_of[namespace_of(candidate.statement) or ""])
+            for candidate in candidates
+        ]
+
+    def read_blob(self, sha256: str) -> bytes | None:
+        """A blob that was uploaded or published."""
+        found = self._uploads.get(sha256)
+        return found if found is not None else self._public.get(wire.blob_path(sha256))
+
+    def _check_authority(self, account: Account, ledger: Ledger, namespace: str) -> None:
+        if not account.may_write(namespace):
+            raise RyeError(
+                "wrong-namespace",
+                f"The token {account.name} is for {', '.join(account.namespaces)}, not for {namespace}.",
+                f"Use a token for {namespace}: rye-registry token create NAME --namespace {namespace}",
+            )
+        if not self._settings.open_claims and not account.namespaces and not ledger.chain(namespace).links:
+            raise RyeError(
+                "claims-closed",
+                f"Nobody has claimed {namespace}, and this registry gives namespaces out by name.",
+                f"Ask its operator for a token: rye-registry token create NAME --namespace {namespace}",
+            )

@@ -1,0 +1,104 @@
+"""A process that examines requests for the server: ``python -m registry_server.api.worker``.
+
+It reads frames from standard input and answers each, in order, on standard output: four bytes of length, then JSON. The first
+frame holds the settings. It ends when its input does, so none is left when the server is killed. What it reads was written by
+strangers; what it answers is plain data, which the server decodes strictly.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+from pathlib import Path
+from typing import Annotated, BinaryIO
+
+import msgspec
+from msgspec import Meta, Struct
+
+from registry_server.accounts.tokens import Account
+from registry_server.api.examination import Examination
+from registry_server.settings import Settings
+from registry_server.storage import database
+from registry_server.storage.objects import public_objects, upload_objects
+from rye.errors import RyeError
+
+LENGTH_BYTES = 4
+
+
+class Start(Struct, frozen=True):
+    """The first frame."""
+
+    origin: str
+    data: str
+    settings: dict[str, str | int | float | bool]
+
+
+class Work(Struct, frozen=True):
+    """Statements of one request, which the server has parsed already."""
+
+    token: str
+    name: str
+    namespaces: tuple[str, ...]
+    notes: list[str]
+
+
+class Finding(Struct, frozen=True, forbid_unknown_fields=True):
+    """What the file of one statement tells; empty for those without a file."""
+
+    signer: Annotated[bytes, Meta(min_length=32, max_length=32)] | None
+    keywords: Annotated[str, Meta(max_length=1000)]
+
+
+class Done(Struct, frozen=True, forbid_unknown_fields=True):
+    """The answer: findings in the order of the notes, or the error that refuses the request."""
+
+    findings: list[Finding] = []
+    code: str = ""
+    message: str = ""
+    hint: str | None = None
+
+
+def frame(value: Struct) -> bytes:
+    data = msgspec.json.encode(value)
+    return len(data).to_bytes(LENGTH_BYTES, "big") + data
+
+
+def read_frame(stream: BinaryIO) -> bytes | None:
+    """The next frame; None at the end."""
+    head = stream.read(LENGTH_BYTES)
+    if len(head) < LENGTH_BYTES:
+        return None
+    size = int.from_bytes(head, "big")
+    data = stream.read(size)
+    return data if len(data) == size else None
+
+
+def answer(examination: Examination, work: Work) -> Done:
+    """Examine one request."""
+    account = Account(work.token, work.name, work.namespaces)
+    try:
+        found = examination.look_into(account, examination.read(work.notes))
+    except RyeError as error:
+        return Done(code=error.code, message=error.message, hint=error.hint)
+    return Done([Finding(candidate.signer, candidate.keywords) for candidate in found])
+
+
+def main() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server decides when it ends
+    inward, outward = sys.stdin.buffer, sys.stdout.buffer
+    first = read_frame(inward)
+    if first is None:
+        return
+    start = msgspec.json.decode(first, type=Start)
+    settings = Settings(Path(start.data), **start.settings)  # type: ignore[arg-type]
+    engine = database.engine_of(
+        settings.database_url, wait_seconds=settings.database_wait_seconds, idle_seconds=settings.leader_seconds
+    )
+    examination = Examination(engine, start.origin, public_objects(settings), upload_objects(settings), settings)
+    while (data := read_frame(inward)) is not None:
+        outward.write(frame(answer(examination, msgspec.json.decode(data, type=Work))))
+        outward.flush()
+
+
+if __name__ == "__main__":
+    main()

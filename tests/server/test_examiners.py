@@ -1,0 +1,128 @@
+"""Examining requests in other processes: the same findings and errors as here, and no request lost when one of them ends."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import os
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from registry_server.accounts import keys
+from registry_server.accounts.tokens import Account
+from registry_server.api import examiners
+from registry_server.api.examination import Examination
+from registry_server.api.examiners import Examiners
+from registry_server.api.worker import Done, frame, read_frame
+from registry_server.migrations import opening
+from registry_server.sequencer.sequencer import Receipt, Sequencer
+from registry_server.settings import Settings
+from registry_server.storage.objects import Folder
+from registry_server.upkeep.founding import found
+from rye.errors import RyeError
+from tests.registry_process import ORIGIN
+from tests.server.publishing import Publisher
+
+ANYONE = Account("0" * 16, "test", ())
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    data = tmp_path / "data"
+    found(data, ORIGIN, {}, None, 365)
+    return Settings(data)
+
+
+@pytest.fixture
+def examination(settings: Settings) -> Iterator[Examination]:
+    engine = opening.open_database(settings)
+    yield Examination(engine, ORIGIN, Folder(settings.public), Folder(settings.uploads), settings)
+    engine.dispose()
+
+
+@pytest.fixture
+def release(settings: Settings) -> str:
+    """The note of a release whose namespace is claimed and whose file is uploaded."""
+    acme = Publisher("acme")
+    engine = opening.open_database(settings)
+    log_keys = keys.in_folder(settings.keys, "log")
+    sequencer = Sequencer(engine, Folder(settings.public), Folder(settings.uploads), log_keys, settings)
+    assert isinstance(sequencer.append([[acme.claim_candidate()]])[0], Receipt)
+    engine.dispose()
+    data = acme.file("a/b")
+    made = acme.release("a/b", data)
+    Folder(settings.uploads).put(made.file.sha256, data)
+    return acme.note(made)
+
+
+@asynccontextmanager
+async def with_worker(examination: Examination, settings: Settings) -> AsyncIterator[Examiners]:
+    """Examiners that have one worker, which takes everything."""
+    pool = Examiners(examination, ORIGIN, settings)
+    pool._under_way = examiners.BUSY + 1
+    pool._choose()
+    pool._under_way = 0
+    assert pool._starting is not None
+    await asyncio.wait_for(pool._starting, 30)
+    assert len(pool._workers) == 1
+    try:
+        yield pool
+    finally:
+        await pool.close()
+
+
+@pytest.mark.processes
+def test_a_worker_finds_and_refuses_what_this_process_does_and_may_end_at_any_time(
+    examination: Examination, settings: Settings, release: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    here = examination.look_into(ANYONE, examination.read([release]))
+    assert here[0].signer
+
+    def is_examined_here(*_: object) -> None:
+        raise AssertionError("the worker was not asked")
+
+    async def ask() -> None:
+        async with with_worker(examination, settings) as pool:
+            (worker,) = pool._workers
+            with monkeypatch.context() as patched:
+                patched.setattr(Examination, "look_into", is_examined_here)
+                assert await pool.examine(ANYONE, [release]) == here
+                elsewhere = Account("0" * 16, "test", ("other",))
+                with pytest.raises(RyeError) as refused:
+                    await pool.examine(elsewhere, [release])
+                assert refused.value.code == "wrong-namespace"
+                assert refused.value.hint
+                with pytest.raises(RyeError) as damaged:
+                    await pool.examine(ANYONE, ["not a note"])
+                assert damaged.value.code.startswith("note-")
+            worker.process.kill()
+            assert await asyncio.gather(*(pool.examine(ANYONE, [release]) for _ in range(3))) == [here] * 3
+            assert not worker.is_alive
+
+    asyncio.run(ask())
+
+
+def test_a_quiet_registry_starts_no_worker(examination: Examination, settings: Settings, release: str) -> None:
+    async def ask() -> None:
+        pool = Examiners(examination, ORIGIN, settings)
+        assert (await pool.examine(ANYONE, [release]))[0].signer
+        assert pool._starting is None
+        await pool.close()
+
+    asyncio.run(ask())
+
+
+def test_an_answer_that_does_not_fit_the_request_is_not_used(examination: Examination, release: str) -> None:
+    with pytest.raises(examiners.Gone):
+        examiners._with_findings(examination.read([release]), Done([]))
+
+
+def test_frames_are_read_whole_or_not_at_all() -> None:
+    data = frame(Done(code="busy"))
+    assert read_frame(io.BytesIO(data)) == data[4:]
+    assert read_frame(io.BytesIO(data[:-1])) is None
+    assert read_frame(io.BytesIO(b"")) is None
