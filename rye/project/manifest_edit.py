@@ -1,7 +1,12 @@
-"""Changing ``rye.toml`` for a person: their comments, order and spacing stay (tomlkit)."""
+"""Changing ``rye.toml`` for a person: their comments, order and spacing stay (tomlkit).
+
+A table whose keys are sorted stays sorted, so that two branches that add different items seldom touch the same place.
+"""
 
 from __future__ import annotations
 
+import re
+import tomllib
 from collections.abc import Sequence
 
 import tomlkit
@@ -11,7 +16,10 @@ from rye.project.manifest import BYTE_ORDER_MARK, MAIN_GROUP
 
 
 def add_dependency(text: str, key: str, wanted_range: str, group: str = MAIN_GROUP) -> str:
-    """The manifest with ``key`` wanting ``wanted_range`` in ``group``; an entry with the same key is changed in place."""
+    """The manifest with ``key`` wanting ``wanted_range`` in ``group``; an entry with the same key is changed in place.
+
+    A new one goes to its place in a table that is sorted, else to the end.
+    """
     mark, document = _mark(text), tomlkit.parse(text.removeprefix(BYTE_ORDER_MARK))
     if group == MAIN_GROUP:
         table = document.setdefault("dependencies", tomlkit.table())
@@ -26,7 +34,13 @@ def add_dependency(text: str, key: str, wanted_range: str, group: str = MAIN_GRO
     if isinstance(present, (InlineTable, Table)):
         present["version"] = wanted_range
     else:
+        keys = [str(one) for one in table]
         table[key] = wanted_range
+        if present is None and keys == sorted(keys) and keys and key < keys[-1]:
+            header = "dependencies" if group == MAIN_GROUP else f"groups.{group}"
+            sorted_text = _with_line_in_order(text.removeprefix(BYTE_ORDER_MARK), header, keys, key, wanted_range)
+            if sorted_text is not None and tomllib.loads(sorted_text) == document.unwrap():
+                return mark + _with_line_ends_of(text, sorted_text)
     return mark + _with_line_ends_of(text, tomlkit.dumps(document))
 
 
@@ -36,6 +50,52 @@ def set_deploy_targets(text: str, targets: Sequence[str]) -> str:
     table = document.setdefault("deploy", tomlkit.table())
     table["targets"] = list(targets)
     return mark + _with_line_ends_of(text, tomlkit.dumps(document))
+
+
+def _with_line_in_order(text: str, header: str, keys: Sequence[str], key: str, wanted_range: str) -> str | None:
+    """The text with one line more, right after the entry that comes before it; None where no such place is found.
+
+    Comments stand above what they are about, so they stay with the entry that follows. What the text means afterwards is for the
+    caller to compare: this looks at lines, and a line may lie inside a text of several lines.
+    """
+    lines = text.replace("\r\n", "\n").split("\n")
+    title = re.compile(rf"[ \t]*\[[ \t]*{re.escape(header)}[ \t]*\][ \t]*(?:#.*)?")
+    place = next((number for number, line in enumerate(lines) if title.fullmatch(line)), None)
+    if place is None:
+        return None
+    smaller = {one for one in keys if one < key}
+    for number in range(place + 1, len(lines)):
+        if lines[number].lstrip().startswith("["):
+            break
+        if _key_of(lines[number]) in smaller:
+            place = number
+    written = tomlkit.document()
+    written[key] = wanted_range
+    return "\n".join([*lines[: place + 1], tomlkit.dumps(written).rstrip("\n"), *lines[place + 1 :]])
+
+
+def _key_of(line: str) -> str | None:
+    """The key of an entry that is written on one line."""
+    try:
+        return next(iter(tomllib.loads(line)), None)
+    except tomllib.TOMLDecodeError:
+        return None
+
+
+def set_registry(text: str, address: str) -> str:
+    """The manifest with ``[project] registry``, in place of another one if there is one."""
+    mark, document = _mark(text), tomlkit.parse(text.removeprefix(BYTE_ORDER_MARK))
+    if "project" in document:
+        project = document["project"]
+        assert isinstance(project, (Table, InlineTable))
+        project["registry"] = address
+        return mark + _with_line_ends_of(text, tomlkit.dumps(document))
+    table = tomlkit.table()
+    table["registry"] = address
+    first = tomlkit.document()
+    first["project"] = table
+    rest = tomlkit.dumps(document)
+    return mark + _with_line_ends_of(text, tomlkit.dumps(first) + (f"\n{rest}" if rest else ""))
 
 
 def remove_dependency(text: str, key: str) -> tuple[str, list[str]]:

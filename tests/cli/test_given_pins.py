@@ -32,8 +32,6 @@ def server(registry: RealRegistry, acme: Author, tmp_path: Path) -> Program:
     team.ok("add", "acme/work/base", "--yes")
     made = Program(tmp_path / "server")
     shutil.copytree(team.folder, made.folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".rye", "packages"))
-    manifest = made.path("rye.toml")
-    manifest.write_text(manifest.read_text().replace("[project]", f'[project]\nregistry = "{registry.url}"'))
     made.environment["RYE_TRUST_LOCK"] = "1"
     return made
 

@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from rye.project.lock import parse_lock
+from rye.project.manifest import parse_manifest
 from rye.storage.verdicts import VERDICTS
 from rye.workspace.installing import install_steps
 from tests.cli.running import Program
@@ -95,13 +96,29 @@ class TestAdd:
         assert user.path(TOP).exists()
         assert user.path(BASE).exists()
 
-    def test_comments_and_order_of_the_manifest_stay(self, user: Program) -> None:
-        text = '# ours\n[project]\nname = "shop" # the shop\n\n[dependencies]\n# why we need it\n"acme/work/top"   = "^1"\n'
+    def test_comments_and_order_of_the_manifest_stay(self, registry: RealRegistry, user: Program) -> None:
+        url = f'registry = "{registry.url}"'
+        text = f'# ours\n[project]\nname = "shop" # the shop\n{url}\n\n[dependencies]\n# why we need it\n"acme/work/top"   = "^1"\n'
         user.write("rye.toml", text)
         user.ok("add", "acme/work/alone", "--yes")
-        assert user.path("rye.toml").read_text() == text + '"acme/work/alone" = "^1.0.0"\n'
+        added = text.replace("[dependencies]\n", '[dependencies]\n"acme/work/alone" = "^1.0.0"\n')
+        assert user.path("rye.toml").read_text() == added
         user.ok("remove", "acme/work/alone")
         assert user.path("rye.toml").read_text() == text
+
+    def test_the_first_one_writes_where_items_come_from(self, registry: RealRegistry, user: Program) -> None:
+        """A colleague who clones the project sees which registry to pin (DESIGN 6.1)."""
+        assert "registry" not in user.path("rye.toml").read_text()
+        user.ok("add", "acme/work/alone", "--yes")
+        assert parse_manifest(user.path("rye.toml").read_text()).registry == registry.url
+        text = user.path("rye.toml").read_text()
+        user.ok("add", "acme/work/base", "--yes", "--registry", registry.url)
+        assert user.path("rye.toml").read_text().count("registry") == text.count("registry")
+
+    def test_a_registry_of_the_namespace_is_enough(self, registry: RealRegistry, user: Program) -> None:
+        user.write("rye.toml", f'[project]\nname = "shop"\n\n[registries]\nacme = "{registry.url}"\n')
+        user.ok("add", "acme/work/alone", "--yes")
+        assert parse_manifest(user.path("rye.toml").read_text()).registry is None
 
     def test_nothing_is_written_when_it_fails(self, user: Program) -> None:
         before = stamps(user)
@@ -768,9 +785,9 @@ class TestOthersWhoAreThereToo:
     def test_line_endings_of_a_manifest_stay(self, acme: Author, user: Program) -> None:
         before = user.path("rye.toml").read_bytes().replace(b"\n", b"\r\n")
         user.write("rye.toml", before)
-        user.ok("add", "acme/work/alone", "--yes")
+        user.ok("add", "acme/work/alone", "--yes", "--group", "dev")
         after = user.path("rye.toml").read_bytes()
-        assert after.startswith(before.rstrip())
+        assert after.startswith(before.split(b"\r\n\r\n")[0])
         assert after.count(b"\n") == after.count(b"\r\n")
         user.ok("remove", "acme/work/alone")
         assert b"\n" not in user.path("rye.toml").read_bytes().replace(b"\r\n", b"")

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from rye.project.manifest import ManifestError, Wanted, parse_manifest
-from rye.project.manifest_edit import add_dependency, remove_dependency
+from rye.project.manifest_edit import add_dependency, remove_dependency, set_registry
 from rye.project.new_manifest import new_manifest
 
 WHOLE = """
@@ -131,3 +131,88 @@ def test_a_byte_order_mark_means_nothing_and_stays() -> None:
     edited = add_dependency(marked, "acme/new/thing", "^2")
     assert edited == "\ufeff" + add_dependency(WHOLE, "acme/new/thing", "^2")
     assert remove_dependency(edited, "acme/new/thing") == (marked, ["main"])
+
+
+SORTED = """[dependencies]
+# the first of all
+"acme/b" = "^1"
+"acme/d"   = "^2"   # kept
+
+# about f
+"acme/f" = { version = "^3", pre-release = true }
+"tool:acme/a" = "*"
+
+[groups.dev]
+"acme/x" = "*"
+"""
+
+
+@pytest.mark.parametrize(
+    ("key", "after"),
+    [
+        ("acme/a", "[dependencies]"),
+        ("acme/c", '"acme/b" = "^1"'),
+        ("acme/e", '"acme/d"   = "^2"   # kept'),
+        ("directive:acme/z", '"acme/f" = { version = "^3", pre-release = true }'),
+    ],
+)
+def test_a_sorted_table_stays_sorted(key: str, after: str) -> None:
+    edited = add_dependency(SORTED, key, "^9")
+    assert edited == SORTED.replace(f"{after}\n", f'{after}\n"{key}" = "^9"\n')
+    removed, _ = remove_dependency(edited, key)
+    assert parse_manifest(removed) == parse_manifest(SORTED)
+
+
+def test_the_greatest_key_and_one_of_another_group_go_to_the_end_of_their_table() -> None:
+    last = add_dependency(SORTED, "tool:acme/b", "*")
+    assert '"tool:acme/a" = "*"\n"tool:acme/b" = "*"\n' in last
+    group = add_dependency(SORTED, "acme/w", "*", group="dev")
+    assert group == SORTED.replace("[groups.dev]\n", '[groups.dev]\n"acme/w" = "*"\n')
+
+
+def test_an_order_that_a_person_chose_is_kept() -> None:
+    chosen = '[dependencies]\n"acme/z" = "*"\n"acme/b" = "*"\n'
+    assert add_dependency(chosen, "acme/a", "*") == f'{chosen}"acme/a" = "*"\n'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'dependencies = { "acme/b" = "*" }\n',
+        'dependencies."acme/b" = "*"\n',
+        '[dependencies."acme/b"]\nversion = "*"\n',
+        '[dependencies]\n"acme/b" = """\n[dependencies]\n"""\n',
+        '[project]\nname = """\n[dependencies]\n"""\n[dependencies]\n"acme/b" = "*"\n',
+        '["dependencies"]\n"acme/b" = "*"\n',
+    ],
+)
+def test_forms_that_nobody_writes_lose_nothing(text: str) -> None:
+    wanted = {line.key for line in parse_manifest(text).dependencies}
+    edited = parse_manifest(add_dependency(text, "acme/a", "^1"))
+    assert {line.key for line in edited.dependencies} == wanted | {"acme/a"}
+    assert edited.name == parse_manifest(text).name
+
+
+def test_lines_keep_their_ends_and_their_mark() -> None:
+    windows = "\ufeff" + SORTED.replace("\n", "\r\n")
+    assert add_dependency(windows, "acme/c", "*") == "\ufeff" + add_dependency(SORTED, "acme/c", "*").replace(
+        "\n", "\r\n"
+    )
+
+
+def test_two_branches_that_add_apart_merge() -> None:
+    """What each adds is a line of its own place; only neighbours conflict."""
+    one, other = add_dependency(SORTED, "acme/a", "*"), add_dependency(SORTED, "tool:acme/0", "*")
+    both = add_dependency(one, "tool:acme/0", "*")
+    assert both == add_dependency(other, "acme/a", "*")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "\ufeff", WHOLE, '[dependencies]\n"acme/b" = "*"\n', 'project = { name = "x" }\n']
+)
+def test_a_registry_is_written_into_the_project(text: str) -> None:
+    edited = set_registry(text, "https://rye.example")
+    manifest, before = parse_manifest(edited), parse_manifest(text)
+    assert manifest.registry == "https://rye.example"
+    assert (manifest.name, manifest.dependencies, manifest.policy) == (before.name, before.dependencies, before.policy)
+    assert edited.startswith("\ufeff") == text.startswith("\ufeff")

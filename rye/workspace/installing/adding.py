@@ -13,7 +13,7 @@ from rye.installation.updates import latest_version
 from rye.items.identity import Identity, Reference, is_segment, lookup_key, parse_reference
 from rye.project.layout import Project, find_project
 from rye.project.manifest import Wanted, parse_manifest
-from rye.project.manifest_edit import add_dependency
+from rye.project.manifest_edit import add_dependency, set_registry
 from rye.project.new_manifest import new_manifest
 from rye.resolution.ranges import Range
 from rye.storage.atomic import replace_file
@@ -22,6 +22,7 @@ from rye.workspace.installing.install_outcome import InstallOutcome
 from rye.workspace.installing.install_request import Agree, InstallRequest
 from rye.workspace.installing.install_session import open_session, retry_when_overtaken
 from rye.workspace.installing.install_steps import install_from, session_sources
+from rye.workspace.registries.project_registries import project_registries
 from rye.workspace.registries.project_sources import judging_environment
 
 
@@ -61,6 +62,7 @@ def _add(
         text = session.manifest_text
         for reference in references:
             text = _with(text, reference, group, sources, environment)
+        text = _with_registry(context, text, project, references)
         return install_from(session.with_manifest(text), sources, Unlock.nothing())
 
 
@@ -72,6 +74,17 @@ def _with(text: str, reference: Reference, group: str, sources: Sources, environ
         wanted = wanted or _newest(sources, identity, environment)
         key = key or (f"{reference.kind}:{identity.id}" if reference.kind else identity.id)
     return add_dependency(text, key, wanted, group)
+
+
+def _with_registry(context: Context, text: str, project: Project, references: Sequence[Reference]) -> str:
+    """The manifest with the registry's address, where nothing in it says yet where these items come from: whoever clones the
+    project must know which registry to pin."""
+    manifest = parse_manifest(text)
+    namespaces = [reference.id.split("/", 1)[0] for reference in references]
+    unmapped = [name for name in namespaces if name not in manifest.registries]
+    if manifest.registry is not None or not unmapped:
+        return text
+    return set_registry(text, project_registries(context, manifest, project.root).of(unmapped[0]))
 
 
 def _references(names: Sequence[str], group: str) -> list[Reference]:
