@@ -20,6 +20,7 @@ unapproved-fact    error        The item mentions something alarming that nobody
 pending-recovery   warning      The registry's owners will give a namespace to other keys, unless its own owners object.
 yanked             warning      The publisher took this version back.
 shadows-installed  error        An own item of the project has an installed item's id, and would be used in its place.
+orphaned-override  warning      An override is for an item, or for a part of one, that is not there.
 G1 … G6            error        The lock is not the whole answer to rye.toml (:mod:`rye.installation.completeness`).
 deprecated         warning      The item should no longer be used.
 deploy-missing     warning      A deployed file is not there.
@@ -51,6 +52,7 @@ from rye.installation.sources import Sources, expect_origin
 from rye.installation.verified_rows import check_row, check_words
 from rye.items.agent_tools import widened as widened_tools
 from rye.items.identity import Identity
+from rye.items.kinds import KINDS
 from rye.permissions.containment import diff
 from rye.permissions.policy import Policy, fact_violations, tool_violations, violations
 from rye.project.layout import LOCK
@@ -88,11 +90,75 @@ RULES: Mapping[str, str] = {
     "unexplained-hook": "An agent program's settings name a hook that no deployed item explains.",
     "unexplained-server": "An agent program's settings name a server that no deployed item explains.",
     shadows.CODE: "An own item of the project has the id of an installed one.",
+    "orphaned-override": "An override is for an item, or for a part of one, that is not there.",
     **completeness.RULES,
 }
 
 
 SEVERITIES = ("error", "warning", "info")
+
+_RESTORE = "Run `rye install --discard-local-edits` to put the signed bytes back, or move your change into an override."
+_UPDATE = "Run `rye update ID` to look for another version, or `rye remove ID`."
+_AGREE = (
+    "Run `rye install` on a terminal: it shows what is asked for. `rye install --approve ID@VERSION` agrees elsewhere."
+)
+_COMPARE = "Compare rye.lock with version control, then run `rye install`. Somebody may have changed it."
+_REPAIR = "Run `rye install` to repair rye.lock, and commit it. `rye lock --check` lists all problems."
+
+_DEPLOY = "Run `rye deploy`: it puts the file right, or says what is in the way."
+_LOOK = "Look at it: whoever can commit can write it. Rye did not."
+
+HELP: Mapping[str, str] = {
+    "modified-file": _RESTORE,
+    "missing-file": "Run `rye install`.",
+    "wrong-flag": "Run `rye install`; it sets executable bits right.",
+    "extra-file": "Move the file out of .ai/packages: agent tools read what lies there. Own items belong below .ai.",
+    "revoked-key": _UPDATE,
+    "changed-release": "Do not install it. Ask the publisher and the registry's operator; `rye log verify` checks the log.",
+    "lock-mismatch": _COMPARE,
+    "policy": "Choose another item or version, or have the policy changed by whoever answers for it.",
+    "advisory": _UPDATE,
+    "unapproved-right": _AGREE,
+    "unapproved-hook": "It is denied. Run `rye hooks approve ID` to allow it.",
+    "unapproved-run": _AGREE,
+    "unapproved-tool": _AGREE,
+    "unapproved-fact": _AGREE,
+    "pending-recovery": "Ask its owners whether they lost their keys. If not, they run `rye namespace object NAMESPACE`.",
+    "yanked": _UPDATE,
+    "deprecated": "Move to the replacement that the message names, then run `rye remove ID`.",
+    shadows.CODE: "Rename your own item, or use the installed one.",
+    "deploy-missing": _DEPLOY,
+    "deploy-drift": _DEPLOY,
+    "deploy-stale": _DEPLOY,
+    "deploy-conflict": _DEPLOY,
+    "deploy-unchecked": _DEPLOY,
+    "unexplained-hook": _LOOK,
+    "unexplained-server": _LOOK,
+    "orphaned-override": "Change the override's target, or remove it. `rye override check` shows all of them.",
+    **dict.fromkeys(completeness.RULES, _REPAIR),
+    "G6": "Change rye.toml so that both sides fit. `rye why ID` shows why an item is here.",
+}
+"""Rule → what to do, for programs that show it next to a finding."""
+
+_WARNINGS = frozenset(
+    (
+        "unapproved-hook",
+        "pending-recovery",
+        "yanked",
+        "deprecated",
+        "orphaned-override",
+        "deploy-missing",
+        "deploy-stale",
+        "deploy-conflict",
+        "deploy-unchecked",
+    )
+)
+_NOTES = frozenset(("unexplained-hook", "unexplained-server"))
+RULE_SEVERITIES: Mapping[str, str] = {
+    rule: "info" if rule in _NOTES else "warning" if rule in _WARNINGS else "error" for rule in RULES
+}
+"""Rule → how bad a finding of it is, an advisory of a low severity aside."""
+
 _DRIFT = {
     "changed": ("modified-file", "was changed"),
     "missing": ("missing-file", "is missing"),
@@ -112,6 +178,20 @@ class Finding(Struct, frozen=True):
     a namespace."""
     item: LockedItem | None = None
     hint: str | None = None
+    about: str | None = None
+    """``[kind:]id`` of an item that is not locked."""
+    advisory: str | None = None
+    """The number of the advisory that it is."""
+    line: int = 1
+    """In the file at ``path``."""
+
+    @property
+    def names(self) -> frozenset[str]:
+        """What ``[audit] ignore`` may call it."""
+        item = str(self.item.identity) if self.item is not None else self.about or ""
+        items = [item] if ":" in item or not item else [f"{kind}:{item}" for kind in KINDS]
+        found = {f"{self.rule}:{name}" for name in items if name}
+        return frozenset(found | ({self.advisory} if self.advisory is not None else set()))
 
     def as_json(self) -> dict[str, object]:
         return {
@@ -203,6 +283,7 @@ def audit_completeness(manifest: Manifest, lock: Lock, signed: Mapping[Identity,
             LOCK,
             items.get(problem.item),
             "`rye install` repairs rye.lock." if problem.repairable else "Change rye.toml so that both sides fit.",
+            about=problem.item,
         )
         for problem in completeness.problems(manifest, lock, signed)
     ]
@@ -273,7 +354,7 @@ def audit_registry(
         for advisory in record.advisories:
             message = f"{name}: advisory {advisory.number} ({advisory.severity}): {advisory.title}"
             severity: Literal["error", "warning"] = "warning" if advisory.severity == "low" else "error"
-            found.append(Finding("advisory", severity, message, path, item, update))
+            found.append(Finding("advisory", severity, message, path, item, update, advisory=advisory.number))
     return found
 
 

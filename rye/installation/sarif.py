@@ -9,9 +9,10 @@ from urllib.parse import quote
 from msgspec import Struct
 
 from rye import __version__
-from rye.installation.audit import RULES, Finding
+from rye.installation.audit import HELP, RULE_SEVERITIES, RULES, Finding
 from rye.installation.signed_release import Mention
 
+_SCORES = {"error": "8.0", "warning": "5.0", "info": "2.0"}
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
@@ -42,7 +43,7 @@ def sarif(findings: Sequence[Finding], mentioned: Sequence[Mentioned] = ()) -> d
                         "name": "rye",
                         "version": __version__,
                         "semanticVersion": __version__,
-                        "rules": [{"id": rule, "shortDescription": {"text": text}} for rule, text in rules.items()],
+                        "rules": [_rule(rule, text) for rule, text in rules.items()],
                     }
                 },
                 "columnKind": "unicodeCodePoints",
@@ -53,6 +54,26 @@ def sarif(findings: Sequence[Finding], mentioned: Sequence[Mentioned] = ()) -> d
                 ],
             }
         ],
+    }
+
+
+def _rule(name: str, text: str) -> dict[str, object]:
+    """A rule with its help, and how bad a result of it is as code hosts sort by it (0 to 10, as CVSS)."""
+    severity = RULE_SEVERITIES.get(name, "info")
+    level = "note" if severity == "info" else severity
+    help_text = (
+        HELP.get(name) or "A fact is no verdict: read the text around it. `rye facts` lists all facts of an item."
+    )
+    return {
+        "id": name,
+        "shortDescription": {"text": text},
+        "help": {"text": help_text, "markdown": help_text},
+        "defaultConfiguration": {"level": level},
+        "properties": {
+            "tags": ["security"],
+            "problem.severity": "recommendation" if severity == "info" else severity,
+            "security-severity": _SCORES[severity],
+        },
     }
 
 
@@ -79,6 +100,14 @@ def _result(finding: Finding, index: int) -> dict[str, object]:
         "ruleIndex": index,
         "level": "note" if finding.severity == "info" else finding.severity,
         "message": {"text": text},
-        "locations": [{"physicalLocation": {"artifactLocation": {"uri": quote(finding.path), "uriBaseId": "SRCROOT"}}}],
+        "locations": [
+            {
+                "physicalLocation": {
+                    "artifactLocation": {"uri": quote(finding.path), "uriBaseId": "SRCROOT"},
+                    "region": {"startLine": finding.line},
+                }
+            }
+        ],
+        "properties": {"security-severity": _SCORES[finding.severity]},
         "partialFingerprints": {"rye/v1": hashlib.sha256(about.encode()).hexdigest()},
     }

@@ -53,8 +53,8 @@ def _component(item: LockedItem) -> dict[str, object]:
     component: dict[str, object] = {
         "type": "library",
         "bom-ref": _purl(item),
-        "group": item.identity.namespace,
-        "name": item.identity.local_id,
+        "group": "/".join(_path(item)[:-1]),
+        "name": _path(item)[-1],
         "version": item.version,
         "hashes": [{"alg": "SHA-256", "content": item.sha256}],
         "purl": _purl(item),
@@ -88,8 +88,13 @@ def _properties(item: LockedItem) -> list[tuple[str, str]]:
 
 def _purl(item: LockedItem) -> str:
     """``pkg:generic/<namespace>/<kind>/<category>/<name>@<version>`` with the checksum, as the purl specification has it."""
-    path = "/".join(quote(part) for part in (item.identity.namespace, item.kind, *item.identity.local_id.split("/")))
+    path = "/".join(map(quote, _path(item)))
     return f"pkg:generic/{path}@{quote(item.version, safe='')}?checksum=sha256:{item.sha256}"
+
+
+def _path(item: LockedItem) -> list[str]:
+    """Namespace and name of the purl, segment by segment: the component's group is all but the last."""
+    return [item.identity.namespace, item.kind, *item.identity.local_id.split("/")]
 
 
 def _needs(item: LockedItem) -> list[Identity]:

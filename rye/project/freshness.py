@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from rye.errors import UsageError
 from rye.project.lock import Lock, LockedItem
 from rye.project.manifest import Manifest, Wanted
 
@@ -23,6 +24,15 @@ def wanted_ranges(manifest: Manifest) -> dict[str, str]:
 def is_stale(lock: Lock, manifest: Manifest) -> bool:
     """Whether the manifest asks for something else than when the lock was made."""
     return dict(lock.wanted) != wanted_ranges(manifest)
+
+
+def require_groups(manifest: Manifest, named: frozenset[str]) -> None:
+    """That the manifest has these groups. Raises UsageError ``unknown-group``."""
+    unknown = named - set(manifest.groups)
+    if unknown:
+        raise UsageError(
+            "unknown-group", f"There is no group {min(unknown)!r}.", f"Groups: {', '.join(manifest.groups)}."
+        )
 
 
 def in_groups(items: Iterable[LockedItem], without: frozenset[str]) -> list[LockedItem]:

@@ -224,6 +224,18 @@ def _quote(text: str) -> str:
 # -- reading ------------------------------------------------------------------------------------------------------------
 
 
+def row_lines(text: str) -> dict[str, int]:
+    """The line of a lock on which each item's row begins, by ``kind:id``. Of a lock that rye wrote; nothing of any other form."""
+    found: dict[str, int] = {}
+    lines = text.split("\n")
+    for number, line in enumerate(lines, 1):
+        if line == "[[item]]" and number + 1 < len(lines):
+            kind, identifier = lines[number], lines[number + 1]
+            if kind.startswith('kind = "') and identifier.startswith('id = "'):
+                found[f"{kind[8:-1]}:{identifier[6:-1]}"] = number
+    return found
+
+
 def is_conflicted(text: str) -> bool:
     """Whether git left its markers: at the start of a line as git has them, which only LF ends. An author's text may hold one."""
     return f"\n{CONFLICT_MARKER}" in f"\n{text}"

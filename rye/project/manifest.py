@@ -39,6 +39,8 @@
     prefix = "never"                   # never | on-clash | always
     [deploy.opencode]
     exclude = ["role:*"]
+    [audit]                            # findings that rye audit leaves out, each for a time and a reason
+    ignore = [{ id = "RYE-2026-0001", until = "2026-12-31", reason = "We never call it" }]
 """
 
 from __future__ import annotations
@@ -46,7 +48,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import date, timedelta
 from typing import Any
 
 from msgspec import Struct, field
@@ -61,7 +63,7 @@ from rye.text.toml_keys import has_long_key
 
 TIERS = ("safe", "write", "elevated", "unrestricted")
 PREFIXES = ("never", "on-clash", "always")
-_TABLES = {"project", "dependencies", "groups", "registries", "environment", "policy", "deploy"}
+_TABLES = {"project", "dependencies", "groups", "registries", "environment", "policy", "deploy", "audit"}
 MAIN_GROUP = "main"
 """The group that ``[dependencies]`` is."""
 BYTE_ORDER_MARK = "\ufeff"
@@ -115,6 +117,16 @@ class DeployTable(Struct, frozen=True):
     """Patterns of what a target does not get, by target."""
 
 
+class Ignored(Struct, frozen=True):
+    """A finding of ``rye audit`` that somebody accepted for a time."""
+
+    id: str
+    """An advisory's number, or ``RULE:KIND:ID``."""
+    until: date
+    """The last day on which it counts."""
+    reason: str
+
+
 class Manifest(Struct, frozen=True):
     """A whole ``rye.toml``."""
 
@@ -128,6 +140,8 @@ class Manifest(Struct, frozen=True):
     tools: frozenset[str] = frozenset()
     policy: PolicyTable = field(default_factory=PolicyTable)
     deploy: DeployTable = field(default_factory=DeployTable)
+    ignored: tuple[Ignored, ...] = ()
+    """``[audit] ignore``, in the order in which it is written."""
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -175,9 +189,12 @@ def parse_manifest(text: str, source: str = "rye.toml") -> Manifest:
         tools=frozenset(reader.texts(environment, "environment", "tools")),
         policy=reader.policy(reader.table(table, "policy")),
         deploy=reader.deploy(reader.table(table, "deploy")),
+        ignored=reader.ignored(reader.table(table, "audit")),
     )
 
 
+_ADVISORY = re.compile(r"[A-Z0-9-]{1,64}")
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _AGE = re.compile(r"(\d{1,5})\s*([hdw])")
 _UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
 
@@ -186,6 +203,9 @@ def parse_age(text: str) -> timedelta | None:
     """``36h``, ``3d``, ``2w``; None where the text is none of these."""
     found = _AGE.fullmatch(text)
     return int(found[1]) * _UNITS[found[2]] if found else None
+
+
+_IGNORE_HINT = 'Write ignore = [{ id = "yanked:directive:acme/work/item", until = "2026-12-31", reason = "…" }].'
 
 
 class _Reader:
@@ -315,6 +335,39 @@ class _Reader:
             prefix=prefix,
             excluded=excluded,
         )
+
+    def ignored(self, table: Mapping[str, Any]) -> tuple[Ignored, ...]:
+        """``[audit] ignore``: tables with exactly ``id``, ``until`` and ``reason``."""
+        where = "audit"
+        self.known(table, where, {"ignore"})
+        rows = table.get("ignore", [])
+        if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+            raise self.fail("[audit] ignore must be a list of tables.", _IGNORE_HINT)
+        return tuple(self._ignored_one(row) for row in rows)
+
+    def _ignored_one(self, row: Mapping[str, Any]) -> Ignored:
+        where = "audit.ignore"
+        self.known(row, where, {"id", "until", "reason"})
+        missing = [key for key in ("id", "until", "reason") if key not in row]
+        if missing:
+            raise self.fail(f"[audit] ignore: {missing[0]!r} is missing in {dict(row)}.", _IGNORE_HINT)
+        name, reason = self.text(row, where, "id") or "", self.text(row, where, "reason") or ""
+        _, _, about = name.partition(":")
+        kind, _, identifier = about.partition(":")
+        if _ADVISORY.fullmatch(name) is None and (kind not in KINDS or not is_id(identifier)):
+            raise self.fail(f"[audit] ignore: {name!r} is neither an advisory's number nor RULE:KIND:ID.", _IGNORE_HINT)
+        return Ignored(name, self._day(row["until"]), reason)
+
+    def _day(self, value: object) -> date:
+        """A day as TOML's date or as text."""
+        if type(value) is date:
+            return value
+        if isinstance(value, str) and _DAY.fullmatch(value):
+            try:
+                return date.fromisoformat(value)
+            except ValueError:
+                pass
+        raise self.fail(f"[audit] ignore: until = {value!r} is not a day.", 'Write until = "2026-12-31".')
 
     def facts(self, table: Mapping[str, Any]) -> tuple[str, ...]:
         """``[policy.facts]``: ``NAME = "forbid"``."""

@@ -34,13 +34,27 @@ def acme(registry: RealRegistry) -> Author:
     return author
 
 
+@pytest.fixture(scope="module")
+def warned(registry: RealRegistry, acme: Author) -> Program:
+    """Somebody whose two items were yanked and deprecated since: two warnings, no error."""
+    acme.release("past/one")
+    acme.release("past/two")
+    program = registry.user()
+    program.ok("add", "acme/past/one", "--yes")
+    program.ok("add", "acme/past/two", "--group", "dev", "--yes")
+    acme.program.ok("yank", "acme/past/one@1.0.0", "--reason", "It was wrong", "--yes")
+    acme.program.ok("deprecate", "acme/past/two", "--reason", "It is old", "--yes")
+    return program
+
+
 @pytest.fixture
 def user(registry: RealRegistry, acme: Author) -> Program:
     return registry.user()
 
 
 def rules(program: Program, *options: str) -> list[str]:
-    done = program.run("audit", "--json", *options)
+    """Every finding, warnings included."""
+    done = program.run("audit", "--json", "--level", "info", *options)
     found = [finding["rule"] for finding in done.json["findings"]]
     assert done.code == (1 if found else 0)
     return found
@@ -182,6 +196,84 @@ class TestAudit:
         assert user.run("audit", "--sarif", "--json").code == 2
 
 
+class TestWhatCounts:
+    """``--level``, ``[audit] ignore`` and ``--without`` (DESIGN 6.1)."""
+
+    @pytest.mark.parametrize(("level", "code"), [(None, 0), ("error", 0), ("warning", 1), ("info", 1)])
+    def test_a_level_says_what_fails_and_hides_nothing(self, warned: Program, level: str | None, code: int) -> None:
+        words = ["--level", level] if level is not None else []
+        done = warned.run("audit", "--json", *words)
+        assert (done.code, done.json["ok"], done.json["level"]) == (code, code == 0, level or "error")
+        assert [finding["rule"] for finding in done.json["findings"]] == ["yanked", "deprecated"]
+        assert "warning[yanked]" in warned.run("audit", *words).stdout
+
+    def test_an_unknown_level_is_a_usage_error(self, warned: Program) -> None:
+        assert warned.run("audit", "--level", "note").code == 2
+
+    def test_what_is_ignored_is_named_with_its_reason(self, warned: Program, tmp_path: Path) -> None:
+        before = warned.path("rye.toml").read_text()
+        ignore = '{ id = "yanked:directive:acme/past/one", until = "2999-12-31", reason = "We move in spring" }'
+        warned.write("rye.toml", f"{before}\n[audit]\nignore = [{ignore}]\n")
+        try:
+            done = warned.run("audit", "--json", "--level", "info").json
+            assert [finding["rule"] for finding in done["findings"]] == ["deprecated"]
+            [aside] = done["ignored"]
+            assert (aside["rule"], aside["until"], aside["reason"]) == ("yanked", "2999-12-31", "We move in spring")
+            assert "We move in spring" in warned.run("audit").stderr
+            warned.write("rye.toml", warned.path("rye.toml").read_text().replace("2999", "2001"))
+            found = warned.run("audit", "--json").json
+            assert (len(found["findings"]), found["ignored"]) == (2, [])
+            assert "until 2001-12-31" in found["findings"][0]["hint"]
+        finally:
+            warned.write("rye.toml", before)
+
+    def test_a_rule_that_is_none_is_an_error(self, warned: Program) -> None:
+        before = warned.path("rye.toml").read_text()
+        ignore = '{ id = "yankd:directive:acme/past/one", until = "2999-12-31", reason = "x" }'
+        warned.write("rye.toml", f"{before}\n[audit]\nignore = [{ignore}]\n")
+        try:
+            error = warned.run("audit", "--json").error
+            assert error["code"] == "bad-manifest"
+            assert "yanked" in error["hint"]
+        finally:
+            warned.write("rye.toml", before)
+
+    def test_a_group_is_left_out(self, warned: Program) -> None:
+        done = warned.run("audit", "--json", "--without", "dev").json
+        assert [finding["rule"] for finding in done["findings"]] == ["yanked"]
+        assert done["items"] == 1
+        assert warned.run("audit", "--without", "nothing", "--json").error["code"] == "unknown-group"
+
+    def test_each_problem_of_the_lock_is_an_error_on_its_line(self, registry: RealRegistry, acme: Author) -> None:
+        user = registry.user()
+        user.ok("add", "acme/work/top", "--yes")
+        text = user.path("rye.lock").read_text()
+        user.write("rye.lock", text.replace('dependencies = [\n  "directive:acme/work/base",\n]\n', ""))
+        found = user.run("audit", "--json").json["findings"]
+        assert ("G2", "error") in {(finding["rule"], finding["severity"]) for finding in found}
+        results = user.run("audit", "--sarif").json["runs"][0]["results"]
+        lines = [r["locations"][0]["physicalLocation"]["region"]["startLine"] for r in results if r["ruleId"] == "G2"]
+        rows = user.path("rye.lock").read_text().split("\n")
+        assert [rows[line - 1 : line + 2] for line in lines] == [
+            ["[[item]]", 'kind = "directive"', 'id = "acme/work/top"'] for _ in lines
+        ]
+
+    def test_an_orphaned_override_is_named_by_all_who_look(self, registry: RealRegistry, acme: Author) -> None:
+        """D7: it passed ci, audit, doctor and override check."""
+        user = registry.user()
+        user.ok("add", "acme/work/top", "--yes")
+        text = "---\nbase-agent: gone\nbase-version: 1.0.0\nlast-reviewed: 2026-01-01\n---\n"
+        user.write(".ai/overrides/acme/work/gone.overrides.md", text)
+        [finding] = user.run("audit", "--json").json["findings"]
+        assert (finding["rule"], finding["severity"]) == ("orphaned-override", "warning")
+        assert user.ok("audit").code == 0
+        assert user.run("audit", "--level", "warning").code == 1
+        assert "acme/work/gone" in user.ok("ci").stderr
+        for command in (("doctor",), ("override", "check")):
+            done = user.run(*command)
+            assert "acme/work/gone" in done.stdout + done.stderr
+
+
 def check_sarif(log: Any) -> None:
     """What the schema of SARIF 2.1.0 demands of a log that has only these parts."""
     assert set(log) == {"$schema", "version", "runs"}
@@ -201,6 +293,12 @@ def check_sarif(log: Any) -> None:
                 artifact = location["physicalLocation"]["artifactLocation"]
                 assert re.fullmatch(r"[A-Za-z0-9._~/%-]+", artifact["uri"])
                 assert artifact["uriBaseId"] in run["originalUriBaseIds"]
+                assert location["physicalLocation"]["region"]["startLine"] >= 1
+        for rule in driver["rules"]:
+            assert rule["help"]["text"]
+            assert rule["help"]["markdown"]
+            assert rule["defaultConfiguration"]["level"] in ("note", "warning", "error")
+            assert 0 <= float(rule["properties"]["security-severity"]) <= 10
 
 
 class TestSbom:
@@ -218,7 +316,16 @@ class TestSbom:
         edges = {entry["ref"]: entry["dependsOn"] for entry in bom["dependencies"]}
         assert set(edges) == {"project:shop", *components}
         (top,) = edges["project:shop"]
-        assert [components[ref]["name"] for ref in edges[top]] == ["work/base"]
+        assert [components[ref]["name"] for ref in edges[top]] == ["base"]
+
+    def test_a_components_group_and_name_are_its_purls(self, user: Program) -> None:
+        user.ok("add", "acme/work/top", "--yes")
+        for component in user.ok("sbom").json["components"]:
+            assert component["purl"].startswith(f"pkg:generic/{component['group']}/{component['name']}@")
+            assert (component["group"], component["name"]) in (
+                ("acme/directive/work", "top"),
+                ("acme/directive/work", "base"),
+            )
 
     def test_the_same_lock_gives_the_same_document(self, user: Program) -> None:
         user.ok("add", "acme/work/top", "--yes")

@@ -98,7 +98,8 @@ class TestAdd:
 
     def test_comments_and_order_of_the_manifest_stay(self, registry: RealRegistry, user: Program) -> None:
         url = f'registry = "{registry.url}"'
-        text = f'# ours\n[project]\nname = "shop" # the shop\n{url}\n\n[dependencies]\n# why we need it\n"acme/work/top"   = "^1"\n'
+        head = f'# ours\n[project]\nname = "shop" # the shop\n{url}\n\n'
+        text = f'{head}[dependencies]\n# why we need it\n"acme/work/top"   = "^1"\n'
         user.write("rye.toml", text)
         user.ok("add", "acme/work/alone", "--yes")
         added = text.replace("[dependencies]\n", '[dependencies]\n"acme/work/alone" = "^1.0.0"\n')

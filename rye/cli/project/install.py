@@ -14,6 +14,7 @@ from rye.cli.registry.airgap_options import airgap_given
 from rye.cli.unchanged import remember
 from rye.errors import UsageError
 from rye.project.context import require_project
+from rye.project.layout import Project
 from rye.workspace.installing.install import install as install_project
 from rye.workspace.installing.install_request import InstallRequest, LockUse
 
@@ -87,5 +88,17 @@ def ci(session: Session, without: tuple[str, ...], trust_lock: bool, bundle: str
         airgap=airgap_given(session, bundle),
         follow=deploy_after,
     )
-    outcome = install_project(session, require_project(session.cwd), request, agreement(session))
+    project = require_project(session.cwd)
+    outcome = install_project(session, project, request, agreement(session))
+    _name_orphans(session, project)
     return show_outcome(session, outcome)
+
+
+def _name_orphans(session: Session, project: Project) -> None:
+    """Overrides that change nothing any more: a build server is where somebody reads it."""
+    if not project.overrides.is_dir():
+        return
+    from rye.workspace.customizing.orphaned_overrides import orphaned_overrides  # few projects have overrides
+
+    for orphan in orphaned_overrides(session):
+        session.warn(orphan.message, orphan.hint)

@@ -1,48 +1,76 @@
-"""``rye audit``: what is wrong with what is installed. Exit 1 on findings."""
+"""``rye audit``: what is wrong with what is installed. Exit 1 on findings at a level, or above it."""
 
 from __future__ import annotations
 
 import click
+from msgspec.structs import replace
 
 from rye.cli.options import Session, command
 from rye.cli.project.consent import one_line
+from rye.cli.project.install_options import install_options
 from rye.deployment.auditing import audit_deployed
 from rye.errors import UsageError
 from rye.installation.audit import in_order
+from rye.installation.audit_choice import LEVELS, Level, fails
 from rye.installation.sarif import sarif
 from rye.project.context import require_project
+from rye.workspace.installing.auditing import Audit
 from rye.workspace.installing.auditing import audit as audit_project
 
 
 @command("audit")
 @click.option("--sarif", "as_sarif", is_flag=True, help="Print SARIF 2.1.0, as code hosts read it.")
+@click.option(
+    "--level",
+    type=click.Choice(LEVELS),
+    default="error",
+    show_default=True,
+    help="Exit 1 for findings of this level, or a worse one; all are shown.",
+)
+@install_options("without")
 @click.pass_obj
-def audit(session: Session, as_sarif: bool) -> int:
-    """Check what is installed: changed files, unapproved rights and hooks, and what the registry says by now.
+def audit(session: Session, as_sarif: bool, level: Level, without: tuple[str, ...]) -> int:
+    """Check what is installed: changed files, unapproved rights and hooks, and what the registry says now.
 
     That is yanked or deprecated releases, advisories, revoked keys, namespaces that are about to get other keys, releases that
-    the policy refuses by now, and a rye.lock that departs from them. With --offline, as the last known head has it.
+    the policy refuses now, and a rye.lock that departs from them. With --offline, as the last known head has it.
 
-    Deployed files are compared, too. Hooks and servers in agents' settings that no deployed item explains are listed; they
-    fail nothing.
+    Deployed files are compared, too. Hooks and servers in agents' settings that no deployed item explains are listed, as info.
+
+    [audit] ignore in rye.toml sets findings aside, each until a day and for a reason. They are still listed.
     """
     if as_sarif and session.json:
         raise UsageError("contradiction", "--sarif and --json are two formats.", "Give one of them.")
     project = require_project(session.cwd)
-    found = audit_project(session, project)
-    findings = in_order([*found.findings, *audit_deployed(session, project)])
-    wrong = [finding for finding in findings if finding.severity != "info"]
+    found = audit_project(session, project, frozenset(without))
+    found = replace(found, findings=tuple(in_order([*found.findings, *audit_deployed(session, project)])))
+    failed = fails(found.findings, level)
     if as_sarif:
-        session.console.document(sarif(findings, found.mentioned))
+        session.console.document(sarif(found.findings, found.mentioned))
     elif session.json:
-        session.console.document({"findings": [f.as_json() for f in findings], "items": found.items, "ok": not wrong})
+        session.console.document(
+            {
+                "findings": [finding.as_json() for finding in found.findings],
+                "ignored": [each.as_json() for each in found.ignored],
+                "items": found.items,
+                "level": level,
+                "ok": not failed,
+            }
+        )
     else:
-        for finding in findings:
-            session.console.data(f"{finding.severity}[{finding.rule}]: {one_line(finding.message)}")
-            if finding.hint:
-                session.console.say(f"  {finding.hint}", "dim")
-        if not wrong:
-            session.console.data(
-                f"{found.items} items, no findings" if not findings else f"{found.items} items, all in order"
-            )
-    return 1 if wrong else 0
+        _show(session, found)
+    return 1 if failed else 0
+
+
+def _show(session: Session, found: Audit) -> None:
+    for finding in found.findings:
+        session.console.data(f"{finding.severity}[{finding.rule}]: {one_line(finding.message)}")
+        if finding.hint:
+            session.console.say(f"  {finding.hint}", "dim")
+    for each in found.ignored:
+        what = f"{each.finding.rule}]: {one_line(each.finding.message)}"
+        session.console.say(f"ignored[{what}", "dim")
+        session.console.say(f"  until {each.ignored.until}: {one_line(each.ignored.reason)}", "dim")
+    if not fails(found.findings, "warning"):
+        said = "all in order" if found.findings else "no findings"
+        session.console.data(f"{found.items} items, {said}")

@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rye.errors import RyeError, UsageError
 from rye.installation.audit import (
@@ -22,7 +23,9 @@ from rye.installation.audit import (
     in_order,
     mention_path,
 )
+from rye.installation.audit_choice import SetAside, check_rules, set_aside
 from rye.installation.on_disk import scan
+from rye.installation.placement import item_files
 from rye.installation.resolving import Environment
 from rye.installation.sarif import Mentioned
 from rye.installation.shadows import project_shadows
@@ -30,10 +33,12 @@ from rye.installation.signed_release import SignedRelease
 from rye.installation.sources import Sources
 from rye.installation.verified_rows import remembered_rows
 from rye.items.identity import Identity
-from rye.project.layout import Project
-from rye.project.lock import LockedItem
+from rye.project.freshness import in_groups, require_groups
+from rye.project.layout import LOCK, Project
+from rye.project.lock import LockedItem, row_lines
 from rye.project.manifest import parse_manifest
 from rye.workspace.context import Context
+from rye.workspace.customizing.orphaned_overrides import orphaned_overrides
 from rye.workspace.installing.project_state import read_state
 from rye.workspace.registries.project_sources import judging_environment, project_sources
 from rye.workspace.trusting.row_verification import verify_rows_from
@@ -46,21 +51,28 @@ class Audit(Struct, frozen=True):
     findings: tuple[Finding, ...]
     """By severity, rule and place."""
     items: int
+    ignored: tuple[SetAside, ...] = ()
+    """What ``[audit] ignore`` of rye.toml sets aside, in the same order."""
     mentioned: tuple[Mentioned, ...] = ()
     """What the installed items mention, as far as they are verified: no finding, so it fails nothing."""
 
 
-def audit(context: Context, project: Project) -> Audit:
-    """Check a project.
+def audit(context: Context, project: Project, without: frozenset[str] = frozenset()) -> Audit:
+    """Check a project. ``without``: groups whose items are not looked at; the lock is checked as a whole all the same.
 
     Where a registry cannot be asked, its error is raised with what was found without it: as warnings, and as ``findings`` in
-    its details.
+    its details. Raises UsageError ``unknown-group``.
     """
     state = read_state(context, project)
-    manifest, items = parse_manifest(state.manifest_text), state.lock.items
+    manifest = parse_manifest(state.manifest_text)
+    require_groups(manifest, without)
+    check_rules(manifest.ignored)
+    items = tuple(in_groups(state.lock.items, without))
+    left_out = {path for item in state.lock.items if item not in items for path in item_files(item)}
+    present = {path: here for path, here in scan(project).items() if path not in left_out}
     environment = judging_environment(context, manifest)
     hidden = project_shadows(project, manifest.namespace, items)
-    findings = [*audit_disk(items, scan(project)), *audit_lock(items, environment.policy), *audit_shadows(hidden)]
+    findings = [*audit_disk(items, present), *audit_lock(items, environment.policy), *audit_shadows(hidden)]
     signed = verified_before(items)
     unfit = audit_completeness(manifest, state.lock, signed)
     if items:
@@ -75,7 +87,24 @@ def audit(context: Context, project: Project) -> Audit:
             raise _with_findings(context, error, in_order([*findings, *unfit])) from error
     findings.extend([*unfit, *_new_words(findings, audit_words(items, signed))])
     findings.extend(audit_runs(items, signed, environment.policy))
-    return Audit(tuple(in_order(findings)), len(items), _mentioned(items, signed))
+    findings.extend(_orphans(context))
+    kept, aside = set_aside(in_order(findings), manifest.ignored, context.now().date())
+    lines = row_lines((state.lock_bytes or b"").decode("utf-8", "replace"))
+    placed = tuple(replace(one, line=_line_of(one, lines)) if one.path == LOCK else one for one in kept)
+    return Audit(placed, len(items), tuple(aside), _mentioned(items, signed))
+
+
+def _line_of(finding: Finding, lines: Mapping[str, int]) -> int:
+    """The line of rye.lock that a finding is about."""
+    item = str(finding.item.identity) if finding.item is not None else finding.about or ""
+    return next((line for name, line in lines.items() if item in (name, name.partition(":")[2])), 1)
+
+
+def _orphans(context: Context) -> list[Finding]:
+    return [
+        Finding("orphaned-override", "warning", one.message, one.shown, hint=one.hint, about=one.item, line=one.line)
+        for one in orphaned_overrides(context)
+    ]
 
 
 def _mentioned(items: Iterable[LockedItem], signed: Mapping[Identity, SignedRelease]) -> tuple[Mentioned, ...]:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rye.errors import RyeError, UsageError
+from rye.errors import RyeError
 from rye.installation.on_disk import Present
 from rye.installation.shadows import project_shadows, shadows_error
+from rye.project.freshness import require_groups
 from rye.project.layout import Project
 from rye.project.lock import LockedItem
 from rye.project.manifest import Manifest, parse_manifest
@@ -94,9 +95,5 @@ def open_session(
 
 def _manifest(text: str, request: InstallRequest) -> Manifest:
     manifest = parse_manifest(text)
-    unknown = request.without - set(manifest.groups)
-    if unknown:
-        raise UsageError(
-            "unknown-group", f"There is no group {min(unknown)!r}.", f"Groups: {', '.join(manifest.groups)}."
-        )
+    require_groups(manifest, request.without)
     return manifest

@@ -1,0 +1,64 @@
+"""Which findings of an audit count: those at a level or above it that nobody set aside for a time. Pure.
+
+What rye.toml sets aside is named all the same, with its reason: whoever can commit can write it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import date
+from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from rye.installation.audit import RULES, Finding
+from rye.project.manifest import Ignored, ManifestError
+from rye.text.spelling import close_words
+
+Level = Literal["error", "warning", "info"]
+LEVELS: tuple[Level, ...] = ("error", "warning", "info")
+"""The worst first."""
+
+
+class SetAside(Struct, frozen=True):
+    """A finding that rye.toml says to ignore, and by which line."""
+
+    finding: Finding
+    ignored: Ignored
+
+    def as_json(self) -> dict[str, object]:
+        return {**self.finding.as_json(), "until": self.ignored.until.isoformat(), "reason": self.ignored.reason}
+
+
+def check_rules(ignored: Iterable[Ignored]) -> None:
+    """That each ``RULE:KIND:ID`` names a rule of the audit. Raises ManifestError."""
+    for line in ignored:
+        rule, colon, _ = line.id.partition(":")
+        if colon and rule not in RULES:
+            near = close_words(rule, list(RULES))
+            hint = f"Did you mean {near[0]!r}?" if near else f"Rules: {', '.join(RULES)}."
+            raise ManifestError(f"[audit] ignore: there is no rule {rule!r}.", hint)
+
+
+def set_aside(
+    findings: Sequence[Finding], ignored: Sequence[Ignored], today: date
+) -> tuple[list[Finding], list[SetAside]]:
+    """What stays, and what is set aside. A line whose day is over sets nothing aside, and the finding says so."""
+    kept, aside = [], []
+    for finding in findings:
+        lines = [line for line in ignored if line.id in finding.names]
+        valid = next((line for line in lines if today <= line.until), None)
+        if valid is not None:
+            aside.append(SetAside(finding, valid))
+        elif lines:
+            over = f"[audit] ignore set it aside until {max(line.until for line in lines)}."
+            kept.append(replace(finding, hint=f"{finding.hint} {over}" if finding.hint else over))
+        else:
+            kept.append(finding)
+    return kept, aside
+
+
+def fails(findings: Iterable[Finding], level: Level) -> bool:
+    """Whether there is a finding at this level or above it."""
+    return any(LEVELS.index(finding.severity) <= LEVELS.index(level) for finding in findings)

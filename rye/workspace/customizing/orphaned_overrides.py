@@ -1,0 +1,48 @@
+"""Overrides that change nothing any more: their item is not here, or the part of it that they name is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from rye.customization.places import rye_places
+from rye.project.layout import find_project
+from rye.text.diagnostics import Diagnostic
+from rye.workspace.context import Context
+from rye.workspace.customizing.overriding import OverrideChecked, check_overrides
+
+_CODES = frozenset({"no-item", "orphaned-directive"})
+
+
+class Orphan(Struct, frozen=True):
+    """One of them."""
+
+    shown: str
+    """Its overrides file, as people see it."""
+    message: str
+    item: str
+    """``[kind:]id``."""
+    line: int
+    hint: str
+
+
+def orphaned_overrides(context: Context) -> tuple[Orphan, ...]:
+    """Of the user's space and the project's. Nothing is read where there are no overrides."""
+    if not any(folder.path.is_dir() for folder in rye_places(find_project(context.cwd)).overrides):
+        return ()
+    return tuple(_orphans(context))
+
+
+def _orphans(context: Context) -> Iterator[Orphan]:
+    for checked in check_overrides(context, None):
+        for finding in checked.findings:
+            if finding.code in _CODES:
+                yield _orphan(checked, finding)
+
+
+def _orphan(checked: OverrideChecked, finding: Diagnostic) -> Orphan:
+    what = finding.message.split("\n")[0]
+    item = checked.item or checked.named_for
+    hint = finding.hint or f"`rye override check {item}` says more."
+    return Orphan(checked.shown, f"{checked.shown}: {what}", item, finding.line or 1, hint)
