@@ -17,7 +17,7 @@ from rye.text.facts.decoding import readable_text
 def mentions(files: Mapping[str, bytes]) -> tuple[Mention, ...]:
     """The cautions and alarms of one item, each once, at its first place, alarms first; then each kind of note once, for
     policies. ``files``: bytes by path."""
-    texts = {path: text for path, data in files.items() if (text := readable_text(data)) is not None}
+    texts = {path: readable_text(data) for path, data in files.items()}
     found: dict[object, Mention] = {}
     for fact in facts.find_facts(texts):
         key = fact.fact if fact.level == facts.NOTE else fact.key

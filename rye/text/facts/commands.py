@@ -28,7 +28,7 @@ KNOWN: Final = word_set(
     "code rye"
 )
 _COMMAND = re.compile(
-    r"(?:^|[|;&(`{]|\$\(|\b(?:then|do|else|sudo|exec|nohup|time|xargs|if|while|until)\s)[ \t]*(?:[$>%#][ "
+    r"(?:^|[|;&(`{\x1e]|\$\(|\b(?:then|do|else|sudo|exec|nohup|time|xargs|if|while|until)\s)[ \t]*(?:[$>%#][ "
     r"\t]+|PS[^>\n]{0,40}> ?|! ?)?"
     r"(?:[A-Za-z_]\w{0,60}=[^\s;|&]{0,200}[ \t]+)*([A-Za-z_.~/][\w.~/+-]{0,120})(?=[\s;|&)`}]|$)",
     re.MULTILINE,

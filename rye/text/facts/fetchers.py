@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from rye.text.facts.shell import Command, program
@@ -46,7 +47,7 @@ def _named_or_address(arguments: list[str]) -> tuple[str, ...]:
 
 def _wget(arguments: list[str]) -> tuple[str, ...]:
     """What ``-O`` names, nothing for ``-O-``, else the last part of each address."""
-    for argument, following in zip(arguments, [*arguments[1:], ""], strict=True):
+    for argument, following in pairwise([*arguments, ""]):
         if argument.startswith("-") and _WGET_OUTPUT.fullmatch(argument):
             return () if argument.endswith("-") or following == "-" else (following,)
         option, equals, value = argument.partition("=")
@@ -61,7 +62,7 @@ def _others(arguments: list[str]) -> tuple[str, ...]:
 
 def _after_output(arguments: list[str]) -> tuple[str, ...]:
     saves = []
-    for argument, following in zip(arguments, [*arguments[1:], ""], strict=True):
+    for argument, following in pairwise([*arguments, ""]):
         option, equals, value = argument.partition("=")
         if equals and option in _LONG_OUTPUT:
             saves.append(value)
@@ -76,6 +77,10 @@ def _by_address(arguments: list[str]) -> tuple[str, ...]:
         for argument in arguments
         if "/" in argument and not argument.startswith("-")
     )
+
+
+_MOST_PROGRAMS: Final = 8
+"""Words of one command that are looked at as the program that fetches."""
 
 
 class Fetcher(NamedTuple):
@@ -112,6 +117,8 @@ PROGRAMS: Final = frozenset(_BY_PROGRAM)
 def fetcher_of(command: Command) -> tuple[int, str, tuple[str, ...]] | None:
     """What fetches in ``command``: the index of its word, its arguments in parentheses, and the files that it writes."""
     words = command.words
+    last_address = max((at for at, word in enumerate(words) if word.children or _is_address(word.text)), default=-1)
+    looked_at = 0
     for index, word in enumerate(words):
         lowered = word.text.lower()
         if any(name in lowered for name in _DOWNLOADS):
@@ -119,14 +126,11 @@ def fetcher_of(command: Command) -> tuple[int, str, tuple[str, ...]] | None:
             saves = tuple(part.strip(",)") for part in inner if "://" not in part) if "file" in lowered else ()
             return index, " ".join(inner), saves
         fetcher = _BY_PROGRAM.get(program(word.text))
-        if fetcher is None:
+        if fetcher is None or looked_at >= _MOST_PROGRAMS or (fetcher.when is None and last_address <= index):
             continue
+        looked_at += 1
         arguments = [other.text for other in words[index + 1 :]]
-        if fetcher.when is not None:
-            fetches = fetcher.when.search(" ".join(arguments)) is not None
-        else:
-            fetches = any(map(_is_address, arguments)) or any(other.children for other in words[index + 1 :])
-        if fetches:
+        if fetcher.when is None or fetcher.when.search(" ".join(arguments)):
             return index, "", fetcher.saves(arguments)
     return None
 

@@ -145,6 +145,9 @@ _PIECES = re.compile(r"[\"']\s*(?:/|,)\s*[\"']")
 _HOME_VALUE = re.compile(r"^(?:\$\{?HOME\}?|/(?:home|Users)/[^/]{1,60}|/root|%USERPROFILE%)(?=/)", re.IGNORECASE)
 
 
+_COMMENTS: Final = ("#", "//", "*", "--")
+
+
 def find(source: Source) -> Iterator[Found]:
     """What is written to stay, each once for each line."""
     yield from _written(source)
@@ -167,7 +170,8 @@ def _written(source: Source) -> Iterator[Found]:
         joined = '"' in raw and _PIECES.search(raw) is not None
         text = _PIECES.sub("/", raw) if joined else raw
         for match in _TARGETS.finditer(text.replace("\\\\", "/") if "\\" in text else text):
-            if (writes_somewhere and _is_written_in_code(match[0])) or _is_written(source, number):
+            comment = raw.lstrip().startswith(_COMMENTS)
+            if (writes_somewhere and not comment and _is_written_in_code(match[0])) or _is_written(source, number):
                 value = _HOME_VALUE.sub("~", shown(match[0])).removeprefix("./").rstrip("/.")
                 yield Found(PERSISTENCE, value, number, 0 if joined else match.start())
 

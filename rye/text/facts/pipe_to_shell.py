@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Final
 
 from rye.text.facts import calls, fetchers, flow, shell
@@ -60,6 +61,8 @@ _SPELLINGS: Final = (
     ((b"s_client",), triggers(("openssl",))),
 )
 _REVERSE = re.compile(r"/dev/(?:tcp|udp)/[^\s/]{1,255}/[\w${}]{1,40}")
+_CONNECTORS: Final = word_set("nc ncat netcat socat")
+_SHELLS: Final = word_set("sh bash cmd zsh powershell")
 _NC_RUNS = re.compile(r"-[a-z]*[ec]")
 
 
@@ -121,12 +124,14 @@ def _reverse_shells(source: Source) -> Iterator[Found]:
         for piece, offset in shell.pieces(text):
             for command, _ in shell.walk(shell.read(piece, offset)):
                 names = [shell.program(word.text) for word in command.words]
-                index = next((at for at, name in enumerate(names) if name in ("nc", "ncat", "netcat", "socat")), -1)
-                if index >= 0 and any(
-                    (_NC_RUNS.fullmatch(a.text) and b in ("sh", "bash", "cmd", "zsh", "powershell"))
-                    or "exec:" in a.text.lower()
-                    for a, b in zip(command.words[index + 1 :], [*names[index + 2 :], ""], strict=True)
-                ):
-                    yield Found(
-                        PIPE_TO_SHELL, _shown(command.words[index:]), *source.place(line, command.start, names[index])
-                    )
+                index = next((at for at, name in enumerate(names) if name in _CONNECTORS), -1)
+                if index >= 0 and _hands_over(command.texts()[index + 1 :]):
+                    place = source.place(line, command.start, names[index])
+                    yield Found(PIPE_TO_SHELL, _shown(command.words[index:]), *place)
+
+
+def _hands_over(arguments: list[str]) -> bool:
+    """Whether ``nc`` and its like connect a shell: ``-e sh``, ``EXEC:sh``."""
+    return any("exec:" in argument.lower() for argument in arguments) or any(
+        _NC_RUNS.fullmatch(option) and shell.program(program) in _SHELLS for option, program in pairwise(arguments)
+    )

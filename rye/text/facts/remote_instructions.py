@@ -45,7 +45,7 @@ _THERE: Final = (
 #: An order whose object is what the address says.
 _ORDER = re.compile(
     rf"\b(?:follow(?!\s+(?:us|me|him|her)\b)|obey|execute|perform|carry\s+out|comply\s+with|adhere\s+to|act\s+(?:up)?on|abide\s+by|"
-    rf"adopt|implement|apply|complete)\s+(?:\w+\s+){{0,3}}?(?:{_THERE}|{_TEXTS}|https?:|\[)"
+    rf"adopt|implement|apply|complete(?=\s+(?:each|every|all|its|it|them|their|these|those)\b))\s+(?:\w+\s+){{0,3}}?(?:{_THERE}|{_TEXTS}|https?:|\[)"
     rf"|\bdo\s+(?:exactly\s+)?(?:what(?:ever)?|everything|anything|as|all|each|every|precisely)\b"
     rf"|\b(?:run|execute|launch|start|open|double-click|eval(?:uate)?|paste|source|"
     rf"install)\s+(?:\w+\s+){{0,2}}?(?:it|them|this|that|what(?:ever)?|the\s+(?:\w+\s+){{0,2}}?(?:commands?|"
@@ -86,7 +86,9 @@ _ORDER_AHEAD = re.compile(r":\s*[\[(<`\"']*$")
 #: What follows an address is data, a link to read, or the place where the reader's own work shows.
 _SENTENCE_END = re.compile(r"[.!?](?=\s|$)|\n[ \t]*\n|\n[ \t]*(?:[-*+]|\d{1,3}[.)]|#{1,6})[ \t]")
 _OWN_BLOCK = re.compile(
-    r"\s*(?:[-*>]\s*)?(?:```[^\n]{0,40}\n\s*)?(?:curl|wget|fetch|GET|open|url:?)?[^\n]{0,40}$", re.IGNORECASE
+    r"\s*(?:[-*>]\s*|\d{1,3}[.)]\s*)?(?:(?:curl|wget|fetch|GET|open|url|address|link|source|page|from)\b[^\n]{0,40})?"
+    r"[\[(<`\"'*_:\s]*$",
+    re.IGNORECASE,
 )
 
 

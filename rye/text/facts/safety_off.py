@@ -18,10 +18,12 @@ class Guard(NamedTuple):
     words: frozenset[bytes]
     pattern: re.Pattern[str]
     value: str = ""
+    needs: frozenset[bytes] = frozenset()
+    """Words of which the file must have one, where the pattern alone says too little."""
 
 
-def _guard(words: str, pattern: str, value: str = "") -> Guard:
-    return Guard(triggers(words.split()), re.compile(pattern, re.IGNORECASE), value)
+def _guard(words: str, pattern: str, value: str = "", needs: str = "") -> Guard:
+    return Guard(triggers(words), re.compile(pattern, re.IGNORECASE), value, triggers(needs))
 
 
 _GUARDS: Final = (
@@ -92,8 +94,9 @@ _GUARDS: Final = (
         r"\bNODE_TLS_REJECT_UNAUTHORIZED\s*=\s*[\"']?0|\brejectUnauthorized\s*:\s*false",
     ),
     _guard(
-        "verify _create_unverified_context cert_none",
-        r"\bverify\s*=\s*False\b|_create_unverified_context\b|\bCERT_NONE\b",
+        "verify",
+        r"\bverify\s*=\s*False\b",
+        needs="requests httpx session urllib3 ssl boto3 aiohttp client https",
     ),
     _guard("_create_unverified_context cert_none", r"_create_unverified_context\b|\bCERT_NONE\b"),
     _guard(
@@ -146,7 +149,7 @@ def find(source: Source) -> Iterator[Found]:
         return
     seen: set[tuple[str, int]] = set()
     for guard in _GUARDS:
-        if not source.has(guard.words):
+        if not source.has(guard.words) or (guard.needs and not source.has(guard.needs)):
             continue
         for number in source.lines_with(guard.words):
             raw = source.lines[number]

@@ -11,7 +11,7 @@ Its text is plain: quotes inside words, ``$IFS``, ``$@`` and escapes are gone, b
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate, repeat
@@ -43,6 +43,11 @@ _COMMAND_START = re.compile(
 )
 _FENCE = re.compile(r"[\s>]*(?:[-*+]\s+|\d{1,9}[.)]\s+)?(`{3,}|~{3,})\s*([^\s`{]*)")
 _MARKDOWN = (".md", ".mdx", ".markdown", ".txt", ".rst")
+
+
+_NEAR = 8
+_LOOKED_AT = 2_000
+"""Characters of a line in which a word is looked for, to show its column."""
 
 
 class Line(NamedTuple):
@@ -78,6 +83,7 @@ class Source:
         self.lowered = _lowered(text)
         self._rows: dict[bytes, list[int]] = {}
         self._logical: dict[int, Line] = {}
+        self._breaks_of: dict[int, list[int]] = {}
         self._extents: dict[int, tuple[int, int]] = {}
         self.words = _words(self.lowered)
         self._hidden: dict[bytes, list[int]] = {}
@@ -291,17 +297,33 @@ class Source:
         return plain(joined, self.names, code=code)
 
     def place(self, line: Line, offset: int, word: str) -> tuple[int, int]:
-        """The file's line and column, both from 0, of ``word`` at ``offset`` of a logical line's text."""
-        number = line.first + line.text.count(BREAK, 0, offset)
-        number = min(number, len(self.lines) - 1)
-        for at in (number, *range(line.first, min(line.first + 4, len(self.lines)))):
-            column = self.lines[at].find(word) if word else -1
-            if column < 0 and word:
-                column = self.lines[at].lower().find(word.lower())
-            if column >= 0:
-                return at, column
-        raw = self.lines[number]
+        """The file's line and column, both from 0, of ``word`` at ``offset`` of a logical line's text.
+
+        Quotes and continuations are gone from that text, so the word is looked for near its place, then at the lines' starts.
+        """
+        breaks = self._breaks(line)
+        before = bisect_left(breaks, offset)
+        number = min(line.first + before, len(self.lines) - 1)
+        within = offset - (breaks[before - 1] + 1 if before else 0)
+        tries = ((number, max(0, within - _NEAR)), *((line.first + more, 0) for more in range(4)))
+        for at, start in tries if word else ():
+            if at < len(self.lines):
+                piece = self.lines[at][start : start + _LOOKED_AT]
+                column = piece.find(word)
+                if column < 0:
+                    column = piece.lower().find(word.lower())
+                if column >= 0:
+                    return at, start + column
+        raw = self.lines[number][:_LOOKED_AT]
         return number, len(raw) - len(raw.lstrip())
+
+    def _breaks(self, line: Line) -> list[int]:
+        """Where the file's line breaks stand in a logical line's text."""
+        known = self._breaks_of.get(line.first)
+        if known is None:
+            known = [at for at, char in enumerate(line.text) if char == BREAK] if BREAK in line.text else []
+            self._breaks_of[line.first] = known
+        return known
 
 
 def _lowered(text: str) -> bytes:

@@ -86,7 +86,7 @@ def _of_file(context: Context, entry: Found, identifier: str | None = None) -> I
         folder = Path(_shown(entry)).parent
         for file in attached:
             files[(folder / file.path).as_posix()] = _read(entry.path.parent / file.path, CONTENT.attached_bytes)
-    texts = {path: text for path, content in files.items() if (text := readable_text(content)) is not None}
+    texts = {path: readable_text(content) for path, content in files.items()}
     return ItemFacts(entry.shown, identifier or _id(_place(entry.path, data)), find_facts(texts))
 
 

@@ -13,6 +13,8 @@ COMMIT: Final = re.compile(r"[@#][0-9a-f]{40}(?![0-9A-Za-z])")
 HASH: Final = re.compile(r"#sha256=[0-9a-f]{64}|#sha(?:256|384|512)-")
 """The digest of an archive behind its address."""
 _PACKAGE = re.compile(r"(?:[a-z+]{2,10}:)?@?[A-Za-z0-9_$][\w./:@+=~^<>,!\[\]#*?%${}-]*")
+#: Arguments of the call that prints a command, once its quotes are gone.
+_CALL_WORDS: Final = ("file=sys", "flush=", "end=", "sep=")
 _PROSE: Final = word_set(
     "the a an and or to it is as for in with your this that these from if when then them any all again first on "
     "of you will can via using instead here packages package dependencies them: globally locally first: not "
@@ -38,7 +40,12 @@ def clean(word: str) -> str:
 
 def is_name(package: str) -> bool:
     """Whether a cleaned word can be a package, and is not prose."""
-    return bool(package) and package.lower() not in _PROSE and _PACKAGE.fullmatch(package) is not None
+    return (
+        any(map(str.isalnum, package))
+        and package.lower() not in _PROSE
+        and not package.startswith(_CALL_WORDS)
+        and _PACKAGE.fullmatch(package) is not None
+    )
 
 
 def is_prose(word: str) -> bool:
