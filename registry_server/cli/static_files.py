@@ -15,16 +15,31 @@ from registry_server.sequencer.ledger import Ledger
 from registry_server.storage import database
 from registry_server.storage.objects import public_objects
 from registry_server.upkeep import audit
+from registry_server.upkeep.plugins import plugins
+from rye.publishing.export_folder import write_export
 
 
 @click.command("export")
 @click.argument("directory", type=click.Path(path_type=Path, file_okay=False))
+@click.option(
+    "--plugins",
+    "as_plugins",
+    is_flag=True,
+    help="Instead, the skills as plugin marketplaces and well-known indexes, for programs that know nothing of Rye.",
+)
 @data_option
 @json_option
 @pass_output
-def export_command(output: Output, directory: Path, data: Path) -> None:
+def export_command(output: Output, directory: Path, as_plugins: bool, data: Path) -> None:
     """Copy the static registry to DIRECTORY: any web server can serve it, or read it as file://. Incremental."""
     settings = settings_of(data, {})
+    if as_plugins:
+        with reading(data) as connection:
+            files = plugins(Ledger(connection), public_objects(settings), datetime.now(UTC))
+        changed = write_export(directory, files)
+        document = {"directory": str(directory), "files": len(files), "changed": changed}
+        output.result(document, f"{len(files)} files in {directory}, {changed} changed.")
+        return
     with reading(data) as connection:
         ledger = Ledger(connection)
         origin, taken_down = ledger.origin, ledger.all_taken_down()

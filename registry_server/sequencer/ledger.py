@@ -40,7 +40,7 @@ from rye.registry.protocol.merkle import leaf_hash
 from rye.registry.protocol.statements import ItemStatement, Keyset, Release, Root, Snapshot, Takedown, Yank
 from rye.registry.protocol.wire import IndexLine, ShardEntry, index_name, shard_of
 from rye.registry.trust.keysets import KeysetChain
-from rye.registry.trust.records import judge
+from rye.registry.trust.records import ReleaseRecord, judge
 from rye.registry.trust.trust_error import TrustError
 from rye.registry.trust.trusted import read_line
 from rye.resolution.versions import Version, comparable
@@ -382,15 +382,23 @@ class Ledger:
 
         None: clients refuse the history as a whole.
         """
-        kind, _, identifier = name.partition(":")
-        identity = Identity(kind, identifier)
-        lines = dict(self.index_lines([name])).get(name, [])
         try:
-            entries = [read_line(line, name) for line in lines]
-            history = judge(identity, entries, self.chain(identity.namespace), self.roots(), now)
+            return frozenset(record.version for record in self._judged(name, now) if record.is_withdrawn)
         except TrustError:
             return None
-        return frozenset(record.version for record in history.records if record.is_withdrawn)
+
+    def history(self, name: str, now: datetime) -> tuple[ReleaseRecord, ...]:
+        """The releases of a name as clients judge them; none where they refuse its history as a whole."""
+        try:
+            return self._judged(name, now)
+        except TrustError:
+            return ()
+
+    def _judged(self, name: str, now: datetime) -> tuple[ReleaseRecord, ...]:
+        kind, _, identifier = name.partition(":")
+        identity = Identity(kind, identifier)
+        entries = [read_line(line, name) for line in dict(self.index_lines([name])).get(name, [])]
+        return judge(identity, entries, self.chain(identity.namespace), self.roots(), now).records
 
     def recovered_between(self, earlier: datetime, later: datetime) -> list[str]:
         """Namespaces with a recovery that took effect after ``earlier`` and not after ``later``."""

@@ -15,6 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rye.deployment import recall
+from rye.deployment.agreeing import agree, counted
 from rye.deployment.disk import FolderDisk
 from rye.deployment.plan import Checked, FileChange, Plan, Refused, Run, Wanted, is_entry, make_plan, place_of
 from rye.deployment.recall import Recalled, print_of
@@ -42,7 +43,7 @@ from rye.project.manifest_edit import set_deploy_targets
 from rye.workspace.context import Context
 from rye.workspace.installing.project_texts import manifest_text_of
 from rye.workspace.registries.project_registries import user_basis
-from rye.workspace.trusting.acceptance import Approval, remember, trusts_lock, unseen
+from rye.workspace.trusting.acceptance import trusts_lock
 
 
 class Deployed(Struct, frozen=True):
@@ -106,7 +107,7 @@ def deploy(context: Context, project: Project, request: DeployRequest, choose: C
             text = set_deploy_targets(manifest_text_of(project), names)
             changes.append(Change("rye.toml", text.encode()))
         writer.apply(changes, folders=planned.plan.folders)
-    _remember(project, planned.given)
+    agree(project, planned.given)
     done = planned.outcome(names)
     _recall_later(context, root, request, planned, done)
     return done
@@ -249,9 +250,9 @@ def _planned(
     disk = FolderDisk(root.root)
     labels = {given: str(locked_item(read.lock, given).identity) for given in (*request.items, *request.overwrite)}
     allow = {str(locked_item(read.lock, given.partition("@")[0]).identity) for given in request.allow}
-    counted = _counted(context, read.project, remembered.state, request)
+    agreed = counted(context, read.project, remembered.state)
     targets = [target(name) for name in all_names]
-    found = survey(context, read, disk, targets, request.scope, frozenset(counted))
+    found = survey(context, read, disk, targets, request.scope, frozenset(agreed))
     limits = (
         frozenset(names) if request.targets else None,
         frozenset(labels[given] for given in request.items) if request.items else None,
@@ -262,7 +263,7 @@ def _planned(
         if not one.allowed and (every or (one.item in allow and (limits[0] is None or one.target in limits[0])))
     )
     if given:
-        found = survey(context, read, disk, targets, request.scope, frozenset((*counted, *given)))
+        found = survey(context, read, disk, targets, request.scope, frozenset((*agreed, *given)))
     run = Run(
         targets=limits[0],
         items=limits[1],
@@ -312,7 +313,7 @@ def _of_run(found: Survey, run: Run) -> Survey:
         found.refused,
         tuple(one for one in found.widenings if concerns(one.item, one.target)),
         tuple(one for one in found.notes if concerns(one.item, one.target)),
-        found.names,
+        found.descriptions,
     )
 
 
@@ -370,23 +371,3 @@ def _labels(state: State, items: Sequence[str]) -> list[str]:
             raise RyeError("not-deployed", f"{given!r} is not deployed.", f"Deployed: {', '.join(known) or 'nothing'}.")
         found += meant
     return found
-
-
-# -- agreeing ----------------------------------------------------------------------------------------------------------
-
-
-def _counted(context: Context, project: Project, state: State, request: DeployRequest) -> list[Allowed]:
-    """What the state file allows and this user agreed to."""
-    if trusts_lock(context):
-        return list(state.allowed)
-    waiting = set(unseen(project, map(_approval, state.allowed)))
-    return [one for one in state.allowed if _approval(one) not in waiting]
-
-
-def _remember(project: Project, given: Sequence[Allowed]) -> None:
-    if given:
-        remember(project, map(_approval, given))
-
-
-def _approval(one: Allowed) -> Approval:
-    return Approval(one.item, "deploy", f"{one.target} {one.field} {one.sha256}")

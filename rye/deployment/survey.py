@@ -91,7 +91,8 @@ class Survey(Struct, frozen=True):
     refused: tuple[Refused, ...]
     widenings: tuple[Widened, ...]
     notes: tuple[Note, ...]
-    names: Mapping[str, str]
+    descriptions: Mapping[str, str]
+    """What each item says it is for, by label."""
 
 
 def read_project(project: Project) -> ReadProject:
@@ -106,28 +107,29 @@ def survey(
     targets: Sequence[Target],
     scope: Scope,
     agreed: frozenset[Allowed],
+    rows: Sequence[LockedItem] | None = None,
 ) -> Survey:
-    """Gather. ``agreed``: widenings that count."""
-    rows = [row for row in included(read.lock, read.manifest) if _is_installed(row, read.present)]
+    """Gather. ``agreed``: widenings that count; ``rows``: the items, None: those of rye.toml."""
+    if rows is None:
+        rows = [row for row in included(read.lock, read.manifest) if _is_installed(row, read.present)]
     require_installed(context, read.project, rows, read.present)
     asked = asked_for(read.lock, read.manifest)
     items = [
         deployable(context, one, asked=one.row.identity in asked)
         for one in installed_items(context, read.project, rows, read.manifest)
     ]
+    described = {item.label: " ".join(item.metadata.description.split()) for item in items}
     wanted: list[Wanted] = []
     refused: list[Refused] = []
     widenings: list[Widened] = []
     notes: list[Note] = []
-    names: dict[str, str] = {}
     for one in targets:
         here = [item for item in items if not excluded(read.manifest.deploy, one.name, item.identity)]
         made = _render_all(one, here, scope, read.manifest.deploy.prefix)
         clashing = _clashing(made, one, read)
         refused += clashing
         held = {row.item for row in clashing}
-        for item, name, rendered in made:
-            names[item.label] = name
+        for item, _, rendered in made:
             found = [Widened(item.label, one.name, widening, False) for widening in rendered.widenings]
             found = [Widened(each.item, each.target, each.widening, each.row in agreed) for each in found]
             widenings += found
@@ -137,7 +139,7 @@ def survey(
             refused += refusals
             if not refusals and item.label not in held:
                 wanted += _wanted(one, item, rendered, disk)
-    return Survey(tuple(with_owners(wanted)), tuple(refused), tuple(widenings), tuple(sorted(notes)), names)
+    return Survey(tuple(with_owners(wanted)), tuple(refused), tuple(widenings), tuple(sorted(notes)), described)
 
 
 def _is_installed(row: LockedItem, present: Mapping[str, Present]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 import click
 
@@ -12,6 +13,9 @@ from rye.deployment.request import DeployRequest, Scope, words_of
 from rye.errors import UsageError
 from rye.project.context import require_project
 from rye.workspace.trusting.acceptance import trusts_lock
+
+if TYPE_CHECKING:
+    from rye.deployment.exporting import Form
 
 EXPORTS = ("claude", "codex", "copilot", "well-known")
 
@@ -61,7 +65,11 @@ def deploy(
     `rye deploy export --for claude OUT` makes a marketplace of it.
     """
     if export_for is not None or items[:1] == ("export",):
-        raise UsageError("not-here", "There is no export in this version.", "Use `rye deploy`.")
+        if export_for is None or items[:1] != ("export",) or len(items) != 2:
+            raise UsageError("usage", "An export has a reader and a folder.", "rye deploy export --for claude OUT")
+        from rye.cli.deploy.export import export  # asks registries
+
+        return export(session, require_project(session.cwd), cast("Form", export_for), session.path(items[1]))
     is_status = items == ("status",)
     request = DeployRequest(() if is_status else items, targets, scope, dry_run, allow, adopt, overwrite)
     project, words = require_project(session.cwd), words_of(request, trusts_lock=trusts_lock(session))

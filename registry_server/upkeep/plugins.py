@@ -1,0 +1,64 @@
+"""``rye-registry export --plugins``: the skills of a registry as plugin marketplaces and as the well-known indexes.
+
+Of each skill the newest release that nobody withdrew: not yanked, not taken down, and signed by a key that is still good. What
+was withdrawn since the last export leaves it. The forms are those of :mod:`rye.publishing.marketplaces`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from registry_server.sequencer.ledger import Ledger, rank
+from registry_server.storage.objects import Objects
+from rye.errors import RyeError
+from rye.items.identity import Identity
+from rye.publishing.marketplaces import (
+    Export,
+    SharedFile,
+    SharedSkill,
+    claude_marketplace,
+    codex_marketplace,
+    well_known,
+)
+from rye.registry.protocol import wire
+from rye.registry.trust.records import ReleaseRecord
+
+_MAIN = "SKILL.md"
+
+
+def plugins(ledger: Ledger, public: Objects, now: datetime) -> Export:
+    """The files of the export."""
+    skills = list(_skills(ledger, public, now))
+    found = claude_marketplace(ledger.origin, skills) | codex_marketplace(ledger.origin, skills) | well_known(skills)
+    for namespace in sorted({skill.namespace for skill in skills}):
+        own = well_known([skill for skill in skills if skill.namespace == namespace], f"/{namespace}")
+        found |= {f"{namespace}/{path}": file for path, file in own.items()}
+    return found
+
+
+def _skills(ledger: Ledger, public: Objects, now: datetime) -> Iterator[SharedSkill]:
+    for name in ledger.all_names():
+        kind, _, identifier = name.partition(":")
+        if kind != "skill":
+            continue
+        offered = [record for record in ledger.history(name, now) if not record.is_withdrawn]
+        if offered:
+            newest = max(offered, key=lambda record: rank(record.version))
+            yield _skill(Identity(kind, identifier), newest, public)
+
+
+def _skill(identity: Identity, record: ReleaseRecord, public: Objects) -> SharedSkill:
+    release = record.release
+    files = {_MAIN: SharedFile(_blob(public, release.file.sha256, identity))}
+    for entry in release.attached:
+        files[entry.path] = SharedFile(_blob(public, entry.sha256, identity), entry.executable)
+    name = identity.id.rpartition("/")[2]
+    return SharedSkill(identity.namespace, name, record.version, release.description, files)
+
+
+def _blob(public: Objects, sha256: str, identity: Identity) -> bytes:
+    data = public.get(wire.blob_path(sha256))
+    if data is None:
+        raise RyeError("missing-blob", f"The bytes {sha256} of {identity} are not there.", "Run `rye-registry verify`.")
+    return data

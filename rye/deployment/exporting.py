@@ -1,0 +1,143 @@
+"""``rye deploy export``: what is installed as a plugin marketplace, or as the well-known index of skills.
+
+What is in it is what a deploy to the program would write, with the same refusals; and no release that its registry withdrew,
+locked or not (:mod:`rye.publishing.marketplaces` has the forms).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Literal
+
+from msgspec import Struct
+
+from rye.deployment.agreeing import counted
+from rye.deployment.disk import FolderDisk
+from rye.deployment.plan import Refused, Wanted
+from rye.deployment.selection import included
+from rye.deployment.survey import ReadProject, read_project, read_state_file, survey
+from rye.deployment.targets.protocol import Target, target
+from rye.items.identity import Identity
+from rye.project.layout import Project
+from rye.project.lock import LockedItem
+from rye.publishing.export_folder import write_export
+from rye.publishing.marketplaces import (
+    Export,
+    SharedAgent,
+    SharedFile,
+    SharedSkill,
+    claude_marketplace,
+    codex_marketplace,
+    well_known,
+)
+from rye.registry.trust.records import find_locked
+from rye.workspace.context import Context
+from rye.workspace.registries.project_sources import project_sources
+
+Form = Literal["claude", "codex", "copilot", "well-known"]
+
+
+class Exported(Struct, frozen=True):
+    """What an export holds."""
+
+    items: tuple[str, ...]
+    left_out: tuple[str, ...]
+    """Items that their registry withdrew."""
+    refused: tuple[Refused, ...]
+    changed: int
+    """Files that were written or removed."""
+
+    def as_json(self) -> dict[str, object]:
+        return {
+            "items": list(self.items),
+            "withdrawn": list(self.left_out),
+            "refused": [row.as_json() for row in self.refused],
+            "files_changed": self.changed,
+        }
+
+
+def export(context: Context, project: Project, form: Form, folder: Path) -> Exported:
+    """Write the export. Raises RyeError where a registry cannot be asked, or the folder holds something else."""
+    read = read_project(project)
+    rows = included(read.lock, read.manifest)
+    gone = withdrawn(context, read, rows)
+    files, items, refused = exported(context, read, [row for row in rows if row.identity not in gone], form)
+    changed = write_export(folder, files)
+    return Exported(tuple(items), tuple(sorted(map(str, gone))), tuple(refused), changed)
+
+
+def withdrawn(context: Context, read: ReadProject, rows: Sequence[LockedItem]) -> set[Identity]:
+    """The items whose locked release was yanked, taken down, or signed with a key that was revoked since."""
+    if not rows:
+        return set()
+    with project_sources(context, read.manifest, read.project.root) as sources:
+        histories = sources.histories(row.identity for row in rows)
+        return {
+            row.identity
+            for row in rows
+            if find_locked(histories.get(row.identity), row.identity, row.version, row.sha256).is_withdrawn
+        }
+
+
+def exported(
+    context: Context, read: ReadProject, rows: Sequence[LockedItem], form: Form
+) -> tuple[Export, list[str], list[Refused]]:
+    """The files, the items that they are of, and what was refused."""
+    one = target("codex" if form == "well-known" else form)
+    state = read_state_file(read.project.root, "project").state
+    agreed = frozenset(counted(context, read.project, state))
+    skills: list[SharedSkill] = []
+    agents: list[SharedAgent] = []
+    refused: list[Refused] = []
+    for namespace in sorted({row.identity.namespace for row in rows}):
+        own = [row for row in rows if row.identity.namespace == namespace]
+        found = survey(context, read, FolderDisk(read.project.root), [one], "project", agreed, own)
+        refused += found.refused
+        descriptions = found.descriptions
+        files = [file for file in found.wanted if file.form is None]
+        skills += _skills(one, namespace, files, descriptions)
+        if form in ("claude", "copilot"):
+            plain = [file for file in files if _is_agent(one, file)]
+            bound = [file for file in plain if file.item.startswith("directive:")]
+            refused += [_unbound(one, file) for file in bound]
+            agents += [_agent(namespace, file) for file in plain if file not in bound]
+    name = read.manifest.name or read.project.root.name
+    made = {
+        "claude": lambda: claude_marketplace(name, skills, agents),
+        "copilot": lambda: claude_marketplace(name, skills, agents),
+        "codex": lambda: codex_marketplace(name, skills),
+        "well-known": lambda: well_known(skills),
+    }[form]()
+    taken = {f"{skill.namespace}/{skill.name}" for skill in skills} | {
+        f"{agent.namespace}/{agent.file_name}" for agent in agents
+    }
+    return made, sorted(taken), refused
+
+
+def _skills(one: Target, namespace: str, files: Sequence[Wanted], descriptions: Mapping[str, str]) -> list[SharedSkill]:
+    folder = f"{one.places['project'].skills}/"
+    found: dict[str, dict[str, SharedFile]] = {}
+    of: dict[str, Wanted] = {}
+    for file in files:
+        if file.path.startswith(folder):
+            name, _, rest = file.path.removeprefix(folder).partition("/")
+            found.setdefault(name, {})[rest] = SharedFile(file.data, file.executable)
+            of[name] = file
+    return [
+        SharedSkill(namespace, name, of[name].version, descriptions.get(of[name].item, ""), parts)
+        for name, parts in found.items()
+    ]
+
+
+def _is_agent(one: Target, file: Wanted) -> bool:
+    return file.path.startswith(f"{one.places['project'].agents}/")
+
+
+def _agent(namespace: str, file: Wanted) -> SharedAgent:
+    return SharedAgent(namespace, file.path.rpartition("/")[2], file.version, file.data)
+
+
+def _unbound(one: Target, file: Wanted) -> Refused:
+    message = f"{one.title} starts no server for an agent of a plugin, so nothing would hold its rights."
+    return Refused(file.item, one.name, "permissions", "deploy-inexpressible", message)

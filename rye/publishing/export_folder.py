@@ -1,0 +1,78 @@
+"""Writing an export into a folder, and taking away what an earlier export had and this one has not.
+
+The folder must be new, empty, or an export's: a list of its files lies in it. Files of anybody else's stay.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+from pathlib import Path
+
+from rye.errors import RyeError
+from rye.publishing.marketplaces import Export
+from rye.storage.atomic import replace_file
+
+LIST = ".rye-export.json"
+_SAFE = re.compile(r"[A-Za-z0-9._][A-Za-z0-9._-]*(?:/[A-Za-z0-9._][A-Za-z0-9._-]*)*")
+
+
+def write_export(folder: Path, files: Export) -> int:
+    """Bring the folder to exactly these files; how many changed. Raises RyeError ``not-an-export``."""
+    earlier = _earlier(folder)
+    changed = 0
+    for path in sorted(set(earlier) - set(files)):
+        changed += _remove(folder, path)
+    for path, file in sorted(files.items()):
+        place = folder / path
+        mode = 0o755 if file.executable else 0o644
+        if place.is_file() and place.read_bytes() == file.data and place.stat().st_mode & 0o777 == mode:
+            continue
+        place.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(place, file.data)
+        place.chmod(mode)
+        changed += 1
+    folder.mkdir(parents=True, exist_ok=True)
+    replace_file(folder / LIST, (json.dumps(sorted(files), indent=0) + "\n").encode())
+    return changed
+
+
+def _earlier(folder: Path) -> list[str]:
+    """The files of the export that is there."""
+    try:
+        found = json.loads((folder / LIST).read_text("utf-8"))
+        if not isinstance(found, list) or not all(isinstance(path, str) and _is_safe(path) for path in found):
+            raise ValueError
+        return found
+    except FileNotFoundError:
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise RyeError(
+                "not-an-export",
+                f"{str(folder)!r} holds something that no export wrote.",
+                "Give a new or empty folder, or one of an earlier export.",
+            ) from None
+        return []
+    except (OSError, ValueError, RecursionError):
+        raise RyeError(
+            "not-an-export", f"{str(folder / LIST)!r} is no list of an export's files.", "Give a new folder."
+        ) from None
+
+
+def _is_safe(path: str) -> bool:
+    return _SAFE.fullmatch(path) is not None and not {".", ".."}.intersection(path.split("/"))
+
+
+def _remove(folder: Path, path: str) -> bool:
+    """Take a file away, and the folders above it that are empty then."""
+    try:
+        os.unlink(folder / path)
+    except FileNotFoundError:
+        return False
+    above = (folder / path).parent
+    with contextlib.suppress(OSError):
+        while above != folder:
+            above.rmdir()
+            above = above.parent
+    return True

@@ -1,0 +1,201 @@
+"""Skills and agents as other programs take them: plugin marketplaces, and the well-known index of skills. Pure and deterministic.
+
+One plugin for each namespace. The folder of a plugin is the same for all programs, so one export can serve several::
+
+    .claude-plugin/marketplace.json            Claude Code, Copilot: relative sources
+    .agents/plugins/marketplace.json           Codex: another schema
+    plugins/acme/.claude-plugin/plugin.json, .codex-plugin/plugin.json
+    plugins/acme/skills/pdf/SKILL.md, agents/reviewer.md
+
+    .well-known/agent-skills/index.json        OpenCode, `npx skills`
+    .well-known/agent-skills/pdf/SKILL.md, pdf.tar.gz
+
+These readers check a hash over TLS at most: not the author, not the log, not a revocation.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import struct
+import tarfile
+import zlib
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
+
+from msgspec import Struct
+
+from rye.resolution.versions import Version, comparable
+
+SCHEMA = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
+WELL_KNOWN = ".well-known/agent-skills"
+_LISTED = 12
+"""Items that a plugin's description names."""
+_STORED = 65_535
+"""Most bytes of a stored block (RFC 1951 3.2.4)."""
+
+
+class SharedFile(Struct, frozen=True):
+    """One file of an export."""
+
+    data: bytes
+    executable: bool = False
+
+
+class SharedSkill(Struct, frozen=True):
+    """One skill: its files by their path in its folder, ``SKILL.md`` among them."""
+
+    namespace: str
+    name: str
+    version: str
+    description: str
+    files: Mapping[str, SharedFile]
+
+
+class SharedAgent(Struct, frozen=True):
+    """One agent's file, written for the program that reads the export."""
+
+    namespace: str
+    file_name: str
+    version: str
+    data: bytes
+
+
+Export = dict[str, SharedFile]
+"""Files by their path in the export's folder."""
+
+
+def claude_marketplace(name: str, skills: Sequence[SharedSkill], agents: Sequence[SharedAgent] = ()) -> Export:
+    """The form that Claude Code and Copilot read. ``name``: of the marketplace, e.g. the project's or the registry's."""
+    found = _plugin_folders(skills, agents)
+    rows = []
+    for namespace, version, described in _plugins(skills, agents):
+        rows.append(
+            {"name": namespace, "source": f"./plugins/{namespace}", "description": described, "version": version}
+        )
+        manifest = {"name": namespace, "version": version, "description": described}
+        found[f"plugins/{namespace}/.claude-plugin/plugin.json"] = _json(manifest)
+    marketplace = {"name": _plain(name), "owner": {"name": name}, "plugins": rows}
+    found[".claude-plugin/marketplace.json"] = _json(marketplace)
+    return found
+
+
+def codex_marketplace(name: str, skills: Sequence[SharedSkill]) -> Export:
+    """The form that Codex reads. Its plugins hold skills."""
+    found = _plugin_folders(skills, ())
+    rows = []
+    for namespace, version, described in _plugins(skills, ()):
+        rows.append(
+            {
+                "name": namespace,
+                "source": {"source": "local", "path": f"./plugins/{namespace}"},
+                "policy": {"installation": "AVAILABLE", "authentication": "ON_INSTALL"},
+                "category": "Productivity",
+            }
+        )
+        manifest = {"name": namespace, "version": version, "description": described, "skills": "./skills/"}
+        found[f"plugins/{namespace}/.codex-plugin/plugin.json"] = _json(manifest)
+    marketplace = {"name": _plain(name), "interface": {"displayName": name}, "plugins": rows}
+    found[".agents/plugins/marketplace.json"] = _json(marketplace)
+    return found
+
+
+def well_known(skills: Sequence[SharedSkill], base: str = "") -> Export:
+    """The index and what it names. A name that two namespaces have is left out: nothing would say which is meant.
+
+    ``base``: what comes before ``/.well-known`` in an address, e.g. ``/acme``.
+    """
+    counts: dict[str, int] = defaultdict(int)
+    for skill in skills:
+        counts[skill.name] += 1
+    found: Export = {}
+    rows = []
+    for skill in sorted(skills, key=lambda one: one.name):
+        if counts[skill.name] > 1:
+            continue
+        names = sorted(skill.files, key=lambda path: (path != "SKILL.md", path))
+        found |= {f"{WELL_KNOWN}/{skill.name}/{path}": skill.files[path] for path in names}
+        if len(names) == 1:
+            kind, place, artifact = "skill-md", f"{skill.name}/SKILL.md", skill.files["SKILL.md"].data
+        else:
+            kind, place, artifact = "archive", f"{skill.name}.tar.gz", archive(skill.files)
+            found[f"{WELL_KNOWN}/{place}"] = SharedFile(artifact)
+        rows.append(
+            {
+                "name": skill.name,
+                "type": kind,
+                "description": skill.description,
+                "url": f"{base}/{WELL_KNOWN}/{place}",
+                "digest": f"sha256:{sha256(artifact).hexdigest()}",
+                "files": names,
+            }
+        )
+    found[f"{WELL_KNOWN}/index.json"] = _json({"$schema": SCHEMA, "skills": rows})
+    return found
+
+
+def archive(files: Mapping[str, SharedFile]) -> bytes:
+    """A ``.tar.gz`` whose bytes follow from the files alone: sorted, no times, no owners, stored and not compressed, since what
+    compressing gives differs between versions of zlib."""
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w", format=tarfile.PAX_FORMAT) as tar:
+        for path in sorted(files):
+            entry = tarfile.TarInfo(path)
+            entry.size, entry.mode = len(files[path].data), 0o755 if files[path].executable else 0o644
+            tar.addfile(entry, io.BytesIO(files[path].data))
+    data = stream.getvalue()
+    blocks = [data[start : start + _STORED] for start in range(0, len(data), _STORED)] or [b""]
+    body = b"".join(
+        struct.pack("<BHH", number == len(blocks) - 1, len(block), len(block) ^ 0xFFFF) + block
+        for number, block in enumerate(blocks)
+    )
+    head = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
+    return head + body + struct.pack("<II", zlib.crc32(data), len(data) & 0xFFFFFFFF)
+
+
+def _plugin_folders(skills: Iterable[SharedSkill], agents: Iterable[SharedAgent]) -> Export:
+    found: Export = {}
+    for skill in skills:
+        for path, file in skill.files.items():
+            found[f"plugins/{skill.namespace}/skills/{skill.name}/{path}"] = file
+    for agent in agents:
+        found[f"plugins/{agent.namespace}/agents/{agent.file_name}"] = SharedFile(agent.data)
+    return found
+
+
+def _plugins(skills: Sequence[SharedSkill], agents: Sequence[SharedAgent]) -> list[tuple[str, str, str]]:
+    """Namespace, version and description of each plugin. The version ends in a hash of what is in it: the items have no version
+    in common, overrides may have changed them, and programs look for an update by it."""
+    parts = [(one.namespace, one.name, one.version) for one in skills]
+    parts += [(one.namespace, one.file_name, one.version) for one in agents]
+    folders = _plugin_folders(skills, agents)
+    found = []
+    for namespace in sorted({namespace for namespace, _, _ in parts}):
+        own = sorted(f"{name}@{version}" for of, name, version in parts if of == namespace)
+        versions = [version for of, _, version in parts if of == namespace]
+        place = f"plugins/{namespace}/"
+        hashes = (
+            f"{path} {sha256(folders[path].data).hexdigest()}" for path in sorted(folders) if path.startswith(place)
+        )
+        digest = sha256("\n".join(hashes).encode()).hexdigest()[:12]
+        more = f" and {len(own) - _LISTED} more" if len(own) > _LISTED else ""
+        described = f"What {namespace} publishes: {', '.join(own[:_LISTED])}{more}"
+        found.append((namespace, f"{_newest(versions)}+{digest}", described))
+    return found
+
+
+def _plain(name: str) -> str:
+    """A name that every program takes: lower-case letters, digits and single hyphens."""
+    words = "".join(c if c.isascii() and c.isalnum() else " " for c in name.lower()).split()
+    return "-".join(words) or "rye"
+
+
+def _newest(versions: Iterable[str]) -> str:
+    """The highest version without build metadata."""
+    parsed = [version for text in versions if (version := comparable(text.partition("+")[0])) is not None]
+    return str(max(parsed, default=Version.of(0, 0, 0)))
+
+
+def _json(value: object) -> SharedFile:
+    return SharedFile((json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode())

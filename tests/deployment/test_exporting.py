@@ -1,0 +1,173 @@
+"""Marketplaces and the well-known index (docs/agents.md): deterministic, against files that another implementation can use."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import tarfile
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from rye.errors import RyeError
+from rye.publishing.export_folder import write_export
+from rye.publishing.marketplaces import (
+    Export,
+    SharedAgent,
+    SharedFile,
+    SharedSkill,
+    archive,
+    claude_marketplace,
+    codex_marketplace,
+    well_known,
+)
+from tests.deployment.shop import Shop, agent, bound, skill
+from tests.installation.real_registry import RealRegistry, serving
+from tests.registry_process import run
+
+VECTORS = Path(__file__).parents[1] / "vectors/marketplaces"
+FORMAT = SharedSkill(
+    "acme",
+    "format",
+    "1.2.0",
+    "Formats “text”.",
+    {
+        "SKILL.md": SharedFile(b"---\nname: format\ndescription: Formats text.\n---\n\nFormat it.\n"),
+        "scripts/run.sh": SharedFile(b"#!/bin/sh\necho done\n", True),
+    },
+)
+PLAIN = SharedSkill(
+    "beta", "plain", "0.1.0", "Plain.", {"SKILL.md": SharedFile(b"---\nname: plain\ndescription: Plain.\n---\n")}
+)
+TWIN = SharedSkill("beta", "format", "3.0.0", "Another.", PLAIN.files)
+REVIEWER = SharedAgent("acme", "reviewer.md", "2.0.0-rc.1", b"---\nname: reviewer\ndescription: x\n---\n")
+
+
+def listed(export: Export) -> str:
+    """An export as the vectors have it: one line for each file, then the JSON files."""
+    lines = [
+        f"{sha256(file.data).hexdigest()} {'x' if file.executable else '-'} {path}"
+        for path, file in sorted(export.items())
+    ]
+    texts = [f"== {path}\n{file.data.decode()}" for path, file in sorted(export.items()) if path.endswith(".json")]
+    return "\n".join([*lines, "", *texts])
+
+
+@pytest.mark.parametrize(
+    ("name", "export"),
+    [
+        ("claude.txt", claude_marketplace("Shop of Acme", [PLAIN, FORMAT], [REVIEWER])),
+        ("codex.txt", codex_marketplace("Shop of Acme", [PLAIN, FORMAT])),
+        ("well-known.txt", well_known([PLAIN, FORMAT])),
+        ("well-known-acme.txt", well_known([FORMAT], "/acme")),
+    ],
+)
+def test_the_vectors(name: str, export: Export) -> None:
+    assert listed(export) == (VECTORS / name).read_text("utf-8")
+
+
+def test_the_order_of_items_makes_no_difference() -> None:
+    assert claude_marketplace("x", [PLAIN, FORMAT]) == claude_marketplace("x", [FORMAT, PLAIN])
+    assert well_known([PLAIN, FORMAT]) == well_known([FORMAT, PLAIN])
+
+
+def test_a_name_that_two_namespaces_have_is_in_no_common_index() -> None:
+    rows = json.loads(well_known([PLAIN, FORMAT, TWIN])[".well-known/agent-skills/index.json"].data)["skills"]
+    assert [row["name"] for row in rows] == ["plain"]
+
+
+def test_the_archive_can_be_read_and_its_hash_is_the_index_s() -> None:
+    data = archive(FORMAT.files)
+    assert len(gzip.decompress(data)) % 512 == 0
+    with tarfile.open(fileobj=io.BytesIO(data)) as tar:
+        assert [(one.name, one.mode, one.mtime, one.uname) for one in tar] == [
+            ("SKILL.md", 0o644, 0, ""),
+            ("scripts/run.sh", 0o755, 0, ""),
+        ]
+    export = well_known([FORMAT])
+    (row,) = json.loads(export[".well-known/agent-skills/index.json"].data)["skills"]
+    assert row["digest"] == f"sha256:{sha256(export[row['url'].lstrip('/')].data).hexdigest()}"
+    assert row["files"] == ["SKILL.md", "scripts/run.sh"]
+    large = {"SKILL.md": SharedFile(b"x" * 200_000)}
+    assert b"x" * 200_000 in gzip.decompress(archive(large))
+
+
+def test_what_left_the_export_leaves_the_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    write_export(folder, claude_marketplace("x", [PLAIN, FORMAT]))
+    (folder / "README.md").write_text("mine")
+    assert write_export(folder, claude_marketplace("x", [PLAIN, FORMAT])) == 0
+    write_export(folder, claude_marketplace("x", [PLAIN]))
+    assert not (folder / "plugins/acme").exists()
+    assert (folder / "README.md").read_text() == "mine"
+
+
+@pytest.mark.parametrize("list_", [None, '["../../x"]', '["/etc/passwd"]', '[".."]', "{}", "["])
+def test_a_folder_of_somebody_else_s_is_refused(tmp_path: Path, list_: str | None) -> None:
+    (tmp_path / "mine").write_text("x")
+    if list_ is not None:
+        (tmp_path / ".rye-export.json").write_text(list_)
+    with pytest.raises(RyeError, match="export"):
+        write_export(tmp_path, {})
+    assert (tmp_path / "mine").exists()
+
+
+def test_a_project_exports_what_it_would_deploy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rye.deployment.exporting.withdrawn", lambda *_: set())
+    shop = Shop(tmp_path)
+    shop.install("skill", "acme/pdf", skill("pdf"))
+    shop.install("skill", "beta/pdf", skill("pdf"))
+    shop.install("skill", "beta/risky", skill("risky", more="allowed-tools: Bash\n"))
+    shop.install("agent", "acme/one", agent("one"))
+    shop.install("directive", "acme/work/ship", bound())
+    done = shop.run("deploy", "export", "--for", "claude", "out", "--json")
+    assert done.code == 1
+    assert done.json["items"] == ["acme/one.md", "acme/pdf", "beta/pdf"]
+    assert {(row["item"], row["code"]) for row in done.json["refused"]} == {
+        ("skill:beta/risky", "deploy-widening"),
+        ("directive:acme/work/ship", "deploy-inexpressible"),
+    }
+    assert shop.path("out/plugins/acme/agents/one.md").exists()
+    marketplace = json.loads(shop.path("out/.claude-plugin/marketplace.json").read_text())
+    assert [row["source"] for row in marketplace["plugins"]] == ["./plugins/acme", "./plugins/beta"]
+    shop.run("deploy", "export", "--for", "codex", "codex")
+    assert shop.path("codex/plugins/acme/.codex-plugin/plugin.json").exists()
+    shop.run("deploy", "export", "--for", "well-known", "site")
+    index = json.loads(shop.path("site/.well-known/agent-skills/index.json").read_text())
+    assert index["skills"] == []  # two have the name
+    assert shop.run("deploy", "export", "out", "--json").error["code"] == "usage"
+
+
+@pytest.fixture(scope="module")
+def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealRegistry]:
+    yield from serving(tmp_path_factory)
+
+
+@pytest.mark.processes
+def test_what_was_yanked_leaves_every_export(registry: RealRegistry, tmp_path: Path) -> None:
+    author = registry.author("acme")
+    for name in ("kept", "gone"):
+        author.program.write(f".ai/skills/{name}/SKILL.md", skill(name))
+        author.program.ok("sign", f".ai/skills/{name}/SKILL.md")
+        author.publish(f".ai/skills/{name}")
+    user = registry.user()
+    user.ok("add", "skill:acme/kept", "skill:acme/gone", "-y")
+    user.ok("deploy", "export", "--for", "claude", "out")
+    assert user.path("out/plugins/acme/skills/gone/SKILL.md").exists()
+    plugins = tmp_path / "plugins"
+    run("export", "--plugins", str(plugins), "--data", str(registry.data))
+    signed = user.path(".ai/packages/acme/skills/gone/SKILL.md").read_bytes()
+    assert (plugins / "plugins/acme/skills/gone/SKILL.md").read_bytes() == signed
+    author.program.ok("yank", "skill:acme/gone@1.0.0", "--reason", "broken", "-y")
+    done = user.ok("deploy", "export", "--for", "claude", "out", "--json").json
+    assert (done["withdrawn"], done["items"]) == (["skill:acme/gone"], ["acme/kept"])
+    assert not user.path("out/plugins/acme/skills/gone").exists()
+    run("export", "--plugins", str(plugins), "--data", str(registry.data))
+    assert not (plugins / "plugins/acme/skills/gone").exists()
+    index = json.loads((plugins / "acme/.well-known/agent-skills/index.json").read_text())
+    assert [(row["name"], row["url"]) for row in index["skills"]] == [
+        ("kept", "/acme/.well-known/agent-skills/kept/SKILL.md")
+    ]
