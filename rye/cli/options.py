@@ -194,14 +194,11 @@ def _undo_interrupted(session: Session) -> None:
         return
     from pathlib import Path
 
-    from rye.installation.transaction import exclusive
-    from rye.project.layout import Project
+    from rye.workspace.installing.interrupted import undo_interrupted
 
     try:
-        with exclusive(
-            Project(Path(folder))
-        ):  # where another run is in the middle of its switch, this waits for its end
-            session.console.say("undid an installation that was interrupted")
+        undo_interrupted(Path(folder))
+        session.console.say("undid an installation that was interrupted")
     except RyeError as error:  # a command that writes says it again, as its own error
         session.console.warn(error.message)
 

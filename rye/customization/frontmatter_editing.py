@@ -283,12 +283,11 @@ _CORE_TAGS = frozenset({"str", "int", "float", "bool", "null", "seq", "map"})
 
 
 def _raw_events(text: str) -> Iterator[Any]:
-    from ruamel.yaml import YAML
-    from ruamel.yaml import error as library
+    import ruamel.yaml
 
     try:
-        yield from YAML(typ="safe", pure=True).parse(text)
-    except library.MarkedYAMLError as error:
+        yield from ruamel.yaml.YAML(typ="safe", pure=True).parse(text)
+    except ruamel.yaml.error.MarkedYAMLError as error:
         problem = " ".join(str(part) for part in (error.context, error.problem) if part)
         raise FrontmatterError(problem or "not YAML", error.problem_mark.line if error.problem_mark else None) from None
     except FrontmatterError:

@@ -8,9 +8,8 @@ from typing import Any
 import click
 
 from rye.cli.options import Session
-from rye.customization.places import Places, gastown_places, rye_places
-from rye.errors import UsageError
-from rye.project.layout import find_project
+from rye.customization.places import Places
+from rye.workspace.customizing.layouts import customization_places
 
 
 def layout_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -32,10 +31,4 @@ def layout_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def places(session: Session, layout: str, town: str | None, rig: str | None) -> Places:
     """The folders that the options mean. Raises UsageError where they contradict each other."""
-    if layout == "rye":
-        if town is not None or rig is not None:
-            raise UsageError("usage", "--town and --rig are for --layout gastown.", "Add --layout gastown.")
-        return rye_places(find_project(session.cwd))
-    if town is None:
-        raise UsageError("usage", "--layout gastown needs --town.", "Give the town's folder, e.g. --town ~/gt.")
-    return gastown_places(session.path(town), rig)
+    return customization_places(session, layout, session.path(town) if town is not None else None, rig)

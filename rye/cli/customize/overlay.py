@@ -9,9 +9,14 @@ from rye.cli.customize.editing import edit_and_report
 from rye.cli.customize.layouts import layout_options, places
 from rye.cli.main import family
 from rye.cli.options import Session, command
-from rye.customization.overlay_files import in_force
 from rye.rendering.formula_text import formula_text
-from rye.workspace.customizing.overlaying import apply_file, named_formula, overlay_checks, overlay_to_edit
+from rye.workspace.customizing.overlaying import (
+    apply_file,
+    named_formula,
+    overlay_checks,
+    overlay_to_edit,
+    shown_overlay,
+)
 
 
 @command("apply")
@@ -40,8 +45,7 @@ def apply(session: Session, formula: str, overlay: str) -> None:
 def show(session: Session, formula: str, layout: str, town: str | None, rig: str | None) -> None:
     """Print the overlay in force for a formula, where it comes from, and what it hides."""
     where = places(session, layout, town, rig)
-    name, _ = named_formula(session, where, formula)
-    force = in_force(where, name)
+    name, force = shown_overlay(session, where, formula)
     source, overlay = force.source, force.overlay()
     if session.json:
         session.console.document(

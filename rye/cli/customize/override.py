@@ -15,15 +15,11 @@ from rye.cli.customize.dates import parse_date
 from rye.cli.customize.editing import edit_and_report
 from rye.cli.main import family
 from rye.cli.options import Session, command
-from rye.customization.effective_diff import effective_diff
-from rye.customization.places import decode
-from rye.errors import RyeError
-from rye.limits import OVERRIDES
-from rye.project.item_file import read_bytes
 from rye.text.diagnostics import has_errors, to_mend
 from rye.text.diagnostics import strict as as_errors
-from rye.text.line_form import read_form, split_lines
+from rye.workspace.customizing.override_content import content_lines
 from rye.workspace.customizing.overriding import NewOverride, check_overrides, new_override, overridable, override_file
+from rye.workspace.named_file import NamedFile
 
 _user = click.option("--user", is_flag=True, help="In your own space, for all of your projects.")
 
@@ -73,7 +69,7 @@ def new(
         today or date.today(),
         section,
         operation,
-        _content(session, content),
+        content_lines(NamedFile(session.path(content), content), sys.stdin.buffer.read) if content else None,
         frontmatter_set,
         frontmatter_delete,
         reason,
@@ -87,17 +83,6 @@ def new(
     else:
         session.console.data(f"{'created' if written.created else 'changed'} {written.shown}")
         session.console.say(f"`rye override edit {written.id}{' --user' if user else ''}` opens it.", "hint")
-
-
-def _content(session: Session, file: str | None) -> tuple[str, ...] | None:
-    """The lines of ``--content``."""
-    if file is None:
-        return None
-    limit = OVERRIDES.file_bytes
-    data = sys.stdin.buffer.read(limit + 1) if file == "-" else read_bytes(session.path(file), limit)
-    if len(data) > limit:
-        raise RyeError("too-large", f"{file!r} has more than {limit:,} bytes.", "Make it shorter.")
-    return tuple(split_lines(read_form(decode(data, repr(file)))[0])[0])
 
 
 @command("edit")
@@ -134,7 +119,7 @@ def show(session: Session, item: str) -> int:
     files = target.files()
     result = target.judge(files)
     name = target.found.id
-    difference = effective_diff(result, name)
+    difference = target.difference(result)
     if session.json:
         overrides = [
             {

@@ -9,8 +9,7 @@ from rye.cli.customize.editing import edit_and_report
 from rye.cli.customize.layouts import layout_options, places
 from rye.cli.main import family
 from rye.cli.options import Session, command
-from rye.customization.role_files import all_files, directives_of
-from rye.workspace.customizing.roles import known_roles, require_role, role_directive_to_edit
+from rye.workspace.customizing.roles import all_role_directives, known_roles, role_directive_to_edit, role_directives
 
 
 @command("show")
@@ -20,8 +19,7 @@ from rye.workspace.customizing.roles import known_roles, require_role, role_dire
 def show(session: Session, role: str, layout: str, town: str | None, rig: str | None) -> None:
     """Print what operators tell a role: the header and the joined role directives, with their sources."""
     where = places(session, layout, town, rig)
-    require_role(session, where, role)
-    told = directives_of(where, role)
+    told = role_directives(session, where, role)
     if session.json:
         session.console.document(
             {
@@ -51,7 +49,7 @@ def list_roles(session: Session, layout: str, town: str | None, rig: str | None)
     """List the roles that are here and all role directive files."""
     where = places(session, layout, town, rig)
     roles = known_roles(session)
-    files = all_files(where)
+    files = all_role_directives(where)
     if session.json:
         names = sorted({*roles, *(file.role for file in files)})
         session.console.document(
@@ -79,7 +77,7 @@ def list_roles(session: Session, layout: str, town: str | None, rig: str | None)
 @click.pass_obj
 def list_directives(session: Session, layout: str, town: str | None, rig: str | None) -> None:
     """List all role directive files."""
-    files = all_files(places(session, layout, town, rig))
+    files = all_role_directives(places(session, layout, town, rig))
     if session.json:
         session.console.document({"directives": [{"role": f.role, "level": f.level, "path": f.path} for f in files]})
         return

@@ -9,7 +9,7 @@ from rye.cli.options import Session, command
 from rye.deployment.deploying import undeploy as undeploy_items
 from rye.deployment.request import Scope
 from rye.errors import UsageError
-from rye.project.context import require_project
+from rye.workspace.projects import project_of
 
 
 @command("undeploy")
@@ -23,7 +23,7 @@ def undeploy(session: Session, items: tuple[str, ...], everything: bool, scope: 
     """Take away what Rye deployed. Edited files stay, and are yours from then on; nothing else is touched."""
     if bool(items) == everything:
         raise UsageError("usage", "Name items, or say --all.", "`rye deploy status` lists what is deployed.")
-    done = undeploy_items(session, require_project(session.cwd), items, scope)
+    done = undeploy_items(session, project_of(session), items, scope)
     show_deployed(session, done)
     count = len(done.changed)
     said = f"{count} file{'s' * (count != 1)} removed" if count else "nothing was deployed"

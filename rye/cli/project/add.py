@@ -9,9 +9,9 @@ from rye.cli.project.following import deploy_after
 from rye.cli.project.install_options import command_text, install_options
 from rye.cli.project.outcome import agreement, show_outcome
 from rye.cli.registry.airgap_options import airgap_given
-from rye.project.context import require_project
 from rye.workspace.installing.adding import add as add_items
 from rye.workspace.installing.install_request import InstallRequest
+from rye.workspace.projects import project_of
 
 
 @command("add")
@@ -36,5 +36,5 @@ def add(
         airgap=airgap_given(session, bundle),
         follow=deploy_after,
     )
-    outcome = add_items(session, require_project(session.cwd), request, items, group, agreement(session))
+    outcome = add_items(session, project_of(session), request, items, group, agreement(session))
     return show_outcome(session, outcome, dry_run=dry_run)

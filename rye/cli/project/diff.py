@@ -13,8 +13,8 @@ from rye.errors import UsageError
 from rye.installation.comparing import Comparison, Version
 from rye.items.reading import HookAction
 from rye.permissions.containment import Change
-from rye.project.context import require_project
 from rye.workspace.installing.differences import compare_releases, edited_files
+from rye.workspace.projects import project_of
 
 
 @command("diff")
@@ -96,7 +96,7 @@ def _lines(session: Session, lines: Sequence[str]) -> None:
 
 
 def _edited(session: Session) -> None:
-    files = edited_files(session, require_project(session.cwd))
+    files = edited_files(session, project_of(session))
     if session.json:
         session.console.document({"files": [asdict(file) for file in files]})
         return
@@ -110,32 +110,22 @@ def _edited(session: Session) -> None:
 
 
 def _effective(session: Session, item: str) -> None:
-    """What the overrides in force change, on the item as it is here: its text, and what it may do."""
-    from rye.customization.effective_diff import effective_diff
-    from rye.permissions.containment import diff as compare_rights
-    from rye.workspace.items.effective_item import effective_item, overridden
+    """What the overrides in force change."""
+    from rye.workspace.items.effective_changes import effective_changes
 
-    target = effective_item(session, item, base=True)
-    result = overridden(target, session.now().date())
-    before = target.item.reading.metadata
-    after = result.reading.metadata if result is not None else before
-    rights = compare_rights(before.capabilities if before else (), after.capabilities if after else ())
-    document: dict[str, object] = {"diff": "", "overrides": [], "refused": []}
-    if result is not None:
-        document = effective_diff(result, target.id).as_json()
+    found = effective_changes(session, item)
+    rights = found.rights
     if session.json:
-        document["capabilities"] = {
+        changed = {
             "widened": [change.pattern for change in rights.widened],
             "narrowed": [change.pattern for change in rights.narrowed],
         }
-        session.console.document({"id": target.id, "kind": target.item.kind.name, **document})
+        session.console.document({"id": found.id, "kind": found.kind, **found.text.as_json(), "capabilities": changed})
         return
-    for file in result.refused if result is not None else ():
-        session.console.warn(
-            f"{file.source.shown} is in error and is left out.", f"`rye override check {target.id}` says why."
-        )
-    if not document["diff"]:
-        session.console.data(f"{target.id} is used as it was published")
+    for shown in found.text.refused:
+        session.console.warn(f"{shown} is in error and is left out.", f"`rye override check {found.id}` says why.")
+    if not found.text.diff:
+        session.console.data(f"{found.id} is used as it was published")
         return
-    _lines(session, str(document["diff"]).rstrip("\n").split("\n"))
+    _lines(session, found.text.diff.rstrip("\n").split("\n"))
     _lines(session, [f"  {s} {c.pattern}" for s, cs in (("+", rights.widened), ("-", rights.narrowed)) for c in cs])

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from rye.project.context import load_manifest
 
 if TYPE_CHECKING:
-    from rye.installation.transaction import Round
     from rye.project.layout import Project
     from rye.workspace.context import Context
+    from rye.workspace.installing.install_request import Followed
 
 
-def deploy_after(context: Context, project: Project) -> tuple[Round, object] | None:
+def deploy_after(context: Context, project: Project) -> Followed | None:
     """A :data:`rye.workspace.installing.install_request.Follow`; a project without targets pays for nothing."""
     table = load_manifest(project).deploy
     if not table.targets or not table.after_install:

@@ -7,9 +7,9 @@ import click
 from rye.cli.options import Session, command
 from rye.cli.project.consent import one_line
 from rye.cli.project.install_options import install_options
-from rye.project.context import require_project
 from rye.project.layout import Project
 from rye.workspace.installing.locking import check_lock, relock
+from rye.workspace.projects import project_of
 
 
 @command("lock")
@@ -18,7 +18,7 @@ from rye.workspace.installing.locking import check_lock, relock
 @click.pass_obj
 def lock(session: Session, check: bool, dry_run: bool) -> int:
     """Choose versions and write rye.lock without installing. Nothing is approved by it."""
-    project = require_project(session.cwd)
+    project = project_of(session)
     if check:
         return _check(session, project, dry_run)
     outcome = relock(session, project, dry_run=dry_run)

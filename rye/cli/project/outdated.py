@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 
 from rye.cli.options import Session, command
-from rye.project.context import require_project
 from rye.workspace.installing.outdated import OutdatedItem
 from rye.workspace.installing.outdated import outdated as outdated_items
+from rye.workspace.projects import project_of
 
 
 @command("outdated")
@@ -17,7 +17,7 @@ def outdated(session: Session) -> None:
 
     An item whose locked release may not be installed any more is shown with the reason: a revoked key, or the policy.
     """
-    items = outdated_items(session, require_project(session.cwd))
+    items = outdated_items(session, project_of(session))
     if session.json:
         session.console.document({"outdated": [_as_json(item) for item in items]})
         return

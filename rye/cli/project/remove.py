@@ -8,9 +8,9 @@ from rye.cli.options import Session, command
 from rye.cli.project.following import deploy_after
 from rye.cli.project.install_options import command_text, install_options
 from rye.cli.project.outcome import agreement, show_outcome
-from rye.project.context import require_project
 from rye.workspace.installing.install_request import InstallRequest
 from rye.workspace.installing.removing import remove as remove_items
+from rye.workspace.projects import project_of
 
 
 @command("remove")
@@ -22,5 +22,5 @@ def remove(session: Session, items: tuple[str, ...], dry_run: bool, discard_loca
     request = InstallRequest(
         command_text("remove", items), dry_run=dry_run, discard_local_edits=discard_local_edits, follow=deploy_after
     )
-    outcome = remove_items(session, require_project(session.cwd), request, items, agreement(session))
+    outcome = remove_items(session, project_of(session), request, items, agreement(session))
     return show_outcome(session, outcome, dry_run=dry_run)

@@ -8,9 +8,9 @@ from rye.cli.options import Session, command
 from rye.cli.project.following import deploy_after
 from rye.cli.project.install_options import install_options
 from rye.cli.project.outcome import agreement, show_outcome
-from rye.project.context import require_project
 from rye.workspace.installing.install_request import InstallRequest
 from rye.workspace.installing.rolling_back import rollback as return_to_previous
+from rye.workspace.projects import project_of
 
 
 @command("rollback")
@@ -28,5 +28,5 @@ def rollback(session: Session, approved: tuple[str, ...], dry_run: bool, discard
         discard_local_edits=discard_local_edits,
         follow=deploy_after,
     )
-    outcome = return_to_previous(session, require_project(session.cwd), request, agreement(session))
+    outcome = return_to_previous(session, project_of(session), request, agreement(session))
     return show_outcome(session, outcome, dry_run=dry_run)

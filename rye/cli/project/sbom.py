@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from datetime import UTC, datetime
@@ -11,9 +10,8 @@ import click
 
 from rye.cli.options import Session, command
 from rye.errors import UsageError
-from rye.project.context import require_project
-from rye.storage.atomic import replace_file
 from rye.workspace.installing.bill_of_materials import project_bill
+from rye.workspace.projects import project_of
 
 _SERIAL = re.compile(r"urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
@@ -31,7 +29,7 @@ _TIME = "%Y-%m-%dT%H:%M:%SZ"
 @click.pass_obj
 def sbom(session: Session, given_time: str | None, serial: str | None, output: str | None) -> None:
     """Write CycloneDX 1.6 (JSON) of everything in rye.lock. The same lock gives the same document."""
-    project = require_project(session.cwd)
+    project = project_of(session)
     if serial is not None and not _SERIAL.fullmatch(serial):
         raise UsageError(
             "bad-serial", f"{serial!r} is not a serial number.", "Write urn:uuid: and a UUID in lower case."
@@ -41,7 +39,7 @@ def sbom(session: Session, given_time: str | None, serial: str | None, output: s
         session.console.document(bill.document)
         return
     path = session.path(output)
-    replace_file(path, (json.dumps(bill.document, indent=2, ensure_ascii=False) + "\n").encode())
+    bill.write(path)
     if session.json:
         session.console.document({"output": str(path), "components": bill.components})
     else:

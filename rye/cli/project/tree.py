@@ -5,10 +5,8 @@ from __future__ import annotations
 import click
 
 from rye.cli.options import Session, command
-from rye.installation.graph import Node, chains, locked_item
-from rye.installation.graph import tree as nodes_of
-from rye.project.context import load_manifest, require_project
-from rye.project.lock_file import read_lock
+from rye.installation.graph import Node
+from rye.workspace.installing.locked_graph import locked_tree, reasons_for
 
 _MARKS = {"": "", "seen": " (*)", "cycle": " (cycle)", "missing": " (not in rye.lock)"}
 
@@ -18,10 +16,7 @@ _MARKS = {"": "", "seen": " (*)", "cycle": " (cycle)", "missing": " (not in rye.
 @click.pass_obj
 def tree(session: Session, depth: int | None) -> None:
     """Show what is locked as a tree. (*): its dependencies are shown further up; (cycle): it depends on itself."""
-    project = require_project(session.cwd)
-    nodes = [
-        node for node in nodes_of(read_lock(project), load_manifest(project)) if depth is None or node.depth <= depth
-    ]
+    nodes = locked_tree(session, depth)
     if session.json:
         session.console.document({"tree": [_as_json(node) for node in nodes]})
         return
@@ -54,19 +49,18 @@ def _as_json(node: Node) -> dict[str, object]:
 @click.pass_obj
 def why(session: Session, item: str) -> None:
     """Show every chain from rye.toml to an item."""
-    project = require_project(session.cwd)
-    lock = read_lock(project)
-    target = locked_item(lock, item)
-    found, more = chains(lock, load_manifest(project), target.identity)
-    versions = {entry.identity: entry.version for entry in lock.items}
+    found = reasons_for(session, item)
+    target, versions = found.item, found.versions
     if session.json:
-        rows = [{"group": group, "chain": [f"{i}@{versions[i]}" for i in chain]} for group, chain in found]
-        session.console.document({"id": str(target.identity), "version": target.version, "chains": rows, "more": more})
+        rows = [{"group": group, "chain": [f"{i}@{versions[i]}" for i in chain]} for group, chain in found.chains]
+        session.console.document(
+            {"id": str(target.identity), "version": target.version, "chains": rows, "more": found.more}
+        )
         return
-    for group, chain in found:
+    for group, chain in found.chains:
         start = "rye.toml" if group == "main" else f"rye.toml ({group})"
         session.console.data(" → ".join([start, *(f"{i} {versions[i]}" for i in chain)]))
-    if more:
-        session.console.say(f"There are more than these {len(found)} chains.")
-    if not found:
+    if found.more:
+        session.console.say(f"There are more than these {len(found.chains)} chains.")
+    if not found.chains:
         session.console.say(f"rye.toml does not need {target.identity}; `rye install` removes it.")

@@ -9,9 +9,9 @@ from rye.cli.project.following import deploy_after
 from rye.cli.project.install_options import command_text, install_options
 from rye.cli.project.outcome import agreement, show_outcome
 from rye.cli.registry.airgap_options import airgap_given
-from rye.project.context import require_project
 from rye.workspace.installing.install_request import InstallRequest
 from rye.workspace.installing.updating import update as update_items
+from rye.workspace.projects import project_of
 
 
 @command("update")
@@ -41,5 +41,5 @@ def update(
         airgap=airgap_given(session, bundle),
         follow=deploy_after,
     )
-    outcome = update_items(session, require_project(session.cwd), request, items, agreement(session))
+    outcome = update_items(session, project_of(session), request, items, agreement(session))
     return show_outcome(session, outcome, dry_run=dry_run)

@@ -7,9 +7,10 @@ import click
 from rye.cli.main import family
 from rye.cli.options import Session, command
 from rye.cli.trust.own_keys import own_keys
-from rye.errors import RyeError
 from rye.registry.protocol.lines import write_time
 from rye.registry.protocol.statements import Advisory
+from rye.workspace.named_file import NamedFile
+from rye.workspace.new_file import write_new
 from rye.workspace.publishing.advisories import (
     AdvisoryOutcome,
     AdvisoryRequest,
@@ -96,11 +97,7 @@ def list_advisories(session: Session, item: str) -> None:
 
 
 def _write_draft(session: Session, file: str, text: str) -> None:
-    try:
-        with session.path(file).open("x", encoding="utf-8") as out:
-            out.write(text)
-    except FileExistsError:
-        raise RyeError("file-exists", f"{file} exists.", "Give another name.") from None
+    write_new(NamedFile(session.path(file), file), text)
     session.console.answer(
         {"file": file, "text": text},
         f"wrote {file}; the registry's owners run `rye-registry root sign {file} --key KEY`, then `rye advisory submit {file}`",

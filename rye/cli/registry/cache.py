@@ -9,8 +9,6 @@ import click
 from rye.cli.main import family
 from rye.cli.options import Session, command
 from rye.cli.unchanged import forget
-from rye.errors import UsageError
-from rye.project.manifest import parse_age
 from rye.workspace.registries.local_cache import cache_folder, cache_info, clean_cache, prune_cache
 
 if TYPE_CHECKING:
@@ -67,10 +65,7 @@ def clean(session: Session) -> None:
 @click.pass_obj
 def prune(session: Session, older_than: str) -> None:
     """Delete what was not used for a while."""
-    age = parse_age(older_than)
-    if age is None:
-        raise UsageError("bad-age", f"{older_than!r} is not an age.", "Write 36h, 3d or 2w.")
-    _show(session, prune_cache(age), "deleted ")
+    _show(session, prune_cache(older_than), "deleted ")
 
 
 cache = family(

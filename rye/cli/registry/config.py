@@ -6,23 +6,25 @@ import click
 
 from rye.cli.main import family
 from rye.cli.options import Session, command
-from rye.errors import RyeError
-from rye.project.user_config import SETTINGS, config_path, read_settings
+from rye.workspace.settings import all_settings, setting, settings_path
 
 
 @command("list")
 @click.pass_obj
 def list_settings(session: Session) -> None:
     """Show all settings, those that are not set as -."""
-    found = read_settings()
+    found = all_settings()
     if session.json:
-        session.console.document({"path": str(config_path()), "settings": found})
+        stored = {one.name: one.value for one in found if one.value is not None}
+        session.console.document({"path": str(settings_path()), "settings": stored})
         return
-    session.console.table(
-        [[name, str(found.get(name, "-")).lower() if kind is bool else str(found.get(name, "-")), purpose]
-         for name, (kind, purpose) in SETTINGS.items()],
-        ["NAME", "VALUE", "WHAT"],
-    )  # fmt: skip
+    session.console.table([[one.name, _text(one.value), one.purpose] for one in found], ["NAME", "VALUE", "WHAT"])
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return "-"
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 @command("get")
@@ -30,13 +32,11 @@ def list_settings(session: Session) -> None:
 @click.pass_obj
 def get(session: Session, name: str) -> None:
     """Print one setting."""
-    found = read_settings().get(name)
-    if found is None:
-        raise RyeError("not-set", f"{name!r} is not set.", "`rye config list` shows all settings.")
+    found = setting(name)
     if session.json:
         session.console.document({"name": name, "value": found})
     else:
-        session.console.data(str(found).lower() if isinstance(found, bool) else str(found))
+        session.console.data(_text(found))
 
 
 @command("set")
@@ -45,9 +45,9 @@ def get(session: Session, name: str) -> None:
 @click.pass_obj
 def set_(session: Session, name: str, value: str) -> None:
     """Set one setting."""
-    from rye.project.user_config_writing import set_setting  # an editor of TOML, which reading settings never needs
+    from rye.workspace.setting_changes import change_setting  # an editor of TOML, which reading settings never needs
 
-    stored = set_setting(name, value)
+    stored = change_setting(name, value)
     if session.json:
         session.console.document({"name": name, "value": stored})
 
@@ -57,9 +57,9 @@ def set_(session: Session, name: str, value: str) -> None:
 @click.pass_obj
 def unset(session: Session, name: str) -> None:
     """Go back to a setting's default."""
-    from rye.project.user_config_writing import set_setting
+    from rye.workspace.setting_changes import change_setting
 
-    set_setting(name, None)
+    change_setting(name, None)
     if session.json:
         session.console.document({"name": name, "value": None})
 

@@ -8,10 +8,12 @@ import click
 
 from rye.cli.main import family
 from rye.cli.options import Session, command
-from rye.errors import RyeError, UsageError
+from rye.errors import UsageError
 from rye.limits import MIRROR
 from rye.registry.protocol.lines import write_time
 from rye.registry.protocol.statements import Logged, Release
+from rye.workspace.named_file import NamedFile
+from rye.workspace.new_file import write_new
 from rye.workspace.registries import log_audit
 from rye.workspace.registries.log_audit import Observation, audit_log, observe, prove_release
 from rye.workspace.registries.registry_access import configured
@@ -102,10 +104,7 @@ def prove(session: Session, release: str, output: str | None) -> None:
     """Write the proof that a release is in the log: one file (C2SP tlog-proof) that anybody checks without a network."""
     proof = prove_release(session, release)
     if output is not None:
-        path = session.path(output)
-        if path.exists():
-            raise RyeError("file-exists", f"{output} exists.", "Give another name to -o.")
-        path.write_text(proof.text, encoding="utf-8")
+        write_new(NamedFile(session.path(output), output), proof.text)
     record = proof.record
     document: dict[str, object] = {
         "id": record.identity.id,

@@ -7,7 +7,6 @@ from msgspec.structs import asdict
 
 from rye.cli.main import family
 from rye.cli.options import Session, command
-from rye.storage.folders import data_dir
 from rye.workspace.registries.pinned_registries import pinned_registries, trusted_state
 
 
@@ -88,8 +87,9 @@ def serve(session: Session, data: str | None, port: int) -> None:
     The first run makes the registry, a token for you, and pins it. For a team's registry see `rye-registry`.
     """
     from rye.cli.registry.registry_serve import serve_default
+    from rye.workspace.registries.own_registry import default_folder
 
-    serve_default(session, session.path(data) if data else data_dir() / "registry", port)
+    serve_default(session, session.path(data) if data else default_folder(), port)
 
 
 registry = family(

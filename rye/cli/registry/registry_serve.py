@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rye.errors import RyeError
-from rye.project.user_config import Credential, credential, read_settings
-from rye.project.user_config_writing import set_setting, store_credential
+from rye.workspace.registries.own_registry import is_made, pin_own
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -30,15 +29,13 @@ def serve_default(session: Session, data: Path, port: int) -> None:
             f"The registry server is not installed ({error.name} is missing).",
             "Install rye with its server extra: rye[server].",
         ) from None
-    fingerprint = None
-    if not (data / "registry.toml").exists():
-        made = server_command("init", "--data", str(data), "--origin", f"localhost/{secrets.token_hex(4)}")
-        fingerprint = str(made["fingerprint"])
+    if not is_made(data):
+        server_command("init", "--data", str(data), "--origin", f"localhost/{secrets.token_hex(4)}")
         session.console.say(f"made a registry in {data}")
     _check_port(port)
     process, url = start_embedded(data, port=port)
     try:
-        _greet(session, data, url, fingerprint or _fingerprint(data))
+        _greet(session, data, url)
         for number in (signal.SIGTERM, signal.SIGINT):  # a program started in the background would ignore the second
             signal.signal(number, _interrupt)
         if process.wait() != 0:
@@ -88,22 +85,14 @@ def server_command(*arguments: str) -> dict[str, Any]:
     return found
 
 
-def _fingerprint(data: Path) -> str:
-    from rye.registry.trust.trusted import fingerprint_of
+def _token(data: Path) -> tuple[str, str]:
+    made = server_command("token", "create", f"local-{secrets.token_hex(3)}", "--data", str(data))
+    return str(made["name"]), str(made["token"])
 
-    return fingerprint_of((data / "public" / "root" / "1").read_text("utf-8"))
 
-
-def _greet(session: Session, data: Path, url: str, fingerprint: str) -> None:
-    from rye.registry.client import RegistryClient
-
-    with RegistryClient.open(url, accept_root=fingerprint) as client:
-        origin = client.origin
-    if credential(url) is None:
-        token = server_command("token", "create", f"local-{secrets.token_hex(3)}", "--data", str(data))
-        store_credential(Credential(url, str(token["token"]), str(token["name"])))
-    if read_settings().get("registry") is None:
-        set_setting("registry", url)
+def _greet(session: Session, data: Path, url: str) -> None:
+    found = pin_own(data, url, lambda: _token(data))
+    origin, fingerprint = found.origin, found.fingerprint
     if session.json:
         session.console.document({"registry": url, "origin": origin, "fingerprint": fingerprint, "data": str(data)})
         sys.stdout.flush()

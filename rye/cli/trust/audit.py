@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import click
-from msgspec.structs import replace
 
 from rye.cli.options import Session, command
 from rye.cli.project.consent import one_line
 from rye.cli.project.install_options import install_options
 from rye.deployment.auditing import audit_deployed
 from rye.errors import UsageError
-from rye.installation.audit import in_order
 from rye.installation.audit_choice import LEVELS, Level, fails
-from rye.installation.sarif import sarif
-from rye.project.context import require_project
 from rye.workspace.installing.auditing import Audit
 from rye.workspace.installing.auditing import audit as audit_project
+from rye.workspace.projects import project_of
 
 
 @command("audit")
@@ -41,12 +38,11 @@ def audit(session: Session, as_sarif: bool, level: Level, without: tuple[str, ..
     """
     if as_sarif and session.json:
         raise UsageError("contradiction", "--sarif and --json are two formats.", "Give one of them.")
-    project = require_project(session.cwd)
-    found = audit_project(session, project, frozenset(without))
-    found = replace(found, findings=tuple(in_order([*found.findings, *audit_deployed(session, project)])))
+    project = project_of(session)
+    found = audit_project(session, project, frozenset(without)).joined(audit_deployed(session, project))
     failed = fails(found.findings, level)
     if as_sarif:
-        session.console.document(sarif(found.findings, found.mentioned))
+        session.console.document(found.as_sarif())
     elif session.json:
         session.console.document(
             {

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import click
 
 from rye.cli.main import family
 from rye.cli.options import Session, command
 from rye.cli.trust.own_keys import own_keys
-from rye.errors import RyeError
-from rye.project.item_file import read_bytes
 from rye.signing.key_store import StoredKey
-from rye.signing.sealed_form import is_sealed
 from rye.workspace.confirmation import confirm
+from rye.workspace.named_file import NamedFile
+from rye.workspace.new_file import write_new
 
 
 def _show(session: Session, key: StoredKey, done: str) -> None:
@@ -35,9 +31,7 @@ def _show(session: Session, key: StoredKey, done: str) -> None:
 @click.pass_obj
 def generate(session: Session, name: str, passphrase: bool) -> None:
     """Make an Ed25519 key pair and trust it."""
-    keys = own_keys(session)
-    key = keys.store.generate(name, session.now(), keys.new_passphrase() if passphrase else None)
-    _show(session, key, "made key")
+    _show(session, own_keys(session).generate(name, seal=passphrase), "made key")
 
 
 @command("list")
@@ -73,21 +67,12 @@ def export(session: Session, name: str | None, private: bool, output: str | None
     stored = store.get(name)
     text = store.export_private(name) if private else stored.public.pem
     if output is not None:
-        _write(session.path(output), text, private)
+        write_new(NamedFile(session.path(output), output), text, private=private)
         session.console.say(f"wrote {'private' if private else 'public'} key {stored.name!r} to {output}")
     if session.json:
         session.console.document({**stored.as_json(), "pem": None if output else text})
     elif output is None:
         session.console.data(text, newline=False)
-
-
-def _write(path: Path, text: str, private: bool) -> None:
-    try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o644)
-    except FileExistsError:
-        raise RyeError("file-exists", f"{str(path)!r} exists.", "Give another name, or remove it first.") from None
-    with os.fdopen(descriptor, "w", encoding="ascii") as stream:
-        stream.write(text)
 
 
 @command("import")
@@ -97,12 +82,7 @@ def _write(path: Path, text: str, private: bool) -> None:
 @click.pass_obj
 def import_key(session: Session, file: str, name: str, passphrase: bool) -> None:
     """Store a private key (PEM or sealed) and trust it."""
-    text = read_bytes(session.path(file), 64 * 1024).decode("utf-8", "replace")
-    keys = own_keys(session)
-    opened = keys.passphrase() if is_sealed(text) else None
-    sealed_with = keys.new_passphrase() if passphrase else opened
-    key = keys.store.import_private(name, text, session.now(), sealed_with, unseal_with=opened)
-    _show(session, key, "imported key")
+    _show(session, own_keys(session).import_from(session.path(file), name, seal=passphrase), "imported key")
 
 
 @command("default")

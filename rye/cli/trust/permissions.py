@@ -10,11 +10,10 @@ from rye.cli.options import Session, command
 from rye.cli.project.consent import run_line
 from rye.cli.use.findings import show_findings
 from rye.items.agent_tools import shown
-from rye.permissions.containment import diff as compare
 from rye.permissions.tool_risk import tool_tier
 from rye.workspace.findings import as_json
 from rye.workspace.installing.consent import run_document
-from rye.workspace.items.rights import Rights, decide_action, rights_of
+from rye.workspace.items.rights import Rights, compare_rights, decide_action, rights_of
 
 _STYLE = {"safe": "ok", "write": "info", "elevated": "warning", "unrestricted": "removed"}
 
@@ -97,9 +96,8 @@ def check(
 @click.pass_obj
 def diff(session: Session, old: str, new: str) -> int:
     """Compare what two versions of an item may do; exit 1 when NEW may do anything that OLD may not."""
-    before, after = rights_of(session, old), rights_of(session, new)
-    findings = _said(session, before, after)
-    found = compare(before.capabilities, after.capabilities)
+    found, items = compare_rights(session, old, new)
+    findings = _said(session, *items)
     if session.json:
         session.console.document(
             {

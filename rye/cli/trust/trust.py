@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 import click
 
 from rye.cli.main import family
 from rye.cli.options import Session, command
 from rye.errors import RyeError
-from rye.project.layout import find_project
-from rye.signing.trust_store import TrustStore, proposals, read_key_file
-from rye.storage.folders import config_dir
+from rye.workspace.trusting.trust_list import (
+    forget_key,
+    key_of_file,
+    offered_keys,
+    revoke_key,
+    trust_entries,
+    trust_key,
+)
 
 
 @command("add")
@@ -20,13 +23,12 @@ from rye.storage.folders import config_dir
 @click.pass_obj
 def add(session: Session, file: str, label: str | None) -> None:
     """Trust the key in FILE (PEM, or a key TOML). Compare the fingerprint with its owner first."""
-
     path = session.path(file)
-    key, owner = read_key_file(path)
+    key, owner = key_of_file(path)
     session.console.say(f"{key.fingerprint}  {owner or ''}".rstrip())
     if session.interactive and not session.yes and not session.console.confirm("Trust what this key signs?"):
         raise RyeError("declined", "The key was not added.")
-    entry = TrustStore(config_dir()).add(key, label or owner or path.stem, f"file {path.name}", datetime.now(UTC))
+    entry = trust_key(session, key, label or owner or path.stem, f"file {path.name}")
     if session.json:
         session.console.document(entry.as_json())
     else:
@@ -37,11 +39,7 @@ def add(session: Session, file: str, label: str | None) -> None:
 @click.pass_obj
 def list_trusted(session: Session) -> None:
     """Show trusted and revoked keys, and the proposals that this project brings along."""
-
-    entries = TrustStore(config_dir()).entries()
-    project = find_project(session.cwd)
-    known = {entry.key for entry in entries}
-    offered = [p for p in (proposals(project.root) if project else ()) if p.key is not None and p.key not in known]
+    entries, offered = trust_entries(), offered_keys(session)
     if session.json:
         session.console.document(
             {
@@ -68,8 +66,7 @@ def list_trusted(session: Session) -> None:
 @click.pass_obj
 def remove(session: Session, key: str) -> None:
     """Forget a key (label, key id or fingerprint): what it signed is untrusted from now on."""
-
-    _done(session, TrustStore(config_dir()).remove(key).as_json(), "removed")
+    _done(session, forget_key(key).as_json(), "removed")
 
 
 @command("revoke")
@@ -77,8 +74,7 @@ def remove(session: Session, key: str) -> None:
 @click.pass_obj
 def revoke(session: Session, key: str) -> None:
     """Keep a key as revoked: what it signed is reported as revoked from now on."""
-
-    _done(session, TrustStore(config_dir()).revoke(key, datetime.now(UTC)).as_json(), "revoked")
+    _done(session, revoke_key(session, key).as_json(), "revoked")
 
 
 def _done(session: Session, entry: dict[str, object], what: str) -> None:

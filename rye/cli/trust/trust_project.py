@@ -6,7 +6,7 @@ import click
 
 from rye.cli.options import Session, command
 from rye.cli.project.outcome import agreement
-from rye.project.context import require_project
+from rye.workspace.projects import project_of
 from rye.workspace.trusting.trusting_project import accept_project, forget_project
 
 
@@ -19,7 +19,7 @@ def project(session: Session, forget: bool) -> None:
     The same question that the first install in a cloned project puts. Later only what is new is asked about. --yes does not
     answer it.
     """
-    here = require_project(session.cwd)
+    here = project_of(session)
     if forget:
         existed = forget_project(here)
         document: dict[str, object] = {"project": str(here.root), "forgotten": existed}

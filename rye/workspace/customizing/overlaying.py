@@ -116,6 +116,12 @@ def named_formula(context: Context, where: Places, argument: str) -> tuple[str, 
         raise
 
 
+def shown_overlay(context: Context, where: Places, argument: str) -> tuple[str, InForce]:
+    """A formula's name, and the overlay in force for it."""
+    name, _ = named_formula(context, where, argument)
+    return name, in_force(where, name)
+
+
 def check_overlay(context: Context, data: bytes, found: EffectiveItem | None) -> list[Diagnostic]:
     """What is wrong with an overlay's text: as a file and, where its formula is here, for that."""
     reading = read_overlay(data)

@@ -12,6 +12,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
+from rye.customization.effective_diff import EffectiveDiff, effective_diff
 from rye.customization.effective_text import Applied, Effective
 from rye.customization.item_overrides import (
     SUFFIX,
@@ -76,6 +77,10 @@ class Overridable(Struct, frozen=True):
     def judge(self, files: Sequence[OverrideSource], today: date | None = None) -> Effective:
         """What these files make of the item."""
         return apply_overrides(self.found.item, self.found.version(), tuple(files), self.manifest, today)
+
+    def difference(self, result: Effective) -> EffectiveDiff:
+        """The published text against the text of :meth:`judge`."""
+        return effective_diff(result, self.found.id)
 
 
 def overridable(context: Context, argument: str) -> Overridable:

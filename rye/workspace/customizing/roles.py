@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 
 from rye.customization.places import Places, check_name
-from rye.customization.role_files import all_files
+from rye.customization.role_directives import RoleDirectiveFile, RoleDirectives
+from rye.customization.role_files import all_files, directives_of
 from rye.errors import RyeError
 from rye.text.diagnostics import Diagnostic
 from rye.text.hidden_text import hidden_text
@@ -18,6 +19,17 @@ from rye.workspace.items.present_items import names_of
 def known_roles(context: Context) -> dict[str, str]:
     """The names of the roles in the spaces, sorted, each with the space that it is found in first."""
     return names_of(context, "role")
+
+
+def role_directives(context: Context, where: Places, role: str) -> RoleDirectives:
+    """What operators tell a role. Raises RyeError ``unknown-role``."""
+    require_role(context, where, role)
+    return directives_of(where, role)
+
+
+def all_role_directives(where: Places) -> list[RoleDirectiveFile]:
+    """The files of role directives, of all levels."""
+    return all_files(where)
 
 
 def require_role(context: Context, where: Places, role: str) -> None:

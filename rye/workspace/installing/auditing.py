@@ -27,7 +27,7 @@ from rye.installation.audit_choice import SetAside, check_rules, set_aside
 from rye.installation.on_disk import scan
 from rye.installation.placement import item_files
 from rye.installation.resolving import Environment
-from rye.installation.sarif import Mentioned
+from rye.installation.sarif import Mentioned, sarif
 from rye.installation.shadows import project_shadows
 from rye.installation.signed_release import SignedRelease
 from rye.installation.sources import Sources
@@ -55,6 +55,14 @@ class Audit(Struct, frozen=True):
     """What ``[audit] ignore`` of rye.toml sets aside, in the same order."""
     mentioned: tuple[Mentioned, ...] = ()
     """What the installed items mention, as far as they are verified: no finding, so it fails nothing."""
+
+    def joined(self, more: Iterable[Finding]) -> Audit:
+        """This audit with the findings of another one about the same project."""
+        return replace(self, findings=tuple(in_order([*self.findings, *more])))
+
+    def as_sarif(self) -> dict[str, object]:
+        """The findings as SARIF 2.1.0."""
+        return sarif(self.findings, self.mentioned)
 
 
 def audit(context: Context, project: Project, without: frozenset[str] = frozenset()) -> Audit:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 from msgspec import Struct
 
 from rye.installation.graph import roots
@@ -9,6 +12,7 @@ from rye.installation.sbom import bill_of_materials
 from rye.project.context import load_manifest
 from rye.project.layout import Project
 from rye.project.lock_file import read_lock
+from rye.storage.atomic import replace_file
 from rye.workspace.context import Context
 from rye.workspace.trusting.verified_items import require_verified
 
@@ -18,6 +22,10 @@ class BillOfMaterials(Struct, frozen=True):
 
     document: dict[str, object]
     components: int
+
+    def write(self, path: Path) -> None:
+        """Write the document to a file, which is replaced."""
+        replace_file(path, (json.dumps(self.document, indent=2, ensure_ascii=False) + "\n").encode())
 
 
 def project_bill(

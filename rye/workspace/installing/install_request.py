@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from msgspec import Struct
 
@@ -21,7 +21,9 @@ LockUse = Literal["repair", "locked", "frozen"]
 files that were edited by hand, and changes neither rye.toml nor rye.lock."""
 
 
-Follow = Callable[["Context", "Project"], "tuple[Round, object] | None"]
+Followed: TypeAlias = "tuple[Round, object]"
+"""Changes that belong to the same transaction, and what to say of them."""
+Follow = Callable[["Context", "Project"], "Followed | None"]
 """What belongs to the same transaction once the items are in place: more changes, and what to say of them, which
 :attr:`rye.workspace.installing.install_outcome.InstallOutcome.followed` hands on. None: nothing."""
 

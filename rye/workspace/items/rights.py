@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from rye.items.agent_tools import AgentTools
 from rye.items.reading import Run
+from rye.permissions.containment import Diff, diff
 from rye.permissions.matching import Decision
 from rye.permissions.matching import check as decide
 from rye.permissions.risk import Tier, tier
@@ -68,6 +69,12 @@ def rights_of(context: Context, argument: str) -> Rights:
     rows = sorted(((tier(each), each) for each in capabilities), key=lambda row: (-row[0], row[1]))
     tools = metadata.agent_tools if metadata else None
     return Rights(found.id, tuple(rows), tools, runs_of(found.item), found.own_findings(), found.findings)
+
+
+def compare_rights(context: Context, old: str, new: str) -> tuple[Diff, tuple[Rights, Rights]]:
+    """What the item ``new`` may do against what ``old`` may."""
+    before, after = rights_of(context, old), rights_of(context, new)
+    return diff(before.capabilities, after.capabilities), (before, after)
 
 
 def decide_action(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rye.errors import UsageError
+from rye.project.manifest import parse_age
 from rye.registry.store.cache import Cache
 from rye.storage.folders import cache_dir, data_dir
 from rye.storage.verdicts import VERDICTS, Verdicts
@@ -34,6 +35,9 @@ def clean_cache() -> CacheInfo:
     return _cache().clean()
 
 
-def prune_cache(older_than: timedelta) -> CacheInfo:
-    """Delete what was not used for that long; what was deleted."""
-    return _cache().prune(older_than.total_seconds())
+def prune_cache(older_than: str) -> CacheInfo:
+    """Delete what was not used for that long, e.g. ``3d``; what was deleted. Raises UsageError ``bad-age``."""
+    age = parse_age(older_than)
+    if age is None:
+        raise UsageError("bad-age", f"{older_than!r} is not an age.", "Write 36h, 3d or 2w.")
+    return _cache().prune(age.total_seconds())

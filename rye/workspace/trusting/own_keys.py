@@ -6,11 +6,16 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from rye.errors import RyeError, UsageError
+from rye.limits import KEYS
+from rye.project.item_file import read_bytes
 from rye.signing.key_store import KeyStore, StoredKey
 from rye.signing.keys import PrivateKey, PublicKey
+from rye.signing.sealed_form import is_sealed
 from rye.storage.folders import config_dir
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rye.workspace.context import Context
 
 AskPassphrase = Callable[[str], str]
@@ -27,6 +32,17 @@ class OwnKeys:
 
     def list(self) -> tuple[StoredKey, ...]:
         return tuple(self.store.list())
+
+    def generate(self, name: str, *, seal: bool) -> StoredKey:
+        """Make a key pair and trust it; ``seal``: under a new passphrase."""
+        return self.store.generate(name, self.context.now(), self.new_passphrase() if seal else None)
+
+    def import_from(self, path: Path, name: str, *, seal: bool) -> StoredKey:
+        """Store the private key of a file (PEM or sealed) and trust it. ``seal``: under a new passphrase; else as it was."""
+        text = read_bytes(path, KEYS.file_bytes).decode("utf-8", "replace")
+        opened = self.passphrase() if is_sealed(text) else None
+        sealed_with = self.new_passphrase() if seal else opened
+        return self.store.import_private(name, text, self.context.now(), sealed_with, unseal_with=opened)
 
     def public(self, name: str | None = None) -> PublicKey:
         """The public half of the key called ``name`` (None: the default one)."""

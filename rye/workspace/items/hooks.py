@@ -1,0 +1,76 @@
+"""A directive's hooks: what they would execute, whether its rights cover that, and whether somebody approved it here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from rye.errors import UsageError
+from rye.items.directive.model import Directive, Hook
+from rye.items.reading import HookAction
+from rye.permissions.matching import Decision
+from rye.rendering.hooks import Evaluation, evaluate_hooks, permission
+from rye.workspace.context import Context
+from rye.workspace.findings import FileFindings
+from rye.workspace.installing.hook_approval import approved_hooks
+from rye.workspace.items.effective_item import EffectiveItem, effective_item
+
+
+class JudgedHook(Struct, frozen=True):
+    """One hook, as it would run here."""
+
+    hook: Hook
+    decision: Decision | None
+    """Whether the directive's own rights cover it; None: its type or id is none, so nothing can."""
+    approved: bool | None
+    """None: the directive was not installed, so its author is its user."""
+    place: tuple[str, int]
+    """File and line that it was written on."""
+
+
+class HookedDirective(Struct, frozen=True):
+    """A directive in use, and the hooks that count as approved."""
+
+    item: EffectiveItem
+    directive: Directive
+    approved: tuple[HookAction, ...] | None
+
+    @property
+    def findings(self) -> tuple[FileFindings, ...]:
+        """Findings about its overrides, then its own."""
+        return (*self.item.findings, *self.item.own_findings())
+
+    def hooks(self) -> list[JudgedHook]:
+        """Its hooks in document order."""
+        rights = self._rights()
+        return [
+            JudgedHook(
+                hook,
+                permission(hook, rights),
+                None if self.approved is None else self._is_approved(hook),
+                self.item.place(hook.line),
+            )
+            for hook in self.directive.hooks
+        ]
+
+    def evaluate(self, values: Mapping[str, object]) -> Evaluation:
+        """Which hooks would fire for a context of JSON values."""
+        return evaluate_hooks(self.directive.hooks, values, self._rights(), self._is_approved)
+
+    def _rights(self) -> list[str]:
+        return [permission.capability for permission in self.directive.permissions]
+
+    def _is_approved(self, hook: Hook) -> bool:
+        action = HookAction(hook.when, hook.item_type, hook.item_id, hook.inputs)
+        return self.approved is None or action in self.approved
+
+
+def hooked_directive(context: Context, argument: str) -> HookedDirective:
+    """The directive ``FILE|ID``. Raises UsageError ``no-hooks`` for another kind, RyeError for what does not parse."""
+    found = effective_item(context, argument)
+    value = found.parsed()
+    if not isinstance(value, Directive):
+        raise UsageError("no-hooks", f"A {found.item.kind.name} has no hooks.", "Only directives have hooks.")
+    approved = approved_hooks(context, found)
+    return HookedDirective(found, value, None if approved is None else tuple(approved))

@@ -1,0 +1,18 @@
+"""Files that a command writes where the person says. None is ever replaced."""
+
+from __future__ import annotations
+
+import os
+
+from rye.errors import RyeError
+from rye.workspace.named_file import NamedFile
+
+
+def write_new(file: NamedFile, text: str, *, private: bool = False) -> None:
+    """Write a new file; ``private``: only its owner may read it. Raises RyeError ``file-exists``."""
+    try:
+        descriptor = os.open(file.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o644)
+    except FileExistsError:
+        raise RyeError("file-exists", f"{file.shown} exists.", "Give another name, or remove it first.") from None
+    with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as stream:
+        stream.write(text)

@@ -1,0 +1,12 @@
+"""The project that a command works in."""
+
+from __future__ import annotations
+
+from rye.project.context import require_project
+from rye.project.layout import Project
+from rye.workspace.context import Context
+
+
+def project_of(context: Context) -> Project:
+    """The project around the folder to work in. Raises RyeError ``no-project``."""
+    return require_project(context.cwd)

@@ -1,0 +1,47 @@
+"""The user's trust store: whose signatures count. Trust comes only from the user (DESIGN 4)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rye.project.layout import find_project
+from rye.signing.keys import PublicKey
+from rye.signing.trust_store import Proposal, TrustedKey, TrustStore, proposals, read_key_file
+from rye.storage.folders import config_dir
+from rye.workspace.context import Context
+
+
+def key_of_file(path: Path) -> tuple[PublicKey, str | None]:
+    """The key in a file (PEM, or a key TOML), and the owner that the file names. Raises RyeError ``bad-key``."""
+    return read_key_file(path)
+
+
+def trust_key(context: Context, key: PublicKey, label: str, source: str) -> TrustedKey:
+    """Count what the key signs from now on."""
+    return _store().add(key, label, source, context.now())
+
+
+def trust_entries() -> tuple[TrustedKey, ...]:
+    """Trusted and revoked keys."""
+    return tuple(_store().entries())
+
+
+def offered_keys(context: Context) -> list[Proposal]:
+    """Keys that the project around brings along and that the user neither trusts nor revoked."""
+    project = find_project(context.cwd)
+    known = {entry.key for entry in trust_entries()}
+    return [p for p in (proposals(project.root) if project else ()) if p.key is not None and p.key not in known]
+
+
+def forget_key(name: str) -> TrustedKey:
+    """Forget a key (label, key id or fingerprint)."""
+    return _store().remove(name)
+
+
+def revoke_key(context: Context, name: str) -> TrustedKey:
+    """Keep a key as revoked."""
+    return _store().revoke(name, context.now())
+
+
+def _store() -> TrustStore:
+    return TrustStore(config_dir())
