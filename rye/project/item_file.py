@@ -57,9 +57,10 @@ def read_bytes(path: Path, limit: int) -> bytes:
         raise RyeError("no-such-file", f"There is no file {str(path)!r}.", "Check the path.") from None
     except OSError as error:
         raise RyeError("unreadable", f"Cannot read {str(path)!r}: {error.strerror}.") from None
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise RyeError("not-a-file", f"{str(path)!r} is not a regular file.", "Give the item's file.")
     with os.fdopen(descriptor, "rb") as stream:
-        if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
-            raise RyeError("not-a-file", f"{str(path)!r} is not a regular file.", "Give the item's file.")
         return stream.read(limit + 1)
 
 

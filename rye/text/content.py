@@ -13,8 +13,8 @@ C07   error     A zero-width joiner or variation selector 16 outside an emoji.
 C08   error     The text is not in Unicode normalization form C.
 C09   notice    A byte order mark at the start; accepted when validating, refused when signing and publishing.
 C10   notice    CR LF line endings; accepted when validating, refused when signing and publishing.
-C11   warning   U+2028 or U+2029: a line break to some programs and none to others.
-C12   as they   More characters of C03 to C07 and C11 than are listed one by one; says how many.
+C11   error     U+2028 or U+2029: a line break to some programs and none to others.
+C12   error     More characters of C03 to C07 and C11 than are listed one by one; says how many.
 C13   error     More than 30 combining marks in a row (no stream-safe text, UAX #15 §13): unreadable, and slow to normalize.
 ====  ========  ===============================================================================================
 
@@ -35,7 +35,7 @@ from functools import cache
 from msgspec import Struct
 
 from rye.limits import CONTENT, ContentLimits
-from rye.text.diagnostics import Diagnostic, Severity, has_errors
+from rye.text.diagnostics import Diagnostic, has_errors
 
 BOM = b"\xef\xbb\xbf"
 FIX_HINT = "Run `rye validate --fix` to rewrite the file as LF without a byte order mark."
@@ -176,39 +176,38 @@ def _characters(text: str, exempt: re.Pattern[str] | None) -> list[Diagnostic]:
     if exempt is not None:
         allowed.update(at for match in exempt.finditer(text) for at in range(*match.span()))
     found: list[Diagnostic] = []
-    more: list[Severity] = []
+    more = 0
     line, line_start, counted = 1, 0, 0
     for match in _SUSPECT.finditer(text):
         at = match.start()
         if at in allowed:
             continue
         if len(found) == MAX_LISTED:
-            more.append(_judge(match[0])[0])
+            more += 1
             continue
         line += text.count("\n", counted, at)
         line_start = text.rfind("\n", line_start, at) + 1 or line_start
         counted = at
-        severity, code, why = _judge(match[0])
+        code, why = _judge(match[0])
         message = f"{describe(match[0])} at column {at - line_start + 1}: {why}"
-        found.append(Diagnostic(severity, code, message, line, at - line_start + 1, "Delete the character."))
+        found.append(Diagnostic("error", code, message, line, at - line_start + 1, "Delete the character."))
     if more:
-        worst: Severity = "error" if "error" in more else "warning"
-        found.append(Diagnostic(worst, "C12", f"{len(more):,} more such characters follow.", hint="Delete them all."))
+        found.append(Diagnostic("error", "C12", f"{more:,} more such characters follow.", hint="Delete them all."))
     return found
 
 
-def _judge(character: str) -> tuple[Severity, str, str]:
+def _judge(character: str) -> tuple[str, str]:
     if character == "\0":
-        return "error", "C03", "NUL ends the text for some programs."
+        return "C03", "NUL ends the text for some programs."
     if character in _SEPARATORS:
-        return "warning", "C11", "a line break to some programs and none to others."
+        return "C11", "a line break to some programs and none to others."
     if character in _BIDI_CONTROLS:
-        return "error", "C05", "a bidirectional control shows text in another order than programs read it."
+        return "C05", "a bidirectional control shows text in another order than programs read it."
     if character in (_ZWJ, _VS16):
-        return "error", "C07", "it is allowed only inside an emoji."
+        return "C07", "it is allowed only inside an emoji."
     if character < "\xa0":
-        return "error", "C04", "control characters other than TAB and LF are not allowed."
-    return "error", "C06", "readers do not see this character, agents read it."
+        return "C04", "control characters other than TAB and LF are not allowed."
+    return "C06", "readers do not see this character, agents read it."
 
 
 def describe(character: str) -> str:

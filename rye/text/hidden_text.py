@@ -1,4 +1,5 @@
-"""Characters that readers do not see and agents read: refused in everything that becomes part of a prompt (DESIGN §5 Content).
+"""Characters that readers do not see, or that programs read in other ways: refused in all that becomes part of a prompt
+(DESIGN §5 Content).
 
 Customizations are no items and are never published, so other rules of content (normal form, line endings) do not hold for them.
 """
@@ -11,7 +12,7 @@ from rye.limits import OVERRIDES, ContentLimits
 from rye.text import content
 from rye.text.diagnostics import Diagnostic
 
-_CODES = frozenset({"C03", "C04", "C05", "C06", "C07", "C13"})
+_CODES = frozenset({"C03", "C04", "C05", "C06", "C07", "C11", "C13"})
 _LIMITS = replace(ContentLimits(), item_bytes=OVERRIDES.merged_bytes)
 
 

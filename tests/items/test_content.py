@@ -131,10 +131,11 @@ class TestCharactersThatAreRefused:
         assert found[-1].code == "C12"
         assert f"{5000 - MAX_LISTED:,}" in found[-1].message
 
-    def test_line_and_paragraph_separators_are_a_warning_however_many(self) -> None:
+    def test_line_and_paragraph_separators_are_errors(self) -> None:
+        """A program that ends a line there reads another text than one that does not (DESIGN §5 Content)."""
         decoded = decode(("a\u2028b\u2029" * 30).encode())
-        assert {d.severity for d in decoded.diagnostics} == {"warning"}
-        assert decoded.ok
+        assert {(d.severity, d.code) for d in decoded.diagnostics} == {("error", "C11"), ("error", "C12")}
+        assert not decoded.ok
 
 
 class TestEmoji:
