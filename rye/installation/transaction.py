@@ -21,6 +21,7 @@ import contextlib
 import json
 import os
 import re
+import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
@@ -28,8 +29,10 @@ from pathlib import Path, PurePosixPath
 from msgspec import Struct
 
 from rye.errors import RyeError
+from rye.limits import PROJECT
 from rye.project.agent_programs import is_deploy_place
 from rye.project.layout import Project
+from rye.project.project_file import read_project_file
 from rye.storage.file_lock import LockTimeout, file_lock
 
 _PLACE = r"rye\.(?:lock|toml)|\.ai/(?:packages|\.rye)(?:/[^/\\\x00]+)+"
@@ -179,9 +182,9 @@ class Writer:
         if change.data is None:
             return os.path.lexists(target)
         try:
-            with open(target, "rb") as stream:
+            with open(target, "rb", opener=_open_now) as stream:
                 status = os.fstat(stream.fileno())
-                if status.st_size != len(change.data):
+                if not stat.S_ISREG(status.st_mode) or status.st_size != len(change.data):
                     return True
                 if change.mode is None and change.executable != bool(status.st_mode & 0o100):
                     return True
@@ -320,12 +323,13 @@ def _read_journal(work: Path) -> list[_Row] | None:
     Raises TransactionError ``journal-damaged``.
     """
     try:
-        rows = [_row_of(row) for row in json.loads((work / "journal").read_text(encoding="utf-8"))]
+        data = read_project_file(work / "journal", PROJECT.lock_bytes)
+        if data is None:
+            return None
+        rows = [_row_of(row) for row in json.loads(data.decode("utf-8"))]
         if not all(row.is_ours() for row in rows):
             raise ValueError
-    except FileNotFoundError:
-        return None
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
+    except (RyeError, ValueError, TypeError, KeyError, RecursionError) as error:
         raise TransactionError(
             "journal-damaged",
             "The record of an interrupted installation, .ai/.rye/journal, is not one that rye wrote.",
@@ -348,6 +352,11 @@ def _remove_folders(root: Path, folders: Sequence[str]) -> None:
         if not path.is_symlink():
             with contextlib.suppress(OSError):
                 path.rmdir()
+
+
+def _open_now(path: str, flags: int) -> int:
+    """Opens without waiting: a pipe that a repository brought has nobody at its other end."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def _is_something(target: str) -> bool:
