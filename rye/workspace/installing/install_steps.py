@@ -117,6 +117,8 @@ def install_chosen(
         prepared = prepare(
             before.lock, session.manifest, chosen, sources, environment, request.without, agreed_signers()
         )
+    if request.lock_use != "repair":
+        _refuse_approvals_beyond(session, chosen, prepared)
     if wanted is not None:
         prepared = replace(prepared, wanted=wanted)
     session.refuse_edits(request.command, scan(before.project), _locked(prepared))
@@ -147,6 +149,16 @@ def install_chosen(
         signers -= {one.value for one in relied if one.what == "signer"}
     remember_signers(signers)
     return InstallOutcome("installed", prepared.plan.effective, prepared.warnings, written, followed)
+
+
+def _refuse_approvals_beyond(session: InstallSession, chosen: Mapping[Identity, Chosen], prepared: Prepared) -> None:
+    """That the lock fits by what the items' bytes say, too: what a release note leaves out, such as facts, was not known when
+    versions were chosen. Raises RyeError ``lock-does-not-fit``."""
+    signed = {identity: signed_words(entry.record.release) for identity, entry in chosen.items()}
+    signed.update({identity: item.signed for identity, item in prepared.items.items()})
+    found = problems(session.manifest, session.before.lock, signed)
+    if found:
+        raise does_not_fit(found)
 
 
 def _locked(prepared: Prepared) -> list[LockedItem]:
