@@ -61,6 +61,7 @@ from rye.project.manifest import Manifest
 from rye.registry.protocol.lines import write_time
 from rye.registry.trust.keysets import Link
 from rye.registry.trust.records import ItemHistory, ReleaseRecord, find_locked
+from rye.registry.trust.trust_error import TrustError
 from rye.resolution.problem import Exclusion
 from rye.signing.keys import PublicKey
 
@@ -315,6 +316,17 @@ def audit_origin(items: Iterable[LockedItem], sources: Sources) -> list[Finding]
             if error.code != "other-registry":
                 raise
             found.append(Finding("lock-mismatch", "error", error.message, item_path(item), item, error.hint))
+    return found
+
+
+def audit_refused(refused: Iterable[tuple[LockedItem, RyeError]]) -> list[Finding]:
+    """Rows that could not be verified, by what the check said of each: the bytes tell what a release's note leaves out, such as
+    hooks' conditions and what can run. Errors of the network are none of the lock's."""
+    found = []
+    for item, error in refused:
+        rule = "lock-mismatch" if error.code == "lock-mismatch" else "changed-release"
+        if rule == error.code or isinstance(error, TrustError):
+            found.append(Finding(rule, "error", error.message, item_path(item), item, error.hint))
     return found
 
 

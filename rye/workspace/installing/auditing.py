@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
@@ -16,6 +15,7 @@ from rye.installation.audit import (
     audit_lock,
     audit_origin,
     audit_recoveries,
+    audit_refused,
     audit_registry,
     audit_runs,
     audit_shadows,
@@ -43,6 +43,9 @@ from rye.workspace.installing.project_state import read_state
 from rye.workspace.registries.project_sources import judging_environment, project_sources
 from rye.workspace.trusting.row_verification import verify_rows_from
 from rye.workspace.trusting.verified_items import verified_before
+
+_ABOUT_ROWS = ("lock-mismatch", "changed-release", "revoked-key", "unapproved-right", "unapproved-hook")
+"""Findings that say of a row what its verification would say again."""
 
 
 class Audit(Struct, frozen=True):
@@ -152,12 +155,18 @@ def _registry_findings(
     ]  # another registry's word says nothing of the locked release
     histories = sources.histories(item.identity for item in asked)
     known = remembered_rows(sources.verdicts, asked, sources.trust_basis)  # by what the registries say now
+    refused: list[tuple[LockedItem, RyeError]] = []
     for item in asked:
         if item.identity not in known:
-            with contextlib.suppress(RyeError):  # audit_registry says why
+            try:
                 signed.update(verify_rows_from([item], sources))
+            except RyeError as error:
+                refused.append((item, error))
+    said = audit_registry(asked, histories, environment)
+    told = {finding.item for finding in said if finding.rule in _ABOUT_ROWS}
     return [
         *foreign,
-        *audit_registry(asked, histories, environment),
+        *said,
+        *audit_refused((item, error) for item, error in refused if item not in told),
         *audit_recoveries(sources.pending_recoveries(item.identity.namespace for item in items)),
     ]
