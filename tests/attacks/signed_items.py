@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -47,13 +47,14 @@ def release(
     key: PrivateKey | None = None,
     content: bytes | None = None,
     attached: dict[str, bytes] | None = None,
+    executable: Collection[str] = (),
     keys: Sequence[PrivateKey] | None = None,
     **changes: object,
 ) -> int:
     """An item's release with the lines that follow. ``content`` replaces the signed bytes, ``changes`` fields of the note."""
     data = content if content is not None else signed(identity, text, key or registry.namespaces[identity.namespace][0])
     name = identity.id.rpartition("/")[2]
-    metadata = KINDS[identity.kind].load().read(Source(text, name=name), ReadOptions()).metadata
+    metadata = KINDS[identity.kind].load().read(Source(text, f"x{suffix_of(identity)}", name), ReadOptions()).metadata
     assert metadata is not None
     derived = derived_lines(identity, metadata, lambda candidates: candidates[0])
     fields: dict[str, object] = {
@@ -68,6 +69,7 @@ def release(
         version,
         data,
         attached=attached,
+        executable=executable,
         keys=keys,
         **{**fields, **changes},  # type: ignore[arg-type]
     )

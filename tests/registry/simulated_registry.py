@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -186,11 +186,12 @@ class SimulatedRegistry:
         content: bytes = b"text\n",
         *,
         attached: dict[str, bytes] | None = None,
+        executable: Collection[str] = (),
         keys: Sequence[PrivateKey] | None = None,
         depends_on: Sequence[Relation] = (),
         **changes: object,
     ) -> int:
-        """Publish bytes; the release's position."""
+        """Publish bytes; the release's position. ``executable``: which of the attached files are."""
         release = Release(
             origin=self.origin,
             identity=identity,
@@ -200,7 +201,8 @@ class SimulatedRegistry:
             description=f"{identity.id} in its version {version}",
             file=FileEntry(suffix_of(identity), len(content), self.add_blob(content)),
             attached=tuple(
-                AttachedFile(path, len(data), self.add_blob(data)) for path, data in (attached or {}).items()
+                AttachedFile(path, len(data), self.add_blob(data), path in executable)
+                for path, data in (attached or {}).items()
             ),
             depends_on=tuple(depends_on),
         )

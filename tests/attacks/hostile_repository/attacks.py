@@ -1,0 +1,208 @@
+"""What an attack by a repository is, and what must hold when it is performed.
+
+1. **Control.** The honest project (or the honest form of the same change) is cloned; every command succeeds.
+2. **Attack.** The hostile form is cloned by a reader in the same position; every command gives the outcome that the attack
+   expects, hands out no text that the attacker wrote, and touches nothing next to the project. A command that refuses changes
+   nothing; one that repairs brings back what the team committed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from itertools import count
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+from unittest import mock
+from zlib import crc32
+
+import pytest
+from msgspec import Struct
+
+from rye.items.identity import Identity
+from rye.project.layout import Project
+from rye.workspace.trusting.acceptance import approvals, remember
+from tests.attacks.hostile_repository.clones import FORGED, Clone, Posture
+from tests.attacks.hostile_repository.world import DEPLOY, FORMULA, ROLE, World
+from tests.attacks.simulation import difference, tree
+from tests.cli.running import Result
+
+Words = tuple[str, ...]
+COMMANDS: Mapping[str, tuple[Words, ...]] = MappingProxyType(
+    {
+        "install": (("ci",), ("ci", "--yes"), ("install", "--locked"), ("install", "--frozen", "--yes")),
+        "repair": (("install", "--yes"),),
+        "read": (
+            ("render", "{item}"),
+            ("show", "{item}"),
+            ("permissions", "show", "{item}"),
+            ("facts", "{item}"),
+        ),
+        "rights": (
+            ("hooks", "list", "{item}"),
+            ("hooks", "eval", "{item}", "--context", "context.json"),
+            ("permissions", "check", "{item}", "execute", "tool", "shell/run"),
+        ),
+        "diff": (("diff", "{item}", "--effective"),),
+        "list": (("list",),),
+        "sbom": (("sbom",),),
+        "audit": (("audit",),),
+        "check": (("lock", "--check"),),
+        "prime": (("prime", ROLE.local_id, "--formula", FORMULA.local_id),),
+        "search": (("search", "work"),),
+    }
+)
+"""The readers of DESIGN 6.1 in groups that share an outcome."""
+
+
+GROUPS = frozenset(COMMANDS) - {"prime", "search"}
+"""What every attack on an installed item is tried with."""
+NO_PROMPT = ("tool", "bundle")
+_STEERING = {chr(code) for code in (*range(32), *range(127, 160))} - {"\n", "\t"} | set(
+    "\u2028\u2029\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+)
+
+
+def everywhere(code: str, **others: str) -> dict[str, str]:
+    """The same outcome for every group of commands but ``others``; an empty one leaves the group out."""
+    outcomes = {**dict.fromkeys(sorted(GROUPS), code), **others}
+    return {group: said for group, said in outcomes.items() if said}
+
+
+class Attack(Struct, frozen=True):
+    """One row of a table of attacks."""
+
+    name: str
+    act: Callable[[Clone], object]
+    outcomes: Mapping[str, str]
+    """Group of commands → what each of them must say: an error's code, a finding's rule, a state of ``list``, ``G1`` … ``G6``, or
+    ``ok``; ``a|b``: one of them."""
+    item: Identity = DEPLOY
+    """What the readers of one item are asked for."""
+    honest: Callable[[Clone], object] | None = None
+    """The honest form of the same change; None: the project as it is."""
+    postures: tuple[Posture, ...] = ("given",)
+    mends: bool = True
+    """Whether a ``repair`` that succeeds brings back the honest lock and the honest files."""
+    spoken: bool = False
+    """Whether the commands are run without ``--json``, too, because the attack is on whoever reads a terminal."""
+
+
+def outcome(result: Result) -> set[str]:
+    """What a command said, in one word each."""
+    document: Any = result.json
+    if "error" in document:
+        return {document["error"]["code"]}
+    said: set[str] = set()
+    for finding in document.get("findings", ()):
+        if finding["severity"] == "error":
+            said |= {finding["rule"], finding.get("code", finding["rule"])}
+    said |= {problem["rule"] for problem in document.get("problems", ())}
+    rows = document.get("items")
+    if isinstance(rows, list):
+        said |= {row["state"] for row in rows if row.get("state", "ok") != "ok"}
+    return said or ({"ok"} if result.code == 0 else {"failed"})
+
+
+class Theatre:
+    """Performs attacks, each on clones of its own."""
+
+    def __init__(self, base: Path) -> None:
+        self.base = base
+        self.world = World(base / "world")
+        self._numbers = count()
+        self._good: set[tuple[Posture, Words]] = set()
+
+    def clone(self, posture: Posture = "given") -> Clone:
+        return Clone(self.world, self.base / f"clone{next(self._numbers)}", posture)
+
+    def agreed(self) -> Clone:
+        """The clone of somebody who agreed to what the honest lock approves, as on a terminal."""
+        clone = self.clone("visitor")
+        with mock.patch.dict(os.environ, clone.environment, clear=True):
+            remember(Project(clone.folder), approvals(clone.lock.items))
+        return clone
+
+    def perform(self, attack: Attack, posture: Posture, outcomes: Mapping[str, str] | None = None) -> None:
+        """Control, then attack, with all that must hold (module docstring). ``outcomes``: of this reader, where they differ."""
+        expected = attack.outcomes if outcomes is None else outcomes
+        commands = [(group, words) for group, said in expected.items() if said for words in commands_of(group, attack)]
+        self._control(attack, posture, [words for _, words in commands])
+        clone = self._attacked(attack, posture)
+        for group, words in commands:
+            wanted = set(expected[group].split("|"))
+            here = self._attacked(attack, posture) if wanted == {"ok"} and group in ("install", "repair") else clone
+            project, near = tree(here.folder), tree(here.outside)
+            result = here.read(*words)
+            told = f"{attack.name!r}: {' '.join(words)} as {posture}: {result}"
+            assert wanted & outcome(result), told
+            assert (result.code == 0) is (wanted == {"ok"} or (group == "list" and "error" not in result.json)), told
+            assert FORGED not in result.stdout or outcome(result) == {"edited-files"}, told
+            assert "Traceback" not in result.stderr, told
+            assert tree(here.outside) == near, told
+            if wanted != {"ok"}:
+                assert difference(project, tree(here.folder)) == [], told
+            elif group == "repair" and attack.mends:
+                assert self.is_honest(here), told
+            if attack.spoken:
+                spoken = here.run(*words)
+                assert spoken.code == result.code, (told, spoken)
+                assert steers_nothing(spoken), (told, spoken)
+
+    def is_honest(self, clone: Clone) -> bool:
+        """Whether a clone has the lock and the installed files that the team committed."""
+        team = self.world.team
+        return clone.path("rye.lock").read_bytes() == team.path("rye.lock").read_bytes() and not difference(
+            tree(team.path(".ai/packages")), tree(clone.path(".ai/packages"))
+        )
+
+    def _attacked(self, attack: Attack, posture: Posture) -> Clone:
+        clone = self.clone(posture)
+        attack.act(clone)
+        return clone
+
+    def _control(self, attack: Attack, posture: Posture, commands: Iterable[Words]) -> None:
+        """Every command succeeds without the attack. Where nothing is changed honestly, each is run once for all attacks."""
+        honest = None
+        for words in commands:
+            if attack.honest is None and (posture, words) in self._good:
+                continue
+            if honest is None:
+                honest = self.clone(posture)
+                if attack.honest is not None:
+                    attack.honest(honest)
+            result = honest.read(*words)
+            assert result.code == 0, f"the control of {attack.name!r} failed: {' '.join(words)} as {posture}: {result}"
+            assert outcome(result) <= {"ok", "unverified"}, result
+            if attack.honest is None:
+                self._good.add((posture, words))
+
+
+def commands_of(group: str, attack: Attack) -> list[Words]:
+    """A group's commands, as far as the item's kind has what they show. Of the verbs that install, ``ci`` and another one:
+    each verb meets a third of all attacks."""
+    given, item = COMMANDS[group], attack.item
+    if group == "install":
+        given = (given[0], given[1 + crc32(attack.name.encode()) % (len(given) - 1)])
+    found = []
+    for words in given:
+        if (words[0] == "render" and item.kind in NO_PROMPT) or (group == "rights" and item != DEPLOY):
+            continue
+        found.append(tuple(word.replace("{item}", str(item)) for word in words))
+    return found
+
+
+def rows(*tables: Iterable[Attack]) -> list[Any]:
+    """Attacks for ``parametrize``: each with each reader, under its name."""
+    return [
+        pytest.param(attack, posture, id=f"{attack.name} ({posture})")
+        for table in tables
+        for attack in table
+        for posture in attack.postures
+    ]
+
+
+def steers_nothing(result: Result) -> bool:
+    """That nothing printed moves a cursor, ends a line where no line ends, or turns the direction of text."""
+    return _STEERING.isdisjoint(result.stdout + result.stderr)

@@ -1,0 +1,229 @@
+"""What a repository brings along beside its items: registries, pins, settings, keys, and rye's own notes about a project."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+
+import pytest
+
+from tests.attacks.hostile_repository.attacks import Attack, Theatre, everywhere, rows
+from tests.attacks.hostile_repository.clones import FORGED, Clone, Posture
+from tests.attacks.hostile_repository.world import CHECK, DEPLOY
+from tests.attacks.signed_items import directive, release
+from tests.attacks.simulation import now
+from tests.registry.simulated_registry import SimulatedRegistry, key
+
+Act = Callable[[Clone], object]
+FILE = ".ai/packages/acme/directives/ops/deploy.md"
+THIEF = key("thief")
+
+
+def impostor(clone: Clone) -> str:
+    """A registry in the repository that calls itself by the name of the team's; its path."""
+    registry = SimulatedRegistry(now=now(), owners=[THIEF], owner_threshold=1, logs=[key("thief's log")])
+    for namespace in ("acme", "zeta"):
+        registry.claim(namespace, [THIEF])
+    release(registry, DEPLOY, "1.0.0", directive(DEPLOY, text=FORGED), key=THIEF)
+    registry.publish()
+    registry.write_to(clone.path("registry"))
+    return "registry"
+
+
+def address(to: str) -> Act:
+    """rye.toml names another registry."""
+    return lambda clone: clone.manifest(lambda text: text.replace(clone.world.url, to))
+
+
+def own_registry(clone: Clone) -> None:
+    address(f"./{impostor(clone)}")(clone)
+
+
+def own_registry_as_file(clone: Clone) -> None:
+    address(clone.path(impostor(clone)).as_uri())(clone)
+
+
+def mapped(clone: Clone) -> None:
+    """Only the namespace is turned to it."""
+    place = impostor(clone)
+    clone.manifest(lambda text: f'{text}\n[registries]\nacme = "{place}"\n')
+
+
+def no_address(clone: Clone) -> None:
+    clone.manifest(lambda text: text.replace(f'registry = "{clone.world.url}"\n', ""))
+
+
+def journal(*paths: str, kept: str = FORGED) -> Act:
+    """The record of an installation that never was, to be undone."""
+
+    def act(clone: Clone) -> None:
+        for number, _ in enumerate(paths):
+            clone.write(f".ai/.rye/old/{number}", kept)
+        clone.write(".ai/.rye/journal", json.dumps([{"path": path, "existed": True} for path in paths]))
+
+    return act
+
+
+def note(name: str, text: str) -> Act:
+    return lambda clone: clone.write(f".ai/.rye/{name}", text)
+
+
+def pipe(name: str) -> Act:
+    def act(clone: Clone) -> None:
+        clone.path(".ai/.rye").mkdir()
+        os.mkfifo(clone.path(f".ai/.rye/{name}"))
+
+    return act
+
+
+def user_s_folders(clone: Clone) -> None:
+    """Everything that a user of the team has, pins, memory and cache, in every place that might be looked in."""
+    home = clone.world.team.home
+    for place in ("", ".rye/", ".ai/.rye/", ".config/rye/", ".local/share/rye/"):
+        for name in ("config", "data", "cache"):
+            if (home / name).is_dir():
+                shutil.copytree(home / name, clone.path(f"{place}{name}"), dirs_exist_ok=True)
+    clone.write(".env", f"RYE_TRUST_LOCK=1\nRYE_PINS={clone.path('pins')}\n")
+    clone.write("pins", clone.world.pins.read_bytes())
+    clone.write("config.toml", f'registry = "{clone.world.url}"\n')
+    clone.write("policy.toml", "[policy]\nallow-override-widening = true\n")
+
+
+STOPPED = everywhere("unverified-item", install="", repair="", list="unverified", audit="")
+
+
+def stopped(code: str) -> dict[str, str]:
+    """Nobody installs, and what is there counts for nobody who did not verify it before."""
+    return {**STOPPED, "install": code, "repair": code, "audit": code}
+
+
+REGISTRIES = (
+    Attack("a registry in the repository", own_registry, stopped("registry-unpinned"), postures=("given", "stranger")),
+    Attack("a registry in the repository, as a file address", own_registry_as_file, stopped("registry-unpinned")),
+    Attack("a namespace turned to a registry in the repository", mapped, {**stopped("registry-unpinned"), "check": ""}),
+    Attack("no address at all", no_address, stopped("no-registry")),
+    Attack(
+        "an address with a password",
+        address("https://user:word@registry.example"),
+        {**stopped("bad-registry"), "check": ""},
+    ),
+    Attack(
+        "an address of another protocol", address("ftp://registry.example"), {**stopped("bad-registry"), "check": ""}
+    ),
+    Attack(
+        "a file address on another host", address("file://evil.example/share"), {**stopped("bad-registry"), "check": ""}
+    ),
+    Attack(
+        "an address that steers",
+        address("https://registry.example/\\u001b[2J\\u202e"),
+        {**stopped("registry-address|bad-registry|registry-unpinned"), "check": ""},
+        spoken=True,
+    ),
+)
+KNOWN = (
+    Attack(
+        "a registry in the repository, for who verified the rows",
+        own_registry,
+        {"read": "ok", "audit": "root-fingerprint|registry-unpinned|other-registry"},
+        postures=("member",),
+    ),
+    Attack(
+        "a namespace turned, for who verified the rows",
+        mapped,
+        {"read": "ok", "audit": "root-fingerprint|registry-unpinned|other-registry"},
+        postures=("member",),
+    ),
+)
+DAMAGED = {
+    "install": "journal-damaged",
+    "repair": "journal-damaged",
+    "audit": "journal-damaged",
+    "check": "journal-damaged",
+    "read": "ok",
+}
+STATE = (
+    Attack(
+        "a journal that undoes an item",
+        journal(FILE),
+        {"install": "edited-files", "repair": "edited-files"},
+        postures=("member",),
+    ),
+    Attack("a journal that leads out", journal("../outside/made"), DAMAGED),
+    Attack("a journal that leads into version control", journal(".git/hooks/pre-commit"), DAMAGED),
+    Attack("a journal that leads to an agent's settings", journal(".claude/settings.json"), DAMAGED),
+    Attack("a journal inside each other", note("journal", "[" * 100_000), DAMAGED),
+    Attack("a journal of another form", note("journal", '{"path": "rye.lock"}'), DAMAGED),
+    Attack("a pipe as journal", pipe("journal"), DAMAGED),
+    Attack("a file in place of the working folder", lambda clone: clone.write(".ai/.rye", "x"), DAMAGED),
+)
+HARMLESS = (
+    Attack("a pipe as the note of what is installed", pipe("installed.json"), {"install": "ok", "repair": "ok"}),
+    Attack("a note of what is installed, inside each other", note("installed.json", "[" * 100_000), {"install": "ok"}),
+    Attack("a pipe as the lock of the working folder", pipe("lock"), {"install": "ok", "repair": "ok"}),
+    Attack(
+        "a state to roll back to",
+        lambda clone: shutil.copytree(clone.world.team.path(".ai/.rye"), clone.path(".ai/.rye")),
+        {"install": "ok", "repair": "ok", "read": "ok"},
+    ),
+)
+USERS = (
+    Attack(
+        "a user's folders, for a visitor",
+        user_s_folders,
+        {"install": "project-not-accepted", "repair": "project-not-accepted"},
+        honest=lambda clone: clone.environment.update(RYE_TRUST_LOCK="1"),
+        postures=("visitor",),
+    ),
+    Attack(
+        "a user's folders, for a stranger",
+        user_s_folders,
+        {
+            "install": "registry-unpinned",
+            "read": "unverified-item",
+            "rights": "unverified-item",
+            "audit": "registry-unpinned",
+        },
+        honest=lambda clone: clone.environment.update(RYE_TRUST_LOCK="1", RYE_PINS=str(clone.world.pins)),
+        postures=("stranger",),
+    ),
+)
+
+
+@pytest.mark.parametrize(("attack", "posture"), rows(REGISTRIES))
+def test_a_repository_chooses_no_registry_for_anybody(theatre: Theatre, attack: Attack, posture: Posture) -> None:
+    if posture == "stranger":
+        attack.act(clone := theatre.clone(posture))
+        assert clone.read("ci").error["code"] == "registry-unpinned"
+        assert clone.read("render", str(DEPLOY)).error["code"] == "unverified-item"
+        return
+    theatre.perform(attack, posture)
+
+
+@pytest.mark.parametrize(("attack", "posture"), rows(KNOWN))
+def test_verified_rows_stay_what_they_are(theatre: Theatre, attack: Attack, posture: Posture) -> None:
+    theatre.perform(attack, posture)
+
+
+@pytest.mark.parametrize(("attack", "posture"), rows(STATE))
+def test_a_working_folder_undoes_nothing_that_rye_did_not_do(
+    theatre: Theatre, attack: Attack, posture: Posture
+) -> None:
+    clone = theatre.clone(posture)
+    attack.act(clone)
+    for group, code in attack.outcomes.items():
+        words = {"install": ("ci",), "repair": ("install", "--yes"), "audit": ("audit",), "check": ("lock", "--check")}
+        result = clone.read(*words.get(group, ("render", str(CHECK))))
+        assert (result.error["code"] if result.code else "ok") == code, result
+    assert not any(clone.path(place).exists() for place in ("../outside/made", ".git", ".claude"))
+
+
+@pytest.mark.parametrize(("attack", "posture"), rows(HARMLESS))
+def test_notes_that_came_along_change_nothing(theatre: Theatre, attack: Attack, posture: Posture) -> None:
+    theatre.perform(attack, posture)
+
+
+@pytest.mark.parametrize(("attack", "posture"), rows(USERS))
+def test_a_user_s_folders_in_a_repository_are_nobody_s(theatre: Theatre, attack: Attack, posture: Posture) -> None:
+    theatre.perform(attack, posture)

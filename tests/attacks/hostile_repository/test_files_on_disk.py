@@ -1,0 +1,253 @@
+"""What a repository can put among the installed files: links, pipes, modes, look-alikes, files that nobody released."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from tests.attacks.hostile_repository.attacks import Attack, Theatre, everywhere, rows
+from tests.attacks.hostile_repository.clones import FORGED, Clone, Posture, says
+from tests.attacks.hostile_repository.world import NOTES, SCRIPT, SKILL, TOOL
+from tests.attacks.simulation import tree
+
+Act = Callable[[Clone], object]
+PACKAGES = ".ai/packages"
+FILE = f"{PACKAGES}/acme/directives/ops/deploy.md"
+
+
+def here(clone: Clone) -> Path:
+    return clone.path(FILE)
+
+
+def skill(clone: Clone) -> Path:
+    return clone.file_of(SKILL).parent
+
+
+def mode(path: Callable[[Clone], Path], bits: int) -> Act:
+    return lambda clone: path(clone).chmod(bits)
+
+
+def moved_out(place: str) -> Act:
+    """The very files, outside of the project, and a link to them."""
+
+    def act(clone: Clone) -> None:
+        target = clone.outside / "there"
+        clone.path(place).rename(target)
+        clone.path(place).symlink_to(target)
+
+    return act
+
+
+def instead(make: Callable[[Path], object]) -> Act:
+    """Something else stands in the item's place."""
+
+    def act(clone: Clone) -> None:
+        here(clone).unlink()
+        make(here(clone))
+
+    return act
+
+
+def bind(path: Path) -> None:
+    """A socket; its name is short because the kernel takes no long one."""
+    before = Path.cwd()
+    os.chdir(path.parent)
+    try:
+        with socket.socket(socket.AF_UNIX) as made:
+            made.bind(path.name)
+    finally:
+        os.chdir(before)
+
+
+def moved_inside(clone: Clone) -> None:
+    here(clone).rename(clone.path("kept.md"))
+    here(clone).symlink_to("../../../../../kept.md")
+
+
+def extra(place: str, text: str | bytes = f"{FORGED}\n") -> Act:
+    return lambda clone: clone.write(f"{PACKAGES}/{place}", text)
+
+
+def twin(place: str) -> Act:
+    """The item's own text with another instruction, under a name that looks like its own."""
+    return lambda clone: clone.write(f"{PACKAGES}/{place}", says("Do the work", FORGED)(here(clone).read_bytes()))
+
+
+def by_hand(clone: Clone) -> None:
+    here(clone).write_bytes(says("Do the work", FORGED)(here(clone).read_bytes()))
+
+
+def claimed_as_ours(clone: Clone) -> None:
+    """``.ai/.rye/installed.json`` says that the last run wrote the forged bytes."""
+    by_hand(clone)
+    clone.write(".ai/.rye/installed.json", json.dumps({FILE: sha256(here(clone).read_bytes()).hexdigest()}))
+
+
+def notes_by_link(clone: Clone) -> None:
+    skill(clone).joinpath("notes.md").unlink()
+    (clone.outside / "notes.md").write_bytes(NOTES)
+    skill(clone).joinpath("notes.md").symlink_to(clone.outside / "notes.md")
+
+
+def odd_name(clone: Clone) -> None:
+    """A name that is no UTF-8."""
+    with open(os.fsencode(here(clone).parent) + b"/\xff\xfe.md", "wb") as stream:
+        stream.write(FORGED.encode())
+
+
+def edited(read: str, state: str = "ok|unverified|missing", audit: str = "extra-file", **others: str) -> dict[str, str]:
+    """Nothing is installed over what somebody may have written by hand; ``read``: what readers of the item say."""
+    return everywhere(
+        read, install="edited-files", repair="edited-files", list=state, audit=audit, sbom="", check="", **others
+    )
+
+
+def restored(read: str, audit: str, state: str = "wrong-flag|missing") -> dict[str, str]:
+    """Installing puts the signed state back; nobody reads before."""
+    return everywhere(read, install="ok", repair="ok", list=state, audit=audit, sbom="", check="")
+
+
+IN_THE_WAY = everywhere("ok", install="symlink-in-the-way", repair="symlink-in-the-way", list="ok|unverified", audit="")
+GONE = edited("no-such-item", "changed", "modified-file")
+FLAGS = (
+    Attack(
+        "a text with the executable bit",
+        mode(here, 0o755),
+        restored("modified-item", "wrong-flag"),
+        postures=("given", "member"),
+    ),
+    Attack(
+        "a script without the executable bit",
+        mode(lambda clone: skill(clone) / SCRIPT, 0o644),
+        restored("modified-item", "wrong-flag"),
+        SKILL,
+    ),
+    Attack(
+        "a tool with the executable bit",
+        mode(lambda clone: clone.file_of(TOOL), 0o755),
+        restored("modified-item", "wrong-flag"),
+        TOOL,
+    ),
+    Attack(
+        "a missing file of a skill",
+        lambda clone: skill(clone).joinpath("notes.md").unlink(),
+        restored("modified-item", "missing-file"),
+        SKILL,
+    ),
+    Attack("a folder in an item's place", instead(Path.mkdir), restored("no-such-item", "missing-file")),
+    Attack(
+        "a forged file that rye is said to have written",
+        claimed_as_ours,
+        restored("modified-item", "modified-file", "changed"),
+        postures=("given", "member"),
+    ),
+)
+LINKS = (
+    Attack("an item that is a link to its own bytes", moved_inside, GONE),
+    Attack("an item that is a link out of the project", moved_out(FILE), GONE, postures=("given", "member")),
+    Attack("a category that is a link", moved_out(f"{PACKAGES}/acme/directives/ops"), edited("no-such-item")),
+    Attack("a namespace that is a link", moved_out(f"{PACKAGES}/acme"), edited("no-such-item")),
+    Attack("the packages behind a link", moved_out(PACKAGES), edited("ok")),
+    Attack("a dangling link", instead(lambda path: path.symlink_to("nowhere")), GONE),
+    Attack("a link to itself", instead(lambda path: path.symlink_to(path.name)), GONE),
+    Attack("a link to a device", instead(lambda path: path.symlink_to("/dev/zero")), GONE),
+    Attack("a pipe", instead(os.mkfifo), GONE),
+    Attack("a socket", instead(bind), GONE),
+    Attack(
+        "a file of a skill that is a link", notes_by_link, edited("modified-item", "changed", "modified-file"), SKILL
+    ),
+    Attack(
+        "a skill's folder of scripts that is a link",
+        moved_out(f"{PACKAGES}/acme/skills/pdf/scripts"),
+        edited("modified-item"),
+        SKILL,
+    ),
+    Attack(
+        "a link more in a skill",
+        lambda clone: skill(clone).joinpath("more").symlink_to("/etc/hosts"),
+        edited("modified-item"),
+        SKILL,
+    ),
+    Attack("a pipe more in a skill", lambda clone: os.mkfifo(skill(clone) / "pipe"), edited("modified-item"), SKILL),
+)
+EXTRAS = (
+    Attack(
+        "an item changed by hand",
+        by_hand,
+        edited("modified-item", "changed", "modified-file"),
+        postures=("given", "member"),
+    ),
+    Attack(
+        "a changed file of a skill",
+        lambda clone: skill(clone).joinpath("notes.md").write_text(FORGED),
+        edited("modified-item", "changed", "modified-file"),
+        SKILL,
+    ),
+    Attack(
+        "a script more in a skill that the lock does not name",
+        extra("acme/skills/pdf/scripts/more.sh"),
+        edited("modified-item"),
+        SKILL,
+        postures=("given", "member"),
+    ),
+    Attack("a hidden file in a skill", extra("acme/skills/pdf/.env"), edited("modified-item"), SKILL),
+    Attack(
+        "a file in a skill that tells rye to ignore others",
+        extra("acme/skills/pdf/.ryeignore", "scripts\nmore.sh\n"),
+        edited("modified-item"),
+        SKILL,
+    ),
+    Attack("a main file in another case", extra("acme/skills/pdf/skill.md"), edited("modified-item"), SKILL),
+    Attack("an item that nobody released", extra("acme/directives/ops/evil.md"), edited("ok")),
+    Attack("an item in another case", twin("acme/directives/ops/Deploy.md"), edited("ok")),
+    Attack("a namespace in another case", twin("Acme/directives/ops/deploy.md"), edited("ok")),
+    Attack("an item in a namespace that nobody claimed", twin("ghost/directives/ops/deploy.md"), edited("ok")),
+    Attack(
+        "a tool's code in another language",
+        extra("acme/tools/shell/run.sh", "#!/bin/sh\necho FORGED\n"),
+        edited("ambiguous"),
+        TOOL,
+    ),
+    Attack("a project among the installed files", extra("acme/rye.toml", "[project]\n"), edited("ok")),
+    Attack("a hidden file among the installed ones", extra(".hidden"), edited("ok")),
+    Attack("a name that clears the screen", extra("acme/directives/ops/\x1b[2Jx.md"), edited("ok"), spoken=True),
+    Attack("a name that ends a line for some", extra("acme/directives/ops/a\u2028b.md"), edited("ok"), spoken=True),
+    Attack("a name that turns the text", extra("acme/directives/ops/\u202edm.x.md"), edited("ok"), spoken=True),
+    Attack("a name with a line break", extra("acme/directives/ops/a\nok b.md"), edited("ok"), spoken=True),
+    Attack("a name that is no UTF-8", odd_name, edited("ok"), spoken=True),
+)
+
+
+@pytest.mark.parametrize(("attack", "posture"), rows(FLAGS))
+def test_what_differs_by_accident_is_put_right(theatre: Theatre, attack: Attack, posture: Posture) -> None:
+    theatre.perform(attack, posture)
+
+
+@pytest.mark.parametrize(("attack", "posture"), rows(LINKS))
+def test_nothing_is_read_or_written_through_a_link(theatre: Theatre, attack: Attack, posture: Posture) -> None:
+    theatre.perform(attack, posture)
+
+
+@pytest.mark.parametrize(("attack", "posture"), rows(EXTRAS))
+def test_a_file_that_nobody_installed_is_noticed(theatre: Theatre, attack: Attack, posture: Posture) -> None:
+    theatre.perform(attack, posture)
+
+
+@pytest.mark.parametrize("attack", [*LINKS, *EXTRAS], ids=lambda attack: attack.name)
+def test_discarding_edits_restores_the_project_or_writes_nothing(theatre: Theatre, attack: Attack) -> None:
+    """Whatever lay there: afterwards the installed files are the team's, or not one byte was written through a link."""
+    clone = theatre.clone("member")
+    attack.act(clone)
+    near = tree(clone.outside)
+    done = clone.run("install", "--discard-local-edits", "--yes", "--json")
+    assert tree(clone.outside) == near
+    if done.code == 0:
+        assert theatre.is_honest(clone)
+    else:
+        assert done.error["code"] == "symlink-in-the-way", done

