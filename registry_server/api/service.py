@@ -164,13 +164,21 @@ class Service:
             if not always and time.monotonic() - self._swept < 60 and self._swept:
                 return
             self._swept = time.monotonic()
+            may_expire = self._is_settled()
             kept = 0
             present = set()
             for path, size, modified in list(self.uploads.listing()):
-                if modified < time.time() - self.settings.uploads_hours * 3600:
+                if may_expire and modified < time.time() - self.settings.uploads_hours * 3600:
                     self.uploads.delete(path)
                 else:
                     kept += size
                     present.add(path)
             self._kept_bytes = kept
             self.shares.forget_all_but(present)
+
+    def _is_settled(self) -> bool:
+        """Whether the store shows the newest head: until it does, uploads may belong to releases that are committed already."""
+        try:
+            return self.sequencer.is_shown()
+        except RyeError:
+            return False

@@ -191,11 +191,11 @@ class Ledger:
             )
         return self._waiting.texts[key]
 
-    def leaf_hashes(self, size: int) -> Iterator[bytes]:
-        """The leaf hashes of the first ``size`` entries, in order."""
+    def leaf_hashes(self, size: int, start: int = 0) -> Iterator[bytes]:
+        """The leaf hashes of the entries from position ``start`` up to ``size``, in order."""
         self.flush()
-        for start in range(0, size, _HASHES):
-            where = sa.and_(log_entries.c.position >= start, log_entries.c.position < min(start + _HASHES, size))
+        for first in range(start, size, _HASHES):
+            where = sa.and_(log_entries.c.position >= first, log_entries.c.position < min(first + _HASHES, size))
             yield from self.connection.scalars(
                 sa.select(log_entries.c.hash).where(where).order_by(log_entries.c.position)
             )

@@ -3,23 +3,26 @@
 All requests that wait form one batch; a request in it that is refused fails alone, whatever it had appended is taken back. One
 batch is one database transaction under the writer's lock, and goes in steps that a crash may interrupt anywhere:
 
-1. ``begun``: the lock is held; each request is admitted in its own savepoint.
-2. ``appended``: index files, shards, the snapshot and its leaf, tiles and bundles are computed, snapshot and checkpoint signed.
-3. ``written``: every new immutable file, blobs included, is on the disk. Nothing refers to them yet.
-4. ``committed``: the database holds entries, head and signed checkpoint. From here on the batch exists for ever.
-5. ``shown``: ``/checkpoint`` and ``/head`` are replaced, each as a whole, by those of the newest transaction.
+1. ``begun``: the lock is held, and the store has every file that the newest head needs; each request is admitted by itself.
+2. ``appended``: index files, name map, the snapshot and its leaf, tiles and bundles are computed, snapshot and checkpoint
+   signed. Uploads that become public are known to be there.
+3. ``committed``: the database holds entries, head and signed checkpoint. From here on the batch exists for ever. The lock
+   is free.
+4. ``written``: the files that follow from the batch, blobs included, are in the store, many at a time.
+5. ``shown``: ``/checkpoint`` and ``/head`` are replaced, each as a whole, by the batch's own.
 6. The requests are answered.
 
-A crash before 4 leaves files that nothing refers to and that the next batch replaces where it needs the names; after a crash
-behind 4, :meth:`Sequencer.recover` goes on with 5. Since the signed checkpoint is part of the transaction, and what the
-store shows is compared with the database before 1 and replaced conditionally in 5 (:mod:`registry_server.sequencer.showing`), two
-different trees of one size are never signed for anybody to see: not by a crash, not by an old backup, not by a leader that
-was stopped and goes on (:mod:`registry_server.sequencer.leadership`).
+The database is the truth and files are a function of it. A crash before 3 leaves nothing; after one behind 3, whoever writes
+next finds that the store shows less than the database has, and first writes what is owed since (rule 1). So a head is shown
+only when every file that it needs is there, and no file is ever of a batch that was not committed. Since the signed
+checkpoint is part of the transaction, and what the store shows is compared with the database before 1 and replaced
+conditionally in 5 (:mod:`registry_server.sequencer.showing`), two different trees of one size are never signed for anybody to
+see: not by a crash, not by an old backup, not by a leader that was stopped and goes on
+(:mod:`registry_server.sequencer.leadership`).
 """
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import queue
 import threading
@@ -36,6 +39,16 @@ import sqlalchemy as sa
 from registry_server.accounts.keys import PrivateKey
 from registry_server.sequencer.acceptance import Candidate, blobs_of
 from registry_server.sequencer.admission import Admitted, admit
+from registry_server.sequencer.derived_files import (
+    File,
+    bundle_files,
+    files_since,
+    has_root,
+    index_files,
+    map_files,
+    owed_since,
+    root_files,
+)
 from registry_server.sequencer.leadership import confirm, holder_name, take
 from registry_server.sequencer.ledger import Ledger, Published
 from registry_server.sequencer.showing import Showing
@@ -47,7 +60,7 @@ from rye.errors import RyeError
 from rye.registry.protocol import notes, wire
 from rye.registry.protocol.merkle import leaf_hash
 from rye.registry.protocol.statements import Checkpoint, Release, Root, Snapshot
-from rye.registry.protocol.tiles import WIDTH, Tile, encode_bundle
+from rye.registry.protocol.tiles import WIDTH, Tile
 
 _log = logging.getLogger("rye.registry")
 
@@ -65,6 +78,10 @@ TROUBLE = frozenset(
     }
 )
 """Errors of the database or the store, not of a request: all that waits fails, and it is for the operator to act."""
+_BLOBS_AT_ONCE = 16
+"""Blobs in memory at once, of some MiB each."""
+_EXPIRY_SECONDS = 600.0
+"""An upload that expires sooner does not become public: it could be gone before it does."""
 _SILENCE_SECONDS = 2.0
 """How long a batch may be at work on files before it tells PostgreSQL that it is alive."""
 
@@ -78,6 +95,18 @@ class Receipt:
 
     results: tuple[Admitted, ...]
     size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """A batch that is computed and signed, and what it asks of the store once it is committed."""
+
+    before: int
+    """Size of the log before it."""
+    published: Published
+    files: list[File]
+    blobs: frozenset[str]
+    """Uploads that become public."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +146,6 @@ class Sequencer:
         self._log_keys = tuple(log_keys)
         self._clock = clock
         self._fault = fault
-        self._shown = -1
-        """Size of the head that this process has last written out, or found in the store."""
         self._showing = Showing(public)
         self._holder = holder_name()
         self.trouble: RyeError | None = None
@@ -243,32 +270,24 @@ class Sequencer:
         ``senders``: who sent each request, where it is known.
         """
         outcomes: list[Outcome] = []
-        promoted: set[str] = set()
-        with self._writing() as ledger:
-            old = ledger.published()
+        sealed: Sealed | None = None
+        with self._writing() as (ledger, shown):
+            newest = ledger.published()
             before = ledger.size
-            now = self._now(old)
+            now = self._now(newest)
             self._fault("begun")
             ledger.prepare(candidate for request in requests for candidate in request)
             for request in requests:
                 outcomes.append(self._admit(ledger, request, now))
             if ledger.size > before:
                 _record(ledger, outcomes, senders or [None] * len(outcomes), now)
-                for request, outcome in zip(requests, outcomes, strict=True):
-                    if isinstance(outcome, Receipt):
-                        promoted.update(blob for candidate in request for blob in blobs_of(candidate.statement))
-                promoted -= ledger.taken_down(promoted).keys()  # of a replayed release
-                size = self._seal(ledger, old, now, promoted)
-            else:
-                size = old.size if old else 0
-        if size > before:
-            self.batches += 1
-            self._fault("committed")
-        if self._shown < size:
-            self.show()
-            self._remove_old_partials(before, size)
-        for sha256 in promoted:
-            self.uploads.delete(sha256)
+                sealed = self._seal(ledger, newest, now, self._uploaded(ledger, requests, outcomes))
+                newest = sealed.published
+        if sealed is not None:
+            self._finish(sealed)
+        elif newest is not None and (shown is None or shown.size < newest.size):
+            self._show(newest)
+        size = newest.size if newest else 0
         return [Receipt(outcome.results, size) if isinstance(outcome, Receipt) else outcome for outcome in outcomes]
 
     def heartbeat(self) -> bool:
@@ -280,30 +299,28 @@ class Sequencer:
             with self._noticing():
                 shown = self._showing.check(ledger)
         if published is not None and self._clock() - published.time < age:
-            if self._shown < published.size or shown is None or shown.size < published.size:
+            if shown is None or shown.size < published.size:
                 self.show()
             return False
-        with self._writing() as ledger:
+        with self._writing() as (ledger, _):
             old = ledger.published()
             if old is not None and self._clock() - old.time < age:
                 return False  # another process was faster
-            self._seal(ledger, old, self._now(old), set())
-        self.batches += 1
-        self._fault("committed")
-        self.show()
+            sealed = self._seal(ledger, old, self._now(old), frozenset())
+        self._finish(sealed)
         return True
 
     def show(self) -> None:
-        """Write ``/checkpoint`` and ``/head`` of the newest transaction, under the lock so that an older one never comes
-        last.
-        """
-        with self._noticing(), database.writer(self.engine) as connection:
-            ledger = Ledger(connection)
+        """Bring the store up to the newest head: first whatever it needs, then the head itself."""
+        with self._writing() as (ledger, _):
             published = ledger.published()
-            if published is None:
-                return
-            self._showing.replace(ledger, published, self._fault)
-            self._shown = published.size
+        if published is not None:
+            self._show(published)
+
+    def _show(self, published: Published) -> None:
+        """Replace ``/checkpoint`` and ``/head``, unless the store shows a later head. Every file that it needs is there."""
+        with self._noticing(), database.writer(self.engine) as connection:
+            self._showing.replace(Ledger(connection), published, self._fault)
 
     def is_shown(self) -> bool:
         """Whether the store shows the newest head. Raises RyeError ``database-behind`` or ``store-foreign``."""
@@ -319,7 +336,7 @@ class Sequencer:
 
     def recover(self) -> None:
         """After a start: show the newest head, having put back whatever static file it needs and is missing."""
-        with self._writing() as ledger:
+        with self._writing() as (ledger, shown):
             published = ledger.published()
             self._showing.check(ledger, thorough=True)
             if published is None:
@@ -330,17 +347,24 @@ class Sequencer:
                     f"The log has {ledger.size} entries, its signed checkpoint {published.size}.",
                     "Restore the database from a backup: rye-registry restore. Nothing was changed.",
                 )
-            head = wire.decode_head(published.document)
-            self.public.put_all(self._roots(ledger))
-            if any(self.public.get(f"shards/{sha256}") is None for sha256 in head.shards.values()):
-                self.public.put_all(self._index_files(ledger, ledger.all_names()).values())
-                self.public.put_all(self._shard_files(ledger, head.shards))
-            edge = Edge(ledger.size, ledger.edge())
-            self.public.put_all((tile.path, data) for tile, data in edge.tiles())
-            self.public.put_all(self._bundles(ledger, ledger.size // WIDTH * WIDTH, ledger.size))
+            if shown is not None and shown.size == published.size:
+                self._put_back(ledger, published)
             taken_down = ledger.all_taken_down()
-        self.show()
+        self._show(published)
         self.remove_taken_down(taken_down)
+
+    def _put_back(self, ledger: Ledger, published: Published) -> None:
+        """Files that a head which is shown needs, and that somebody took away: those that a look at a few finds missing."""
+        self.public.put_all(root_files(ledger))
+        head = wire.decode_head(published.document)
+        if any(self.public.get(f"shards/{sha256}") is None for sha256 in head.shards.values()):
+            names = ledger.all_names()
+            self.public.put_all(index_files(ledger, names).values())
+            self.public.put_all(map_files(ledger, names))
+        edge = Edge(ledger.size, ledger.edge())
+        self.public.put_all((tile.path, data) for tile, data in edge.tiles())
+        first = ledger.size // WIDTH * WIDTH
+        self.public.put_all(bundle_files(ledger.leaves(first, ledger.size), first))
 
     def remove_taken_down(self, hashes: Iterable[str]) -> None:
         """Delete blobs whose takedown is in a checkpoint that is shown."""
@@ -349,14 +373,26 @@ class Sequencer:
             self.uploads.delete(sha256)
 
     @contextmanager
-    def _writing(self) -> Iterator[Ledger]:
-        """A transaction under the writer's lock, in this process's term, on a database that holds what the store shows."""
+    def _writing(self) -> Iterator[tuple[Ledger, Checkpoint | None]]:
+        """A transaction under the writer's lock, in this process's term, on a database that holds what the store shows.
+
+        With it comes the head that the store shows. The store has all files of the newest head, whatever it shows.
+        """
         with self._noticing(), database.writer(self.engine) as connection:
             term = take(connection, self._holder)
             ledger = Ledger(connection)
-            self._showing.check(ledger, thorough=term.is_new)
-            yield ledger
+            shown = self._showing.check(ledger, thorough=term.is_new)
+            published = ledger.published()
+            if published is not None and (shown is None or shown.size < published.size):
+                self._catch_up(ledger, shown)
+            yield ledger, shown
             confirm(connection, self._holder, term)
+
+    def _catch_up(self, ledger: Ledger, shown: Checkpoint | None) -> None:
+        """Write what committed batches owe the store: after a crash, or for a process that has not come to it yet."""
+        owed = owed_since(ledger, shown.size if shown else 0, ledger.size)
+        files = chain(self._blobs(owed.blobs), files_since(ledger, self.public, shown, owed))
+        self.public.put_all(_keeping_alive(ledger.connection, files))
 
     @contextmanager
     def _noticing(self) -> Iterator[None]:
@@ -400,17 +436,43 @@ class Sequencer:
         savepoint.commit()
         return Receipt(results, 0)
 
-    def _seal(self, ledger: Ledger, old: Published | None, now: datetime, promoted: set[str]) -> int:
-        """Compute, sign and write everything that follows from the new entries; returns the tree's size."""
+    def _uploaded(
+        self, ledger: Ledger, requests: Sequence[Sequence[Candidate]], outcomes: Sequence[Outcome]
+    ) -> frozenset[str]:
+        """The uploads that become public with the admitted requests. Raises RyeError ``blob-missing``.
+
+        After the commit it would be too late to find that one is gone, so none of them may be about to expire.
+        """
+        wanted = {
+            blob
+            for request, outcome in zip(requests, outcomes, strict=True)
+            if isinstance(outcome, Receipt)
+            for candidate in request
+            for blob in blobs_of(candidate.statement)
+        }
+        rest = sorted(wanted - ledger.taken_down(wanted).keys())  # those of a replayed release stay away
+        kept = self.settings.uploads_hours * 3600.0
+        oldest = time.time() - kept + min(_EXPIRY_SECONDS, kept / 2)
+        times = dict(zip(rest, self.uploads.modified_all(rest), strict=True))
+        uploaded = {sha256 for sha256, modified in times.items() if modified is not None and modified > oldest}
+        others = [sha256 for sha256 in rest if sha256 not in uploaded]
+        present = self.public.modified_all([wire.blob_path(sha256) for sha256 in others])
+        for sha256, modified in zip(others, present, strict=True):
+            if modified is None:
+                raise RyeError("blob-missing", f"The blob {sha256} is gone.", "Upload it again.")
+        return frozenset(uploaded)
+
+    def _seal(self, ledger: Ledger, old: Published | None, now: datetime, blobs: frozenset[str]) -> Sealed:
+        """Compute and sign everything that follows from the new entries, and put the head into the database."""
         first = old.size if old else 0
         if old is not None:
             for namespace in ledger.recovered_between(old.time, now):
                 ledger.refresh_namespace(namespace, now)
-        index_files = self._index_files(ledger, ledger.touched)
-        ledger.write_indexes((name, path.rpartition("/")[2], len(data)) for name, (path, data) in index_files.items())
+        changed = index_files(ledger, ledger.touched)
+        ledger.write_indexes((name, path.rpartition("/")[2], len(data)) for name, (path, data) in changed.items())
         touched = {wire.shard_of(name) for name in ledger.touched}
-        shard_files = [(f"shards/{_sha256(data)}", data, shard) for shard, data in self._shards(ledger, touched)]
-        for path, _, shard in shard_files:
+        shard_files = list(map_files(ledger, ledger.touched))
+        for shard, (path, _) in zip(sorted(touched), shard_files, strict=True):
             ledger.write_shard(shard, path.rpartition("/")[2])
         shards = ledger.shards()
         root = ledger.roots()[-1]
@@ -427,19 +489,31 @@ class Sequencer:
         if len(document) > wire.MAX_HEAD_BYTES:
             raise RyeError("head-too-large", "The head has become larger than clients accept.", None)
         self._fault("appended")
-        written = chain(
-            self._blobs(promoted),
-            index_files.values(),
-            ((path, data) for path, data, _ in shard_files),
-            ((tile.path, data) for tile, data in edge.tiles()),
-            _bundles_of(entries, first // WIDTH * WIDTH),
-        )
-        self.public.put_all(_keeping_alive(ledger.connection, written))
-        if first == 0 or any(Root.TITLE.encode() in leaf[:20] for leaf in entries[first % WIDTH :]):
-            self.public.put_all(self._roots(ledger))
-        ledger.write_head(Published(edge.size, now, checkpoint_note.encode(), document), edge.partial())
+        new = entries[first % WIDTH :]
+        files = [
+            *changed.values(),
+            *shard_files,
+            *((tile.path, data) for tile, data in edge.tiles()),
+            *bundle_files(entries, first // WIDTH * WIDTH),
+            *(root_files(ledger) if first == 0 or has_root(new) else ()),
+        ]
+        published = Published(edge.size, now, checkpoint_note.encode(), document)
+        ledger.write_head(published, edge.partial())
+        return Sealed(first, published, files, blobs)
+
+    def _finish(self, sealed: Sealed) -> None:
+        """After the commit: files, then the head, then what is not needed any more."""
+        self.batches += 1
+        self._fault("committed")
+        with self._noticing():
+            self.public.put_all(chain(self._blobs(sealed.blobs), sealed.files))
         self._fault("written")
-        return edge.size
+        self._show(sealed.published)
+        try:
+            self.uploads.delete_all(sealed.blobs)
+            self.public.delete_all(_old_partials(sealed.before, sealed.published.size))
+        except RyeError as error:
+            _log.warning("what is not needed any more stays for now: %s", error)
 
     def _sign(self, text: str, root: Root) -> str:
         """A note signed by every log key of ours that the root in force lists."""
@@ -452,41 +526,26 @@ class Sequencer:
             )
         return notes.sign(text, signers).encode()
 
-    def _index_files(self, ledger: Ledger, names: Iterable[str]) -> dict[str, tuple[str, bytes]]:
-        """The path and content of each name's index file."""
-        found = {}
-        for name, lines in ledger.index_lines(names):
-            data = wire.encode_index(lines)
-            found[name] = (f"index/{_sha256(data)}", data)
-        return found
+    def _blobs(self, hashes: Iterable[str]) -> Iterator[tuple[str, bytes]]:
+        """Uploads with their public paths. One that is gone from both stores is a hole that `verify` reports."""
+        wanted = sorted(hashes)
+        for start in range(0, len(wanted), _BLOBS_AT_ONCE):
+            some = wanted[start : start + _BLOBS_AT_ONCE]
+            for sha256, data in zip(some, self.uploads.get_all(some), strict=True):
+                path = wire.blob_path(sha256)
+                if data is not None:
+                    yield path, data
+                elif self.public.modified(path) is None:
+                    _log.error(
+                        "the blob %s is gone, though a release in the log has it; restore it from a backup", sha256
+                    )
 
-    def _shards(self, ledger: Ledger, shards: Iterable[str]) -> list[tuple[str, bytes]]:
-        return [(shard, wire.encode_shard(ledger.shard(shard))) for shard in sorted(shards)]
 
-    def _shard_files(self, ledger: Ledger, shards: Iterable[str]) -> list[tuple[str, bytes]]:
-        return [(f"shards/{_sha256(data)}", data) for _, data in self._shards(ledger, shards)]
-
-    def _roots(self, ledger: Ledger) -> list[tuple[str, bytes]]:
-        return [(f"root/{number}", note) for number, note in ledger.root_notes()]
-
-    def _bundles(self, ledger: Ledger, start: int, end: int) -> list[tuple[str, bytes]]:
-        return _bundles_of(ledger.leaves(start, end), start)
-
-    def _blobs(self, hashes: Iterable[str]) -> Iterable[tuple[str, bytes]]:
-        for sha256 in sorted(hashes):
-            data = self.uploads.get(sha256)
-            if data is not None:
-                yield wire.blob_path(sha256), data
-            elif self.public.get(wire.blob_path(sha256)) is None:
-                raise RyeError("blob-missing", f"The blob {sha256} is gone.", "Upload it again.")
-
-    def _remove_old_partials(self, old: int, new: int) -> None:
-        """Partial tiles may go when the full one exists (tlog-tiles); the newest full tile keeps its own for slow readers."""
-        for tile in range(max(old // WIDTH - 1, 0), new // WIDTH - 1):
-            for width in range(1, WIDTH):
-                partial = Tile(0, tile, width)
-                self.public.delete(partial.path)
-                self.public.delete(partial.entries_path)
+def _old_partials(old: int, new: int) -> list[str]:
+    """Partial tiles may go when the full one exists (tlog-tiles); the newest full tile keeps its own for slow readers."""
+    tiles = range(max(old // WIDTH - 1, 0), new // WIDTH - 1)
+    partials = [Tile(0, tile, width) for tile in tiles for width in range(1, WIDTH)]
+    return [path for partial in partials for path in (partial.path, partial.entries_path)]
 
 
 def _record(ledger: Ledger, outcomes: Sequence[Outcome], senders: Sequence[Sender | None], now: datetime) -> None:
@@ -514,16 +573,3 @@ def _keeping_alive(connection: sa.Connection, objects: Iterable[tuple[str, bytes
             database.keep_alive(connection)
             last = time.monotonic()
         yield entry
-
-
-def _bundles_of(entries: Sequence[bytes], start: int) -> list[tuple[str, bytes]]:
-    """Bundles of entries from position ``start``, a multiple of 256."""
-    found = []
-    for offset in range(0, len(entries), WIDTH):
-        part = entries[offset : offset + WIDTH]
-        found.append((Tile(0, (start + offset) // WIDTH, len(part)).entries_path, encode_bundle(part)))
-    return found
-
-
-def _sha256(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()

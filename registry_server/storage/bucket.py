@@ -23,6 +23,7 @@ _NO_CREDENTIALS = ("169.254.", "NoCredentials", "credential", "InvalidAccessKeyI
 REQUESTS = 32
 """Requests to the service that one ``put_all`` makes at the same moment."""
 _DELETED_AT_ONCE = 1000
+_R = TypeVar("_R")
 _T = TypeVar("_T")
 
 
@@ -37,6 +38,9 @@ class Bucket:
 
     def get(self, path: str) -> bytes | None:
         return self.get_tagged(path)[0]
+
+    def get_all(self, paths: Sequence[str]) -> list[bytes | None]:
+        return self._each(self.get, paths)
 
     def get_tagged(self, path: str) -> tuple[bytes | None, str]:
         with _explaining_bucket():
@@ -70,19 +74,19 @@ class Bucket:
             if not self._is_young_and_same(path, content):
                 self.put(path, content)
 
-    def _each(self, work: Callable[[_T], None], values: Sequence[_T]) -> None:
+    def _each(self, work: Callable[[_T], _R], values: Sequence[_T]) -> list[_R]:
         """Do something for each value, many at once. The first error is raised once none is at work any more."""
-        if len(values) == 1:
-            work(values[0])
-            return
+        if len(values) <= 1:
+            return [work(value) for value in values]
         done = [self._pool.submit(work, value) for value in values]
         wait(done, return_when=FIRST_EXCEPTION)
-        for future in done:
-            future.cancel()
-        wait(done)
-        for future in done:
-            if not future.cancelled():
-                future.result()
+        failed = next((error for future in done if future.done() and (error := future.exception())), None)
+        if failed is not None:
+            for future in done:
+                future.cancel()
+            wait(done)
+            raise failed
+        return [future.result() for future in done]
 
     def _is_young_and_same(self, path: str, content: bytes) -> bool:
         """An old object is written again even when it is the same: clean-up then leaves it alone."""
@@ -113,6 +117,9 @@ class Bucket:
             for page in self.store.list(prefix or None):
                 for entry in page:
                     yield entry["path"], entry["size"], entry["last_modified"].timestamp()
+
+    def modified_all(self, paths: Sequence[str]) -> list[float | None]:
+        return self._each(self.modified, paths)
 
     def modified(self, path: str) -> float | None:
         with _explaining_bucket():

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import threading
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -22,6 +23,7 @@ from registry_server.sequencer.ledger import Ledger
 from registry_server.sequencer.sequencer import Receipt, Sequencer
 from registry_server.settings import Settings
 from registry_server.storage import database
+from registry_server.storage.durable import Durable
 from registry_server.storage.objects import Folder
 from registry_server.upkeep import audit
 from registry_server.upkeep.founding import found
@@ -39,7 +41,7 @@ from tests.server.publishing import Publisher
 
 pytestmark = pytest.mark.processes
 
-STEPS = ("begun", "appended", "written", "committed", "checkpoint", "shown")
+STEPS = ("begun", "appended", "committed", "written", "checkpoint", "shown")
 BLOB = b"x"
 BLOB_SHA256 = "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"
 
@@ -168,6 +170,81 @@ def test_a_process_that_is_killed_while_it_writes_loses_nothing_that_was_answere
             assert problems(sequencer) == []
         _, counts = follow(data, template[1], tmp_path, [answered])
         assert counts == [1]
+
+
+@pytest.mark.parametrize("count", [0, 1, 3, 5])
+def test_files_that_a_crash_left_unwritten_are_written_before_anything_else(
+    data: Path, template: tuple[Path, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    acme = Publisher("acme")
+    with opened(data) as sequencer:
+        sequencer.append([[acme.claim_candidate()]])
+    whole = Durable.write
+
+    def write_some(self: Durable, files: Sequence[tuple[str, bytes]], named: Iterable[str] = ()) -> None:
+        whole(self, files[:count], named)
+        raise Crash
+
+    with opened(data) as sequencer:
+        monkeypatch.setattr(Durable, "write", write_some)
+        with pytest.raises(Crash):
+            sequencer.append([[release(acme, "a/one")], [release(acme, "a/two")]])
+        monkeypatch.setattr(Durable, "write", whole)
+    follow(data, template[1], tmp_path, [])
+    with opened(data) as sequencer:
+        answer = sequencer.append([[release(acme, "a/three")]])[0]  # without `recover`: another process may come first
+        assert isinstance(answer, Receipt)
+        assert problems(sequencer) == []
+    assert follow(data, template[1], tmp_path, ["a/one", "a/two", "a/three"])[1] == [1, 1, 1]
+
+
+def test_a_process_that_stops_after_its_commit_is_overtaken_and_harms_nothing_when_it_goes_on(
+    data: Path, template: tuple[Path, str], tmp_path: Path
+) -> None:
+    acme = Publisher("acme")
+    with opened(data) as other:
+        other.append([[acme.claim_candidate()]])
+        overtaken: list[object] = []
+
+        def stop(step: str) -> None:
+            if step == "committed":
+                overtaken.extend(other.append([[release(acme, "a/second")]]))
+                assert problems(other) == []
+
+        with opened(data, stop) as stopped:
+            (first,) = stopped.append([[release(acme, "a/first")]])
+            assert isinstance(first, Receipt)
+            (second,) = overtaken
+            assert isinstance(second, Receipt)
+            assert second.size > first.size
+            assert problems(stopped) == []
+    size, counts = follow(data, template[1], tmp_path, ["a/first", "a/second"])
+    assert (size, counts) == (second.size, [1, 1])
+
+
+def test_nothing_of_a_batch_is_in_the_store_before_it_is_committed(data: Path) -> None:
+    acme = Publisher("acme")
+    before = {path for path, _, _ in Folder(data / "public").listing()}
+    seen = []
+
+    def look(step: str) -> None:
+        if step in ("begun", "appended", "committed"):
+            seen.append({path for path, _, _ in Folder(data / "public").listing()})
+
+    with opened(data, look) as sequencer:
+        sequencer.append([[acme.claim_candidate()], [release(acme, "a/one")]])
+    assert seen == [before] * 3
+
+
+def test_an_upload_that_is_about_to_expire_is_asked_for_again(data: Path) -> None:
+    acme = Publisher("acme")
+    old = time.time() - 24 * 3600 + 60
+    os.utime(data / "uploads" / BLOB_SHA256, (old, old))
+    with opened(data) as sequencer:
+        sequencer.append([[acme.claim_candidate()]])
+        with pytest.raises(RyeError) as refused:
+            sequencer.append([[release(acme, "a/one")]])
+        assert refused.value.code == "blob-missing"
 
 
 def _write_until_killed(data: Path, step: str, first: Candidate, second: Candidate) -> NoReturn:

@@ -1,0 +1,108 @@
+"""The static files that follow from a ledger's entries. Each is a function of what is committed: it can be written again."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from registry_server.sequencer.acceptance import blobs_of, namespace_of
+from registry_server.sequencer.ledger import Ledger, name_of
+from registry_server.sequencer.tree import Edge
+from registry_server.storage.objects import Objects
+from rye.registry.protocol import notes, statements, wire
+from rye.registry.protocol.statements import Checkpoint, Keyset, Root
+from rye.registry.protocol.tiles import WIDTH, Tile, encode_bundle, partial_tiles
+
+File = tuple[str, bytes]
+"""Path and content."""
+_AT_ONCE = 16 * WIDTH
+"""Entries that are read at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Owed:
+    """What entries of the log ask of the store, beside tiles and bundles."""
+
+    names: frozenset[str]
+    blobs: frozenset[str]
+
+
+def owed_since(ledger: Ledger, start: int, end: int) -> Owed:
+    """What the entries from position ``start`` up to ``end`` ask for."""
+    names: set[str] = set()
+    blobs: set[str] = set()
+    for first in range(start, end, _AT_ONCE):
+        for leaf in ledger.leaves(first, min(first + _AT_ONCE, end)):
+            statement = statements.parse(notes.parse(leaf).text)
+            if namespace_of(statement) is not None:
+                assert isinstance(statement, Keyset | statements.ItemStatement)
+                names.add(name_of(statement))
+            blobs.update(blobs_of(statement))
+    return Owed(frozenset(names), frozenset(blobs - ledger.taken_down(blobs).keys()))
+
+
+def files_since(ledger: Ledger, public: Objects, shown: Checkpoint | None, owed: Owed) -> Iterator[File]:
+    """Every file but blobs that the newest head needs and the head at ``shown`` did not; None: all files."""
+    start = shown.size if shown else 0
+    for first in range(start // WIDTH * WIDTH, ledger.size, _AT_ONCE):
+        yield from bundle_files(ledger.leaves(first, min(first + _AT_ONCE, ledger.size)), first)
+    edge = _edge_at(public, shown)
+    for leaf_hash in ledger.leaf_hashes(ledger.size, edge.size):
+        edge.append(leaf_hash)
+    yield from ((tile.path, data) for tile, data in edge.tiles())
+    yield from index_files(ledger, owed.names).values()
+    yield from map_files(ledger, owed.names)
+    yield from root_files(ledger)
+
+
+def index_files(ledger: Ledger, names: Iterable[str]) -> dict[str, File]:
+    """The index file of each name."""
+    found = {}
+    for name, lines in ledger.index_lines(names):
+        data = wire.encode_index(lines)
+        found[name] = (f"index/{_sha256(data)}", data)
+    return found
+
+
+def map_files(ledger: Ledger, names: Iterable[str]) -> Iterator[File]:
+    """The files between the head and the index files of these names."""
+    for shard in sorted({wire.shard_of(name) for name in names}):
+        data = wire.encode_shard(ledger.shard(shard))
+        yield f"shards/{_sha256(data)}", data
+
+
+def root_files(ledger: Ledger) -> list[File]:
+    return [(f"root/{number}", note) for number, note in ledger.root_notes()]
+
+
+def bundle_files(entries: Sequence[bytes], start: int) -> list[File]:
+    """Bundles of entries from position ``start``, a multiple of 256."""
+    found = []
+    for offset in range(0, len(entries), WIDTH):
+        part = entries[offset : offset + WIDTH]
+        found.append((Tile(0, (start + offset) // WIDTH, len(part)).entries_path, encode_bundle(part)))
+    return found
+
+
+def has_root(entries: Iterable[bytes]) -> bool:
+    """Whether one of the entries is a root statement."""
+    return any(leaf.startswith(Root.TITLE.encode() + b"\n") for leaf in entries)
+
+
+def _edge_at(public: Objects, shown: Checkpoint | None) -> Edge:
+    """The tree that the store shows, from its own partial tiles where they make the root; else the empty one."""
+    if shown is None:
+        return Edge(0, {})
+    tiles = partial_tiles(shown.size)
+    data = [public.get(tile.path) for tile in tiles]
+    partial = {tile.level: found for tile, found in zip(tiles, data, strict=True) if found and len(found) == tile.bytes}
+    if len(partial) == len(tiles):
+        edge = Edge(shown.size, partial)
+        if edge.range.root() == shown.root_hash:
+            return edge
+    return Edge(0, {})
+
+
+def _sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
