@@ -1,150 +1,125 @@
-"""What one publish costs as the registry grows, and how many publishers are served at once.
+"""How many publishes a registry takes, and what one costs as the registry grows; against verdaccio, in one run.
 
-    python benchmarks/publish.py [--sizes 1000,10000,100000] [--rounds 30] [--publishers 16]
+    python benchmarks/publish.py [--publishers 1,8,32] [--rounds 3] [--each 100] [--sizes 1000,10000,100000]
+                                 [--postgresql] [--s3] [--delay 15]
 
-A registry is filled through its own sequencer, in large batches; then single releases of new items are appended one by one, each
-under its own signed head on the disk. The claim to check: the cost grows with a shard (a 256th of the names), not with the
-registry. Ratios are within one run, to the smallest registry; and, for concurrency, to one publisher alone.
+Each publisher sends the next item once the one before is answered. Requests are built and signed before the clock runs, and
+sent by a process of their own. Ours are two (bytes, then the signed statement) that end in a signed head on the disk;
+verdaccio's is one, with a JSON web token, and it does not wait for the disk. The peers take turns within each round;
+of the rounds the median counts. ``cpu`` is the server's processor time for one publish, its worker processes included.
+
+``--postgresql`` and ``--s3`` add registries with PostgreSQL (from the test suite's wheel) and with a bucket (moto) whose every
+request takes ``--delay`` milliseconds longer. On a busy machine only ratios mean something.
 """
 
 from __future__ import annotations
 
 import argparse
-import hashlib
 import statistics
 import tempfile
-import threading
-import time
-from datetime import UTC, datetime
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
-from registry_server.accounts import keys
-from registry_server.migrations import opening
-from registry_server.sequencer.acceptance import Candidate
-from registry_server.sequencer.sequencer import Receipt, Sequencer
-from registry_server.settings import Settings
-from registry_server.storage.objects import Folder
-from registry_server.upkeep.founding import found
-from rye.items.identity import Identity
-from rye.registry.protocol import notes, statements
-from rye.registry.protocol.notes import Signer, VerifierKey
-from rye.registry.protocol.statements import FileEntry, Keyset, Release, namespace_key_name
-from rye.signing.keys import PrivateKey
+from install_tools.tool import answer_of, on_path
+from install_tools.verdaccio import Unavailable, Verdaccio
+from publish_tools.npm_registry import NpmRegistry
+from publish_tools.peer import Measured, Peer, measure
+from publish_tools.registry import Registry
+from publish_tools.stores import bucket, postgresql
 
-ORIGIN = "registry.example.org"
-BLOB = b"item"
-BATCH = 2000
-
-
-class Publisher:
-    """One namespace's key, making releases as fast as it can sign."""
-
-    def __init__(self) -> None:
-        key = PrivateKey.generate()
-        self.key = key.public.raw
-        self.signer = Signer(VerifierKey(namespace_key_name(ORIGIN, "acme"), self.key), key.sign)
-        self.now = datetime.now(UTC).replace(microsecond=0)
-        self.file = FileEntry(".md", len(BLOB), hashlib.sha256(BLOB).hexdigest())
-
-    def claim(self) -> Candidate:
-        keyset = Keyset(ORIGIN, "acme", 1, None, self.now, 1, (self.key,))
-        return Candidate(notes.sign(keyset.text(), [self.signer]), keyset)
-
-    def release(self, name: str) -> Candidate:
-        identity = Identity("directive", f"acme/{name}")
-        release = statements.parse(
-            Release(ORIGIN, identity, "1.0.0", 1, self.now, f"Benchmark item {name}", self.file).text()
-        )
-        return Candidate(notes.sign(release.text(), [self.signer]), release, self.key)
-
-
-def fill(sequencer: Sequencer, publisher: Publisher, start: int, end: int) -> None:
-    """Append items ``start`` to ``end`` in large batches. Names have letters that do not fold together."""
-    for first in range(start, end, BATCH):
-        requests = [[publisher.release(name(number))] for number in range(first, min(first + BATCH, end))]
-        refused = [outcome for outcome in sequencer.append(requests) if not isinstance(outcome, Receipt)]
-        if refused:
-            raise refused[0]
-
-
-def name(number: int) -> str:
-    """A name for an item; digits that no letter folds to."""
-    return "bulk/" + "".join("abcdefghjk"[int(digit)] for digit in f"{number:07d}")
-
-
-def one_by_one(sequencer: Sequencer, publisher: Publisher, label: str, rounds: int) -> list[float]:
-    """Seconds of each of ``rounds`` publishes that come alone."""
-    taken = []
-    for number in range(rounds):
-        candidate = publisher.release(f"{label}/{name(number)[5:]}")
-        started = time.perf_counter()
-        (outcome,) = sequencer.append([[candidate]])
-        taken.append(time.perf_counter() - started)
-        if not isinstance(outcome, Receipt):
-            raise outcome
-    return taken
-
-
-def together(sequencer: Sequencer, publisher: Publisher, label: str, publishers: int, each: int) -> float:
-    """Publishes per second of ``publishers`` at once, each waiting for its answer before its next."""
-    waiting = [
-        [publisher.release(f"{label}/w{name(worker)[-2:]}_{name(number)[5:]}") for number in range(each)]
-        for worker in range(publishers)
-    ]
-
-    def work(candidates: list[Candidate]) -> None:
-        for candidate in candidates:
-            sequencer.submit([candidate]).result(120)
-
-    threads = [threading.Thread(target=work, args=(candidates,)) for candidates in waiting]
-    started = time.perf_counter()
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return publishers * each / (time.perf_counter() - started)
+NAMES = 1000
+"""Names in a registry before it is measured."""
+ALONE = 20
+"""Publishes of one publisher in a row, where sizes are compared."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--sizes", default="1000,10000,100000")
-    parser.add_argument("--rounds", type=int, default=30)
-    parser.add_argument("--publishers", type=int, default=16)
+    parser.add_argument("--publishers", default="1,8,32")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--each", type=int, default=100, help="publishes in a round, over all publishers")
+    parser.add_argument("--sizes", default="1000,10000,100000", help="names; empty: do not compare sizes")
+    parser.add_argument("--postgresql", action="store_true")
+    parser.add_argument("--s3", action="store_true")
+    parser.add_argument("--delay", type=float, default=15.0, help="milliseconds that each request to the bucket takes")
     options = parser.parse_args()
-    sizes = sorted(int(size) for size in options.sizes.split(","))
-    with tempfile.TemporaryDirectory(prefix="rye-bench-") as folder:
-        data = Path(folder, "data")
-        found(data, ORIGIN, {}, None, 365)
-        settings = Settings(data)
-        engine = opening.connect(settings.database_url)
-        public, uploads = Folder(settings.public), Folder(settings.uploads)
-        uploads.put(hashlib.sha256(BLOB).hexdigest(), BLOB)
-        sequencer = Sequencer(engine, public, uploads, keys.in_folder(settings.keys, "log"), settings)
-        publisher = Publisher()
-        sequencer.append([[publisher.claim()]])
-        print(f"{'packages':>9}  {'fill/s':>7}  {'one publish':>12}  {'slowest':>9}  {'ratio':>6}")
-        base = 0.0
-        before = 0
-        for size in sizes:
-            started = time.perf_counter()
-            fill(sequencer, publisher, before, size)
-            rate = (size - before) / (time.perf_counter() - started)
-            taken = one_by_one(sequencer, publisher, f"s{'abcdefgh'[len(str(size))]}", options.rounds)
-            median = statistics.median(taken)
-            base = base or median
-            print(
-                f"{size:>9,}  {rate:>7.0f}  {median * 1000:>9.1f} ms  {max(taken) * 1000:>6.1f} ms  {median / base:>5.2f}x",
-                flush=True,
-            )
-            before = size
-        sequencer.start()
-        alone = together(sequencer, publisher, "alone", 1, options.rounds)
-        crowd = together(sequencer, publisher, "crowd", options.publishers, options.rounds)
-        sequencer.stop()
+    crowds = [int(number) for number in options.publishers.split(",")]
+    with tempfile.TemporaryDirectory(prefix="rye-bench-") as folder, ExitStack() as stack:
+        peers = _peers(Path(folder), stack, options)
+        for peer in peers:
+            measure(peer, "warm", 8, 8)
+        for crowd in crowds:
+            _compare(peers, crowd, options.rounds, max(options.each // crowd, 3))
+    if options.sizes:
+        _grow([int(size) for size in options.sizes.split(",")], options.rounds)
+
+
+def _peers(folder: Path, stack: ExitStack, options: argparse.Namespace) -> list[Peer]:
+    peers: list[Peer] = []
+    found = verdaccio()
+    if isinstance(found, str):
+        print(f"verdaccio is left out: {found}")
+    else:
+        peers.append(NpmRegistry(found, folder / "verdaccio", stack))
+    peers.append(Registry("rye, SQLite and a folder", folder / "sqlite", stack, NAMES, {}))
+    if options.postgresql:
+        peers.append(Registry("rye, PostgreSQL", folder / "postgresql", stack, NAMES, postgresql(stack)))
+    if options.s3:
+        values = bucket(stack, options.delay / 1000)
+        peers.append(Registry(f"rye, bucket at {options.delay:.0f} ms", folder / "bucket", stack, 16, values))
+    return peers
+
+
+def verdaccio() -> Verdaccio | str:
+    """verdaccio, or why there is none."""
+    node = next((program for program in on_path("node") if answer_of(program, "--version")), None)
+    npm = next((program for program in on_path("npm") if answer_of(program, "--version")), None)
+    if node is None or npm is None:
+        return "there is no npm with node on PATH"
+    try:
+        return Verdaccio(npm, node)
+    except Unavailable as error:
+        return str(error)
+
+
+def _compare(peers: list[Peer], crowd: int, rounds: int, each: int) -> None:
+    found: list[list[Measured]] = [[] for _ in peers]
+    for number in range(rounds):
+        for peer, results in zip(peers, found, strict=True):
+            results.append(measure(peer, f"c{'abcdefghjk'[number % 10]}{crowd}", crowd, each))
+    print(f"{crowd} publisher{'s' if crowd > 1 else ''}")
+    base = _median(found[0], lambda result: result.rate)
+    for peer, results in zip(peers, found, strict=True):
+        rate = _median(results, lambda result: result.rate)
         print(
-            f"one publisher: {alone:.0f} publishes/s; {options.publishers} at once: {crowd:.0f}/s, {crowd / alone:.1f}x"
+            f"  {peer.name:<28} {rate:>6.0f}/s  p50 {_median(results, lambda result: result.p50) * 1000:>6.1f} ms"
+            f"  p99 {_median(results, lambda result: result.p99) * 1000:>6.1f} ms"
+            f"  cpu {_median(results, lambda result: result.cpu) * 1000:>5.1f} ms  {rate / base:>5.2f}x",
+            flush=True,
         )
-        engine.dispose()
+
+
+def _grow(sizes: list[int], rounds: int) -> None:
+    """What a publish costs at each size, all registries in one run, in turns."""
+    with tempfile.TemporaryDirectory(prefix="rye-bench-") as folder, ExitStack() as stack:
+        peers = [Registry(f"{size:,} names", Path(folder, str(size)), stack, size, {}) for size in sizes]
+        found: list[list[Measured]] = [[] for _ in peers]
+        for peer in peers:
+            measure(peer, "warm", 1, 3)
+        for number in range(rounds):
+            for peer, results in zip(peers, found, strict=True):
+                results.append(measure(peer, f"g{'abcdefghjk'[number % 10]}", 1, ALONE))
+        print("one publisher, by size")
+        base = _median(found[0], lambda result: result.cpu)
+        for peer, results in zip(peers, found, strict=True):
+            cpu = _median(results, lambda result: result.cpu)
+            p50 = _median(results, lambda result: result.p50)
+            print(f"  {peer.name:<28} p50 {p50 * 1000:>6.1f} ms  cpu {cpu * 1000:>5.1f} ms  {cpu / base:>5.2f}x")
+
+
+def _median(results: list[Measured], value: Callable[[Measured], float]) -> float:
+    return statistics.median(value(result) for result in results)
 
 
 if __name__ == "__main__":

@@ -25,9 +25,9 @@ _T = TypeVar("_T")
 THREADS = 16
 FEW = 3
 """Up to so many files are not worth a ``syncfs``: each is synced alone, in threads."""
-SLOW_SECONDS = 1.0
-"""A ``syncfs`` that takes longer waits for others."""
-AVOID_SECONDS = 300.0
+SLOW_SECONDS = 0.03
+"""A ``syncfs`` that takes longer waits for what others write."""
+AVOID_SECONDS = 10.0
 """How long threads are used instead then."""
 _FIRST_LINUX = (5, 8)
 
@@ -72,6 +72,17 @@ class Durable:
             self._sync_all()
         else:
             self._each(sync_folder, sorted(to_sync))
+
+    def replace(self, path: str, content: bytes) -> None:
+        """Write one file whose folder exists. After a power cut it may be the one before, whole. Raises OSError."""
+        place = os.path.join(self._root, path)
+        temporary = _beside(place)
+        try:
+            _fill(temporary, content, sync=True)
+            os.replace(temporary, place)
+        except BaseException:
+            _remove(temporary)
+            raise
 
     def remove(self, paths: Iterable[str]) -> None:
         """Remove files where they are. Not made durable: what comes back after a power cut is removed again or does no harm."""

@@ -94,9 +94,10 @@ def _fill(settings: Settings, origin: str, root_key_out: Path | None, root_days:
             connection.execute(registry.insert().values(key="origin", value=origin))
         keys.write(settings.keys / keys.file_name("log", log), log)
         keys.write(root_key_out or settings.keys / keys.file_name("root", owner), owner)
+        # First of all, so that a store which cannot be written to is noticed before the database has a log.
+        public.put("config.json", wire.encode_config(wire.Config(wire.PROTOCOL_VERSION, origin, settings.api)))
         sequencer = Sequencer(engine, public, upload_objects(settings), [log], settings)
         _accepted(sequencer, note, root)
-        public.put("config.json", wire.encode_config(wire.Config(wire.PROTOCOL_VERSION, origin, settings.api)))
     except RyeError as error:
         if error.code != "registry-exists":
             _unfound(engine)
