@@ -137,7 +137,7 @@ def _agent(target: Target, item: DeployableItem, draft: AgentDraft, options: Tar
     if draft.model is not None and (draft.model_of is None or draft.model_of != target.models_of):
         dropped.append(f"model {draft.model}")
     if dropped:
-        notes.append(f"{target.title} has no word for {', '.join(dropped)}")
+        notes.append(f"{target.title} has no setting for {', '.join(dropped)}; dropped")
     files: tuple[OutFile, ...] = ()
     if made.data is not None:
         files = (OutFile(f"{places.agents}/{options.name}{places.agent_suffix}", made.data),)

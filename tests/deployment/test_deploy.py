@@ -344,7 +344,7 @@ def test_no_tools_in_the_source_is_said_in_the_plan(shop: Shop) -> None:
     shop.install("agent", "acme/one", agent("one", ""))
     notes = [row["message"] for row in shop.ok("deploy", "--json").json["notes"]]
     assert any("inherits everything" in note for note in notes)
-    assert any("no word for timeout 60000" in note for note in notes)
+    assert any("no setting for timeout 60000" in note for note in notes)
 
 
 # -- names -----------------------------------------------------------------------------------------------------------

@@ -87,6 +87,10 @@ class _Demo:
         self.change_one_byte(team)
         self.type(team, "render", "rye/workflows/deploy_and_test", *inputs, fails=True)
         self.type(team, "ci", fails=True)
+        self.title("The signed bytes back, and all of it where two agent programs read it")
+        self.type(team, "install", "--discard-local-edits")
+        self.type(team, "deploy", "--target", "claude", "--target", "codex")
+        self.type(team, "deploy", "--check", last=2)
         return time.monotonic() - began
 
     def start_registry(self) -> tuple[str, str, str]:

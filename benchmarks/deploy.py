@@ -1,0 +1,83 @@
+"""Deploying 50 items to three programs: the first time, and again with nothing to do, against the bounds of the design.
+
+The command runs as a person starts it, and what ``rye --version`` takes is taken off, since every command pays it. Processor time
+stands next to the clock's: on a busy machine only that means something::
+
+    python -m benchmarks.deploy [repetitions]
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from tests.deployment.shop import Shop, agent, bound, knowledge, skill
+
+FIRST, AGAIN = 0.5, 0.15
+"""Seconds, beyond start-up."""
+_RYE = "from rye.cli.start import main; main()"
+
+
+def shop(base: Path) -> Shop:
+    """A project that asks for 50 items of the kinds that people deploy most."""
+    made = Shop(base, 'targets = ["claude", "codex", "gemini"]')
+    for number in range(20):
+        made.install("skill", f"acme/skill-{number}", skill(f"skill-{number}"), attached={"a.md": b"x" * 4000})
+        made.install("agent", f"acme/agent-{number}", agent(f"agent-{number}"))
+    for number in range(5):
+        made.install("knowledge", f"acme/notes/note-{number}", knowledge(f"note-{number}"))
+        made.install("directive", f"acme/work/ship-{number}", bound(f"work/ship-{number}"))
+    return made
+
+
+def seconds(made: Shop, *words: str) -> tuple[float, float]:
+    """How long one run takes, by the clock and of the processor."""
+    environment = {**os.environ, **made.environment}
+    start, before = time.perf_counter(), _processor()
+    subprocess.run(
+        [sys.executable, "-c", _RYE, *words], cwd=made.folder, env=environment, check=True, capture_output=True
+    )
+    return time.perf_counter() - start, _processor() - before
+
+
+def _processor() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def main() -> None:
+    repetitions = int(sys.argv[1]) if len(sys.argv) > 1 else 7
+    starts, firsts, agains = [], [], []
+    with tempfile.TemporaryDirectory() as base:
+        made = shop(Path(base))
+        for _ in range(repetitions):
+            starts.append(seconds(made, "--version"))
+            firsts.append(seconds(made, "deploy"))
+            agains.append(seconds(made, "deploy"))
+            for name in (".claude", ".agents", ".codex", ".gemini", "CLAUDE.md", "AGENTS.md", "GEMINI.md"):
+                place = made.folder / name
+                shutil.rmtree(place) if place.is_dir() else place.unlink()
+            (made.folder / ".ai/deploy.lock").unlink()
+            shutil.rmtree(made.home / "data/unchanged", ignore_errors=True)
+    print(f"50 items, 3 programs, {repetitions} runs; seconds beyond what rye takes to start (median)\n")
+    print(f"{'':<16}{'clock':>8}{'processor':>11}{'bound':>8}{'processor × bound':>19}")
+    for name, times, bound_ in (("first deploy", firsts, FIRST), ("nothing to do", agains, AGAIN)):
+        clock, processor = (_median(times, which) - _median(starts, which) for which in (0, 1))
+        print(f"{name:<16}{clock:>8.3f}{processor:>11.3f}{bound_:>8.2f}{processor / bound_:>19.2f}")
+
+
+def _median(times: list[tuple[float, float]], which: int) -> float:
+    return statistics.median(each[which] for each in times)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,72 @@
+"""``docs/agents.md`` says what is true: its commands work one after the other, every program and every code is in it."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from rye.deployment.targets.protocol import Code, all_targets
+from rye.project.agent_programs import program_names
+from rye.project.manifest import parse_manifest
+from tests.deployment.shop import agent, skill
+from tests.installation.real_registry import RealRegistry, serving
+
+pytestmark = pytest.mark.processes
+
+TEXT = (Path(__file__).resolve().parents[1] / "docs" / "agents.md").read_text(encoding="utf-8")
+EXAMPLES = dict(re.findall(r"^<!-- example: (\w+) -->\n((?:    .*\n)+)", TEXT, re.MULTILINE))
+
+
+@pytest.fixture(scope="module")
+def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealRegistry]:
+    for started in serving(tmp_path_factory):
+        author = started.author("acme")
+        paths = {
+            ".ai/skills/release-notes/SKILL.md": skill("release-notes"),
+            ".ai/agents/reviewer.md": agent("reviewer"),
+        }
+        for path, text in paths.items():
+            author.program.write(path, text)
+            author.program.ok("sign", path)
+            author.publish(path.removesuffix("/SKILL.md"))
+        yield started
+
+
+def test_every_program_has_a_section_with_the_version_that_was_tried() -> None:
+    assert set(EXAMPLES) == set(program_names())
+    for one in all_targets():
+        section = TEXT.split(f"\n## {one.title}\n", 1)[1].split("\n## ", 1)[0]
+        assert f"<!-- example: {one.name} -->" in section
+        assert one.tried.removeprefix("not ") in section.lower().replace("not tried by us", "tried")
+
+
+@pytest.mark.parametrize("name", program_names())
+def test_five_commands_lead_to_a_skill_and_an_agent(name: str, registry: RealRegistry) -> None:
+    commands = [shlex.split(line, comments=True) for line in EXAMPLES[name].splitlines()]
+    assert len(commands) == 5
+    user = registry.user()
+    user.path("rye.toml").unlink()
+    for program, *words in commands:
+        if program == "rye":
+            user.ok(*words, *(["--yes"] if words[0] == "add" else []))
+    written = {path.name for path in user.folder.rglob("*") if path.is_file() and ".ai" not in path.parts}
+    assert "SKILL.md" in written
+    assert any(path.startswith("reviewer.") for path in written)
+
+
+def test_its_manifest_is_read() -> None:
+    block = re.search(r"<!-- manifest -->\n```toml\n(.*?)```", TEXT, re.DOTALL)
+    assert block is not None
+    table = parse_manifest(block[1]).deploy
+    assert (table.targets, table.after_install, table.prefix) == (("claude", "codex"), True, "on-clash")
+    assert table.include == ("skill:*", "agent:acme/*")
+    assert table.excluded == {"codex": ("role:*",)}
+
+
+def test_every_code_is_in_it() -> None:
+    assert {code for code in get_args(Code) if f"`{code}`" not in TEXT} == set()
