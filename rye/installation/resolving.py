@@ -34,6 +34,9 @@ from rye.resolution.versions import Version
 from rye.signing.keys import PublicKey
 from rye.text.spelling import close_words
 
+_NEWEST = 5
+"""Versions that an error lists."""
+
 
 class Chosen(Struct, frozen=True):
     """One item of the solution."""
@@ -203,7 +206,12 @@ def resolve(
     meant = identify(manifest.dependencies, sources, lock)
     provider = _Provider(environment, lock)
     locked = {item.identity: Version.parse(item.version) for item in lock.items if not unlock.frees(item.identity)}
-    requirements = [Requirement(meant[line], _range(line)) for line in manifest.dependencies]
+    for identity, version in unlock.exact:
+        _require_exact(identity, version, [line for line in manifest.dependencies if meant[line] == identity], sources)
+    requirements = [
+        *(Requirement(meant[line], _range(line)) for line in manifest.dependencies),
+        *(Requirement(identity, Range.parse(f"={version}")) for identity, version in unlock.exact),
+    ]
     resolution = Resolution(Root(requirements, locked=locked), provider)
     while isinstance(outcome := resolution.resolve(), NeedsMore):
         provider.learn(outcome.packages, sources.histories(outcome.packages))
@@ -213,6 +221,32 @@ def resolve(
         identity: Chosen(record, tuple(map(str, provider.needs(record))), tuple(sorted(groups[identity])))
         for identity, record in chosen.items()
     }
+
+
+def _require_exact(identity: Identity, version: str, lines: Sequence[Wanted], sources: Sources) -> None:
+    """That a version exists, and that rye.toml allows it. Raises RyeError ``no-such-version``, ``outside-range``."""
+    history = sources.histories([identity]).get(identity)
+    if history is not None and all(record.version != version for record in history.records):
+        raise no_such_version(identity, version, history)
+    for line in lines:
+        if Version.parse(version) not in _range(line):
+            raise RyeError(
+                "outside-range",
+                f"rye.toml asks for {identity} {line.range}, and {version} is outside of that.",
+                f"`rye add '{line.key}@{version}'` changes the range in rye.toml.",
+            )
+
+
+def no_such_version(identity: Identity, wanted: str, history: ItemHistory) -> RyeError:
+    """The error for a version or a range that no release has, with the newest that there are."""
+    versions = sorted((Version.parse(record.version) for record in history.records), reverse=True)
+    newest = ", ".join(map(str, versions[:_NEWEST])) + (", …" if len(versions) > _NEWEST else "")
+    return RyeError(
+        "no-such-version",
+        f"{identity} has no version {wanted}.",
+        f"The newest: {newest}. `rye info {identity}` shows all.",
+        details={"versions": [str(version) for version in versions[:_NEWEST]]},
+    )
 
 
 def _range(line: Wanted) -> Range:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
@@ -14,6 +14,8 @@ class Unlock(Struct, frozen=True):
 
     identities: frozenset[Identity] = frozenset()
     all: bool = False
+    exact: tuple[tuple[Identity, str], ...] = ()
+    """Items that must have exactly this version; each may move."""
 
     @classmethod
     def nothing(cls) -> Unlock:
@@ -24,6 +26,11 @@ class Unlock(Struct, frozen=True):
     def only(cls, identities: Iterable[Identity]) -> Unlock:
         """These items may move to another version."""
         return cls(frozenset(identities))
+
+    @classmethod
+    def to(cls, versions: Mapping[Identity, str], others: Iterable[Identity] = ()) -> Unlock:
+        """Some items move to exactly these versions, ``others`` to any."""
+        return cls(frozenset((*versions, *others)), exact=tuple(sorted(versions.items())))
 
     @classmethod
     def everything(cls) -> Unlock:

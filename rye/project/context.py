@@ -46,6 +46,12 @@ def arguments_or_own_items(cwd: Path, arguments: Sequence[str]) -> list[Found]:
         return expand(arguments, cwd)
     project = require_project(cwd)
     paths = own_items(project.ai)
+    if not paths and project.packages.is_dir():
+        raise RyeError(
+            "no-items",
+            "This project has no items of its own.",
+            "`rye audit` checks what is installed; `rye new directive ID` makes an item.",
+        )
     if not paths:
         raise RyeError("no-items", "This project has no items of its own.", "Make one with `rye new directive ID`.")
     return [Found(path, os.path.relpath(path, cwd), set_root=project.ai) for path in paths]

@@ -99,19 +99,20 @@ def _show_signer(console: Console, change: ItemChange, time: datetime) -> None:
         mark += "  (you never agreed to this signer before)" if change.signer_unknown else ""
         console.say(f"      signed by {new.signer}{mark}", "dim")
     if history is not None:
-        ages = f"released {_age(history.released, time)}, key {_age(history.key_since, time)}"
-        console.say(f"      {ages}, namespace {_age(history.namespace_since, time)}", "dim")
+        released = _age(history.released, time, "ago")
+        key, namespace = (_age(since, time, "old") for since in (history.key_since, history.namespace_since))
+        console.say(f"      released {released}, key {key}, namespace {namespace}", "dim")
     if old is not None and old.registry != new.registry:
         moved = f"      from the registry {one_line(new.registry)}, before from {one_line(old.registry)}"
         console.say(moved, "warning")
 
 
-def _age(then: datetime, now: datetime) -> str:
-    """How long ago, in the largest unit that gives at least two."""
+def _age(then: datetime, now: datetime, word: str) -> str:
+    """How long ago, in the largest unit that gives at least two, and ``word``: ``3 days ago``, ``3 days old``."""
     minutes = int((now - then).total_seconds()) // 60
     for unit, size in (("years", 525_600), ("months", 43_800), ("days", 1_440), ("hours", 60), ("minutes", 1)):
         if minutes >= 2 * size:
-            return f"{minutes // size} {unit} old"
+            return f"{minutes // size} {unit} {word}"
     return "just now" if minutes >= 0 else "dated in the future"
 
 

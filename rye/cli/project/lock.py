@@ -23,7 +23,11 @@ def lock(session: Session, check: bool, dry_run: bool) -> int:
         return _check(session, project, dry_run)
     outcome = relock(session, project, dry_run=dry_run)
     said = f"locked {outcome.items} items" if outcome.changed else "rye.lock is up to date"
-    _show(session, f"{said} (--dry-run: nothing was written)" if dry_run else said, dry_run)
+    said = f"{said} (--dry-run: nothing was written)" if dry_run else said
+    _show(session, said, dry_run, changes=[moved.as_json() for moved in outcome.moved])
+    for moved in outcome.moved:
+        versions = " → ".join(version for version in (moved.before, moved.after) if version is not None)
+        session.console.say(f"  {moved.action} {moved.identity} {versions}")
     return 0
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+from rye.cli.console import printable
 from rye.cli.options import Session
 from rye.workspace.installing.install_outcome import InstallOutcome
 from rye.workspace.installing.install_request import Agree, Proposal
@@ -34,6 +35,8 @@ def show_outcome(session: Session, outcome: InstallOutcome, *, dry_run: bool = F
     code = 1 if deployed is not None and deployed.refused else 0
     if not session.json:
         session.console.data(said)
+        for held in outcome.held_back:
+            session.console.say(printable(held.message), "warning")
         if deployed is not None and (deployed.changed or deployed.refused):
             from rye.cli.deploy.shown import show_deployed  # most installations deploy nothing
             from rye.deployment.deploying import summary
@@ -52,6 +55,7 @@ def show_outcome(session: Session, outcome: InstallOutcome, *, dry_run: bool = F
             "message": said,
             "warnings": list(outcome.warnings),
             "dry_run": dry_run,
+            **({"held_back": [held.as_json() for held in outcome.held_back]} if outcome.held_back else {}),
             **({"deploy": deployed.as_json()} if deployed is not None else {}),
         }
     )

@@ -15,7 +15,7 @@ from rye.workspace.projects import project_of
 
 
 @command("update")
-@click.argument("items", nargs=-1, metavar="[KIND:]ID…")
+@click.argument("items", nargs=-1, metavar="[KIND:]ID[@VERSION]…")
 @click.option("--strict-overrides", is_flag=True, help="Stop when an override no longer fits the new version.")
 @install_options("approve", "dry_run", "discard", "airgap")
 @click.pass_obj
@@ -28,7 +28,9 @@ def update(
     discard_local_edits: bool,
     bundle: str | None,
 ) -> int:
-    """Move items to the newest versions that rye.toml allows: those named, or all.
+    """Move items to the newest versions that rye.toml allows: those named, or all. ID@VERSION: to exactly that version.
+
+    What others keep from its newest version is named.
 
     An update that widens rights, adds hooks or comes from another signer stops until it is approved.
     """

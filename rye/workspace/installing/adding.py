@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rye.errors import RyeError, UsageError
-from rye.installation.resolving import Environment, identify
+from rye.installation.resolving import Environment, identify, no_such_version
 from rye.installation.sources import Sources
 from rye.installation.unlock import Unlock
 from rye.installation.updates import latest_version
@@ -16,6 +16,7 @@ from rye.project.manifest import Wanted, parse_manifest
 from rye.project.manifest_edit import add_dependency, set_registry
 from rye.project.new_manifest import new_manifest
 from rye.resolution.ranges import Range
+from rye.resolution.versions import Version
 from rye.storage.atomic import replace_file
 from rye.workspace.context import Context
 from rye.workspace.installing.install_outcome import InstallOutcome
@@ -73,6 +74,9 @@ def _with(text: str, reference: Reference, group: str, sources: Sources, environ
         identity = _find(sources, reference)
         wanted = wanted or _newest(sources, identity, environment)
         key = key or (f"{reference.kind}:{identity.id}" if reference.kind else identity.id)
+    if reference.range is not None:
+        identifier, kind = key.rpartition(":")[2], reference.kind or key.rpartition(":")[0]
+        _require_version(sources, _find(sources, Reference(identifier, kind or None)), reference.range)
     return add_dependency(text, key, wanted, group)
 
 
@@ -96,7 +100,7 @@ def _references(names: Sequence[str], group: str) -> list[Reference]:
             raise UsageError(
                 "bad-reference",
                 f"{name!r} names no namespace.",
-                f"Write NAMESPACE/…/{reference.id}; `rye search {reference.id}` finds it.",
+                f"`rye search {reference.id}` finds its full name; `rye add NAMESPACE/…/{reference.id}` adds it.",
             )
         if reference.range is not None:
             Range.parse(reference.range)
@@ -133,6 +137,15 @@ def _find(sources: Sources, reference: Reference) -> Identity:
     there = [one for one in spellings if (kinds[one] if kind is None else kind in kinds[one])]
     wanted = Wanted(there[0] if there else identifier, kind if there else None, "*")
     return identify([wanted], sources)[wanted]
+
+
+def _require_version(sources: Sources, identity: Identity, wanted: str) -> None:
+    """That some release is in the range; whether it may be chosen is for the solver to say. Raises RyeError
+    ``no-such-version``."""
+    history, versions = sources.histories([identity]).get(identity), Range.parse(wanted)
+    allowed = versions.versions, versions.prereleases
+    if history is not None and not any(Version.parse(r.version) in each for r in history.records for each in allowed):
+        raise no_such_version(identity, wanted, history)
 
 
 def _newest(sources: Sources, identity: Identity, environment: Environment) -> str:

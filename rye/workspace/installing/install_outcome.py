@@ -8,7 +8,9 @@ from msgspec import Struct
 
 if TYPE_CHECKING:
     from rye.installation.completeness import Problem
+    from rye.installation.held_back import HeldBack
     from rye.installation.plan import ItemChange
+    from rye.workspace.installing.lock_moves import Moved
 
 
 class InstallOutcome(Struct, frozen=True):
@@ -21,6 +23,8 @@ class InstallOutcome(Struct, frozen=True):
     """What was done, or would be done by ``proposed``."""
     warnings: tuple[str, ...] = ()
     files_written: int = 0
+    held_back: tuple[HeldBack, ...] = ()
+    """Of an update: items that others keep from their newest version."""
     followed: object | None = None
     """What the request's ``follow`` said; None: there was nothing to do on top."""
 
@@ -32,6 +36,8 @@ class LockOutcome(Struct, frozen=True):
     """Whether the new lock differs from the old one. A dry run does not write it."""
     items: int
     dry_run: bool = False
+    moved: tuple[Moved, ...] = ()
+    """What the new lock has otherwise than the old one, by identity."""
 
 
 class LockCheck(Struct, frozen=True):

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from rye.errors import RyeError
 from rye.installation.completeness import does_not_fit, problems
+from rye.installation.held_back import held_back
 from rye.installation.install import Prepared, changes, check_rows, choose_locked, new_lock, prepare, verify_chosen
 from rye.installation.on_disk import read_written, scan
 from rye.installation.override_check import override_findings
@@ -78,7 +79,13 @@ def install_from(session: InstallSession, sources: Sources, unlock: Unlock) -> I
     environment = judging_environment(session.context, session.manifest)
     with session.context.progress("resolving"):
         chosen = _choose(session, sources, environment, unlock)
-    return install_chosen(session, sources, environment, chosen)
+    outcome = install_chosen(session, sources, environment, chosen)
+    if unlock.is_nothing:
+        return outcome
+    histories = sources.histories(chosen)
+    held = held_back(session.manifest, chosen, histories, environment)
+    moving = {identity for identity, _ in unlock.exact}
+    return replace(outcome, held_back=tuple(h for h in held if unlock.frees(h.identity) and h.identity not in moving))
 
 
 def _choose(
@@ -148,7 +155,7 @@ def install_chosen(
     if trusts_lock(session.context, request.trust_lock):  # committers agreed to these, not this user
         signers -= {one.value for one in relied if one.what == "signer"}
     remember_signers(signers)
-    return InstallOutcome("installed", prepared.plan.effective, prepared.warnings, written, followed)
+    return InstallOutcome("installed", prepared.plan.effective, prepared.warnings, written, followed=followed)
 
 
 def _refuse_approvals_beyond(session: InstallSession, chosen: Mapping[Identity, Chosen], prepared: Prepared) -> None:

@@ -16,6 +16,7 @@ from rye.workspace.context import Context
 from rye.workspace.installing.install_outcome import LockCheck, LockOutcome
 from rye.workspace.installing.install_session import retry_when_overtaken
 from rye.workspace.installing.lock_fit import lock_problems
+from rye.workspace.installing.lock_moves import lock_moves
 from rye.workspace.installing.project_state import ProjectState, read_state
 from rye.workspace.registries.project_registries import same_registries
 from rye.workspace.registries.project_sources import judging_environment, project_sources
@@ -60,4 +61,4 @@ def _relock(context: Context, project: Project, dry_run: bool) -> LockOutcome:
         with exclusive(project) as writer:
             state.require_unchanged("rye lock")
             writer.apply([Change(LOCK, text.encode()), *keep_previous(project, state.manifest_text)])
-    return LockOutcome(changed, len(items), dry_run)
+    return LockOutcome(changed, len(items), dry_run, lock_moves(before, items))

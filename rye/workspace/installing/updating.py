@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from rye.errors import RyeError, UsageError
 from rye.installation.graph import not_installed
 from rye.installation.unlock import Unlock
 from rye.items.identity import Identity, parse_reference
 from rye.project.layout import Project
 from rye.project.lock import Lock
+from rye.resolution.versions import Version
 from rye.workspace.context import Context
 from rye.workspace.installing.install import carry_out
 from rye.workspace.installing.install_outcome import InstallOutcome
@@ -19,21 +21,46 @@ from rye.workspace.installing.install_session import open_session, retry_when_ov
 def update(
     context: Context, project: Project, request: InstallRequest, names: Sequence[str], agree: Agree
 ) -> InstallOutcome:
-    """Move the named items, or all, to the newest versions that rye.toml allows. Raises RyeError ``not-installed``."""
+    """Move the named items, or all, to the newest versions that rye.toml allows; ``[kind:]id@version`` to exactly that one, which
+    rye.toml must allow as it is.
+
+    Raises RyeError ``not-installed``, ``no-such-version``, ``outside-range``, UsageError ``bad-version``, ``contradiction``.
+    """
 
     def attempt() -> InstallOutcome:
         session = open_session(context, project, request, agree)
-        return carry_out(session, Unlock.only(_named(session.before.lock, names)) if names else Unlock.everything())
+        return carry_out(session, _unlocked(session.before.lock, names) if names else Unlock.everything())
 
     return retry_when_overtaken(context, attempt)
 
 
-def _named(lock: Lock, names: Iterable[str]) -> set[Identity]:
-    found: set[Identity] = set()
+def _unlocked(lock: Lock, names: Iterable[str]) -> Unlock:
+    exact: dict[Identity, str] = {}
+    free: set[Identity] = set()
     for name in names:
         reference = parse_reference(name)
         matches = [i.identity for i in lock.items if i.id == reference.id and reference.kind in (None, i.kind)]
         if not matches:
             raise not_installed(lock, name)
-        found.update(matches)
-    return found
+        if reference.range is None:
+            free.update(matches)
+            continue
+        version = _version(name, reference.range)
+        if len(matches) > 1:
+            listed = ", ".join(map(str, matches))
+            raise UsageError("ambiguous", f"{name!r} is {listed}.", f"Name one: {matches[0]}@{version}.")
+        if exact.setdefault(matches[0], version) != version:
+            raise UsageError("contradiction", f"{matches[0]} is named with two versions.", "Name it once.")
+    return Unlock.to(exact, free)
+
+
+def _version(name: str, text: str) -> str:
+    """The one version after the ``@``."""
+    try:
+        return str(Version.parse(text))
+    except RyeError as error:
+        raise UsageError(
+            "bad-version",
+            f"{name!r}: {text!r} is not one version.",
+            "`rye update ID@1.2.3` takes exactly that version; `rye add 'ID@^1.2'` changes the range in rye.toml.",
+        ) from error

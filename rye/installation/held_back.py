@@ -1,0 +1,67 @@
+"""Why an item stays below its newest version after an update: what rye.toml asks for, or what another item needs. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from msgspec import Struct
+
+from rye.installation.resolving import Chosen, Environment
+from rye.installation.updates import latest_version
+from rye.items.identity import Identity
+from rye.project.manifest import Manifest
+from rye.registry.trust.records import ItemHistory
+from rye.resolution.ranges import Range
+from rye.resolution.versions import Version
+
+
+class HeldBack(Struct, frozen=True):
+    """One item, the newest version that it could have, and who says otherwise."""
+
+    identity: Identity
+    version: str
+    latest: str
+    by: tuple[str, ...]
+    """Each who holds it, with the range: ``bundle:acme/kit 1.0.0 needs =1.0.0``. Never empty."""
+
+    def as_json(self) -> dict[str, object]:
+        return {
+            "kind": self.identity.kind,
+            "id": self.identity.id,
+            "version": self.version,
+            "latest": self.latest,
+            "by": list(self.by),
+        }
+
+    @property
+    def message(self) -> str:
+        """One line for people."""
+        return f"{self.identity} stays at {self.version}, not {self.latest}: {'; '.join(self.by)}"
+
+
+def held_back(
+    manifest: Manifest,
+    chosen: Mapping[Identity, Chosen],
+    histories: Mapping[Identity, ItemHistory],
+    environment: Environment,
+) -> tuple[HeldBack, ...]:
+    """Every chosen item that is not at its newest usable version because of others, by identity."""
+    found = []
+    for identity, entry in sorted(chosen.items()):
+        latest = latest_version(histories.get(identity), environment)
+        if latest is None or Version.parse(latest) <= Version.parse(entry.record.version):
+            continue
+        by = tuple(_holders(identity, Version.parse(latest), manifest, chosen.values()))
+        if by:
+            found.append(HeldBack(identity, entry.record.version, latest, by))
+    return tuple(found)
+
+
+def _holders(identity: Identity, latest: Version, manifest: Manifest, chosen: Iterable[Chosen]) -> Iterator[str]:
+    for line in manifest.dependencies:
+        if line.id == identity.id and line.kind in (None, identity.kind) and latest not in Range.parse(line.range):
+            yield f"rye.toml asks for {line.range}"
+    for entry in chosen:
+        for relation in entry.record.release.depends_on:
+            if relation.identity == identity and latest not in Range.parse(relation.range):
+                yield f"{entry.record.identity} {entry.record.version} needs {relation.range}"

@@ -1,0 +1,133 @@
+"""``update ID@VERSION``, what holds an item back, what ``lock`` moved, and versions that do not exist (findings D7, D8)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from rye.project.lock import parse_lock
+from tests.cli.running import Program
+from tests.installation.real_registry import Author, RealRegistry, serving
+
+pytestmark = pytest.mark.processes
+
+
+@pytest.fixture(scope="module")
+def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealRegistry]:
+    yield from serving(tmp_path_factory)
+
+
+@pytest.fixture(scope="module")
+def acme(registry: RealRegistry) -> Author:
+    author = registry.author("acme")
+    for version in ("1.0.0", "1.1.0", "1.2.0", "2.0.0"):
+        author.release("work/base", version)
+    author.release("work/top", depends=(("acme/work/base", "~1.1"),))
+    return author
+
+
+@pytest.fixture
+def user(registry: RealRegistry, acme: Author) -> Program:
+    program = registry.user()
+    program.ok("add", "acme/work/base@^1.0", "--yes")
+    return program
+
+
+def version(program: Program, name: str = "base") -> str:
+    items = parse_lock(program.path("rye.lock").read_text()).items
+    return next(item.version for item in items if item.id == f"acme/work/{name}")
+
+
+class TestExactly:
+    def test_it_is_that_version_and_rye_toml_stays(self, user: Program) -> None:
+        before = user.path("rye.toml").read_bytes()
+        for wanted in ("1.0.0", "1.2.0", "1.1.0"):
+            user.ok("update", f"acme/work/base@{wanted}")
+            assert version(user) == wanted
+        assert user.path("rye.toml").read_bytes() == before
+        user.ok("install")
+        assert version(user) == "1.1.0"
+
+    @pytest.mark.parametrize(
+        ("wanted", "code", "said"),
+        [
+            ("2.0.0", "outside-range", "^1.0"),
+            ("7.0.0", "no-such-version", "7.0.0"),
+            ("^1", "bad-version", "^1"),
+            ("1.0", "bad-version", "1.0"),
+        ],
+    )
+    def test_what_it_cannot_be_changes_nothing(self, user: Program, wanted: str, code: str, said: str) -> None:
+        before = user.path("rye.lock").read_bytes()
+        error = user.run("update", f"acme/work/base@{wanted}", "--json").error
+        assert error["code"] == code
+        assert said in error["message"]
+        assert error["hint"]
+        assert user.path("rye.lock").read_bytes() == before
+
+    def test_another_items_range_is_explained(self, user: Program) -> None:
+        user.ok("add", "acme/work/top", "--yes")
+        error = user.run("update", "acme/work/base@1.0.0", "--json").error
+        assert error["code"] == "unsolvable"
+        assert "~1.1" in error["message"]
+
+    def test_two_versions_of_one_item_contradict(self, user: Program) -> None:
+        words = ("acme/work/base@1.0.0", "acme/work/base@1.1.0")
+        assert user.run("update", *words, "--json").error["code"] == "contradiction"
+
+
+class TestHeldBack:
+    def test_the_one_who_holds_is_named(self, user: Program) -> None:
+        user.ok("add", "acme/work/top", "--yes")
+        [held] = user.ok("update", "--json").json["held_back"]
+        assert (held["id"], held["version"], held["latest"]) == ("acme/work/base", "1.1.0", "2.0.0")
+        assert held["by"] == ["rye.toml asks for ^1.0", "directive:acme/work/top 1.0.0 needs ~1.1"]
+        assert "stays at 1.1.0, not 2.0.0" in user.ok("update").stderr
+
+    def test_nothing_is_said_where_everything_is_newest(self, user: Program) -> None:
+        user.ok("add", "acme/work/base@^2", "--yes")
+        done = user.ok("update", "--json").json
+        assert "held_back" not in done
+        assert "stays" not in user.ok("update").stderr
+
+
+class TestLock:
+    def test_it_says_what_moved(self, user: Program) -> None:
+        user.write("rye.toml", user.path("rye.toml").read_text().replace("^1.0", "^2") + '"acme/work/none" = "*"\n')
+        assert user.run("lock", "--json").error["code"] == "no-such-item"
+        text = user.path("rye.toml").read_text().replace('"acme/work/none" = "*"\n', "")
+        user.write("rye.toml", text)
+        for dry in (True, False):
+            done = user.ok("lock", "--json", *(["--dry-run"] if dry else [])).json
+            assert done["changes"] == [
+                {"action": "update", "kind": "directive", "id": "acme/work/base", "from": "1.2.0", "to": "2.0.0"}
+            ]
+        assert user.ok("lock", "--json").json["changes"] == []
+        user.write("rye.toml", text.replace('"acme/work/base" = "^2"', '"acme/work/top" = "*"'))
+        moved = user.ok("lock", "--json").json["changes"]
+        assert [(one["action"], one["id"], one["from"], one["to"]) for one in moved] == [
+            ("downgrade", "acme/work/base", "2.0.0", "1.1.0"),
+            ("add", "acme/work/top", None, "1.0.0"),
+        ]
+        user.write("rye.toml", text.replace('"acme/work/base" = "^2"\n', ""))
+        assert {one["action"] for one in user.ok("lock", "--json").json["changes"]} == {"remove"}
+
+
+class TestNames:
+    @pytest.mark.parametrize("wanted", ["9.9", "^9", ">=3 <4"])
+    def test_a_version_that_does_not_exist_lists_the_newest(self, user: Program, wanted: str) -> None:
+        error = user.run("add", f"acme/work/base@{wanted}", "--json").error
+        assert error["code"] == "no-such-version"
+        assert "2.0.0, 1.2.0, 1.1.0" in error["hint"]
+        assert wanted not in user.path("rye.toml").read_text()
+
+    def test_a_name_without_a_namespace_says_how_to_add_it(self, user: Program) -> None:
+        error = user.run("install", "base", "--json").error
+        assert "rye add" in error["hint"]
+        assert "rye search base" in error["hint"]
+
+    def test_verify_points_to_the_audit_of_what_is_installed(self, user: Program) -> None:
+        error = user.run("verify", "--json").error
+        assert error["code"] == "no-items"
+        assert "`rye audit`" in error["hint"]
