@@ -339,7 +339,7 @@ def _targets(
     if found and context.interactive and choose is not None:
         if choose(found):
             return found, not request.dry_run
-        raise RyeError("not-agreed", "Nothing was deployed.", _name_targets(found))
+        raise RyeError("declined", "Nothing was deployed.", _name_targets(found))
     if found and context.assume_yes:
         return found, False
     said = f"Found here: {', '.join(found)}. " if found else ""

@@ -81,6 +81,7 @@ class Run(Struct, frozen=True):
     items: frozenset[str] | None = None
     """Labels; None: all."""
     adopt: frozenset[str] = frozenset()
+    """Paths of files, or of folders with files."""
     overwrite: frozenset[str] = frozenset()
     """Labels of items whose edited files are given up."""
     lets_go: bool = False
@@ -115,7 +116,8 @@ class Refused(Struct, frozen=True):
     target: str
     field: str
     """What of the item, or the path, it is about."""
-    code: Code
+    code: str
+    """One of :data:`rye.deployment.targets.protocol.Code`, or the code of the error that keeps the item from being read."""
     message: str
     hint: str | None = None
     diff: tuple[str, ...] = ()
@@ -272,7 +274,7 @@ class _Planning:
     def conflict(
         self, one: Wanted, here: OnDisk, *, same: bool
     ) -> tuple[Code, str, str | None, tuple[str, ...]] | None:
-        if same and one.path in self.run.adopt:
+        if same and any(one.path == path or one.path.startswith(f"{path}/") for path in self.run.adopt):
             return None
         message = f"{one.path} is there already, and Rye did not write it."
         if same:
@@ -490,7 +492,7 @@ class _Planning:
 
     def settle_block(self, shared: _Shared, keep: Sequence[Wanted], text: str) -> str:
         going = [row for row in shared.rows if row.item not in {one.item for one in keep}]
-        staying = [row for row in going if not self.run.removes or (row.item, row.target) in self.held]
+        staying = [row for row in going if not self.row_goes(row)]
         going = [row for row in going if row not in staying]
         if shared.is_edited:
             if not keep:

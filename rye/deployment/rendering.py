@@ -131,6 +131,9 @@ def _agent(target: Target, item: DeployableItem, draft: AgentDraft, options: Tar
     notes = list(made.notes)
     if draft.server is None and draft.rights.everything:
         notes.append(f"inherits everything: it names no tools, so {target.title} gives it all of them")
+    if isinstance(item.value, Agent) and item.metadata.runs:
+        left = ", ".join(sorted({run.where for run in item.metadata.runs}))
+        notes.append(f"{left} of its source stay behind: an agent is deployed without hooks and servers of its own")
     dropped = [*draft.limits]
     if draft.turns is not None and not (target.says_turns and draft.server is None):
         dropped.insert(0, f"maxIterations {draft.turns}")

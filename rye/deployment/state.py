@@ -40,6 +40,8 @@ from rye.errors import RyeError
 from rye.items.identity import is_id
 from rye.items.kinds import KINDS
 from rye.project.agent_programs import SEGMENT, is_shared_file
+from rye.project.lock import LockError
+from rye.project.lock_conflict import sides
 from rye.text.toml_keys import has_long_key
 from rye.text.toml_writing import quoted
 
@@ -93,11 +95,20 @@ class _File(Struct, forbid_unknown_fields=True):
 
 
 def parse_state(data: bytes | None) -> State:
-    """The state of a file's bytes; an empty one for None. Raises RyeError ``bad-deploy-lock``."""
+    """The state of a file's bytes; an empty one for None. Raises RyeError ``bad-deploy-lock``.
+
+    With git's conflict markers: the files of both sides, where they differ with a row each; allowed is what both sides allow.
+    """
     if data is None:
         return State()
     try:
         text = data.decode("utf-8").replace("\r\n", "\n")
+        if "\n<<<<<<<" in text:
+            ours, theirs = (parse_state(side.encode()) for side in sides(text))
+            allowed = tuple(sorted(set(ours.allowed) & set(theirs.allowed)))
+            return State(
+                tuple(sorted({*ours.files, *theirs.files})), allowed, tuple(sorted({*ours.made, *theirs.made}))
+            )
         if has_long_key(text):
             raise ValueError("a key has too many parts")
         found = msgspec.toml.decode(text, type=_File)
@@ -106,7 +117,7 @@ def parse_state(data: bytes | None) -> State:
         for row in found.file:
             if not _HASH.fullmatch(row.sha256) or row.mode not in ("0644", "0755"):
                 raise ValueError(f"the row of {row.path!r} is malformed")
-    except (ValueError, UnicodeDecodeError, RecursionError, msgspec.MsgspecError) as error:
+    except (ValueError, UnicodeDecodeError, RecursionError, msgspec.MsgspecError, LockError) as error:
         raise RyeError(
             "bad-deploy-lock",
             f".ai/deploy.lock cannot be read: {error}.",

@@ -15,7 +15,7 @@ from msgspec import Struct
 from rye.deployment.disk import FolderDisk
 from rye.deployment.items import DeployableItem, deployable
 from rye.deployment.names import chosen_names, clashes
-from rye.deployment.plan import Refused, Wanted, with_owners
+from rye.deployment.plan import Refused, Wanted, place_of, with_owners
 from rye.deployment.rendering import render, slot
 from rye.deployment.request import Scope
 from rye.deployment.selection import asked_for, excluded, included
@@ -23,7 +23,7 @@ from rye.deployment.state import Allowed, FileRow, State, is_ours, parse_state
 from rye.deployment.targets.protocol import Rendered, Target, TargetOptions, Widening, target
 from rye.errors import RyeError
 from rye.installation.graph import chains
-from rye.installation.on_disk import Present, scan
+from rye.installation.on_disk import Present, read_present, scan
 from rye.installation.placement import item_path
 from rye.items.identity import Identity
 from rye.limits import DEPLOY
@@ -35,7 +35,10 @@ from rye.project.lock_file import read_lock
 from rye.project.manifest import Manifest
 from rye.project.project_file import read_project_file
 from rye.workspace.context import Context
-from rye.workspace.items.installed_items import installed_items, require_installed
+from rye.workspace.items.installed_items import installed_item, require_installed
+
+_NOT_INSTALLED = frozenset(("modified-item", "not-installed"))
+"""Errors about the project as a whole: what is on disk is not what is locked."""
 
 
 class Widened(Struct, frozen=True):
@@ -114,16 +117,27 @@ def survey(
         rows = [row for row in included(read.lock, read.manifest) if _is_installed(row, read.present)]
     require_installed(context, read.project, rows, read.present)
     asked = asked_for(read.lock, read.manifest)
-    items = [
-        deployable(context, one, asked=one.row.identity in asked)
-        for one in installed_items(context, read.project, rows, read.manifest)
-    ]
+    items: list[DeployableItem] = []
+    broken: list[tuple[Identity, RyeError]] = []
+    for row in rows:
+        try:
+            installed = installed_item(context, read.project, row, read.manifest)
+            items.append(deployable(context, installed, asked=row.identity in asked))
+        except RyeError as error:
+            if error.code in _NOT_INSTALLED:
+                raise
+            broken.append((row.identity, error))  # e.g. an override in error: the other items are deployed
     described = {item.label: " ".join(item.metadata.description.split()) for item in items}
     wanted: list[Wanted] = []
     refused: list[Refused] = []
     widenings: list[Widened] = []
     notes: list[Note] = []
     for one in targets:
+        refused += [
+            Refused(str(identity), one.name, "text", error.code, error.message, error.hint)
+            for identity, error in broken
+            if not excluded(read.manifest.deploy, one.name, identity)
+        ]
         here = [item for item in items if not excluded(read.manifest.deploy, one.name, item.identity)]
         made = _render_all(one, here, scope, read.manifest.deploy.prefix)
         clashing = _clashing(made, one, read)
@@ -224,7 +238,17 @@ def read_state_file(root: Path, scope: Scope) -> Remembered:
         message = f"{row.path} in .ai/deploy.lock is no file that Rye writes for {row.item}; the row is ignored."
         outside.append(Refused(row.item, row.target, row.path, "deploy-outside", message))
     made = tuple(path for path in state.made if is_made_place(path))
-    return Remembered(data, State(tuple(ours), state.allowed, made), tuple(outside))
+    return Remembered(data, State(_one_each(root, ours), state.allowed, made), tuple(outside))
+
+
+def _one_each(root: Path, rows: Sequence[FileRow]) -> tuple[FileRow, ...]:
+    """One row for each file. A merge can leave two; the one that names the bytes which are there is the true one."""
+    found: dict[tuple[str, str], FileRow] = {}
+    for row in rows:
+        key = (row.path, row.item)
+        if key not in found or read_present(f"{root}/{place_of(row.path)}").sha256 == row.sha256:
+            found[key] = row
+    return tuple(found.values())
 
 
 def shadowed(root: Path, wanted: Sequence[Wanted]) -> list[Refused]:

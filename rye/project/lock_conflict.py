@@ -31,7 +31,7 @@ class ConflictedLock(Struct, frozen=True):
 
 def join_sides(text: str) -> ConflictedLock:
     """Raises LockError where the markers do not fit together, or a side is not a lock."""
-    ours, theirs = (parse_lock(side) for side in _sides(text))
+    ours, theirs = (parse_lock(side) for side in sides(text))
     other = theirs.by_identity()
     items = [_joined(item, other[item.identity]) if item.identity in other else _alone(item) for item in ours.items]
     mine = ours.by_identity()
@@ -39,7 +39,8 @@ def join_sides(text: str) -> ConflictedLock:
     return ConflictedLock(Lock({}, tuple(items)), (*ours.items, *theirs.items))
 
 
-def _sides(text: str) -> tuple[str, str]:
+def sides(text: str) -> tuple[str, str]:
+    """The text of each side, without markers and without the base. Raises LockError where the markers do not fit together."""
     ours: list[str] = []
     theirs: list[str] = []
     writing: tuple[list[str], ...] = (ours, theirs)

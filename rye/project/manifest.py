@@ -53,7 +53,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from rye.errors import RyeError
+from rye.errors import RyeError, UsageError
 from rye.items.identity import is_id, is_segment
 from rye.items.kinds import KINDS
 from rye.project.agent_programs import program_names
@@ -318,7 +318,8 @@ class _Reader:
             if name not in names:
                 near = close_words(name, names)
                 hint = f"Did you mean {near[0]!r}?" if near else f"Targets: {', '.join(names)}."
-                raise RyeError("deploy-unknown-target", f"{self.source}: [deploy] targets {name!r} is no target.", hint)
+                message = f"{self.source}: [deploy] targets {name!r} is no target."
+                raise UsageError("deploy-unknown-target", message, hint)
         prefix = self.text(table, where, "prefix") or "never"
         if prefix not in PREFIXES:
             raise self.fail(f"[deploy] prefix {prefix!r} means nothing.", f"Write one of {', '.join(PREFIXES)}.")

@@ -155,6 +155,19 @@ def test_without_targets_the_programs_that_are_here_count_with_yes(shop: Shop) -
     assert "deploy" not in shop.path("rye.toml").read_text()
 
 
+def test_a_target_that_rye_toml_names_no_more_is_cleared(shop: Shop) -> None:
+    shop.install("skill", "acme/pdf", skill("pdf"))
+    shop.install("agent", "acme/one", agent("one"))
+    shop.write_manifest('targets = ["codex", "gemini"]')
+    shop.ok("deploy")
+    shop.write_manifest('targets = ["gemini"]')
+    shop.ok("deploy")
+    assert not shop.path(".codex").exists()
+    assert shop.path(".agents/skills/pdf/SKILL.md").exists()
+    rows = tomllib.loads(shop.path(".ai/deploy.lock").read_text())["file"]
+    assert {row["target"] for row in rows} == {"gemini"}
+
+
 def test_ids_and_targets_limit_a_run(shop: Shop) -> None:
     shop.install("skill", "acme/pdf", skill("pdf"))
     shop.install("agent", "acme/one", agent("one"))
@@ -197,6 +210,8 @@ def test_adopting_takes_equal_bytes_only(shop: Shop) -> None:
     both = ("--adopt", ".claude/agents/one.md", "--adopt", ".codex/agents/one.toml")
     done = shop.ok("deploy", *both, "--json").json
     assert [row["change"] for row in done["changes"]] == ["unchanged", "unchanged"]
+    shop.path(".ai/deploy.lock").unlink()
+    shop.ok("deploy", "--adopt", ".claude", "--adopt", ".codex/agents")
     shop.path(".ai/deploy.lock").unlink()
     shop.path(".claude/agents/one.md").write_bytes(written + b"more")
     assert shop.run("deploy", *both, "--json").json["refused"][0]["code"] == "deploy-conflict"
@@ -277,6 +292,34 @@ def test_role_directives_and_overlays_are_deployed(shop: Shop) -> None:
     assert "Ask first." in shop.path(".claude/skills/ship-it/SKILL.md").read_text()
     shop.path(".ai/role-directives/release-manager.md").unlink()
     assert shop.run("deploy", "--check").code == 1
+
+
+def test_an_item_that_cannot_be_read_does_not_keep_the_others(shop: Shop) -> None:
+    shop.install("agent", "acme/one", agent("one"))
+    shop.install("agent", "acme/two", agent("two"))
+    shop.ok("deploy")
+    shop.write(".ai/overrides/acme/one.overrides.md", "## Old form\n\nText.\n")
+    shop.path(".claude/agents/two.md").unlink()
+    result = shop.run("deploy", "--json")
+    assert result.code == 1
+    assert {(row["item"], row["code"]) for row in result.json["refused"]} == {("agent:acme/one", "override-in-error")}
+    assert shop.path(".claude/agents/two.md").exists()
+    assert shop.path(".claude/agents/one.md").exists()
+
+
+@pytest.mark.processes
+def test_the_first_deploy_on_a_terminal_asks_once_and_writes_the_targets_down(shop: Shop) -> None:
+    shop.install("skill", "acme/pdf", skill("pdf"))
+    shop.write_manifest("")
+    shop.path(".claude").mkdir()
+    shop.path(".codex").mkdir()
+    refused = shop.terminal("deploy", answer=b"n\n")
+    assert "Deploy to Claude Code, Codex, and write that into rye.toml? [y/N]:" in refused
+    assert not shop.path(".claude/skills").exists()
+    shop.terminal("deploy", answer=b"y\n")
+    assert shop.path(".claude/skills/pdf/SKILL.md").exists()
+    assert 'targets = ["claude", "codex"]' in shop.path("rye.toml").read_text()
+    assert "[y/N]" not in shop.terminal("deploy")
 
 
 # -- what needs a yes of its own -------------------------------------------------------------------------------------
@@ -402,6 +445,26 @@ def test_knowledge_is_listed_and_never_copied_into_the_block(shop: Shop) -> None
     assert "Write short sentences." not in text
 
 
+def test_one_line_of_a_block_goes_and_the_others_stay(shop: Shop) -> None:
+    for name in ("one", "two", "three"):
+        shop.install("knowledge", f"acme/notes/{name}", knowledge(name, title=name))
+    shop.write("AGENTS.md", "rules")
+    before = shop.path("AGENTS.md").read_bytes()
+    shop.ok("deploy")
+    shop.ok("undeploy", "acme/notes/two")
+    text = shop.path("AGENTS.md").read_text()
+    assert ("one.md" in text, "two.md" in text, "three.md" in text) == (True, False, True)
+    shop.uninstall("knowledge:acme/notes/one")
+    shop.ok("deploy", "knowledge:acme/notes/two")  # limited: what is gone elsewhere stays for the next whole run
+    text = shop.path("AGENTS.md").read_text()
+    assert ("one.md" in text, "two.md" in text, "three.md" in text) == (True, True, True)
+    shop.ok("deploy")
+    assert "one.md" not in shop.path("AGENTS.md").read_text()
+    shop.ok("deploy", "--check")
+    shop.ok("undeploy", "--all")
+    assert shop.path("AGENTS.md").read_bytes() == before
+
+
 def test_the_block_has_a_limit(shop: Shop) -> None:
     for number in range(25):
         shop.install("knowledge", f"acme/notes/n{number:02}", knowledge(f"n{number:02}", description="d" * 190))
@@ -467,6 +530,30 @@ def test_a_claude_md_that_leads_to_agents_md_gets_one_block(shop: Shop) -> None:
     shop.ok("deploy", "--check")
     shop.ok("undeploy", "--all")
     assert shop.tree() == before
+
+
+# -- merges ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_state_file_with_conflict_markers_is_both_sides(shop: Shop) -> None:
+    """Each branch deployed another version of one item and an item of its own; the files are those of one branch."""
+    shop.install("agent", "acme/one", agent("one"))
+    shop.ok("deploy", "--target", "claude")
+    ours = shop.path(".ai/deploy.lock").read_text()
+    shop.install("agent", "acme/one", agent("one", ""), version="1.1.0")
+    shop.install("agent", "acme/two", agent("two"))
+    shop.ok("deploy", "--target", "claude")
+    theirs = shop.path(".ai/deploy.lock").read_text()
+    head = ours.split("\n[[file]]", 1)[0]
+    assert theirs.startswith(head)
+    bodies = [text.removeprefix(head).strip("\n") for text in (ours, theirs)]
+    conflicted = f"{head}\n<<<<<<< HEAD\n{bodies[0]}\n=======\n{bodies[1]}\n>>>>>>> other\n"
+    shop.write(".ai/deploy.lock", conflicted)
+    done = shop.ok("deploy", "--target", "claude", "--json").json
+    assert {row["change"] for row in done["changes"]} == {"unchanged"}
+    assert shop.path(".ai/deploy.lock").read_text() == theirs
+    shop.write(".ai/deploy.lock", conflicted.replace("=======\n", ""))
+    assert shop.run("deploy", "--target", "claude", "--json").error["code"] == "bad-deploy-lock"
 
 
 # -- nested projects and other scopes --------------------------------------------------------------------------------

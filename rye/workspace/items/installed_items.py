@@ -55,18 +55,9 @@ def require_installed(
         raise _wrong(wrong[0])
 
 
-def installed_items(
-    context: Context, project: Project, rows: Sequence[LockedItem], manifest: Manifest
-) -> list[InstalledItem]:
-    """The items of these rows, in their order. Raises RyeError for a row or a file that does not count, and for an overrides file
-    in error."""
+def installed_item(context: Context, project: Project, row: LockedItem, manifest: Manifest) -> InstalledItem:
+    """One item of :func:`require_installed`. Raises RyeError for a file that changed, and for an overrides file in error."""
     options = ReadOptions(tools=manifest.tools)
-    return [_read(context, project, row, manifest, options) for row in rows]
-
-
-def _read(
-    context: Context, project: Project, row: LockedItem, manifest: Manifest, options: ReadOptions
-) -> InstalledItem:
     path = project.root / item_path(row)
     item = load_item(path, shown=item_path(row), kind=row.kind, options=options)
     if sha256(item.data).hexdigest() != row.sha256:
