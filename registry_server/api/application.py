@@ -1,7 +1,7 @@
 """What the server answers: the static registry, the few addresses for writing and searching, and its own health.
 
 ====================================  =======================================================================================
-``GET`` the paths of the protocol     static files, read whole (they are small), with ETag and the caching that suits each
+``GET`` the paths of the protocol     static files: :mod:`registry_server.api.files`
 ``POST``/``PUT /api/blobs/<sha256>``  keep bytes until a statement refers to them; nothing of it is served before
 ``POST /api/statements``              append signed statements, all of a request or none
 ``GET /api/search``                   full-text search
@@ -16,21 +16,21 @@ body is read only after the token is known to be good, never beyond its limit an
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import logging
 import re
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, cast
 
 from litestar import HttpMethod, Litestar, Request, Response, get, route
 from litestar.datastructures import State
 from litestar.exceptions import HTTPException, InternalServerException
 
 from registry_server.accounts.tokens import Account
+from registry_server.api.files import Application, Files
 from registry_server.api.service import Service
-from registry_server.api.static import served
 from registry_server.sequencer.acceptance import Candidate
 from registry_server.sequencer.sequencer import Receipt, Sender
+from registry_server.storage.served import served
 from rye.errors import RyeError
 from rye.items.identity import is_segment
 from rye.items.kinds import KINDS
@@ -90,43 +90,35 @@ _STATUS = {
 Handler = Callable[[Request[Any, Any, State], Service], Awaitable[Response[bytes]]]
 
 
-def create_app(service: Service) -> Litestar:
+def create_app(service: Service) -> Files:
     """The ASGI application around a running service."""
-    return Litestar(
-        route_handlers=[_blobs, _statements, _search, _whoami, _health, _metrics, _static],
+    framework = Litestar(
+        route_handlers=[_blobs, _statements, _search, _whoami, _health, _metrics, _absent],
         state=State({"service": service}),
         openapi_config=None,
         exception_handlers={Exception: _failed},
         request_max_body_size=None,  # bodies are read and capped here
         logging_config=None,
     )
+    return Files(service.public, cast(Application, framework))
 
 
 # -- static files --------------------------------------------------------------------------------------------------------
 
 
 @route(["/", "/{path:path}"], http_method=[HttpMethod.GET, HttpMethod.HEAD])
-async def _static(request: Request[Any, Any, State]) -> Response[bytes]:
+async def _absent(request: Request[Any, Any, State]) -> Response[bytes]:
+    """What :class:`registry_server.api.files.Files` found nothing for."""
     service = _service(request)
     path = request.scope["path"]
     found = served(path)
-    content = None
-    if found is not None:
-        objects = service.public
-        content = objects.get(found.path) if objects.is_local else await asyncio.to_thread(objects.get, found.path)
-    if found is not None and content is None and found.path.startswith("blobs/"):
+    if found is not None and found.path.startswith("blobs/"):
         reason = await asyncio.to_thread(service.taken_down, found.path.rpartition("/")[2])
         if reason is not None:
             raise RyeError("taken-down", f"The registry's owners took this file down: {reason}", None)
-    if found is None or content is None:
-        raise RyeError(
-            "not-found", f"There is nothing at {path[:200]}.", "docs/protocol.md lists what a registry serves."
-        )
-    tag = f'"{hashlib.sha256(content).hexdigest()}"'
-    headers = {"ETag": tag, "Cache-Control": found.cache_control, **_SAFE_HEADERS}
-    if tag in {part.strip() for part in request.headers.get("if-none-match", "")[:1000].split(",")}:
-        return Response(b"", status_code=304, headers=headers, media_type=found.media_type)
-    return Response(content, headers=headers, media_type=found.media_type)
+    if found is not None:
+        await asyncio.to_thread(service.public.get, found.path)  # an error of the store is not an absence
+    raise RyeError("not-found", f"There is nothing at {path[:200]}.", "docs/protocol.md lists what a registry serves.")
 
 
 # -- writing -------------------------------------------------------------------------------------------------------------

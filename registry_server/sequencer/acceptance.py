@@ -37,7 +37,7 @@ from rye.registry.trust.file_acceptance import Refusal, judge_release_file, misp
 from rye.signing.keys import PublicKey
 from rye.text.content import check_text
 from rye.text.diagnostics import Diagnostic
-from rye.text.secrets import find_secrets, is_secret_file
+from rye.text.secrets import is_secret_file, secrets_in_file
 
 #: Findings about characters that readers do not see or see elsewhere (:mod:`rye.text.content`).
 _HIDING = frozenset({"C05", "C06", "C07"})
@@ -168,7 +168,7 @@ def _check_attached(release: Release, read_blob: ReadBlob) -> None:
 
 
 def _refuse_secrets(name: str, data: bytes) -> None:
-    found = find_secrets(data.decode("utf-8", "replace"))
+    found = secrets_in_file(data)
     if found:
         raise _secret(name, *found[0])
 

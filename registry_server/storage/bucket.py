@@ -7,14 +7,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from datetime import timedelta
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from obstore.exceptions import AlreadyExistsError, PreconditionError
 from obstore.store import S3Store
 
 from registry_server.settings import Settings
+from registry_server.storage.served import served
 from registry_server.storage.store_seam import ABSENT, YOUNG_SECONDS, ChangedError, portions
 from rye.errors import RyeError
+
+if TYPE_CHECKING:
+    from obstore import Attributes, PutMode
 
 _FULL_BUCKET = ("507 ", "StorageFull", "QuotaExceeded", "InsufficientCapacity", "EntityTooLarge", "NoSpace")
 _NO_CREDENTIALS = ("169.254.", "NoCredentials", "credential", "InvalidAccessKeyId", "SignatureDoesNotMatch")
@@ -52,12 +56,13 @@ class Bucket:
 
     def put(self, path: str, content: bytes) -> None:
         with _explaining_bucket():
-            self.store.put(path, content)
+            self.store.put(path, content, attributes=_attributes(path))
 
     def replace(self, path: str, content: bytes, tag: str) -> str:
         with _explaining_bucket():
             try:
-                written = self.store.put(path, content, mode="create" if tag == ABSENT else {"e_tag": tag})
+                mode: PutMode = "create" if tag == ABSENT else {"e_tag": tag}
+                written = self.store.put(path, content, attributes=_attributes(path), mode=mode)
             except (AlreadyExistsError, PreconditionError) as error:
                 raise ChangedError(path) from error
             return written["e_tag"] or ABSENT
@@ -156,6 +161,14 @@ def open_bucket(settings: Settings, part: str) -> Bucket:
             **options,  # type: ignore[arg-type]
         )
     return Bucket(store)
+
+
+def _attributes(path: str) -> Attributes:
+    """What a CDN or a browser is told that reads the object without this server."""
+    found = served(f"/{path}")
+    if found is None:
+        return {"Cache-Control": "private, no-store"}
+    return {"Cache-Control": found.cache_control, "Content-Type": found.media_type}
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 The methods of :class:`Objects` are the whole seam. ``put`` returns only when the object is durable and then shows it whole:
 a reader sees the old object or the new one, never a part. Paths are relative, made of the protocol's safe segments, and come
-from code, not from requests (:mod:`registry_server.api.static` checks those before they get here).
+from code, not from requests (:mod:`registry_server.storage.served` checks those before they get here).
 
 Errors: ``storage-full`` (a full disk, quota or bucket), ``store-credentials``, ``store-unavailable``; never one of the
 library's own.

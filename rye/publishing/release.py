@@ -23,7 +23,7 @@ from rye.registry.protocol.statements import AttachedFile, FileEntry, Release
 from rye.signing.keys import PublicKey
 from rye.signing.verification import verify
 from rye.text.diagnostics import Diagnostic
-from rye.text.secrets import find_secrets, is_secret_file
+from rye.text.secrets import is_secret_file, secrets_in_file
 
 
 class AttachedBytes(Struct, frozen=True):
@@ -130,7 +130,7 @@ def refuse_secrets(item: Publishable) -> None:
             raise _secret(f"{entry.path} of {item.shown} is a file for secrets", item)
         texts.append((f"{item.shown} ({entry.path})", entry.data))
     for shown, data in texts:
-        found = find_secrets(data.decode("utf-8", "replace"))
+        found = secrets_in_file(data)
         if found:
             line, what = found[0]
             raise _secret(f"{shown}:{line} looks like {what}", item)

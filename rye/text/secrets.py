@@ -9,9 +9,8 @@ errors; a word such as ``password`` in prose is not. Documentation uses placehol
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import cache
-
-from msgspec import Struct
 
 _PATTERNS: tuple[tuple[str, tuple[str, ...], str], ...] = (
     # what it is; texts of which one is in every match; the pattern
@@ -76,53 +75,95 @@ _PLAIN_VALUE = r"(?i)1234567|pass(?:word)?$|secret$"
 _LONGEST_LINE = 20_000
 """Lines are searched in pieces of this length (they overlap), so that no line costs more than its length."""
 _OVERLAP = 1_000
+_LONGEST_ASSIGNMENT = 600
 
 
-class _Search(Struct, frozen=True):
-    """What one text is searched for: what its letters cannot hold is left out, so that most text costs one look for each."""
+#: How files begin whose bytes are packed: fonts, pictures, archives. A secret inside one is not legible as it is.
+_PACKED = (
+    b"\x00\x01\x00\x00", b"OTTO", b"ttcf", b"true", b"wOFF", b"wOF2",
+    b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"RIFF",
+    b"PK\x03\x04", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd", b"7z\xbc\xaf",
+)  # fmt: skip
 
-    patterns: tuple[tuple[str, re.Pattern[str]], ...]
-    assignments: bool
+
+def secrets_in_file(data: bytes) -> list[tuple[int, str]]:
+    """The same as :func:`find_secrets` for a file's bytes, whatever they are.
+
+    What is not UTF-8 is searched byte by byte, so a token in the middle of a binary file is found too; fonts, pictures and
+    archives, which hold no legible text, are left out.
+    """
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        if data.startswith(_PACKED):
+            return []
+        text = data.decode("latin-1")
+    return find_secrets(text)
 
 
 def find_secrets(text: str) -> list[tuple[int, str]]:
-    """Every secret in ``text``: ``(line from 1, what it is)``, in order, each kind once per line. Never the secret itself."""
-    search = _Search(
-        tuple((what, _compiled(pattern)) for what, needed, pattern in _PATTERNS if any(one in text for one in needed)),
-        "=" in text and any(one in text for one in _ASSIGNED),
-    )
-    if not search.patterns and not search.assignments:
-        return []
-    found: list[tuple[int, str]] = []
-    for number, line in enumerate(text.split("\n"), start=1):
-        seen: set[str] = set()
-        for start in range(0, max(len(line), 1), _LONGEST_LINE):
-            piece = line[start : start + _LONGEST_LINE + _OVERLAP]
-            for what in _in_piece(piece, search):
-                if what not in seen:
-                    seen.add(what)
-                    found.append((number, what))
-    return found
+    """Every secret in ``text``: ``(line from 1, what it is)``, in order, each kind once per line. Never the secret itself.
+
+    Only lines with a text that a pattern needs are searched, and only for that pattern: the rest costs one look for each.
+    """
+    seen: dict[tuple[int, str], None] = {}
+    for what, needed, pattern in _PATTERNS:
+        for start, end in _lines_with(text, needed):
+            if any(_holds(_compiled(pattern), piece) for piece in _pieces(text, start, end)):
+                seen[start, what] = None
+    if "=" in text:
+        for start, end in _lines_with(text, _ASSIGNED):
+            if end - start < _LONGEST_ASSIGNMENT and _assigns(text[start:end]):
+                seen[start, "an assignment of a secret, as in a .env file"] = None
+    order = {what: number for number, (what, _, _) in enumerate(_PATTERNS)}
+    found = sorted(seen, key=lambda entry: (entry[0], order.get(entry[1], len(order))))
+    numbers: list[tuple[int, str]] = []
+    line, counted = 1, 0
+    for start, what in found:
+        line += text.count("\n", counted, start)
+        counted = start
+        numbers.append((line, what))
+    return numbers
+
+
+def _lines_with(text: str, needed: tuple[str, ...]) -> list[tuple[int, int]]:
+    """Start and end of each line that holds one of these texts."""
+    lines: dict[int, int] = {}
+    for one in needed:
+        at = text.find(one)
+        while at >= 0:
+            start = text.rfind("\n", 0, at) + 1
+            end = text.find("\n", at)
+            end = len(text) if end < 0 else end
+            lines[start] = end
+            at = text.find(one, end)
+    return list(lines.items())
+
+
+def _pieces(text: str, start: int, end: int) -> Iterator[str]:
+    for first in range(start, max(end, start + 1), _LONGEST_LINE):
+        yield text[first : min(first + _LONGEST_LINE + _OVERLAP, end)]
 
 
 @cache
 def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern)
+    return re.compile(pattern, re.ASCII)  # in bytes that are no text, no letter may hide where a token begins
 
 
-def _in_piece(line: str, search: _Search) -> list[str]:
-    found = []
-    for what, pattern in search.patterns:
-        for match in pattern.finditer(line):
-            value = match.groupdict().get("value")
-            if not (_compiled(_PLACEHOLDER).search(match.group()) if value is None else _is_placeholder(value)):
-                found.append(what)
-                break
-    if search.assignments and len(line) < 600 and "=" in line:
-        assignment = _compiled(_ASSIGNMENT).fullmatch(line.strip())
-        if assignment and not _is_placeholder(assignment["value"]):
-            found.append("an assignment of a secret, as in a .env file")
-    return found
+def _holds(pattern: re.Pattern[str], piece: str) -> bool:
+    """Whether a match is there that is no placeholder."""
+    for match in pattern.finditer(piece):
+        value = match.groupdict().get("value")
+        if not (_compiled(_PLACEHOLDER).search(match.group()) if value is None else _is_placeholder(value)):
+            return True
+    return False
+
+
+def _assigns(line: str) -> bool:
+    if "=" not in line:
+        return False
+    assignment = _compiled(_ASSIGNMENT).fullmatch(line.strip())
+    return assignment is not None and not _is_placeholder(assignment["value"])
 
 
 def _is_placeholder(value: str) -> bool:

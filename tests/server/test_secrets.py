@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rye.text.secrets import find_secrets, is_secret_file
+from rye.text.secrets import find_secrets, is_secret_file, secrets_in_file
 
 DASHES = "-" * 5
 
@@ -91,3 +91,29 @@ def test_files_that_are_secret_by_name() -> None:
         assert is_secret_file(path), path
     for path in ("environment.md", ".env.example", "key.md", "a.env.md", "id_rsa.pub"):
         assert not is_secret_file(path), path
+
+
+TOKEN = "gh" + "p_" + "aB3dE6gH9j" * 4
+WORD = "PRIVATE"
+
+
+@pytest.mark.parametrize("before", [b"", b"\n\n", b"\xe9", b"\xff\xfe\x00\x01\n\xc3"])
+def test_a_token_is_found_among_bytes_that_are_no_text(before: bytes) -> None:
+    data = before + TOKEN.encode() + b"\xff\x00"
+    assert secrets_in_file(data) == [(before.count(b"\n") + 1, "a GitHub token")]
+
+
+def test_packed_files_are_left_out_and_text_that_begins_like_one_is_not() -> None:
+    assert secrets_in_file(b"wOF2\xff" + TOKEN.encode()) == []
+    assert secrets_in_file(b"true\n" + TOKEN.encode()) == [(2, "a GitHub token")]
+    assert secrets_in_file(b"PK\x03\x04" + TOKEN.encode()) == [(1, "a GitHub token")]
+
+
+def test_several_secrets_come_in_the_order_of_their_lines() -> None:
+    text = f"API_KEY=aZ8kQ2mN7pXw\n{TOKEN} and {TOKEN}\n-----BEGIN {'PRIVATE'} KEY-----\n{TOKEN}"
+    assert find_secrets(text) == [
+        (1, "an assignment of a secret, as in a .env file"),
+        (2, "a GitHub token"),
+        (3, "a private key"),
+        (4, "a GitHub token"),
+    ]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from registry_server.api.static import served
+from registry_server.storage.served import served
 from rye.registry.protocol.wire import blob_path
 
 HASH = "ab" + "0" * 62

@@ -1,0 +1,81 @@
+"""The ASGI application: static files are answered here, everything else by the framework behind it.
+
+Reads are nearly all requests and need no framework: a path is matched, a small file is read, headers are set. What is not
+there goes on to the framework, whose errors are the same for every path.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from registry_server.api.reading import PREFLIGHT, Answer, Asked, Compressed, answer
+from registry_server.sequencer.showing import shown_checkpoint
+from registry_server.storage.objects import Objects
+from registry_server.storage.served import Served, served, uncovered
+from rye.errors import RyeError
+
+Scope = dict[str, Any]
+Receive = Callable[[], Awaitable[Any]]
+Send = Callable[[Any], Awaitable[None]]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+_HEAD_SECONDS = 0.5
+"""For how long the size that the head shows is believed, where a tile seems to lie beyond it."""
+_ASKED = {b"if-none-match": "if_none_match", b"accept-encoding": "accept_encoding", b"range": "range",
+          b"if-range": "if_range"}  # fmt: skip
+
+
+class Files:
+    """Answers reads from a store, and passes on the rest."""
+
+    def __init__(self, public: Objects, behind: Application) -> None:
+        self._public = public
+        self._behind = behind
+        self._compressed = Compressed()
+        self._size = 0
+        self._looked = -_HEAD_SECONDS
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            method = scope["method"]
+            if method in ("GET", "HEAD", "OPTIONS"):
+                found = served(scope["path"])
+                if found is not None and method == "OPTIONS":
+                    await _send(send, Answer(204, PREFLIGHT, b""))
+                    return
+                made = await self._answer(found, scope) if found is not None else None
+                if made is not None:
+                    await _send(send, made if method == "GET" else Answer(made.status, made.headers, b""))
+                    return
+        await self._behind(scope, receive, send)
+
+    async def _answer(self, found: Served, scope: Scope) -> Answer | None:
+        try:
+            content = await self._get(found.path)
+            if content is not None and found.needs_size > self._size and found.needs_size > await self._head_size():
+                found = uncovered(found)
+        except RyeError:
+            return None  # the framework asks again, and words the error
+        if content is None:
+            return None
+        asked = {_ASKED[name]: value.decode("latin-1") for name, value in scope["headers"] if name in _ASKED}
+        return answer(found, content, Asked(**asked), self._compressed)
+
+    async def _get(self, path: str) -> bytes | None:
+        return self._public.get(path) if self._public.is_local else await asyncio.to_thread(self._public.get, path)
+
+    async def _head_size(self) -> int:
+        """The size of the log that the store shows."""
+        if time.monotonic() - self._looked > _HEAD_SECONDS:
+            shown = shown_checkpoint("head", await self._get("head"))
+            self._size = max(self._size, shown.size if shown else 0)
+            self._looked = time.monotonic()
+        return self._size
+
+
+async def _send(send: Send, made: Answer) -> None:
+    await send({"type": "http.response.start", "status": made.status, "headers": list(made.headers)})
+    await send({"type": "http.response.body", "body": made.body, "more_body": False})

@@ -1,0 +1,182 @@
+"""How a static file is answered: a function of the file and of the request's headers (RFC 9110 §8.8, §13, §14).
+
+* The entity tag of a file that never changes comes from its name; only the few that change are hashed.
+* ``If-None-Match`` matches weakly, so a proxy that compresses and weakens a tag still gets its 304.
+* One range of bytes is answered; several, or a malformed one, get the whole file, as the standard allows.
+* Heads, index files and the name map are compressed with zstd or gzip for who accepts it; such an answer has a weak tag. Item
+  bytes never are: they may be large, and clients want them as they are.
+* Any page may read (CORS): everything here is public, and no answer depends on cookies.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import re
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+
+import zstandard
+
+from registry_server.storage.served import Served
+from rye.limits import MIB
+
+COMPRESSED_BYTES = 1024
+"""Shorter files are not worth it."""
+_RANGE = re.compile(r"bytes=([0-9]{0,15})-([0-9]{0,15})")
+_MOST_TAGS = 1000
+"""Characters of ``If-None-Match`` that are read."""
+_CORS = ((b"access-control-allow-origin", b"*"), (b"access-control-expose-headers", b"ETag, Content-Range"))
+_SAFE = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-resource-policy", b"cross-origin"),
+)
+PREFLIGHT = (
+    *_CORS,
+    (b"access-control-allow-methods", b"GET, HEAD"),
+    (b"access-control-allow-headers", b"If-None-Match, If-Range, Range"),
+    (b"access-control-max-age", b"86400"),
+    (b"content-length", b"0"),
+    *_SAFE,
+)
+
+Headers = tuple[tuple[bytes, bytes], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The headers of a request that change its answer; empty: not sent."""
+
+    if_none_match: str = ""
+    accept_encoding: str = ""
+    range: str = ""
+    if_range: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    status: int
+    headers: Headers
+    body: bytes
+
+
+class Compressed:
+    """Compressed files of the last time, up to some MiB. Safe to use from several threads."""
+
+    def __init__(self, most_bytes: int = 32 * MIB) -> None:
+        self._most = most_bytes
+        self._kept: OrderedDict[tuple[str, str], bytes] = OrderedDict()
+        self._bytes = 0
+        self._lock = threading.Lock()
+
+    def get(self, tag: str, encoding: str, content: bytes) -> bytes:
+        key = (tag, encoding)
+        with self._lock:
+            found = self._kept.get(key)
+            if found is not None:
+                self._kept.move_to_end(key)
+                return found
+        found = zstandard.compress(content, 6) if encoding == "zstd" else gzip.compress(content, 6, mtime=0)
+        with self._lock:
+            if key not in self._kept:
+                self._kept[key] = found
+                self._bytes += len(found)
+            while self._bytes > self._most:
+                self._bytes -= len(self._kept.popitem(last=False)[1])
+        return found
+
+
+def answer(found: Served, content: bytes, asked: Asked, compressed: Compressed) -> Answer:
+    """The answer to a GET."""
+    tag = found.tag or hashlib.sha256(content).hexdigest()
+    headers: Headers = (
+        (
+            b"content-type",
+            found.media_type.encode() + (b"; charset=utf-8" if found.media_type == "text/plain" else b""),
+        ),
+        (b"cache-control", found.cache_control.encode()),
+        *_CORS,
+        *_SAFE,
+    )
+    if found.may_compress:
+        headers = (*headers, (b"vary", b"Accept-Encoding"))
+    strong = f'"{tag}"'
+    if asked.if_none_match and _matches(asked.if_none_match, strong):
+        return Answer(304, ((b"etag", strong.encode()), *headers), b"")
+    if asked.range and (not asked.if_range or asked.if_range == strong):
+        part = _part(asked.range, content, ((b"etag", strong.encode()), *headers))
+        if part is not None:
+            return part
+    if found.may_compress and len(content) >= COMPRESSED_BYTES and asked.accept_encoding:
+        encoding = _encoding(asked.accept_encoding)
+        if encoding is not None:
+            body = compressed.get(tag, encoding, content)
+            return Answer(
+                200,
+                (
+                    (b"etag", f"W/{strong}".encode()),
+                    (b"content-encoding", encoding.encode()),
+                    (b"content-length", str(len(body)).encode()),
+                    *headers,
+                ),
+                body,
+            )
+    return Answer(
+        200,
+        (
+            (b"etag", strong.encode()),
+            (b"accept-ranges", b"bytes"),
+            (b"content-length", str(len(content)).encode()),
+            *headers,
+        ),
+        content,
+    )
+
+
+def _matches(if_none_match: str, strong: str) -> bool:
+    tags = {part.strip().removeprefix("W/") for part in if_none_match[:_MOST_TAGS].split(",")}
+    return strong in tags or "*" in tags
+
+
+def _part(wanted: str, content: bytes, headers: Headers) -> Answer | None:
+    """One range; None: the whole file is the answer."""
+    match = _RANGE.fullmatch(wanted.strip())
+    if match is None or not (match[1] or match[2]):
+        return None
+    size = len(content)
+    if match[1]:
+        first = int(match[1])
+        last = min(int(match[2]), size - 1) if match[2] else size - 1
+        if match[2] and int(match[2]) < first:
+            return None
+    else:
+        first, last = max(size - int(match[2]), 0), size - 1
+    if first > last:
+        return Answer(416, ((b"content-range", f"bytes */{size}".encode()), (b"content-length", b"0"), *headers), b"")
+    body = content[first : last + 1]
+    return Answer(
+        206,
+        (
+            (b"content-range", f"bytes {first}-{last}/{size}".encode()),
+            (b"content-length", str(len(body)).encode()),
+            *headers,
+        ),
+        body,
+    )
+
+
+def _encoding(accepted: str) -> str | None:
+    """The best that the client takes: zstd, gzip or neither."""
+    weights = {}
+    for part in accepted[:_MOST_TAGS].lower().split(","):
+        name, _, rest = part.partition(";")
+        weight = rest.strip().removeprefix("q=") if rest.strip().startswith("q=") else "1"
+        try:
+            weights[name.strip()] = float(weight)
+        except ValueError:
+            weights[name.strip()] = 0.0
+    usable = [(weights[name], -rank, name) for rank, name in enumerate(("zstd", "gzip")) if weights.get(name, 0) > 0]
+    return max(usable)[2] if usable else None

@@ -1,0 +1,211 @@
+"""Answers to reads: tags from names, weak validators, ranges, compression, CORS, and no tile cached before a head covers it."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zstandard
+
+from registry_server.api import files
+from registry_server.api.files import Files
+from registry_server.api.reading import Answer, Asked, Compressed, answer
+from registry_server.storage.objects import Folder
+from registry_server.storage.served import Served, served
+from rye.registry.protocol import notes, wire
+from rye.registry.protocol.notes import Signer, VerifierKey
+from rye.registry.protocol.statements import Checkpoint
+from rye.signing.keys import PrivateKey
+from tests.registry_process import ORIGIN
+
+HASH = "ab" + "0" * 62
+TEXT = b"a line of an index\n" * 200
+
+
+def file(path: str) -> Served:
+    found = served(path)
+    assert found is not None
+    return found
+
+
+def ask(path: str = f"/index/{HASH}", content: bytes = TEXT, **asked: str) -> Answer:
+    return answer(file(path), content, Asked(**asked), Compressed())
+
+
+def header(made: Answer, name: str) -> str | None:
+    values = [value.decode() for key, value in made.headers if key == name.encode()]
+    assert len(values) <= 1
+    return values[0] if values else None
+
+
+def test_the_tag_of_a_file_that_never_changes_comes_from_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    def hashed(*_: object) -> None:
+        raise AssertionError("hashed")
+
+    monkeypatch.setattr("hashlib.sha256", hashed)
+    for path in (f"/index/{HASH}", f"/blobs/sha256/ab/{HASH}", "/tile/0/000", "/root/1"):
+        tag = header(ask(path), "etag")
+        assert tag == f'"{path[1:].replace("/", "-")}"'
+    with pytest.raises(AssertionError):
+        ask("/head")
+
+
+@pytest.mark.parametrize("sent", ['"{tag}"', 'W/"{tag}"', '"other", W/"{tag}"', "*"])
+def test_a_validator_matches_weakly(sent: str) -> None:
+    made = ask(if_none_match=sent.format(tag=f"index-{HASH}"))
+    assert (made.status, made.body) == (304, b"")
+    assert header(made, "etag") == f'"index-{HASH}"'
+    assert "immutable" in (header(made, "cache-control") or "")
+
+
+def test_another_tag_does_not_match() -> None:
+    assert ask(if_none_match='"other"').status == 200
+
+
+@pytest.mark.parametrize(
+    ("wanted", "status", "body", "place"),
+    [
+        ("bytes=0-3", 206, b"0123", "bytes 0-3/10"),
+        ("bytes=4-", 206, b"456789", "bytes 4-9/10"),
+        ("bytes=-2", 206, b"89", "bytes 8-9/10"),
+        ("bytes=-99", 206, b"0123456789", "bytes 0-9/10"),
+        ("bytes=8-99", 206, b"89", "bytes 8-9/10"),
+        ("bytes=10-", 416, b"", "bytes */10"),
+        ("bytes=-0", 416, b"", "bytes */10"),
+        ("bytes=3-2", 200, b"0123456789", None),
+        ("bytes=0-1,3-4", 200, b"0123456789", None),
+        ("bytes=-", 200, b"0123456789", None),
+        ("items=0-1", 200, b"0123456789", None),
+        ("bytes=0-" + "9" * 400, 200, b"0123456789", None),
+    ],
+)
+def test_one_range_is_answered_and_nothing_else(wanted: str, status: int, body: bytes, place: str | None) -> None:
+    made = ask(f"/blobs/sha256/ab/{HASH}", b"0123456789", range=wanted)
+    assert (made.status, made.body, header(made, "content-range")) == (status, body, place)
+    assert header(made, "content-length") == str(len(body))
+
+
+def test_a_range_of_an_older_file_is_the_whole_new_one() -> None:
+    assert ask(content=b"0123", range="bytes=0-1", if_range='"older"').status == 200
+    assert ask(content=b"0123", range="bytes=0-1", if_range=f'"index-{HASH}"').status == 206
+    assert (
+        ask(content=b"0123", range="bytes=0-1", if_range=f'W/"index-{HASH}"').status == 200
+    )  # a weak tag proves nothing
+
+
+@pytest.mark.parametrize(
+    ("accepted", "encoding"),
+    [
+        ("gzip", "gzip"),
+        ("gzip, zstd", "zstd"),
+        ("zstd;q=0, gzip;q=0.5", "gzip"),
+        ("zstd;q=0.1, gzip;q=0.5", "gzip"),
+        ("br", None),
+        ("gzip;q=0", None),
+        ("gzip;q=x", None),
+        ("", None),
+    ],
+)
+def test_text_is_compressed_for_who_accepts_it(accepted: str, encoding: str | None) -> None:
+    made = ask(accept_encoding=accepted)
+    assert header(made, "content-encoding") == encoding
+    assert header(made, "vary") == "Accept-Encoding"
+    undone = {"gzip": gzip.decompress, "zstd": zstandard.decompress}[encoding](made.body) if encoding else made.body
+    assert undone == TEXT
+    assert header(made, "etag") == (f'W/"index-{HASH}"' if encoding else f'"index-{HASH}"')
+
+
+def test_items_and_short_files_are_not_compressed() -> None:
+    assert header(ask(f"/blobs/sha256/ab/{HASH}", accept_encoding="gzip"), "content-encoding") is None
+    assert header(ask(content=b"short", accept_encoding="gzip"), "content-encoding") is None
+    assert header(ask(accept_encoding="gzip", range="bytes=0-3"), "content-encoding") is None
+
+
+def test_what_is_compressed_once_is_remembered_up_to_a_bound() -> None:
+    compressed = Compressed(most_bytes=150)
+    first = compressed.get("a", "gzip", TEXT)
+    assert compressed.get("a", "gzip", b"never looked at") is first
+    for name in "bcdef":
+        compressed.get(name, "gzip", TEXT)
+    assert compressed._bytes == sum(map(len, compressed._kept.values())) <= 150
+
+
+def test_any_page_may_read() -> None:
+    assert header(ask(), "access-control-allow-origin") == "*"
+
+
+async def _call(
+    app: Files, method: str, path: str, *headers: tuple[bytes, bytes]
+) -> tuple[int, dict[bytes, bytes], bytes]:
+    sent: list[dict[str, Any]] = []
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(message)
+
+    async def receive() -> None:
+        raise AssertionError("nothing to receive")
+
+    await app({"type": "http", "method": method, "path": path, "headers": list(headers)}, receive, send)
+    start, body = sent
+    return start["status"], dict(start["headers"]), body["body"]
+
+
+async def _behind(_scope: object, _receive: object, send: Any) -> None:
+    await send({"type": "http.response.start", "status": 404, "headers": []})
+    await send({"type": "http.response.body", "body": b"framework"})
+
+
+def head(size: int) -> bytes:
+    key = PrivateKey.generate()
+    signer = Signer(VerifierKey(ORIGIN, key.public.raw), key.sign)
+    return notes.sign(Checkpoint(ORIGIN, size, b"\0" * 32).text(), [signer]).encode().encode()
+
+
+def test_a_tile_is_immutable_only_once_a_head_covers_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "_HEAD_SECONDS", 0.0)
+    monkeypatch.setattr(files, "shown_checkpoint", lambda _path, data: Checkpoint.parse(notes.parse(data).text))
+    store = Folder(tmp_path)
+    app = Files(store, _behind)
+    store.put_all([("head", head(7)), ("tile/0/000.p/7", b"7" * 224), ("tile/0/000.p/8", b"8" * 256),
+                   ("tile/entries/000.p/8", b"e"), ("tile/1/000.p/1", b"1" * 32)])  # fmt: skip
+
+    def is_immutable(path: str) -> bool:
+        status, headers, _ = asyncio.run(_call(app, "GET", path))
+        assert status == 200
+        return b"immutable" in headers[b"cache-control"]
+
+    covered = {path: is_immutable(path) for path in
+               ("/tile/0/000.p/7", "/tile/0/000.p/8", "/tile/entries/000.p/8", "/tile/1/000.p/1")}  # fmt: skip
+    assert covered == {
+        "/tile/0/000.p/7": True,
+        "/tile/0/000.p/8": False,
+        "/tile/entries/000.p/8": False,
+        "/tile/1/000.p/1": False,
+    }
+    store.put("head", head(256))
+    assert all(map(is_immutable, covered))
+
+
+def test_head_requests_and_preflights_have_no_body_and_the_rest_goes_to_the_framework(tmp_path: Path) -> None:
+    store = Folder(tmp_path)
+    store.put(f"index/{HASH}", b"0123")
+    app = Files(store, _behind)
+    status, headers, body = asyncio.run(_call(app, "HEAD", f"/index/{HASH}"))
+    assert (status, headers[b"content-length"], body) == (200, b"4", b"")
+    status, headers, body = asyncio.run(_call(app, "OPTIONS", "/head"))
+    assert (status, body) == (204, b"")
+    assert b"GET" in headers[b"access-control-allow-methods"]
+    for method, path in (("GET", "/head"), ("GET", "/nothing"), ("OPTIONS", "/api/statements"), ("POST", "/head")):
+        assert asyncio.run(_call(app, method, path))[0] == 404
+
+
+def test_a_head_is_sent_as_it_is_in_the_store(tmp_path: Path) -> None:
+    store = Folder(tmp_path)
+    store.put("head", TEXT)
+    status, headers, body = asyncio.run(_call(Files(store, _behind), "GET", "/head", (b"accept-encoding", b"zstd")))
+    assert (status, zstandard.decompress(body)) == (200, TEXT)
+    assert headers[b"cache-control"] == b"public, max-age=0, must-revalidate"
+    assert len(TEXT) <= wire.MAX_HEAD_BYTES
