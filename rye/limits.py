@@ -269,8 +269,15 @@ class FactsLimits(Struct, frozen=True):
     """Words of one command; a longer one is read as several, each with the output of the one before as its input."""
     filled_in_characters: int = 8 * KIB
     """Characters that known variables may add to one line."""
+    filled_in_file: int = 256 * KIB
+    """Characters that long values of variables may add to all lines of one file together."""
+    short_value_characters: int = 64
+    """A value up to this long is filled in without counting for the file."""
+    named_commands: int = 64
+    """Aliases and functions of one file that are known by their names."""
     saved_files: int = 64
-    """Downloaded or decoded files of one item that are looked for in its other files."""
+    """Downloaded or decoded files of one item that are looked for in its other files; and clones of one file that a
+    later checkout may pin."""
     window_characters: int = 800
     """How far a rule looks ahead: for the end of a call, for the sentence after an address."""
 

@@ -25,7 +25,7 @@ _NUMBER = re.compile(r"0[xX][0-9A-Fa-f]*|0[0-7]*|[1-9]\d*")
 _DOCUMENTATION_6 = (ipaddress.IPv6Network("2001:db8::/32"), ipaddress.IPv6Network("3fff::/20"))
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 _VERSION_BEFORE = re.compile(
-    r"(?:version|ver|release|v|chrome|oid|section|rev|revision|runtime|build|tag|firmware|driver|patch)\W{0,5}$",
+    r"(?:version|ver|release|v|chrome|oid|section|rev|revision|runtime|build|tag|firmware|driver|patch|rfc\W?\d{1,5})\W{0,5}$",
     re.IGNORECASE,
 )
 
@@ -59,9 +59,14 @@ def find(text: str) -> Iterator[Address]:
             authority = _AUTHORITY.match(text, at + 3)
             if scheme is not None and authority is not None and scheme[0].lower() not in ("file", "data"):
                 end = authority.end()
-                host, port = host_and_port(authority[0])
+                image = scheme[0].lower() in ("docker", "oci")
+                host, port = host_and_port(authority[0].partition("@")[0] if image else authority[0])
                 following = text[end : end + 1]
-                if host and not (following and following in "{$<" and ("." not in host or host.endswith("."))):
+                if (
+                    host
+                    and (not image or "." in host)
+                    and not (following and following in "{$<" and ("." not in host or host.endswith(".")))
+                ):
                     yield Address(host.rstrip("."), port, scheme.start(), end, text[scheme.start() : end])
             at = text.find(mark, at + 3)
     if _has_four_parts(text):

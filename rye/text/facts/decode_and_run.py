@@ -31,6 +31,11 @@ _ENCODED_OPTION = re.compile(
     re.IGNORECASE,
 )
 _FROM_BASE64 = re.compile(r"frombase64string|gzipstream|deflatestream", re.IGNORECASE)
+#: A call that decodes, in PowerShell or in the program that a shell hands to an interpreter.
+_DECODING_CALL = re.compile(
+    rf"{_FROM_BASE64.pattern}|\b(?:urlsafe_|standard_)?b(?:64|32|16|85)decode\b|\bdecode_?(?:base)?64\b|\bbase64_decode\b|\bunhexlify\b",
+    re.IGNORECASE,
+)
 _POWERSHELL_RUNS = re.compile(
     r"\b(?:iex|invoke-expression|scriptblock\]?::create|assembly\]?::load|invoke-command)\b", re.IGNORECASE
 )
@@ -69,7 +74,7 @@ def _decodes(command: shell.Command, line: str) -> Origin | None:
     decoded = decoders.decoder_of(command)
     if decoded is not None:
         return _origin(command, *decoded)
-    if any(_FROM_BASE64.search(word.text) for word in command.words):
+    if any(_DECODING_CALL.search(word.text) for word in command.words):
         return Origin(shown(line[command.words[0].start : command.end]), 0, 0)
     return None
 

@@ -92,8 +92,9 @@ class Flow:
         raw = self.source.lines[number]
         if self.unpacked is not None and number - self.unpacked[1] <= _UNPACKED_LINES and ("/" in raw or "." in raw):
             return True
+        files, names = self.files, self.names
         for word in _TOKENS.findall(raw.replace('"', "").replace("'", "")):
-            if word in self.files or word.partition(".")[0] in self.names or word.rstrip(".") in self.files:
+            if word in files or f"${word}" in files or word.rstrip(".") in files or word.partition(".")[0] in names:
                 return True
         return False
 
@@ -369,4 +370,5 @@ def _text(command: shell.Command, line: Line) -> str:
 
 
 def _file_name(text: str) -> str:
-    return text.strip("\"'[]{}(),:").rstrip(".,;!?)").replace("\\", "/").rpartition("/")[2]
+    bare = text.replace("${", "$").strip("\"'[]{}(),:").rstrip(".,;!?)")
+    return bare.replace("\\", "/").rpartition("/")[2]

@@ -134,6 +134,7 @@ _REGISTERS: Final = (
         triggers(("sc", "nssm", "service")),
         re.compile(r"\b(?:sc(?:\.exe)?\s+create|nssm\s+install|New-Service)\b", re.IGNORECASE),
     ),
+    (triggers(("login",)), re.compile(r"\bmake\s+(?:new\s+)?login\s+item\b", re.IGNORECASE)),
     (triggers(("pm2",)), re.compile(r"\bpm2\s+(?:startup|save)\b")),
     (triggers(("at",)), re.compile(r"(?:\|\s*|^\s*)at\s+(?:now|midnight|noon|\d{1,2}:\d\d)\b", re.MULTILINE)),
     (

@@ -29,6 +29,8 @@ _ADDRESS = re.compile(
     re.IGNORECASE,
 )
 _DOMAIN_WORDS = triggers("com net org io dev sh ai app example test invalid xyz me co gg site page cloud")
+_LEAD: Final = 200
+"""Characters before an address, in its line, in which a block of its own may start."""
 _NEAR: Final = 6
 """Lines between an address and an order that can belong together."""
 _REFERENCE = re.compile(r"^[ \t]{0,3}\[([^\]\n]{1,80})\]:[ \t]*<?(https?://[^\s>]{3,600})", re.MULTILINE)
@@ -53,7 +55,7 @@ _ORDER = re.compile(
     rf"app|tool|package|prompt)|everything|anything|any\s+(?:commands?|code))\b"
     rf"|\b(?:what|whatever)\s+(?:it|they|that|the\s+\w+|this\s+\w+)\s+(?:says?|tells?|lists?|asks?|"
     rf"instructs?|returns?|requires?|describes?)"
-    rf"|\b(?:as|exactly)\s+(?:instructed|directed|described|told|specified)\b"
+    rf"|\bact\s+accordingly\b|\b(?:as|exactly)\s+(?:instructed|directed|described|told|specified)\b"
     rf"|\b(?:instructions?|steps|rules|directives|commands|guidance|procedure|prompt|policy|text|page|"
     rf"contents?|file)\b[^.!?]{{0,60}}\b(?:supersedes?|overrides?|takes?\s+precedence|replaces?|"
     rf"must\s+be\s+(?:followed|obeyed|executed)|(?:is|are)\s+(?:authoritative|mandatory|binding))"
@@ -61,7 +63,7 @@ _ORDER = re.compile(
     rf"|\b(?:as|for|like)\s+(?:your|the|its|further|additional|updated|"
     rf"new)\s+(?:\w+\s+){{0,2}}?(?:instructions|orders|directives|system\s+prompt|rules)\b"
     rf"|\b(?:your|current|latest|up-to-date|remaining|further|next|updated|actual|real|full|"
-    rf"today's)\s+(?:\w+\s+)?{_TEXTS}\s+(?:is|are|lives?|live|comes?|stands?|can\s+be\s+found|(?:is|"
+    rf"today's)\s+(?:\w+\s+)?{_TEXTS}\s+(?:(?:of|for|in)\s+this\s+\w+\s+)?(?:is|are|lives?|live|comes?|stands?|can\s+be\s+found|(?:is|"
     rf"are)\s+(?:kept|hosted|maintained|published))\b"
     rf"|\b(?:let|allow)\s+(?:\w+\s+){{0,4}}?(?:decide|tell|guide|instruct)\b"
     r"|\b(?:they|it|this|these)\s+(?:overrides?|supersedes?|replaces?|takes?\s+precedence)\b"
@@ -160,8 +162,13 @@ def _is_obeyed(text: str, start: int, end: int) -> bool:
         following = rest[: stop.start()] if stop else rest
         if _REFERS_BACK.search(following) and _ORDER.search(following):
             return True
-    line_start = text.rfind("\n", 0, start) + 1
-    alone = _OWN_BLOCK.fullmatch(text[line_start:start]) is not None and (not after.split("\n", 1)[0].strip("`.>)*_ ;"))
+    line_start = text.rfind("\n", max(0, start - _LEAD), start) + 1
+    led = text[line_start:start] if line_start or start < _LEAD else ""
+    alone = (
+        (bool(led) or line_start == start)
+        and _OWN_BLOCK.fullmatch(led) is not None
+        and not after.split("\n", 1)[0].strip("`.>)*_ ;")
+    )
     if alone:
         lead = before[: len(before) - (start - line_start)].rstrip().removesuffix("```").rstrip()
         lead = re.sub(r"```\w{0,20}$|~~~\w{0,20}$", "", lead).rstrip()

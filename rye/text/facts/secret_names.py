@@ -14,7 +14,7 @@ from rye.text.facts.tables import word_set
 _NAME = re.compile(
     r"(?<![A-Za-z0-9_])(?:[A-Z0-9]{1,40}_){0,8}(?:(?:[A-Z0-9]{1,30})?(?:TOKEN|SECRET|PASSWORD|PASSWD|"
     r"PASSPHRASE|APIKEY|CREDENTIALS?|MNEMONIC)|API_KEY|ACCESS_KEY|"
-    r"PRIVATE_KEY|SECRET_KEY|SEED_PHRASE|AUTH_KEY|SIGNING_KEY|ENCRYPTION_KEY|PAT|PSK)(?:_(?:ID|KEY|KEYS|FILE|"
+    r"PRIVATE_KEY|SECRET_KEY|SEED_PHRASE|AUTH_KEY|SIGNING_KEY|ENCRYPTION_KEY|PAT|PSK)(?!_(?:LIMIT|COUNT|BUDGET|SIZE|LENGTH|USAGE|WINDOW|COST|RATE|MAX|MIN|TYPE|URL|ENDPOINT|EXPIRY|TTL)\b)(?:_(?:ID|KEY|KEYS|FILE|"
     r"PATH|VALUE|BASE64|JSON|[0-9]{1,3}|[A-Z]{2,12}))?(?![A-Za-z0-9_])"
 )
 #: In any case, where the environment is read.
@@ -32,8 +32,7 @@ _PARTS: Final = tuple(
         *("encryption_key", "_pat", "_psk"),
     )
 )
-"""What a word must hold to be looked at."""
-_LONGEST: Final = 120
+"""What a line must hold to be looked at."""
 _PLAIN_WORDS: Final = word_set(
     "TOKEN SECRET PASSWORD CREDENTIALS CREDENTIAL PAT PSK PASSPHRASE MNEMONIC APIKEY API_KEY PRIVATE_KEY SECRET_KEY"
 )
@@ -44,7 +43,8 @@ def find(source: Source) -> Iterator[Found]:
     """Names of secrets, each once for the file."""
     text, starts = source.text, source.text_starts
     seen: set[str] = set()
-    for number in source.lines_with(_candidates(source)):
+    numbers = {number for part in _PARTS for number in source.lines_of_bytes(part)}
+    for number in sorted(numbers):
         for pattern in (_NAME, _IN_ENVIRONMENT):
             for match in pattern.finditer(text, starts[number], starts[number + 1]):
                 name = match[match.lastindex or 0]
@@ -52,19 +52,6 @@ def find(source: Source) -> Iterator[Found]:
                     continue
                 seen.add(name)
                 yield Found(SECRET_NAME, name, number, match.start(match.lastindex or 0) - starts[number])
-
-
-def _candidates(source: Source) -> frozenset[bytes]:
-    """The file's words in which the name of a secret stands."""
-    joined = b" ".join(source.words)
-    found = set()
-    for part in _PARTS:
-        at = joined.find(part)
-        while at >= 0:
-            end = joined.find(b" ", at)
-            found.add(joined[joined.rfind(b" ", 0, at) + 1 : end if end >= 0 else None])
-            at = joined.find(part, end) if end >= 0 else -1
-    return frozenset(word for word in found if len(word) <= _LONGEST)
 
 
 def _is_used(text: str, match: re.Match[str]) -> bool:

@@ -83,6 +83,7 @@ class Source:
         self.lowered = _lowered(text)
         self._rows: dict[bytes, list[int]] = {}
         self._logical: dict[int, Line] = {}
+        self._room = FACTS.filled_in_file
         self._breaks_of: dict[int, list[int]] = {}
         self._extents: dict[int, tuple[int, int]] = {}
         self.words = _words(self.lowered)
@@ -294,7 +295,9 @@ class Source:
             else:
                 parts.append(stripped + BREAK)
         joined = "".join(parts)[: -1 if parts[-1].endswith(BREAK) else None]
-        return plain(joined, self.names, code=code)
+        text = plain(joined, self.names, code=code, room=self._room)
+        self._room -= max(0, len(text) - len(joined) - FACTS.short_value_characters)
+        return text
 
     def place(self, line: Line, offset: int, word: str) -> tuple[int, int]:
         """The file's line and column, both from 0, of ``word`` at ``offset`` of a logical line's text.

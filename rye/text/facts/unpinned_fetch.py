@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from rye.limits import FACTS
 from rye.text.facts import packages, shell
 from rye.text.facts.fact import UNPINNED_FETCH
 from rye.text.facts.packages.containers import is_open_image
@@ -32,7 +33,7 @@ _SPELLINGS: Final = (
     ),
 )
 _VERB = re.compile(
-    r"npx|uvx|bunx|pnpx|\b(?:install|add|run|get|clone|checkout|submodule|reset|switch|fetch|i|x|dlx|exec|"
+    r"npx|uvx|bunx|pnpx|\b(?:install|binstall|reinstall|add|run|get|clone|checkout|submodule|reset|switch|fetch|i|x|dlx|exec|"
     r"create|init|pull|require|tap|global|wheel|download|inject|in)\b|easy_install"
 )
 _IMAGE_TRIGGERS = triggers(["image", "from", "uses"])
@@ -44,6 +45,7 @@ _FROM = re.compile(
     re.MULTILINE | re.IGNORECASE,
 )
 _USES = re.compile(r"^[ \t]*(?:- )?uses[ \t]*:[ \t]*[\"']?([\w.-]{1,60}/[\w./-]{1,100})@([\w./-]{1,100})", re.MULTILINE)
+_CONFIGURED_TOOLS = triggers("npx uvx bunx pipx uv docker podman pnpm bun npm deno yarn")
 _CONFIGURED = re.compile(
     r"\b(?:command|cmd)[\"']?\s{0,8}[:=]\s{0,8}[\"']?(npx|uvx|bunx|pipx|uv|docker|podman|pnpm|bun|npm|deno|"
     r"yarn)[\"']?\s{0,40},?\s{0,40}"
@@ -59,7 +61,8 @@ def find(source: Source) -> Iterator[Found]:
             words |= more
     if source.has(words):
         yield from _commands(source, words)
-        for match in _CONFIGURED.finditer(source.text) if b"args" in source.words else ():
+    if b"args" in source.words and source.has(_CONFIGURED_TOOLS):
+        for match in _CONFIGURED.finditer(source.text):
             arguments = match[2] if match[2] is not None else match[3].replace("- ", " ")
             text = plain(f"{match[1]} {arguments}".replace(",", " ").replace("\n", " "))
             for command, _ in shell.walk(shell.read(text)):
@@ -90,6 +93,8 @@ def _commands(source: Source, words: frozenset[bytes]) -> Iterator[Found]:
                     found = Found(UNPINNED_FETCH, value, *source.place(line, command.words[0].start, _word_in(value)))
                     if value.startswith(("git clone ", "gh repo clone ")):
                         clones.append((found, last.rstrip("/").rpartition("/")[2].removesuffix(".git")))
+                        if len(clones) > FACTS.saved_files:
+                            yield clones.pop(0)[0]
                     else:
                         yield found
     for found, _ in clones:

@@ -14,7 +14,7 @@ from typing import Final
 from rye.limits import FACTS
 from rye.text.facts.calls.following import NAME, NAMES, Followed, Place, base
 from rye.text.facts.calls.kinds import DECODED, FETCHED, Kind
-from rye.text.facts.calls.runs import EVALUATES, STARTS, run_words
+from rye.text.facts.calls.runs import EVALUATES, STARTS, aliases, calls_of, run_words
 from rye.text.facts.shell import plain, shown
 from rye.text.facts.source import Found, Source
 
@@ -70,10 +70,14 @@ def _calls(source: Source) -> tuple[list[re.Match[str]], list[re.Match[str]]]:
         return known
     evaluates: list[re.Match[str]] = []
     starts: list[re.Match[str]] = []
+    names: list[str] = []
     for number in source.lines_with(run_words(source)):
         begin, end = source.text_starts[number], source.text_starts[number + 1]
         evaluates.extend(EVALUATES.finditer(source.text, begin, end))
         starts.extend(STARTS.finditer(source.text, begin, end))
+        names.extend(aliases(source.text, begin, end))
+    if names:
+        evaluates.extend(calls_of(names).finditer(source.text))
     source.kept["calls"] = (evaluates, starts)
     return evaluates, starts
 

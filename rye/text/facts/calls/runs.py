@@ -16,7 +16,7 @@ EVALUATES: Final = re.compile(
     r"class_eval|assert|create_function)"
     r"(?:[\"']\])?\s*\(|"
     r"(?<![\w.$])(?:new\s+)?Function\s*\(|(?<![\w.$])eval\s+(?=[A-Za-z$\"'])|\bnew\s+vm\.Script\s*\(|importlib[\w.]*\(|"
-    r"getattr\(\s*(?:builtins|__builtins__)\s*,\s*[\"'](?:exec|eval)[\"']\s*\)\s*\(|"
+    r"getattr\(\s*(?:builtins|__builtins__|__import__\([\"']builtins[\"']\))\s*,[^()\n]{1,80}\)\s*\(|"
     r"__import__\([\"']builtins[\"']\)\.(?:exec|eval)\s*\(|"
     r"\b(?:pickle|cPickle|dill|cloudpickle)\.loads\s*\(|"
     r"\.constructor\s*\(|_compile\s*\(|FunctionType\s*\(|(?<![\w.$])(?:setTimeout|"
@@ -34,15 +34,33 @@ _RUN_WORDS = triggers(
     "exec eval execfile runinthiscontext runinnewcontext runincontext compilefunction instance_eval "
     "class_eval create_function vm importlib _compile functiontype settimeout setinterval system popen "
     "startfile subprocess execsync execfilesync execfile spawnsync spawn shell_exec passthru proc_open runpy "
-    "pickle cpickle dill cloudpickle "
+    "builtins __builtins__ pickle cpickle dill cloudpickle "
     "child_process execv execvp execl execlp check_output check_call posix_spawn spec_from_file_location cdll"
 )
 #: Words that are everywhere; they count only in the one spelling that runs something.
 _RARE_WORDS = triggers("function constructor assert import require include include_once source fork")
 _RARE_SPELLINGS: Final = (
     *("Function(", "Function (", ".constructor(", "fork(", "assert($", "assert(base64", "assert(gz"),
+    *("= Function", "=Function"),
     *("('http", '("http', "(`http"),
 )
+
+
+_ALIASED = re.compile(
+    r"([A-Za-z_$][\w$]{0,60})\s*=\s*(?:(?:window|globalThis|global|self|builtins|__builtins__)\.)?"
+    r"(?:eval|exec|Function)[ \t]*(?:[;,\n]|$)"
+)
+_MOST_ALIASES: Final = 8
+
+
+def aliases(text: str, begin: int, end: int) -> list[str]:
+    """Other names that this part of the text gives to what evaluates: ``run = eval``."""
+    return [match[1] for match in _ALIASED.finditer(text, begin, end)][:_MOST_ALIASES]
+
+
+def calls_of(names: list[str]) -> re.Pattern[str]:
+    """Calls by these names."""
+    return re.compile(rf"(?<![\w.$])(?:{'|'.join(map(re.escape, names[:_MOST_ALIASES]))})\s*\(")
 
 
 def run_words(source: Source) -> frozenset[bytes]:

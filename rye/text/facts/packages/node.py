@@ -73,6 +73,8 @@ def _run(tool: str, words: list[str]) -> Iterator[str]:
         elif not word.startswith("-"):
             named = named or [word]
             break
+    if named and named[0].endswith(":"):  # the next key of a configuration
+        return
     for package in map(clean, named):
         if _is_open(package):
             yield f"{tool} {package}"

@@ -95,6 +95,8 @@ def _named(words: list[str], every: bool) -> list[str]:
         elif not equals or not option.startswith("-"):
             if word.startswith("-"):
                 continue
+            if word.endswith(":"):  # the next key of a configuration
+                break
             if not first or every:
                 named.append(word)
             first = first or word

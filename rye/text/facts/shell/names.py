@@ -20,7 +20,9 @@ _ALIAS = re.compile(
 _FUNCTION = re.compile(
     r"[ \t]{0,40}(?:function[ \t]+)?([A-Za-z_][\w-]{0,40})[ \t]*\(\)[ \t]*\{\s{0,20}([^{}\n;|&]{1,400});?\n?[ \t]{0,20}\}"
 )
-_VARIABLE = re.compile(r"\$(?:\{([A-Za-z_]\w{0,60})\}|([A-Za-z_]\w{0,60}))")
+_VARIABLE = re.compile(r"(?P<before>)\$(?:\{(?P<a>[A-Za-z_]\w{0,60})\}|(?P<b>[A-Za-z_]\w{0,60}))")
+_FEW: Final = 16
+"""So many variables are looked for one by one, before every assignment of the text is read."""
 _ARGUMENTS = re.compile(r"[\"']?\$(?:[@*1]|\{[@*1]\})[\"']?")
 
 
@@ -32,40 +34,33 @@ class Names(NamedTuple):
     commands: dict[str, str]
     """Aliases and functions of one command, as the words that stand for them."""
 
-    def filled_in(self, text: str) -> str:
-        """``text`` with known variables and commands in place of their names; it grows by a capped number of characters."""
+    def filled_in(self, text: str, room: int) -> str:
+        """``text`` with known variables and commands in place of their names.
+
+        Short meanings are always filled in, as far as one line may grow; long ones only while they fit into ``room``.
+        """
         if self.values and "$" in text:
-            text = self._with_values(text)
-        return self._with_commands(text) if self.commands else text
-
-    def _with_values(self, text: str) -> str:
-        room = FACTS.filled_in_characters
-
-        def value(match: re.Match[str]) -> str:
-            nonlocal room
-            known = self.values.get(match[1] or match[2])
-            if known is None or len(known) > room:
-                return match[0]
-            room -= len(known)
-            return known
-
-        return _VARIABLE.sub(value, text)
-
-    def _with_commands(self, text: str) -> str:
-        room = FACTS.filled_in_characters
-
-        def command(match: re.Match[str]) -> str:
-            nonlocal room
-            known = self.commands.get(match[2])
-            if known is None or len(known) > room:
-                return match[0]
-            room -= len(known)
-            return match[1] + known
-
-        return _HEADS.sub(command, text)
+            text = _filled(text, _VARIABLE, self.values, room)
+        return _filled(text, _HEADS, self.commands, room) if self.commands else text
 
 
-_HEADS: Final = re.compile(r"((?:^|[;|&({`\x1f])[ \t]*)([A-Za-z_][\w-]{0,40})(?=[ \t])")
+def _filled(text: str, pattern: re.Pattern[str], meanings: dict[str, str], room: int) -> str:
+    left = FACTS.filled_in_characters
+
+    def meaning(match: re.Match[str]) -> str:
+        nonlocal left, room
+        known = meanings.get(match["a"] or match["b"])
+        size = len(known) if known is not None else 0
+        if known is None or size > left or (size > FACTS.short_value_characters and size > room):
+            return match[0]
+        left -= size
+        room -= size if size > FACTS.short_value_characters else 0
+        return (match["before"] or "") + known
+
+    return pattern.sub(meaning, text)
+
+
+_HEADS: Final = re.compile(r"(?P<before>(?:^|[;|&({`\x1f])[ \t]{0,40})(?P<a>(?P<b>[A-Za-z_])[\w-]{0,40})(?=[ \t])")
 
 
 def values_in(text: str) -> dict[str, str]:
@@ -77,18 +72,23 @@ def used_values_in(text: str) -> dict[str, str]:
     """``values_in``, or nothing at all where no variable that the text uses (``$x``) is given a value in it."""
     if "$" not in text or "=" not in text:
         return {}
-    used = {match[1] or match[2] for match in _VARIABLE.finditer(text)}
-    return values_in(text) if any(f"{name}=" in text or f"{name} =" in text for name in used) else {}
+    used = {match["a"] or match["b"] for match in _VARIABLE.finditer(text)}
+    if len(used) <= _FEW and not any(f"{name}=" in text or f"{name} =" in text for name in used):
+        return {}
+    return values_in(text)
 
 
 def commands_in(text: str) -> dict[str, str]:
     """Aliases, and functions of one command, with the words that they stand for."""
-    found = {}
+    found: dict[str, str] = {}
     if "alias" in text or "Alias" in text:
-        found = {match[1]: match[2] or match[3] or match[4] for match in _ALIAS.finditer(text)}
+        for match in _ALIAS.finditer(text):
+            found[match[1]] = match[2] or match[3] or match[4]
+            if len(found) >= FACTS.named_commands:
+                return found
     for mark in ("() {", "(){"):
         at = text.find(mark)
-        while at >= 0:
+        while at >= 0 and len(found) < FACTS.named_commands:
             match = _FUNCTION.match(text, text.rfind("\n", 0, at) + 1)
             if match is not None:
                 found[match[1]] = _ARGUMENTS.sub("", match[2]).strip()

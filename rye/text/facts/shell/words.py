@@ -33,10 +33,10 @@ _BUILT_BETWEEN_TICKS = re.compile(r"`[ \t]*(echo|printf)(?:[ \t]+-[neE]{1,3})?[ 
 _TICK_IN_WORD = re.compile(r"(?<=[A-Za-z])`(?=[A-Za-z])")
 
 
-def plain(text: str, names: Names | None = None, *, code: bool = False) -> str:
+def plain(text: str, names: Names | None = None, *, code: bool = False, room: int = 0) -> str:
     """``text`` as a shell would read its words: without quotes, escapes and ``$IFS``, known names filled in.
 
-    ``code`` says that backquotes are a shell's and not those of Markdown.
+    ``code`` says that backquotes are a shell's and not those of Markdown; ``room`` is how much long values may add.
     """
     if "echo" in text or "printf" in text:
         text = _BUILT.sub(_built, text)
@@ -61,7 +61,7 @@ def plain(text: str, names: Names | None = None, *, code: bool = False) -> str:
         text = text.replace("&#124;", "|").replace("&amp;", "&").replace("&gt;", ">").replace("&lt;", "<")
     if "$" in text:
         text = _NOTHING.sub("", _IFS.sub(" ", text))
-    return names.filled_in(text) if names is not None else text
+    return names.filled_in(text, room) if names is not None else text
 
 
 def _without_quotes(text: str) -> str:
