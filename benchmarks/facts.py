@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rye.text.facts import ALARM, CAUTION, FACTS, NOTE, Fact, find_facts
+from rye.text.facts.decoding import readable_text
 
 CORPUS = Path(__file__).with_name("facts")
 SHARED = Path(os.environ.get("RYE_SHARED") or Path(__file__).resolve().parents[2] / "shared")
@@ -26,24 +27,6 @@ ITEMS_A_SECOND = 500
 """What DESIGN §7.2 asks for, over texts of ``TEXT_BYTES``."""
 TEXT_BYTES = 10_000
 READ_CAUTIONS = "--cautions" in sys.argv[1:]
-_SUFFIXES = {
-    ".md",
-    ".txt",
-    ".py",
-    ".js",
-    ".ts",
-    ".sh",
-    ".json",
-    ".yaml",
-    ".yml",
-    ".toml",
-    ".html",
-    ".ps1",
-    ".cjs",
-    ".mjs",
-    ".r",
-    "",
-}
 
 
 class Case(NamedTuple):
@@ -73,17 +56,12 @@ def has(facts: tuple[Fact, ...], wanted: str) -> bool:
 
 
 def skills() -> Iterator[tuple[str, dict[str, str]]]:
-    """The real skills with their readable files; none when the folder is missing."""
+    """The real skills with all their files, read as the product reads them; none when the folder is missing."""
     root = SHARED / "corpus" / "skills"
     for path in sorted(root.rglob("SKILL.md")):
-        files = {}
-        for file in sorted(path.parent.rglob("*")):
-            if file.is_file() and file.suffix.lower() in _SUFFIXES:
-                try:
-                    files[file.relative_to(path.parent).as_posix()] = file.read_text("utf-8")
-                except UnicodeDecodeError:
-                    continue
-        yield path.parent.relative_to(root).as_posix(), files
+        files = (file for file in sorted(path.parent.rglob("*")) if file.is_file())
+        texts = {file.relative_to(path.parent).as_posix(): readable_text(file.read_bytes()) for file in files}
+        yield path.parent.relative_to(root).as_posix(), texts
 
 
 def recall() -> None:

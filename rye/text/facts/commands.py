@@ -68,9 +68,9 @@ def _named(source: Source) -> Iterator[tuple[str, int, int]]:
     if source.markdown:
         if "```" in source.text or "~~~" in source.text:
             yield from _blocks(source)
-        for number, raw in enumerate(lines):
-            if "`" in raw and source.fences[number] is None:
-                for match in _INLINE.finditer(raw):
+        for number in source.lines_of_bytes(b"`"):
+            if source.fences[number] is None:
+                for match in _INLINE.finditer(lines[number]):
                     first = match[2].split(None, 1)
                     if first and (match[1] or (len(first) > 1 and first[0].lstrip("$!").lower() in KNOWN)):
                         yield first[0].lstrip("$"), number, match.start()

@@ -28,6 +28,10 @@ _ADDRESS = re.compile(
     r"gg|site|page|cloud)/[\w./?=&%#~-]{1,200}",
     re.IGNORECASE,
 )
+#: Before a domain with a path and no scheme: an image, a module or a repository, and no page.
+_NAMES_NO_PAGE = re.compile(
+    r"\b(?:docker|podman|nerdctl|oras|helm|skopeo|go\s+(?:run|install|get))\s[^\n]{0,120}$", re.IGNORECASE
+)
 _DOMAIN_WORDS = triggers("com net org io dev sh ai app example test invalid xyz me co gg site page cloud")
 _LEAD: Final = 200
 """Characters before an address, in its line, in which a block of its own may start."""
@@ -110,7 +114,10 @@ def find(source: Source) -> Iterator[Found]:
         if _has_order_near(source, number):
             for match in _ADDRESS.finditer(text, source.text_starts[number], source.text_starts[number + 1]):
                 address = match[0].rstrip(".,;:!?*_")
-                if match.start() not in definitions:
+                named = "://" not in address and _NAMES_NO_PAGE.search(
+                    text, max(0, match.start() - _LEAD), match.start()
+                )
+                if match.start() not in definitions and not named:
                     places.append((match.start(), match.start() + len(address), address))
     for match in _USED_REFERENCE.finditer(text) if references else ():
         target = references.get((match[2] or match[1]).lower())
