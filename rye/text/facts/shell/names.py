@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import Final, NamedTuple
 
 from rye.limits import FACTS
@@ -21,6 +22,8 @@ _FUNCTION = re.compile(
     r"[ \t]{0,40}(?:function[ \t]+)?([A-Za-z_][\w-]{0,40})[ \t]*\(\)[ \t]*\{\s{0,20}([^{}\n;|&]{1,400});?\n?[ \t]{0,20}\}"
 )
 _VARIABLE = re.compile(r"(?P<before>)\$(?:\{(?P<a>[A-Za-z_]\w{0,60})\}|(?P<b>[A-Za-z_]\w{0,60}))")
+_HEAD_CHARACTERS: Final = 120
+"""Characters before the parentheses in which a function's name stands."""
 _FEW: Final = 16
 """So many variables are looked for one by one, before every assignment of the text is read."""
 _ARGUMENTS = re.compile(r"[\"']?\$(?:[@*1]|\{[@*1]\})[\"']?")
@@ -79,18 +82,16 @@ def used_values_in(text: str) -> dict[str, str]:
 
 
 def commands_in(text: str) -> dict[str, str]:
-    """Aliases, and functions of one command, with the words that they stand for."""
+    """Aliases, and functions of one command, with the words that they stand for; at most ``FACTS.named_commands``."""
     found: dict[str, str] = {}
     if "alias" in text or "Alias" in text:
-        for match in _ALIAS.finditer(text):
+        for match in islice(_ALIAS.finditer(text), FACTS.named_commands):
             found[match[1]] = match[2] or match[3] or match[4]
-            if len(found) >= FACTS.named_commands:
-                return found
     for mark in ("() {", "(){"):
         at = text.find(mark)
         while at >= 0 and len(found) < FACTS.named_commands:
-            match = _FUNCTION.match(text, text.rfind("\n", 0, at) + 1)
-            if match is not None:
-                found[match[1]] = _ARGUMENTS.sub("", match[2]).strip()
+            function = _FUNCTION.match(text, max(text.rfind("\n", 0, at), at - _HEAD_CHARACTERS) + 1)
+            if function is not None:
+                found[function[1]] = _ARGUMENTS.sub("", function[2]).strip()
             at = text.find(mark, text.find("\n", at) + 1 or len(text))
     return found
