@@ -87,13 +87,14 @@ class Console:
         return f"{self._mark_out}{style}\0{text}{self._mark_out}\0" if self._color_out else text
 
     def _shown(self, text: str) -> str:
-        """Text as stdout gets it: escaped on a terminal, and with the colours that :meth:`style` asked for."""
+        """Text as stdout gets it: escaped on a terminal, and with the colours that :meth:`style` asked for. What is no text at
+        all, e.g. part of a file's name, is escaped everywhere."""
         if self._mark_out not in text:
-            return printable(text) if self._terminal_out else text
+            return printable(text) if self._terminal_out or not _is_text(text) else text
         shown = []
         for number, part in enumerate(text.split(self._mark_out)):
             style, _, plain = part.partition("\0") if number else ("", "", part)
-            plain = printable(plain) if self._terminal_out else plain
+            plain = printable(plain) if self._terminal_out or not _is_text(plain) else plain
             shown.append(click.style(plain, **_STYLES[style]) if style and plain else plain)  # type: ignore[arg-type]
         return "".join(shown)
 
@@ -149,7 +150,7 @@ class Console:
                 continue
             if finding.severity == "notice" and self.quiet:
                 continue
-            place = ":".join(str(p) for p in (printable(path), finding.line, finding.column) if p is not None)
+            place = ":".join(str(p) for p in (one_line(path), finding.line, finding.column) if p is not None)
             head = self._styled(f"{finding.severity}[{finding.code}]", finding.severity)
             self._err(f"{place}: {head}: {printable(finding.message)}")
             if lines is not None and finding.line is not None and finding.line <= len(lines):
@@ -188,11 +189,11 @@ class Console:
 
     def confirm(self, question: str) -> bool:
         """Ask a person; only call when the session is interactive."""
-        return click.confirm(question, default=False, err=True)
+        return click.confirm(printable(question), default=False, err=True)
 
     def ask(self, question: str, *, hidden: bool = False) -> str:
         """Ask a person for text; only call when the session is interactive."""
-        answer: str = click.prompt(question, err=True, hide_input=hidden, default="", show_default=False)
+        answer: str = click.prompt(printable(question), err=True, hide_input=hidden, default="", show_default=False)
         return answer
 
 
@@ -201,6 +202,22 @@ def printable(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     return "".join(c if c.isprintable() or c in "\n\t" else f"\\u{{{ord(c):x}}}" for c in text)
+
+
+def one_line(text: str) -> str:
+    """As :func:`printable`, whole and on one line, so that a name or a value cannot pass for a line of ours."""
+    return printable(text).replace("\n", "\\n").replace("\t", "\\t")
+
+
+def _is_text(text: str) -> bool:
+    """Whether it can be written as UTF-8: names of files that are not are read with surrogates."""
+    if text.isascii():
+        return True
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 class _DelayedBar:

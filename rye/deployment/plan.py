@@ -662,7 +662,7 @@ def _diff(new: bytes, here: bytes, path: str) -> tuple[str, ...]:
     """From what Rye would write to what is there; nothing for what is no text."""
     try:
         lines = difflib.unified_diff(
-            new.decode().splitlines(), here.decode().splitlines(), f"rye/{path}", path, lineterm=""
+            new.decode().split("\n"), here.decode().split("\n"), f"rye/{path}", path, lineterm=""
         )
     except UnicodeDecodeError:
         return ()

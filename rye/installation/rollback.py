@@ -71,5 +71,5 @@ def edits_since(project: Project, lock: Lock, text: str) -> list[str]:
         before, after = (
             "".join(f"{key} = {asked[key]}\n" for key in sorted(asked)) for asked in (dict(lock.wanted), wanted)
         )
-    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), n=0, lineterm="")
+    lines = difflib.unified_diff(before.split("\n"), after.split("\n"), n=0, lineterm="")
     return [line for number, line in enumerate(lines) if number > 1 and not line.startswith("@@")]

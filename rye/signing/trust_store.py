@@ -72,12 +72,14 @@ class TrustStore:
     def entries(self) -> tuple[TrustedKey, ...]:
         """All entries in the order they were added. Raises RyeError ``bad-trust-store``."""
         try:
-            if private_files.writable_by_others(self.path):
-                message = f"{self.path} can be changed by other users, so nothing in it can be trusted."
-                raise RyeError("bad-trust-store", message, f"Check its content, then run `chmod 600 {self.path}`.")
-            data = self.path.read_bytes()
+            data = private_files.read_trusted(self.path)
         except FileNotFoundError:
             return ()
+        except private_files.Exposed as error:
+            message = f"{error}, so nothing in it can be trusted."
+            raise RyeError("bad-trust-store", message, f"Check its content, then run `{error.fix}`.") from error
+        except OSError as error:
+            raise self._unreadable(str(error)) from error
         if len(data) > KEYS.trust_file_bytes:
             raise self._unreadable(f"it has more than {KEYS.trust_file_bytes:,} bytes")
         try:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import stat
 from pathlib import Path
 
-from rye.storage.regular_files import read_regular
+from rye.storage.regular_files import open_regular
 
 
 def make_folder(path: Path) -> None:
@@ -41,14 +42,35 @@ def write_new(path: Path, text: str) -> None:
 
 
 class Exposed(OSError):
-    """Others may change a file that is trusted."""
+    """Others may change a file that is trusted. ``fix``: the command that ends it."""
+
+    def __init__(self, message: str, fix: str):
+        super().__init__(message)
+        self.fix = fix
 
 
 def read_trusted(path: Path) -> bytes:
-    """A file that only its owner can change. Raises Exposed for one that others can change, and OSError."""
-    if writable_by_others(path):
-        raise Exposed(f"{path} can be changed by other users")
-    return read_regular(path)
+    """A file that only this user can change (or root, who can change everything).
+
+    Raises Exposed for one that others can change or own, or whose folder anybody may write to, and OSError, also for what is
+    not a regular file.
+    """
+    with open_regular(path) as stream:
+        if os.name == "posix":
+            _require_own(path, os.fstat(stream.fileno()), path.parent.stat())
+        return stream.read()
+
+
+def _require_own(path: Path, file: os.stat_result, folder: os.stat_result) -> None:
+    """A folder without the sticky bit lets anybody put another file in the place of one."""
+    if file.st_uid not in (os.geteuid(), 0):
+        raise Exposed(f"{path} belongs to another user", f"chown {os.geteuid()} {shlex.quote(str(path))}")
+    if stat.S_IMODE(file.st_mode) & 0o022:
+        raise Exposed(f"{path} can be changed by other users", f"chmod 600 {shlex.quote(str(path))}")
+    if folder.st_uid not in (os.geteuid(), 0):
+        raise Exposed(f"{path.parent} belongs to another user", f"chown {os.geteuid()} {shlex.quote(str(path.parent))}")
+    if folder.st_mode & 0o002 and not folder.st_mode & stat.S_ISVTX:
+        raise Exposed(f"anybody may write to {path.parent}", f"chmod 700 {shlex.quote(str(path.parent))}")
 
 
 def readable_by_others(path: Path) -> bool:

@@ -39,6 +39,7 @@ _NAN = frozenset([".nan", ".NaN", ".NAN"])
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _NUMBER_CHARACTERS = 100
 """Longer numbers are refused: converting them takes time that grows with the square of their length."""
+_OTHER_LINE_ENDS = frozenset("\x85\u2028\u2029")
 
 
 class YamlDocument(Struct, frozen=True):
@@ -210,12 +211,27 @@ def read_yaml(
     text: str, *, first_line: int = 1, schema: Schema = "core", limits: ContentLimits = CONTENT
 ) -> YamlDocument:
     """Read one YAML document. ``first_line``: the file's line that ``text`` starts at. Raises YamlError."""
+    _refuse_other_line_ends(text, first_line)
     from rye.text.yaml_events import events  # the library, which an empty frontmatter and other formats never need
 
     builder = _Builder(schema, limits, first_line)
     for event in events(text, first_line):
         builder.take(event)
     return YamlDocument(builder.root, builder.marks, first_line, tuple(builder.features))
+
+
+def _refuse_other_line_ends(text: str, first_line: int) -> None:
+    """The library's reader is of YAML 1.1, where these end lines, comments too; in YAML 1.2 (5.4) they are content. What stands
+    behind one would be read here and by no other reader."""
+    if text.isascii():
+        return
+    found = next((place for place, character in enumerate(text) if character in _OTHER_LINE_ENDS), None)
+    if found is not None:
+        before = text[:found]
+        line, column = first_line + before.count("\n"), found - before.rfind("\n")
+        raise YamlError(
+            f"U+{ord(text[found]):04X} is not allowed: some readers end a line there, others do not", line, column
+        )
 
 
 def core_value(text: str) -> Any:

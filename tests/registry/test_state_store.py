@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
@@ -175,3 +176,46 @@ def test_a_state_that_others_may_change_is_not_trusted(tmp_path: Path, state: Tr
         assert f"chmod 600 {path}" in str(caught.value.hint)
         path.chmod(0o600)
         assert read() is not None
+
+
+class TestOthersWhoMayWrite:
+    """Trusted state that somebody else can replace is no trust (findings A 13): refused, with the command that ends it."""
+
+    @pytest.fixture
+    def kept(self, tmp_path: Path) -> tuple[StateStore, Path]:
+        store = StateStore(tmp_path / "registries")
+        state = seen(SimulatedRegistry())
+        store.save(state)
+        return store, store.path(state.origin)
+
+    def refused(self, store: StateStore) -> StateError:
+        with pytest.raises(StateError) as raised:
+            store.load("registry.example")
+        with pytest.raises(StateError):
+            store.origins()
+        assert raised.value.code == "state-exposed"
+        return raised.value
+
+    def test_a_folder_that_anybody_may_write_to(self, kept: tuple[StateStore, Path]) -> None:
+        store, path = kept
+        path.parent.chmod(0o777)
+        assert f"chmod 700 {path.parent}" in str(self.refused(store).hint)
+        path.parent.chmod(0o1777)
+        assert store.load("registry.example") is not None
+        path.parent.chmod(0o775)  # a group of one's own, as many systems have it
+        assert store.load("registry.example") is not None
+
+    @pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
+    @pytest.mark.parametrize("which", ["file", "folder"])
+    def test_one_that_belongs_to_somebody_else(self, kept: tuple[StateStore, Path], which: str) -> None:
+        store, path = kept
+        os.chown(path if which == "file" else path.parent, 4242, -1)
+        assert "chown 0" in str(self.refused(store).hint)
+
+    def test_a_pipe_in_its_place_holds_nobody(self, kept: tuple[StateStore, Path]) -> None:
+        store, path = kept
+        path.unlink()
+        os.mkfifo(path, 0o600)
+        with pytest.raises(StateError) as raised:
+            store.load("registry.example")
+        assert raised.value.code == "state-damaged"

@@ -6,7 +6,7 @@ import os
 
 import click
 
-from rye.cli.console import printable
+from rye.cli.console import one_line
 from rye.cli.options import Session, command
 from rye.workspace.authoring.adopting import MAIN, AdoptedSkill, AdoptRequest, adopt_skills
 from rye.workspace.named_file import NamedFile
@@ -56,15 +56,15 @@ def _print(session: Session, done: AdoptedSkill) -> None:
     where = f" → {done.shown_target}" if done.moved else ""
     reason = f": {done.reason}" if done.reason else ""
     line = f"{done.status:<11} {skill.shown}{where}{reason}"
-    console.data(console.style(printable(line), "removed" if done.status == "refused" else "ok"))
+    console.data(console.style(one_line(line), "removed" if done.status == "refused" else "ok"))
     for change in adoption.changes:
         console.say(f"  {MAIN}: {change}")
     console.diagnostics(os.path.join(skill.shown, MAIN), (*skill.problems, *adoption.diagnostics))
     for path, finding in adoption.hidden:
         console.diagnostics(os.path.join(skill.shown, path), [finding])
     for path in adoption.scripts:
-        console.say(printable(f"  can be run: {path}"), "warning")
+        console.say(one_line(f"  can be run: {path}"), "warning")
     for path, destination, number in adoption.dead_links:
         if path == MAIN:
             continue  # a finding says so
-        console.say(printable(f"  leads nowhere: {path}:{number} → {destination}"), "warning")
+        console.say(one_line(f"  leads nowhere: {path}:{number} → {destination}"), "warning")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rye.cli.console import printable
+from rye.cli.console import one_line, printable
 from rye.cli.options import Session
 from rye.workspace.authoring.proposed_change import Agree, ProposedChange
 
@@ -27,7 +27,7 @@ def agreement(session: Session, again: str) -> Agree:
 
 def _show(session: Session, change: ProposedChange) -> None:
     console = session.console
-    console.data(console.style(printable(change.shown), "strong"))
+    console.data(console.style(one_line(change.shown), "strong"))
     for what in change.changes:
         console.data(f"  {printable(what)}")
     for line in change.diff.removesuffix("\n").split("\n") if change.diff else ():

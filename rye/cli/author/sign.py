@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from rye.cli.console import printable
+from rye.cli.console import one_line
 from rye.cli.kind_choice import kind_option
 from rye.cli.options import Session, command
 from rye.cli.trust.own_keys import own_keys
@@ -42,6 +42,6 @@ def sign(session: Session, paths: tuple[str, ...], key: str | None, kind: str | 
         status = "signed" if item.changed else "unchanged"
         results.append({"path": item.shown, "kind": item.kind, "status": status, "key": item.key.key_id})
         if not session.quiet:
-            session.console.data(f"{status:<9} {printable(item.shown)}")
+            session.console.data(f"{status:<9} {one_line(item.shown)}")
     if session.json:
         session.console.document({"results": results})

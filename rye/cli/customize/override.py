@@ -10,7 +10,7 @@ from typing import Any
 import click
 from msgspec.structs import replace
 
-from rye.cli.console import printable
+from rye.cli.console import one_line, printable
 from rye.cli.customize.dates import parse_date
 from rye.cli.customize.editing import edit_and_report
 from rye.cli.main import family
@@ -170,7 +170,7 @@ def check(session: Session, items: tuple[str, ...], today: date | None, strict: 
         return 1 if failed else 0
     for one in found:
         session.console.diagnostics(one.shown, one.findings)
-        session.console.data(f"{one.state}  {one.item or one.named_for}  {one.shown}")
+        session.console.data(f"{one.state}  {one_line(one.item or one.named_for)}  {one_line(one.shown)}")
     if not found:
         session.console.say("No overrides.")
     return 1 if failed else 0

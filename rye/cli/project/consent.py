@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from rye.cli.console import Console, printable
+from rye.cli.console import Console, one_line
 from rye.installation.plan import ItemChange, Plan, by_tier
 from rye.items.agent_tools import shown
 from rye.items.reading import HookAction, Run
@@ -23,11 +23,6 @@ _VERBS = {
     "keep": ("=", "dim"),
 }
 _TIER_STYLE = {"safe": "ok", "write": "info", "elevated": "warning", "unrestricted": "error"}
-
-
-def one_line(text: str) -> str:
-    """What an author wrote, whole, so that it cannot pass for a line of the screen."""
-    return printable(text).replace("\n", "\\n").replace("\t", "\\t")
 
 
 def show_proposal(console: Console, proposal: Proposal) -> None:

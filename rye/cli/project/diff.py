@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import click
 from msgspec.structs import asdict
 
-from rye.cli.console import printable
+from rye.cli.console import one_line
 from rye.cli.options import Session, command
 from rye.errors import UsageError
 from rye.installation.comparing import Comparison, Version
@@ -88,7 +88,7 @@ def _lines(session: Session, lines: Sequence[str]) -> None:
     for line in lines:
         mark = line.lstrip(" ")[:1] if not line.startswith(" ") or line.startswith("  ") else ""
         style = {"+": "added", "-": "removed", "@": "info"}.get(mark)
-        shown = printable(line).replace("\n", "\\n")
+        shown = one_line(line)
         session.console.data(session.console.style(shown, style) if style else shown)
 
 

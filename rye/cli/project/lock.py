@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
+from rye.cli.console import one_line
 from rye.cli.options import Session, command
-from rye.cli.project.consent import one_line
 from rye.cli.project.install_options import install_options
 from rye.project.layout import Project
 from rye.workspace.installing.locking import check_lock, relock

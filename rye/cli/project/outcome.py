@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from rye.cli.console import printable
+from rye.cli.console import one_line
 from rye.cli.options import Session
 from rye.workspace.installing.install_outcome import InstallOutcome
 from rye.workspace.installing.install_request import Agree, Proposal
@@ -36,7 +36,7 @@ def show_outcome(session: Session, outcome: InstallOutcome, *, dry_run: bool = F
     if not session.json:
         session.console.data(said)
         for held in outcome.held_back:
-            session.console.say(printable(held.message), "warning")
+            session.console.say(one_line(held.message), "warning")
         if deployed is not None and (deployed.changed or deployed.refused):
             from rye.cli.deploy.shown import show_deployed  # most installations deploy nothing
             from rye.deployment.deploying import summary

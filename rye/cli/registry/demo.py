@@ -200,7 +200,7 @@ class _Demo:
 
     def print(self, text: str) -> None:
         if text:
-            self.session.console.data("\n".join("  " + line for line in text.splitlines()))
+            self.session.console.data("\n".join("  " + line for line in text.split("\n")))
         if not self.session.json:
             sys.stdout.flush()
 

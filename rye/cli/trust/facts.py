@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from rye.cli.console import printable
+from rye.cli.console import one_line
 from rye.cli.options import Session, command
 from rye.text.facts import LEVELS, Fact, counts
 from rye.workspace.items.item_facts import facts_report
@@ -43,4 +43,4 @@ def facts(session: Session, targets: tuple[str, ...], against: str | None) -> No
 
 def _line(session: Session, fact: Fact) -> str:
     level = session.console.style(fact.level, _STYLE[fact.level])
-    return f"{level}\t{fact.fact}\t{printable(fact.value)}\t{printable(fact.path)}:{fact.line}:{fact.column}"
+    return f"{level}\t{fact.fact}\t{one_line(fact.value)}\t{one_line(fact.path)}:{fact.line}:{fact.column}"

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from rye.cli.console import printable
+from rye.cli.console import one_line
 from rye.cli.json_argument import read_object
 from rye.cli.main import family
 from rye.cli.options import Session, command
@@ -54,10 +54,10 @@ def list_hooks(session: Session, target: str) -> None:
     for row in rows:
         state = {None: "", True: ", approved", False: ", not approved: denied"}[row["approved"]]
         covered = "covered by its rights" if row["allowed"] else "not covered by its rights: denied"
-        session.console.data(printable(f"when {row['when']}"))
-        session.console.data(printable(f"  execute {row['item_type']} {row['item_id']} ({covered}{state})"))
+        session.console.data(one_line(f"when {row['when']}"))
+        session.console.data(one_line(f"  execute {row['item_type']} {row['item_id']} ({covered}{state})"))
         for name, text in row["inputs"].items():
-            session.console.data(printable(f"    {name} = {text}"))
+            session.console.data(one_line(f"    {name} = {text}"))
 
 
 @command("eval")
@@ -75,7 +75,7 @@ def evaluate(session: Session, target: str, context_file: str) -> None:
     for action in result.actions:
         covered = "" if action.allowed else "   (denied: the directive's rights do not cover it)"
         inputs = json.dumps(dict(action.inputs))
-        session.console.data(printable(f"execute {action.item_type} {action.item_id} {inputs}{covered}"))
+        session.console.data(one_line(f"execute {action.item_type} {action.item_id} {inputs}{covered}"))
     for skipped in result.skipped:
         session.console.say(f"skipped {skipped.hook.item_type} {skipped.hook.item_id}: {skipped.reason}", "dim")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from rye.cli.console import printable
+from rye.cli.console import one_line
 from rye.cli.main import family
 from rye.cli.options import Session, command
 from rye.cli.project.consent import run_line
@@ -51,14 +51,14 @@ def show(session: Session, target: str) -> None:
     elif not rights.rows:
         session.console.say("It declares no rye capabilities. What follows is outside of rye's control:")
     for level, capability in rights.rows:
-        session.console.data(f"{session.console.style(str(level), _STYLE[str(level)])}\t{printable(capability)}")
+        session.console.data(f"{session.console.style(str(level), _STYLE[str(level)])}\t{one_line(capability)}")
     if tools is not None:
         for name in tools.names:
             level = tool_tier(name, tools)
             word = session.console.style(str(level), _STYLE[str(level)])
-            session.console.data(f"{word}\tagent tool {printable(name)}")
+            session.console.data(f"{word}\tagent tool {one_line(name)}")
         for line in shown(tools)[len(tools.names) :]:
-            session.console.data(f"limit\t{printable(line)}")
+            session.console.data(f"limit\t{one_line(line)}")
     for run in rights.runs:
         session.console.data(f"runs\t{run_line(run)}")
 

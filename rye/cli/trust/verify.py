@@ -6,7 +6,7 @@ from collections import Counter
 
 import click
 
-from rye.cli.console import printable
+from rye.cli.console import one_line
 from rye.cli.kind_choice import kind_option
 from rye.cli.options import Session, command
 from rye.workspace.authoring.signature_check import verify_items
@@ -39,6 +39,6 @@ def verify(session: Session, paths: tuple[str, ...], kind: str | None, trusted: 
 
 def _print(session: Session, shown: str, verdict: str, detail: str) -> None:
     styled = session.console.style(verdict, _STYLE.get(verdict, "removed"))
-    session.console.data(f"{styled}{' ' * (14 - len(verdict))}{printable(shown)}")
+    session.console.data(f"{styled}{' ' * (14 - len(verdict))}{one_line(shown)}")
     if verdict != "valid":
         session.console.say(f"  {detail}", "dim")

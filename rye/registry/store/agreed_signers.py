@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from rye.storage.private_files import make_folder, writable_by_others, write
+from rye.storage.private_files import make_folder, read_trusted, write
 
 AGREED = "agreed-signers.json"
 
@@ -19,9 +19,9 @@ AGREED = "agreed-signers.json"
 def read_agreed(path: Path) -> frozenset[str]:
     """The fingerprints (``SHA256:…``)."""
     try:
-        if path.is_symlink() or writable_by_others(path):
+        if path.is_symlink():
             return frozenset()
-        return frozenset(msgspec.json.decode(path.read_bytes(), type=list[str]))
+        return frozenset(msgspec.json.decode(read_trusted(path), type=list[str]))
     except (OSError, msgspec.MsgspecError):
         return frozenset()
 

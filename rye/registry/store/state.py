@@ -30,7 +30,6 @@ from rye.registry.store.pins import addresses_path, read_addresses, state_path
 from rye.registry.trust.trusted import KeysetHead, TrustedState
 from rye.storage.file_lock import LockTimeout, file_lock
 from rye.storage.private_files import Exposed, read_trusted
-from rye.storage.regular_files import read_regular
 
 _VERSION = 1
 _LOCK_SECONDS = 60.0
@@ -71,7 +70,7 @@ class StateStore(Struct, frozen=True):
         except FileNotFoundError:
             return None
         except Exposed as error:
-            raise _exposed(path) from error
+            raise _exposed(error) from error
         except OSError as error:
             raise _damaged(path, str(error)) from error
         state = decode(data, path)
@@ -130,7 +129,7 @@ class StateStore(Struct, frozen=True):
         try:
             return read_addresses(self.folder)
         except Exposed as error:
-            raise _exposed(addresses_path(self.folder)) from error
+            raise _exposed(error) from error
         except (OSError, msgspec.MsgspecError) as error:
             raise _damaged(addresses_path(self.folder), str(error)) from error
 
@@ -138,7 +137,10 @@ class StateStore(Struct, frozen=True):
         """The registries that are pinned, sorted."""
         found = []
         for path in sorted(self.folder.glob("*/state.json")):
-            found.append(decode(read_regular(path), path).origin)
+            try:
+                found.append(decode(read_trusted(path), path).origin)
+            except Exposed as error:
+                raise _exposed(error) from error
         return sorted(found)
 
     def path(self, origin: str) -> Path:
@@ -235,11 +237,11 @@ def _conflict(origin: str, what: str) -> StateError:
     )
 
 
-def _exposed(path: Path) -> StateError:
+def _exposed(error: Exposed) -> StateError:
     return StateError(
         "state-exposed",
-        f"{path} can be changed by other users, so nothing in it can be trusted.",
-        f"Compare the registry's fingerprint (`rye registry list` shows it afterwards), then run `chmod 600 {path}`.",
+        f"{error}, so nothing in it can be trusted.",
+        f"Run `{error.fix}`, then compare the fingerprint (`rye registry list`) with the one that the operator publishes.",
     )
 
 

@@ -167,6 +167,6 @@ def _read(place: Path) -> frozenset[str]:
         ):
             return frozenset()
         try:
-            return frozenset(stream.read().decode("utf-8").splitlines()[1:])
+            return frozenset(stream.read().decode("utf-8").removesuffix("\n").split("\n")[1:])
         except (OSError, UnicodeDecodeError):
             return frozenset()

@@ -69,7 +69,8 @@ def given_pins(context: Context) -> Mapping[str, GivenPin]:
     if len(data) > MOST_BYTES:
         raise _bad(f"{named!r} is larger than {MOST_BYTES:,} bytes.")
     found: dict[str, GivenPin] = {}
-    for number, line in enumerate(text.splitlines(), 1):
+    lines = text.replace("\r\n", "\n").removesuffix("\n").split("\n") if text else []
+    for number, line in enumerate(lines, 1):
         match = re.fullmatch(_LINE, line)
         if match is None:
             raise _bad(f"line {number} of {named!r} is malformed.")
