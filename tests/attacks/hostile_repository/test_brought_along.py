@@ -16,6 +16,8 @@ from tests.attacks.signed_items import directive, release
 from tests.attacks.simulation import now
 from tests.registry.simulated_registry import SimulatedRegistry, key
 
+pytestmark = pytest.mark.slow
+
 Act = Callable[[Clone], object]
 FILE = ".ai/packages/acme/directives/ops/deploy.md"
 THIEF = key("thief")

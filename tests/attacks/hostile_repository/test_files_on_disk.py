@@ -16,6 +16,8 @@ from tests.attacks.hostile_repository.clones import FORGED, Clone, Posture, says
 from tests.attacks.hostile_repository.world import NOTES, SCRIPT, SKILL, TOOL
 from tests.attacks.simulation import tree
 
+pytestmark = pytest.mark.slow
+
 Act = Callable[[Clone], object]
 PACKAGES = ".ai/packages"
 FILE = f"{PACKAGES}/acme/directives/ops/deploy.md"

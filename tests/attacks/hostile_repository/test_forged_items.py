@@ -29,6 +29,8 @@ from tests.attacks.hostile_repository.world import (
 from tests.attacks.signed_items import directive, signed
 from tests.registry.simulated_registry import key
 
+pytestmark = pytest.mark.slow
+
 Act = Callable[[Clone], object]
 THIEF = key("thief")
 

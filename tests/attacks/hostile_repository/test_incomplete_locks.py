@@ -31,6 +31,8 @@ from tests.attacks.hostile_repository.world import (
 from tests.cli.running import Program
 from tests.registry.simulated_registry import key
 
+pytestmark = pytest.mark.slow
+
 Act = Callable[[Clone], object]
 
 

@@ -17,6 +17,8 @@ from tests.attacks.hostile_repository.clones import FORGED, Clone, Posture, says
 from tests.attacks.hostile_repository.world import CHECK, DEPLOY, SKILL
 from tests.attacks.simulation import difference, tree
 
+pytestmark = pytest.mark.slow
+
 Act = Callable[[Clone], object]
 
 

@@ -14,6 +14,8 @@ from tests.attacks.hostile_repository.world import CHECK, DEPLOY, FORMULA, OVERL
 from tests.attacks.signed_items import directive, signed
 from tests.registry.simulated_registry import key
 
+pytestmark = pytest.mark.slow
+
 Act = Callable[[Clone], object]
 OVERRIDES = ".ai/overrides/acme/ops/check.overrides.md"
 OVERLAYS = ".ai/formula-overlays/ship.toml"

@@ -12,6 +12,8 @@ from tests.attacks.hostile_repository.attacks import Attack, Theatre, everywhere
 from tests.attacks.hostile_repository.clones import Clone, Posture
 from tests.attacks.hostile_repository.world import DEPLOY, WIDE
 
+pytestmark = pytest.mark.slow
+
 Act = Callable[[Clone], object]
 
 
