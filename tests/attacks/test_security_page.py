@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
+from tests.attacks.hostile_repository.attacks import Attack as RepositoryAttack
 from tests.attacks.simulation import Attack
 from tests.attacks.test_program import ALL
 
@@ -22,17 +23,29 @@ ROWS = re.findall(
 )
 
 
-def names_in(module: str) -> set[str]:
-    """The names of a file's tests and of the attacks in its tables."""
-    room = "attacks" if find_spec(f"tests.attacks.{module}") is not None else "cli"
-    found = vars(import_module(f"tests.{room}.{module}"))
-    attacks = {
-        attack.name
+TESTS = Path(__file__).parents[1]
+
+
+def attacks_in(found: Mapping[str, object]) -> list[Attack | RepositoryAttack]:
+    """The attacks in the tables of a module."""
+    return [
+        attack
         for table in found.values()
         if isinstance(table, tuple)
         for attack in table
-        if isinstance(attack, Attack)
-    }
+        if isinstance(attack, Attack | RepositoryAttack)
+    ]
+
+
+def module_of(path: Path) -> Mapping[str, object]:
+    return vars(import_module(".".join(path.relative_to(TESTS.parent).with_suffix("").parts)))
+
+
+def names_in(module: str) -> set[str]:
+    """The names of a file's tests and of the attacks in its tables. Of files with one name, that of an attack is meant."""
+    paths = TESTS.rglob(f"{module}.py")
+    found = module_of(min(paths, key=lambda path: ("attacks" not in path.parts, "cli" not in path.parts, path)))
+    attacks = {attack.name for attack in attacks_in(found)}
     classes = [vars(value) for name, value in found.items() if name.startswith("Test") and isinstance(value, type)]
     return attacks | {
         name
@@ -55,7 +68,22 @@ def test_what_the_page_names_exists(module: str, name: str) -> None:
 
 def test_the_page_counts_the_attacks() -> None:
     [least] = re.findall(r"more than (\d+) attacks", PAGE.read_text("utf-8"))
-    assert len(ALL) > int(least)
+    repositories = [
+        attack
+        for path in sorted(TESTS.glob("attacks/hostile_repository/test_*.py"))
+        for attack in attacks_in(module_of(path))
+    ]
+    assert len(repositories) >= 140
+    assert len(ALL) + len(repositories) > int(least)
+
+
+def test_every_attack_of_a_repository_has_a_name_of_its_own() -> None:
+    names = [
+        attack.name
+        for path in sorted(TESTS.glob("attacks/hostile_repository/test_*.py"))
+        for attack in attacks_in(module_of(path))
+    ]
+    assert sorted(set(names)) == sorted(names)
 
 
 def test_codes_that_the_page_names_exist() -> None:
