@@ -187,7 +187,7 @@ def commands_of(group: str, attack: Attack) -> list[Words]:
         given = (given[0], given[1 + crc32(attack.name.encode()) % (len(given) - 1)])
     found = []
     for words in given:
-        if (words[0] == "render" and item.kind in NO_PROMPT) or (group == "rights" and item != DEPLOY):
+        if (words[0] == "render" and item.kind in NO_PROMPT) or (group in ("rights", "diff") and item != DEPLOY):
             continue
         found.append(tuple(word.replace("{item}", str(item)) for word in words))
     return found
