@@ -32,6 +32,7 @@ from msgspec.structs import replace
 from rye.errors import RyeError
 from rye.limits import CONTENT, MIRROR, REGISTRY, MirrorLimits, RegistryLimits
 from rye.registry.protocol import merkle, notes, tiles, wire
+from rye.registry.protocol.note_text import note_text
 from rye.registry.protocol.statements import Checkpoint
 from rye.registry.protocol.tiles import WIDTH, Tile, TileError, VerifiedTiles
 from rye.registry.protocol.wire import ShardEntry
@@ -403,7 +404,7 @@ def _check_audit(audit: Audit, state: TrustedState) -> None:
             "The entries of the log do not make the head that the registry shows.",
             "Do not copy it; `rye log verify` shows details.",
         )
-    if tuple(_text(note) for note in audit.roots) != tuple(_text(note) for note in state.roots):
+    if tuple(map(note_text, audit.roots)) != tuple(map(note_text, state.roots)):
         raise RyeError(
             "audit-failed", "The log has other roots than the registry serves.", "Show it to the registry's operator."
         )
@@ -414,10 +415,6 @@ def _checkpoint(state: TrustedState) -> Checkpoint:
     if checkpoint is None:
         raise ValueError("the state has no head")
     return checkpoint
-
-
-def _text(note: str) -> str:
-    return note[: note.rfind("\n\n")]
 
 
 def _groups(values: Iterable[_T], count: int) -> Iterator[list[_T]]:

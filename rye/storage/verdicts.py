@@ -26,22 +26,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import rye
+from rye.storage.unusable import UnusableError
 
 if TYPE_CHECKING:
-    import sqlite3
+    from rye.storage.verdict_file import VerdictFile
 
 VERDICTS = "verdicts.sqlite"
 """Their file in the user's data folder."""
 _MOST_BYTES = 256 * 1024 * 1024
 _MOST_NEW_BYTES = 64 * 1024 * 1024
 """What one run remembers at most."""
-_CHUNK = 500
-"""Keys asked for at once."""
 _CHECK_BYTES = 8
-_WAIT_SECONDS = 1.0
-"""For another program that writes; once in a run."""
-_PASSING = {"BUSY", "LOCKED", "NOMEM", "READONLY", "INTERRUPT", "IOERR", "FULL", "CANTOPEN", "PROTOCOL", "PERM", "AUTH"}
-"""Errors of SQLite that say nothing against the file."""
 
 
 class Verdicts:
@@ -51,7 +46,7 @@ class Verdicts:
         """``path`` None: nothing is remembered. ``code``: what judges; tests give another."""
         self._path = path
         self._code = code
-        self._database: sqlite3.Connection | None = None
+        self._file: VerdictFile | None = None
         self._new: dict[bytes, bytes] = {}
         self._new_bytes = 0
 
@@ -77,9 +72,9 @@ class Verdicts:
         found = {key: self._new[key] for key in asked if key in self._new}
         wanted = [key for key in asked if key not in found]
         with self._forgiving():
-            database = self._open(create=False) if wanted else None
-            if database is not None:
-                for key, value in _rows(database, wanted):
+            file = self._open(create=False) if wanted else None
+            if file is not None:
+                for key, value in file.rows(wanted):
                     if _check(key, value[_CHECK_BYTES:]) == value[:_CHECK_BYTES]:
                         found[key] = value[_CHECK_BYTES:]
         return found
@@ -97,25 +92,23 @@ class Verdicts:
             with self._forgiving():
                 if self._path is not None and self._path.exists() and self._path.stat().st_size > _MOST_BYTES:
                     self.forget()
-                database = self._open(create=True)
-                if database is not None:
-                    rows = [(key, _check(key, value) + value) for key, value in self._new.items()]
-                    with database:
-                        database.executemany("INSERT OR REPLACE INTO verdict VALUES (?, ?)", rows)
+                file = self._open(create=True)
+                if file is not None:
+                    file.write([(key, _check(key, value) + value) for key, value in self._new.items()])
         self._drop_new()
 
     def close(self) -> None:
         """Give the file back; what was not flushed is not remembered."""
         self._drop_new()
-        if self._database is not None:
-            self._database.close()
-            self._database = None
+        if self._file is not None:
+            self._file.close()
+            self._file = None
 
     def forget(self) -> None:
         """Delete everything that is remembered."""
-        if self._database is not None:
-            self._database.close()
-            self._database = None
+        if self._file is not None:
+            self._file.close()
+            self._file = None
         if self._path is not None:
             for suffix in ("", "-journal"):
                 with contextlib.suppress(OSError):
@@ -125,21 +118,13 @@ class Verdicts:
         self._new.clear()
         self._new_bytes = 0
 
-    def _open(self, *, create: bool) -> sqlite3.Connection | None:
-        """The database; None where there is none and none is to be made."""
-        import sqlite3
+    def _open(self, *, create: bool) -> VerdictFile | None:
+        """The file; None where there is none and none is to be made. Raises UnusableError, OSError, ImportError."""
+        if self._file is None and self._path is not None and self._prepare(self._path, create):
+            from rye.storage.verdict_file import VerdictFile  # SQLite, which takes a while to import
 
-        if self._database is None and self._path is not None and self._prepare(self._path, create):
-            database = sqlite3.connect(self._path, timeout=_WAIT_SECONDS)
-            try:
-                # Losing verdicts in a power cut is nothing; each row says by its check whether it is whole.
-                database.execute("PRAGMA synchronous=OFF")
-                database.execute("CREATE TABLE IF NOT EXISTS verdict (key BLOB PRIMARY KEY, value BLOB NOT NULL)")
-            except BaseException:
-                database.close()
-                raise
-            self._database = database
-        return self._database
+            self._file = VerdictFile(self._path)
+        return self._file
 
     def _prepare(self, path: Path, create: bool) -> bool:
         """Whether there is a file that only the user can write. Raises OSError for one that cannot be replaced."""
@@ -162,14 +147,11 @@ class Verdicts:
             yield
         except (OSError, ImportError):
             self._leave_alone()
-        except Exception as error:
-            if not isinstance(error, TypeError) and type(error).__module__ != "sqlite3":
-                raise
-            name = getattr(error, "sqlite_errorname", "")
-            if name.removeprefix("SQLITE_").split("_")[0] in _PASSING:
-                self._leave_alone()
-            else:
+        except UnusableError as error:
+            if error.damaged:
                 self.forget()
+            else:
+                self._leave_alone()
 
     def _leave_alone(self) -> None:
         self.close()
@@ -208,14 +190,6 @@ def _files_below(folder: str) -> Iterator[str]:
                 else:
                     status = entry.stat()
                     yield f"{entry.path}\0{status.st_size}\0{status.st_mtime_ns}"
-
-
-def _rows(database: sqlite3.Connection, keys: list[bytes]) -> Iterator[tuple[bytes, bytes]]:
-    for start in range(0, len(keys), _CHUNK):
-        chunk = keys[start : start + _CHUNK]
-        yield from database.execute(
-            f"SELECT key, value FROM verdict WHERE key IN ({','.join('?' * len(chunk))})", chunk
-        )
 
 
 def _is_own(path: Path) -> bool:

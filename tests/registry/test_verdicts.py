@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 import rye
 from rye.registry.trust.records import decode_judged
+from rye.storage import verdict_file
 from rye.storage import verdicts as module
 from rye.storage.verdicts import Verdicts, code_identity
 
@@ -444,7 +445,7 @@ assert len(recall(path, entries(500))) < 500
 class TestOtherPrograms:
     @pytest.mark.processes
     def test_a_program_that_holds_the_file_costs_one_wait(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(module, "_WAIT_SECONDS", 0.2)
+        monkeypatch.setattr(verdict_file, "_WAIT_SECONDS", 0.2)
         remember(path, entries(5))
         with process(path, HOLD) as other:
             assert other.stdout is not None
@@ -515,6 +516,6 @@ class TestOtherPrograms:
         assert recall(path, entries(9)) == entries(5)
 
     def test_a_python_without_sqlite_remembers_nothing(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setitem(sys.modules, "sqlite3", None)
+        monkeypatch.setitem(sys.modules, "rye.storage.verdict_file", None)  # what importing SQLite fails in
         remember(path, entries(5))
         assert recall(path, entries(5)) == {}

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from rye.registry.protocol.note_text import note_text
 from rye.storage.private_files import read_trusted
 
 _NAME = "addresses.json"
@@ -49,7 +50,7 @@ def pinned_state(folder: Path, origin: str) -> PinnedState | None:
     if state.origin != origin or not state.roots:
         return None
     note = state.roots[0]
-    fingerprint = hashlib.sha256((note[: note.rfind("\n\n") + 1] or note).encode()).hexdigest()
+    fingerprint = hashlib.sha256(note_text(note).encode()).hexdigest()
     return PinnedState(fingerprint, {name: keyset.sha256 for name, keyset in state.keysets.items()})
 
 

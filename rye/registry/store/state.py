@@ -24,6 +24,7 @@ from msgspec.structs import replace
 
 from rye.errors import RyeError
 from rye.registry.protocol.lines import StatementError
+from rye.registry.protocol.note_text import note_text
 from rye.registry.protocol.notes import NoteError
 from rye.registry.protocol.wire import WireError
 from rye.registry.store.pins import addresses_path, read_addresses, state_path
@@ -167,7 +168,7 @@ def merge(
     """What two programs know together. Raises StateError (``state-conflict``) when they contradict each other."""
     roots = max(one.roots, other.roots, key=len)
     shorter = min(one.roots, other.roots, key=len)
-    if [_text(note) for note in roots[: len(shorter)]] != [_text(note) for note in shorter]:
+    if list(map(note_text, roots[: len(shorter)])) != list(map(note_text, shorter)):
         raise _conflict(one.origin, "root chains")
     keysets = dict(one.keysets)
     for namespace, head in other.keysets.items():
@@ -223,10 +224,6 @@ def _larger_head(
     if reconcile is not None:
         reconcile(smaller, larger)
     return larger.head
-
-
-def _text(note: str) -> str:
-    return note[: note.rfind("\n\n")]
 
 
 def _conflict(origin: str, what: str) -> StateError:

@@ -49,6 +49,7 @@ from msgspec.structs import replace
 from rye.limits import REGISTRY, RegistryLimits
 from rye.registry.protocol import merkle, notes, tiles, wire
 from rye.registry.protocol.lines import StatementError, write_time
+from rye.registry.protocol.note_text import note_text
 from rye.registry.protocol.notes import NoteError, SignedNote, VerifierKey
 from rye.registry.protocol.statements import Checkpoint, Keyset, Logged, Root, Snapshot, parse
 from rye.registry.protocol.tiles import Tile, VerifiedTiles
@@ -104,7 +105,7 @@ class TrustedState(Struct, frozen=True):
     def checkpoint(self) -> Checkpoint | None:
         """The largest checkpoint seen."""
         return (
-            None if self.head is None else Checkpoint.parse(_note_text(wire.decode_head(self.head.encode()).checkpoint))
+            None if self.head is None else Checkpoint.parse(note_text(wire.decode_head(self.head.encode()).checkpoint))
         )
 
     @classmethod
@@ -397,7 +398,7 @@ def check_blob(sha256: str, size: int, data: bytes) -> bytes:
 
 def fingerprint_of(note: str) -> str:
     """SHA-256 of the text of a root, with or without signatures behind it: what a client pins of root 1."""
-    return hashlib.sha256(_note_text(note).encode()).hexdigest()
+    return hashlib.sha256(note_text(note).encode()).hexdigest()
 
 
 def _check_freshness(time: datetime, now: datetime, same: bool, limits: RegistryLimits) -> str | None:
@@ -441,7 +442,7 @@ def _read_root(data: bytes) -> tuple[SignedNote, Root]:
 
 @lru_cache(maxsize=64)
 def _root(note: str) -> Root:
-    return Root.parse(_note_text(note))
+    return Root.parse(note_text(note))
 
 
 def _read_snapshot(head: Head) -> tuple[SignedNote, Snapshot]:
@@ -453,11 +454,6 @@ def _read_snapshot(head: Head) -> tuple[SignedNote, Snapshot]:
             title = note.text.split("\n", 1)[0][:80]
             raise TrustError("snapshot-kind", f"The last entry of the log is {title!r} and not a snapshot.") from error
         raise
-
-
-def _note_text(note: str) -> str:
-    """The text of a note, or the text itself when no signatures follow."""
-    return note[: note.rfind("\n\n") + 1] or note
 
 
 def _keyset_head(link: Link) -> KeysetHead:
