@@ -14,7 +14,6 @@ K06   In a folder: a reference by bare name that none of its items has (notice: 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -25,6 +24,7 @@ from rye.items.identity import is_segment, lookup_key
 from rye.items.reading import Metadata, Reading, ReadOptions, Source
 from rye.text.diagnostics import Diagnostic, Severity, in_order
 from rye.text.frontmatter import Frontmatter, FrontmatterError, has_frontmatter, split
+from rye.text.markdown_opening import leading_fence
 from rye.text.spelling import near_miss
 from rye.text.yaml_reading import YamlDocument, YamlError, json_safe, read_yaml
 
@@ -33,7 +33,6 @@ _KEYS = (
     "dependencies", "extends", "updated_at",
 )  # fmt: skip
 _EXPECTED = ("title", "entry_type", "category", "version")
-_OPENER = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*([^`\s]*)[^`]*")
 
 
 class Knowledge(Struct, frozen=True):
@@ -104,25 +103,12 @@ def _parts(text: str) -> Frontmatter:
     """The metadata block and the rest. Raises FrontmatterError where there is none."""
     if has_frontmatter(text):
         return split(text)
-    lines = text.split("\n")
-    start, in_comment = 0, False
-    while start < len(lines):  # a signature, whole or broken, and other comments may stand above the fence
-        line = lines[start].strip()
-        if not in_comment and line not in ("", "-->") and not line.startswith("<!--"):
-            break
-        in_comment = (in_comment or line.startswith("<!--")) and not line.endswith("-->")
-        start += 1
-    opener = _OPENER.fullmatch(lines[start]) if start < len(lines) else None
-    if opener is None or opener[2].lower() not in ("yaml", "yml"):
-        raise FrontmatterError(
-            "There is no metadata: neither frontmatter nor a leading yaml fence.", min(start + 1, len(lines))
-        )
-    closer = re.compile(rf" {{0,3}}{re.escape(opener[1][0])}{{{len(opener[1])},}}[ \t]*")
-    for end in range(start + 1, len(lines)):
-        if closer.fullmatch(lines[end]):
-            yaml = "\n".join(lines[start + 1 : end])
-            return Frontmatter(yaml, start + 2, "\n".join(lines[end + 1 :]), end + 2)
-    raise FrontmatterError("The yaml fence is not closed.", start + 1)
+    fence, line = leading_fence(text, "yaml")
+    if fence is None or fence.word not in ("yaml", "yml"):
+        raise FrontmatterError("There is no metadata: neither frontmatter nor a leading yaml fence.", line)
+    if not fence.closed:
+        raise FrontmatterError("The yaml fence is not closed.", line)
+    return Frontmatter(fence.text, fence.line + 1, text[fence.end :], fence.end_line + 1)
 
 
 def _text(data: dict[str, Any], key: str, document: YamlDocument, found: list[Diagnostic]) -> str | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from pathlib import PurePath
+from types import ModuleType
 
 from msgspec import Struct
 
@@ -74,19 +75,17 @@ def told_by_title(location: Location, text: str) -> Location:
     for kind in KINDS.values():
         if kind.also_in is None or kind.also_in.folder != KINDS[location.kind].folder or text.startswith("---"):
             continue
-        title = re.search(
-            r"^ {0,3}(?:#[ \t]+(.*?)[ \t]*(?:[ \t]#+[ \t]*)?$|```|~~~)", _without_comments(text), re.MULTILINE
-        )
-        if title is not None and title[1] is not None and re.fullmatch(kind.also_in.title, title[1]):
+        found = _opening().title(text)
+        if found is not None and re.fullmatch(kind.also_in.title, found):
             return Location(kind.name, location.name, location.category, location.namespace)
     return location
 
 
-def _without_comments(text: str) -> str:
-    return re.sub(r"<!--.*?(?:-->|\Z)", "", text, flags=re.DOTALL)
+def _opening() -> ModuleType:
+    """The scanner of Markdown, which commands that read no texts never need."""
+    from rye.text import markdown_opening
 
-
-_YAML_FENCE = r"\A(?:<!--[^\n]*-->\n)?\s*```ya?ml[ \t]*\n(?P<body>.*?)^```"
+    return markdown_opening
 
 
 def tells_kind(path: PurePath) -> Kind | None:
@@ -112,8 +111,8 @@ def _shows(sign: Sign, text: str) -> bool:
     if sign.within != "text":
         head = _frontmatter(text)
         if head is None and sign.within == "metadata":
-            fence = re.search(_YAML_FENCE, text, re.MULTILINE | re.DOTALL)
-            head = fence["body"] if fence is not None else None
+            fence, _ = _opening().leading_fence(text, "yaml")
+            head = fence.text if fence is not None and fence.closed and fence.word in ("yaml", "yml") else None
         if head is None:
             return False
         text = head

@@ -50,7 +50,7 @@ ACCEPTED = {
         "rye/workspace/customizing/priming.py",
     ),
     "Hooks are a part of directives' language, and the listing reads their source.": (
-        "rye/cli/trust/hooks.py",
+        "rye/workspace/items/hooks.py",
         "rye/workspace/installing/hook_approval.py",
     ),
     "How inputs are declared and filled in is each format's own; renderers stand in a table by kind.": (

@@ -1,0 +1,43 @@
+"""What a Markdown text opens with: a fenced block, or a title. A view of :mod:`rye.text.markdown_blocks`.
+
+Comments may stand above either; of HTML blocks only they count (DECISIONS Agents 6).
+"""
+
+from __future__ import annotations
+
+from rye.text.markdown_blocks import scan
+from rye.text.markdown_model import Blocks, Fence
+
+
+def leading_fence(text: str, word: str) -> tuple[Fence | None, int]:
+    """The fenced block that a text opens with, below blank lines and comments, and the line that it opens on.
+
+    None where something else comes first; then the line is that thing's, or the last one where nothing comes. ``word``: the
+    block's expected first word, which only saves reading what stands below it.
+    """
+    blocks = scan(text, only_comments=True, until=word)
+    line = _first_line(text, blocks)
+    fence = next((one for one in blocks.fences if not one.depth and one.line == line), None)
+    return fence, line
+
+
+def _first_line(text: str, blocks: Blocks) -> int:
+    """The first line that is neither blank nor part of a comment. A lone ``-->``, which older tools left behind, is none."""
+    comments = iter(blocks.comment_lines)
+    first, last = next(comments, (0, 0))
+    lines = text.split("\n")
+    for number, line in enumerate(lines, 1):
+        while last and number > last:
+            first, last = next(comments, (0, 0))
+        if line.strip() not in ("", "-->") and not (first <= number <= last):
+            return number
+    return len(lines)
+
+
+def title(text: str) -> str | None:
+    """The text of the first heading of level 1 at the top level; None where there is none, or a fenced block comes first."""
+    blocks = scan(text, only_comments=True)
+    heading = next((one for one in blocks.headings if one.level == 1 and not one.depth and not one.setext), None)
+    if heading is None or any(fence.line < heading.line for fence in blocks.fences):
+        return None
+    return heading.text
