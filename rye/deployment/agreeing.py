@@ -1,14 +1,63 @@
-"""Which widenings of the state file count on this machine: those that this user agreed to in this project, or all of them where
-this run trusts what others agreed to (:mod:`rye.workspace.trusting.acceptance`, DESIGN 6.1)."""
+"""What somebody who can commit agreed to, and what of it counts on this machine (DESIGN 6.1, Agreed here).
+
+* What rye.lock approves of the items counts once this user gave it here or accepted the project: else nothing is deployed, since
+  an agent program would act by it at once. An item with a right, a tool or anything else that nobody approved is refused.
+* A widening of the state file counts once this user agreed to it in this project.
+
+Both count in a run that trusts what others agreed to (:mod:`rye.workspace.trusting.acceptance`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from rye.deployment.state import Allowed, State
-from rye.project.layout import Project
+from rye.installation.audit import Finding, audit_lock, audit_runs
+from rye.installation.policy_in_force import policy_in_force
+from rye.installation.signed_release import SignedRelease
+from rye.items.identity import Identity
+from rye.project.layout import LOCK, Project
+from rye.project.lock import LockedItem
+from rye.project.manifest import Manifest
 from rye.workspace.context import Context
-from rye.workspace.trusting.acceptance import Approval, remember, trusts_lock, unseen
+from rye.workspace.trusting.acceptance import (
+    Approval,
+    approvals,
+    not_accepted,
+    remember,
+    trusts_lock,
+    unseen,
+)
+
+
+def require_accepted(context: Context, project: Project, rows: Iterable[LockedItem]) -> None:
+    """That this user knows what rye.lock approves of these items. Raises RyeError ``project-not-accepted``."""
+    if trusts_lock(context):
+        return
+    waiting = unseen(project, approvals(rows))
+    if waiting:
+        raise not_accepted(waiting)
+
+
+def unapproved_items(
+    rows: Sequence[LockedItem], signed: Mapping[Identity, SignedRelease], manifest: Manifest
+) -> dict[Identity, Finding]:
+    """Of these items the ones that ``rye install`` would ask about or refuse, each with the first reason. ``signed``: what their
+    releases say."""
+    policy = policy_in_force(manifest)
+    found: dict[Identity, Finding] = {}
+    for finding in (*_pending(rows), *audit_lock(rows, policy), *audit_runs(rows, signed, policy)):
+        if finding.item is not None and finding.severity == "error":
+            found.setdefault(finding.item.identity, finding)
+    return found
+
+
+def _pending(rows: Sequence[LockedItem]) -> Iterator[Finding]:
+    """Releases that ``rye lock`` chose and nobody installed: its signer waits to be agreed to."""
+    for row in rows:
+        if row.approved_signer is not None:
+            message = f"{row.identity} {row.version} was locked, and nobody agreed to it yet."
+            yield Finding("unapproved-right", "error", message, LOCK, row, "`rye install` asks for it.")
 
 
 def counted(context: Context, project: Project, state: State) -> list[Allowed]:

@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rye.deployment import recall
-from rye.deployment.agreeing import agree, counted
+from rye.deployment.agreeing import agree, counted, require_accepted
 from rye.deployment.disk import FolderDisk
 from rye.deployment.plan import Checked, FileChange, Plan, Refused, Run, Wanted, is_entry, make_plan, place_of
 from rye.deployment.recall import Recalled, print_of
@@ -28,6 +28,7 @@ from rye.deployment.survey import (
     Remembered,
     Survey,
     Widened,
+    deployed_rows,
     read_project,
     read_state_file,
     shadowed,
@@ -101,7 +102,9 @@ def deploy(context: Context, project: Project, request: DeployRequest, choose: C
     if request.dry_run:
         return _planned(context, read, root, request, names).outcome(names, dry_run=True)
     with exclusive(root) as writer:
-        planned = _planned(context, read_project(project), root, request, names)
+        read = read_project(project)
+        require_accepted(context, project, deployed_rows(read))
+        planned = _planned(context, read, root, request, names)
         changes = planned.transaction()
         if asked and root == project:
             text = set_deploy_targets(manifest_text_of(project), names)
@@ -114,7 +117,10 @@ def deploy(context: Context, project: Project, request: DeployRequest, choose: C
 
 
 def following(context: Context, project: Project) -> tuple[Round, Deployed] | None:
-    """What an installation writes on top: the deploy of what it has just put in place. None where the project has no targets."""
+    """What an installation writes on top: the deploy of what it has just put in place. None where the project has no targets.
+
+    The installation asked about what rye.lock approves already.
+    """
     read = read_project(project)
     table = read.manifest.deploy
     if not table.targets or not table.after_install:

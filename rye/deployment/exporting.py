@@ -12,11 +12,10 @@ from typing import Literal
 
 from msgspec import Struct
 
-from rye.deployment.agreeing import counted
+from rye.deployment.agreeing import counted, require_accepted
 from rye.deployment.disk import FolderDisk
 from rye.deployment.plan import Refused, Wanted
-from rye.deployment.selection import included
-from rye.deployment.survey import ReadProject, read_project, read_state_file, survey
+from rye.deployment.survey import ReadProject, deployed_rows, read_project, read_state_file, survey
 from rye.deployment.targets.protocol import Target, target
 from rye.items.identity import Identity
 from rye.project.layout import Project
@@ -60,7 +59,8 @@ class Exported(Struct, frozen=True):
 def export(context: Context, project: Project, form: Form, folder: Path) -> Exported:
     """Write the export. Raises RyeError where a registry cannot be asked, or the folder holds something else."""
     read = read_project(project)
-    rows = included(read.lock, read.manifest)
+    rows = deployed_rows(read)
+    require_accepted(context, project, rows)
     gone = withdrawn(context, read, rows)
     files, items, refused = exported(context, read, [row for row in rows if row.identity not in gone], form)
     changed = write_export(folder, files)

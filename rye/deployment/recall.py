@@ -1,9 +1,9 @@
 """A deploy that has nothing to do, answered without reading an item: what it depends on is hashed, and so is what is deployed.
 
 Remembered is a run that left everything as it should be, under a hash of all that it read: rye.toml, rye.lock and the state file
-as the run left it, every installed file, every customization, the state files of the projects around, and what was asked. The
-answer counts while every deployed file has the bytes that the run gave it, and what the releases are judged by is the same. It
-lies among the user's verdicts (:mod:`rye.storage.verdicts`), which nobody who commits can write.
+as the run left it, every installed file, every customization, the policies, the state files of the projects around, and what was
+asked. The answer counts while every deployed file has the bytes that the run gave it, and what the releases are judged by is the
+same. It lies among the user's verdicts (:mod:`rye.storage.verdicts`), which nobody who commits can write.
 
 This imports next to nothing: most runs of ``rye deploy`` end here.
 """
@@ -22,6 +22,7 @@ from msgspec import Struct
 
 from rye.errors import RyeError
 from rye.installation.on_disk import read_present, scan
+from rye.installation.policy_files import other_files
 from rye.limits import DEPLOY
 from rye.project.agent_programs import STATE
 from rye.project.layout import Project
@@ -105,6 +106,7 @@ def _is_link(root: Path, folder: str, known: dict[str, bool]) -> bool:
 def _inputs(project: Project, root: Path, words: Iterable[str], state: bytes | None = None) -> list[bytes]:
     parts = [os.fsencode(os.path.abspath(root)), "\0".join(words).encode()]
     parts += [bytes_of(project.manifest_path) or b"", bytes_of(project.lock_path) or b""]
+    parts += map(_file, other_files())
     parts += [_file(root / STATE) if state is None else state, _packages(project)]
     parts += [_folder(base / name) for base in (project.ai, user_space()) for name in _CUSTOMIZATIONS]
     around = list(root.resolve().parents)[: DEPLOY.outer_projects]

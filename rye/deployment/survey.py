@@ -12,6 +12,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from rye.deployment.agreeing import unapproved_items
 from rye.deployment.disk import FolderDisk
 from rye.deployment.items import DeployableItem, deployable
 from rye.deployment.names import chosen_names, clashes
@@ -103,6 +104,11 @@ def read_project(project: Project) -> ReadProject:
     return ReadProject(project, load_manifest(project), read_lock(project), scan(project))
 
 
+def deployed_rows(read: ReadProject) -> list[LockedItem]:
+    """The items that reach any target: those that rye.toml chooses, without groups that were not installed here."""
+    return [row for row in included(read.lock, read.manifest) if _is_installed(row, read.present)]
+
+
 def survey(
     context: Context,
     read: ReadProject,
@@ -114,8 +120,9 @@ def survey(
 ) -> Survey:
     """Gather. ``agreed``: widenings that count; ``rows``: the items, None: those of rye.toml."""
     if rows is None:
-        rows = [row for row in included(read.lock, read.manifest) if _is_installed(row, read.present)]
-    require_installed(context, read.project, rows, read.present)
+        rows = deployed_rows(read)
+    signed = require_installed(context, read.project, rows, read.present)
+    unapproved = unapproved_items(rows, signed, read.manifest)
     asked = asked_for(read.lock, read.manifest)
     items: list[DeployableItem] = []
     broken: list[tuple[Identity, RyeError]] = []
@@ -134,11 +141,20 @@ def survey(
     notes: list[Note] = []
     for one in targets:
         refused += [
+            Refused(str(identity), one.name, "approval", finding.rule, finding.message, finding.hint)
+            for identity, finding in unapproved.items()
+            if not excluded(read.manifest.deploy, one.name, identity)
+        ]
+        refused += [
             Refused(str(identity), one.name, "text", error.code, error.message, error.hint)
             for identity, error in broken
             if not excluded(read.manifest.deploy, one.name, identity)
         ]
-        here = [item for item in items if not excluded(read.manifest.deploy, one.name, item.identity)]
+        here = [
+            item
+            for item in items
+            if item.identity not in unapproved and not excluded(read.manifest.deploy, one.name, item.identity)
+        ]
         made = _render_all(one, here, scope, read.manifest.deploy.prefix)
         clashing = _clashing(made, one, read)
         refused += clashing

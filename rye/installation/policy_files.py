@@ -28,11 +28,15 @@ def override_widening_allowed(manifest: Manifest) -> bool:
     return bool(others) and all(table.allow_override_widening for table in (manifest.policy, *others))
 
 
+def other_files() -> tuple[Path, Path]:
+    """The user's file and the organization's, whether they are there or not."""
+    return config_dir() / "policy.toml", Path(os.environ.get("RYE_POLICY") or "/etc/rye/policy.toml")
+
+
 def other_tables() -> list[PolicyTable]:
     """The user's and the organization's tables. Raises RyeError for a file that cannot be read."""
-    files = [config_dir() / "policy.toml", Path(os.environ.get("RYE_POLICY") or "/etc/rye/policy.toml")]
     tables = []
-    for file in files:
+    for file in other_files():
         try:
             text = file.read_text(encoding="utf-8")
         except FileNotFoundError:

@@ -10,6 +10,7 @@ from unittest import mock
 
 from rye.project.layout import Project
 from rye.project.lock import Lock, LockedFile, LockedItem, lock_text, parse_lock
+from rye.workspace.trusting.acceptance import approvals, remember
 from tests.cli.running import Program
 from tests.directive_text import SHELL, directive
 from tests.workspace.installed import count_as_verified
@@ -156,8 +157,9 @@ class Shop(Program):
         version: str = "1.0.0",
         asked: bool = True,
         depends: tuple[str, ...] = (),
+        agreed: bool = True,
     ) -> LockedItem:
-        """The item on disk and in the lock, in place of an older version."""
+        """The item on disk and in the lock, in place of an older version. ``agreed``: by this user, and not by a colleague."""
         from rye.installation.placement import item_folder, item_path
 
         suffix = {"skill": "SKILL.md", "formula": ".formula.toml", "bundle": ".bundle.toml", "tool": ".py"}.get(
@@ -188,6 +190,8 @@ class Shop(Program):
             path.chmod(0o755 if name in executable else 0o644)
         with mock.patch.dict(os.environ, self.environment, clear=True):
             count_as_verified(item)
+            if agreed:
+                remember(self.project, approvals([item]))
         path = self.project.lock_path
         lock = parse_lock(path.read_text()) if path.exists() else Lock()
         others = tuple(row for row in lock.items if row.identity != item.identity)

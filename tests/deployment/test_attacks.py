@@ -6,13 +6,18 @@ import os
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
+from unittest import mock
 
 import pytest
+from msgspec.structs import replace
 
 from rye.deployment.state import FileRow, State, parse_state, state_text
 from rye.errors import RyeError
 from rye.installation.transaction import Writer, exclusive
+from rye.project.lock import Lock, lock_text, parse_lock
+from rye.workspace.trusting.acceptance import approvals, remember
 from tests.deployment.shop import Shop, agent, knowledge, skill
+from tests.workspace.installed import count_as_verified
 
 HOSTILE = [
     "../../.ssh/id_rsa",
@@ -141,6 +146,38 @@ def test_the_state_file_reads_back_as_it_was_written() -> None:
     state = State((one,), (), (".claude/",))
     assert parse_state(state_text(state).encode()) == state
     assert state_text(State((one, one), (), (".claude/", ".claude/"))) == state_text(state)
+
+
+def test_an_item_that_a_colleague_agreed_to_is_not_deployed_before_this_user_knows_it(shop: Shop) -> None:
+    """Row, approvals and files all came with a commit. The item is signed and verified, and its signer is a stranger's."""
+    shop.install("agent", "evil/helper", agent("helper"), agreed=False)
+    before = shop.tree()
+    assert shop.run("deploy", "-y", "--json").error["code"] == "project-not-accepted"
+    assert shop.run("deploy", "export", "--for", "claude", "out", "--json").error["code"] == "project-not-accepted"
+    assert shop.tree() == before
+    shop.ok("deploy", env={"RYE_TRUST_LOCK": "1"})
+
+
+def test_a_row_that_approves_nothing_gets_its_item_no_way_round_the_question(shop: Shop) -> None:
+    """Leaving approvals out of the lock leaves nothing to accept; what is not approved is not deployed, either."""
+    item = shop.install("agent", "evil/helper", agent("helper"), agreed=False)
+    lock = parse_lock(shop.project.lock_path.read_text())
+    rows = {
+        "marked as locked and not installed": replace(item, approved_signer=""),
+        "with a right that nobody approved": replace(item, capabilities=("rye.execute.*",)),
+        "with a tool that nobody approved": replace(item, agent_tools=("Bash",)),
+    }
+    others = tuple(row for row in lock.items if row.identity != item.identity)
+    for what, row_ in rows.items():
+        with mock.patch.dict(os.environ, shop.environment, clear=True):
+            count_as_verified(row_)
+            remember(shop.project, approvals([item]))
+        shop.project.lock_path.write_text(lock_text(Lock(lock.wanted, (*others, row_))))
+        result = shop.run("deploy", "-y", "--json")
+        assert result.code == 1, what
+        assert {one["item"] for one in result.json["refused"]} == {"agent:evil/helper"}, what
+        assert {one["code"] for one in result.json["refused"]} <= {"unapproved-right", "unapproved-tool"}, what
+        assert not shop.path(".claude/agents/helper.md").exists(), what
 
 
 # -- links -----------------------------------------------------------------------------------------------------------

@@ -362,6 +362,7 @@ def test_what_somebody_else_allowed_in_the_state_file_does_not_count_here(shop: 
     shop.ok("undeploy", "--all")
     for path in accepted:
         path.unlink()
+    shop.install("skill", "acme/pdf", skill("pdf", more="allowed-tools: Bash\n"))  # agreed to, and not to deploying it
     shop.write(".ai/deploy.lock", text)
     assert shop.run("deploy", "--json").json["refused"][0]["code"] == "deploy-widening"
     shop.ok("deploy", env={"RYE_TRUST_LOCK": "1"})

@@ -14,6 +14,8 @@ from msgspec import Struct
 from rye.errors import RyeError
 from rye.installation.on_disk import Drift, Present, drift, scan
 from rye.installation.placement import item_files, item_folder, item_path
+from rye.installation.signed_release import SignedRelease
+from rye.items.identity import Identity
 from rye.items.reading import ReadOptions
 from rye.limits import CONTENT
 from rye.project.item_file import load_item, read_bytes
@@ -39,13 +41,14 @@ class InstalledItem(Struct, frozen=True):
 
 def require_installed(
     context: Context, project: Project, rows: Sequence[LockedItem], present: Mapping[str, Present] | None = None
-) -> None:
-    """That these rows are verified, and that their files are on disk, byte for byte, and no others in their folders.
+) -> Mapping[Identity, SignedRelease]:
+    """What the releases of these rows say: each row is verified, and its files are on disk, byte for byte, and no others in their
+    folders.
 
     ``present``: what :func:`rye.installation.on_disk.scan` found. Raises RyeError ``unverified-item``, ``modified-item``,
     ``not-installed``.
     """
-    require_verified(context, project, rows)
+    signed = require_verified(context, project, rows)
     present = scan(project) if present is None else present
     folders = tuple(f"{item_folder(row)}/" for row in rows if row.attached or row.suffix == "SKILL.md")
     known = {path for row in rows for path in item_files(row)}
@@ -53,6 +56,7 @@ def require_installed(
     wrong = drift(rows, here)
     if wrong:
         raise _wrong(wrong[0])
+    return signed
 
 
 def installed_item(context: Context, project: Project, row: LockedItem, manifest: Manifest) -> InstalledItem:
