@@ -99,9 +99,9 @@ class Flow:
         return False
 
     def _line(self, line: Line) -> None:
-        for text, offset in shell.pieces(line.text):
+        for commands in self.source.commands(line):
             outputs: Outputs = {}
-            for command, group in shell.walk(shell.read(text, offset)):
+            for command, group in commands:
                 if command.words:
                     outputs[id(command)] = self._command(command, group, line, outputs)
 

@@ -19,6 +19,7 @@ _NUMERIC = re.compile(
     r"(?:[\w.-]{1,60}@)?(0[xX][0-9A-Fa-f]{8}|0[0-7]{9,11}|[1-9]\d{7,9}|(?:0[xX][0-9A-Fa-f]{1,2}|"
     r"\d{1,4})(?:\.(?:0[xX][0-9A-Fa-f]{1,2}|\d{1,8})){1,3})(?::(\d{1,5}))?(?:/\S*)?"
 )
+_TAKE_HOSTS = triggers("nc ssh ping curl wget")
 _FILES = word_set(
     "sh py js ts md txt json yaml yml toml zip gz tgz tar xz bz2 html htm xml csv exe bin deb rpm pdf png jpg "
     "log conf cfg ps1 rb pl whl jar pem key sql c h go rs lock out dmg pkg apk img iso bat db"
@@ -43,8 +44,8 @@ def find(source: Source) -> Iterator[Found]:
                 seen.add((host, line))
                 yield _found(host, host, line, match.start() - starts[line])
     for logical in source.logical_lines(_NETWORK_WORDS):
-        for piece, offset in shell.pieces(logical.text):
-            for command, _ in shell.walk(shell.read(piece, offset)):
+        for commands in source.commands(logical):
+            for command, _ in commands:
                 for value, host, at in _arguments(command):
                     number, column = source.place(logical, at, value.partition(":")[0])
                     if (value, number) not in seen:
@@ -57,28 +58,33 @@ def _found(host: str, value: str, line: int, column: int) -> Found:
 
 
 def _arguments(command: shell.Command) -> Iterator[tuple[str, str, int]]:
-    """Hosts without a scheme among the arguments of a program that talks to the network."""
+    """Hosts without a scheme among the arguments of a program that talks to the network: value, host, and where."""
     names = [shell.program(word.text).encode() for word in command.words]
     index = next((at for at, name in enumerate(names) if name in _NETWORK_WORDS), -1)
-    if index < 0:
-        return
-    for word in command.words[index + 1 :]:
+    for word in command.words[index + 1 :] if index >= 0 else ():
         text = word.text.strip("[](),\"'").rstrip(".,;:!?")
         if "://" in text or text.startswith(("-", "/", ".", "$", "~")):
             continue
-        bare = text.rpartition("@")[2]
-        match = _NAMED.fullmatch(bare)
-        if (
-            match is not None
-            and match[1].lower() not in _FILES
-            and (match[3] or match[2] or names[index] in (b"nc", b"ssh", b"ping", b"curl", b"wget"))
-        ):
-            host, port = addresses.host_and_port(bare.partition("/")[0])
-            if host:
-                yield (f"{host}:{port}" if port else host), host, word.start
-            continue
-        match = _NUMERIC.fullmatch(text)
-        if match is not None and ("." in match[1] or len(match[1]) >= 8):
-            host = addresses.ipv4(match[1].lower())
-            if host and (match[1].count(".") != 1 or "/" in text):
-                yield (f"{host}:{match[2]}" if match[2] else host), host, word.start
+        host, port = _named(text, names[index]) or _numbered(text)
+        if host:
+            yield (f"{host}:{port}" if port else host), host, word.start
+
+
+def _named(text: str, program: bytes) -> tuple[str, str] | None:
+    """Host and port of a domain; None where the word is no domain, or may just as well be a file."""
+    bare = text.rpartition("@")[2]
+    match = _NAMED.fullmatch(bare)
+    if match is None or match[1].lower() in _FILES:
+        return None
+    if not (match[3] or match[2] or program in _TAKE_HOSTS):
+        return None
+    return addresses.host_and_port(bare.partition("/")[0])
+
+
+def _numbered(text: str) -> tuple[str, str]:
+    """Host and port of an address in digits; empty where the word is none, or only a number."""
+    match = _NUMERIC.fullmatch(text)
+    if match is None or ("." not in match[1] and len(match[1]) < 8):
+        return "", ""
+    host = addresses.ipv4(match[1].lower())
+    return (host, match[2] or "") if host and (match[1].count(".") != 1 or "/" in text) else ("", "")

@@ -23,6 +23,9 @@ _STDIN: Final = word_set("- -s /dev/stdin /dev/fd/0 /proc/self/fd/0")
 _READS_STDIN = re.compile(r"stdin|/dev/fd/0|readFileSync\(0|\$input|cat\b|<>|STDIN")
 _EVALUATES = re.compile(r"\b(?:exec|eval|system|popen|subprocess|Function|iex|spawn)\b|\$\(cat", re.IGNORECASE)
 _CODE_OPTION = re.compile(r"-[A-Za-z]{0,5}[ceErR]|--?(?:eval|execute|command|encodedcommand|code)", re.IGNORECASE)
+#: Options behind which a program follows, and such whose next word is a value.
+_TAKES_PROGRAM: Final = word_set("-m --module -f -File")
+_TAKES_VALUE: Final = word_set("-W -X -O -o +o --loader --require --rcfile -ExecutionPolicy")
 _FILE = re.compile(r"[\w~$%{}./:@+-]*[./][\w$}]")
 
 
@@ -58,46 +61,44 @@ def runs_stdin(command: shell.Command) -> bool:
     if at < 0:
         return False
     texts = command.texts()
-    name = shell.program(texts[at])
+    name, rest = shell.program(texts[at]), texts[at + 1 :]
     if name in ("iex", "invoke-expression"):
         return True
     if is_expression(texts[at]):
-        return any(text.startswith("/dev/") or "stdin" in text for text in texts[at + 1 :])
-    rest = texts[at + 1 :]
+        return any(text.startswith("/dev/") or "stdin" in text for text in rest)
+    before = ""
     for index, text in enumerate(rest):
         if text in _STDIN or text.startswith(("-s", "/dev/stdin")):
             return True
         if text.startswith("-") and len(text) > 1:
-            if (
-                _CODE_OPTION.fullmatch(text)
-                and not (text.lower() in ("-r",) and name in SHELLS)
-                and text != "-e" * (name in SHELLS)
-            ):
-                code = " ".join(rest[index + 1 :])
-                if code.strip(".,;)") in ("-", "") or code.startswith("- "):
-                    return True
-                xargs = any(shell.program(word) in ("xargs", "parallel") for word in texts[:at])
-                return xargs or bool(_EVALUATES.search(code) and (_READS_STDIN.search(code) or "$(cat" in code))
-            if text in ("-m", "--module", "-f", "-File"):
+            if _takes_code(text, name):
+                by_hand = any(shell.program(word) in ("xargs", "parallel") for word in texts[:at])
+                return by_hand or _code_reads_stdin(rest[index + 1 :])
+            if text in _TAKES_PROGRAM:
                 return False
-            continue
-        if index and rest[index - 1] in (
-            "-W",
-            "-X",
-            "-O",
-            "-o",
-            "+o",
-            "--loader",
-            "--require",
-            "--rcfile",
-            "-ExecutionPolicy",
-        ):
-            continue
-        if name in ("deno", "bun") and text == "run":
-            continue
-        if _FILE.match(text) and not text.endswith((".", "。")):
+        elif before not in _TAKES_VALUE and not (name in ("deno", "bun") and text == "run") and _is_file(text):
             return False
+        before = text
     return True
+
+
+def _takes_code(option: str, name: str) -> bool:
+    """Whether the next words are code: ``-c``, ``-e``; a shell's own ``-e`` and ``-r`` are something else."""
+    if name in SHELLS and (option == "-e" or option.lower() == "-r"):
+        return False
+    return _CODE_OPTION.fullmatch(option) is not None
+
+
+def _code_reads_stdin(words: list[str]) -> bool:
+    """Whether code on the command line runs what it reads; ``-`` alone is standard input itself."""
+    code = " ".join(words)
+    if code.strip(".,;)") in ("-", "") or code.startswith("- "):
+        return True
+    return _EVALUATES.search(code) is not None and (_READS_STDIN.search(code) is not None or "$(cat" in code)
+
+
+def _is_file(text: str) -> bool:
+    return _FILE.match(text) is not None and not text.endswith((".", "。"))
 
 
 def script(command: shell.Command) -> shell.Word | None:
@@ -115,7 +116,7 @@ def script(command: shell.Command) -> shell.Word | None:
         elif word.text.startswith(("-", "+")) and len(word.text) > 1:
             if (_CODE_OPTION.fullmatch(word.text) and word.text != "-e") or word.text == "-m":
                 return None
-            skip = word.text in ("-W", "-X", "-O", "-o", "--loader", "--require", "--rcfile", "-ExecutionPolicy")
+            skip = word.text in _TAKES_VALUE and word.text != "+o"
         elif word.text in ("run", "/c", "/k"):
             continue
         else:

@@ -121,8 +121,8 @@ def _reverse_shells(source: Source) -> Iterator[Found]:
         if match is not None and re.search(r"\b(?:sh|bash|zsh|exec|eval|cat|source)\b", text):
             yield Found(PIPE_TO_SHELL, match[0], *source.place(line, match.start(), "/dev/"))
             continue
-        for piece, offset in shell.pieces(text):
-            for command, _ in shell.walk(shell.read(piece, offset)):
+        for commands in source.commands(line):
+            for command, _ in commands:
                 names = [shell.program(word.text) for word in command.words]
                 index = next((at for at, name in enumerate(names) if name in _CONNECTORS), -1)
                 if index >= 0 and _hands_over(command.texts()[index + 1 :]):

@@ -102,33 +102,44 @@ def find(source: Source) -> Iterator[Found]:
     """Addresses that a reader is told to obey."""
     if not source.has(_ORDER_WORDS):
         return
-    text = source.text
-    bare = _lines_with_domains(source)
-    if "://" not in text and not bare:
+    domains = _lines_with_domains(source)
+    if "://" not in source.text and not domains:
         return
+    references, definitions = _references(source.text)
     seen: set[tuple[str, int]] = set()
-    references = {match[1].lower(): match[2] for match in _REFERENCE.finditer(text)} if "]:" in text else {}
-    definitions = {match.start(2) for match in _REFERENCE.finditer(text)} if references else set()
-    places: list[tuple[int, int, str]] = []
-    for number in sorted({*bare, *(source.line_at(address.start) for address in source.addresses)}):
-        if _has_order_near(source, number):
-            for match in _ADDRESS.finditer(text, source.text_starts[number], source.text_starts[number + 1]):
-                address = match[0].rstrip(".,;:!?*_")
-                named = "://" not in address and _NAMES_NO_PAGE.search(
-                    text, max(0, match.start() - _LEAD), match.start()
-                )
-                if match.start() not in definitions and not named:
-                    places.append((match.start(), match.start() + len(address), address))
-    for match in _USED_REFERENCE.finditer(text) if references else ():
-        target = references.get((match[2] or match[1]).lower())
-        if target:
-            places.append((match.start(), match.end(), target))
-    for start, end, address in places:
-        if _is_remote(address) and _is_obeyed(text, start, end):
+    for start, end, address in (*_written(source, domains, definitions), *_referred(source.text, references)):
+        if _is_remote(address) and _is_obeyed(source.text, start, end):
             line = source.line_at(start)
             if (address, line) not in seen:
                 seen.add((address, line))
                 yield Found(REMOTE_INSTRUCTIONS, address, line, start - source.text_starts[line])
+
+
+def _references(text: str) -> tuple[dict[str, str], set[int]]:
+    """The links that Markdown defines apart from their use (``[name]: address``): addresses by name, and where each stands."""
+    matches = list(_REFERENCE.finditer(text)) if "]:" in text else []
+    return {match[1].lower(): match[2] for match in matches}, {match.start(2) for match in matches}
+
+
+def _written(source: Source, domains: list[int], definitions: set[int]) -> Iterator[tuple[int, int, str]]:
+    """Where addresses stand near an order: start, end, address. The definition of a link is no place."""
+    text, starts = source.text, source.text_starts
+    for number in sorted({*domains, *(source.line_at(address.start) for address in source.addresses)}):
+        if not _has_order_near(source, number):
+            continue
+        for match in _ADDRESS.finditer(text, starts[number], starts[number + 1]):
+            address = match[0].rstrip(".,;:!?*_")
+            named = "://" not in address and _NAMES_NO_PAGE.search(text, max(0, match.start() - _LEAD), match.start())
+            if match.start() not in definitions and not named:
+                yield match.start(), match.start() + len(address), address
+
+
+def _referred(text: str, references: dict[str, str]) -> Iterator[tuple[int, int, str]]:
+    """Where links are used that are defined elsewhere."""
+    for match in _USED_REFERENCE.finditer(text) if references else ():
+        target = references.get((match[2] or match[1]).lower())
+        if target is not None:
+            yield match.start(), match.end(), target
 
 
 def _lines_with_domains(source: Source) -> list[int]:

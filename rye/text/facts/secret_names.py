@@ -29,10 +29,12 @@ _PARTS: Final = tuple(
     for part in (
         *("token", "secret", "password", "passwd", "passphrase", "apikey", "api_key", "accesskey", "access_key"),
         *("privatekey", "private_key", "credential", "mnemonic", "seed_phrase", "auth_key", "signing_key"),
-        *("encryption_key", "_pat", "_psk"),
+        "encryption_key",
     )
 )
-"""What a line must hold to be looked at."""
+"""What a line must hold to be looked at, in any case."""
+_SHORT: Final = re.compile(r"(?<=[A-Z0-9])_(?:PAT|PSK)(?![A-Z])")
+"""Short endings, in capitals: ``GITHUB_PAT``, and no ``_path``."""
 _PLAIN_WORDS: Final = word_set(
     "TOKEN SECRET PASSWORD CREDENTIALS CREDENTIAL PAT PSK PASSPHRASE MNEMONIC APIKEY API_KEY PRIVATE_KEY SECRET_KEY"
 )
@@ -44,6 +46,8 @@ def find(source: Source) -> Iterator[Found]:
     text, starts = source.text, source.text_starts
     seen: set[str] = set()
     numbers = {number for part in _PARTS for number in source.lines_of_bytes(part)}
+    if "_PAT" in text or "_PSK" in text:
+        numbers.update(source.line_at(match.start()) for match in _SHORT.finditer(text))
     for number in sorted(numbers):
         for pattern in (_NAME, _IN_ENVIRONMENT):
             for match in pattern.finditer(text, starts[number], starts[number + 1]):

@@ -21,7 +21,19 @@ from typing import Any, NamedTuple
 from rye.limits import FACTS
 from rye.text.facts.addresses import Address
 from rye.text.facts.addresses import find as find_addresses
-from rye.text.facts.shell import BREAK, Names, commands_in, plain, used_values_in, values_in
+from rye.text.facts.shell import (
+    BREAK,
+    Command,
+    Group,
+    Names,
+    commands_in,
+    pieces,
+    plain,
+    read,
+    used_values_in,
+    values_in,
+    walk,
+)
 
 _LOWER = bytes(range(65)) + bytes(range(97, 123)) + bytes(range(91, 256))
 _DROPPED = b"\"'\\^"
@@ -84,6 +96,7 @@ class Source:
         self._rows: dict[bytes, list[int]] = {}
         self._logical: dict[int, Line] = {}
         self._room = FACTS.filled_in_file
+        self._commands: dict[int, list[tuple[Command, Group]]] = {}
         self._breaks_of: dict[int, list[int]] = {}
         self._extents: dict[int, tuple[int, int]] = {}
         self.words = _words(self.lowered)
@@ -240,6 +253,20 @@ class Source:
             code = self.is_code(first)
             known = self._logical[first] = Line(self._plain(raw, code), first, code)
         return known
+
+    def commands(self, line: Line) -> Iterator[list[tuple[Command, Group]]]:
+        """The commands of a logical line, substitutions before what they belong to; a long line in several pieces.
+
+        What one piece has is read once for all rules, and only very long lines are read again.
+        """
+        known = self._commands.get(line.first)
+        if known is None:
+            if len(line.text) > FACTS.piece_characters:
+                for text, offset in pieces(line.text):
+                    yield list(walk(read(text, offset)))
+                return
+            known = self._commands[line.first] = list(walk(read(line.text)))
+        yield known
 
     def _extent(self, number: int) -> tuple[int, int]:
         known = self._extents.get(number)

@@ -78,8 +78,8 @@ def _commands(source: Source, words: frozenset[bytes]) -> Iterator[Found]:
     for line in source.logical_lines(words):
         if _VERB.search(line.text) is None:
             continue
-        for text, offset in shell.pieces(line.text):
-            for command, _ in shell.walk(shell.read(text, offset)):
+        for commands in source.commands(line):
+            for command, _ in commands:
                 if not command.words:
                     continue
                 names = [shell.program(word.text) for word in command.words]
@@ -132,28 +132,34 @@ def _is_listed(texts: list[str], index: int) -> bool:
 
 
 def _files(source: Source) -> Iterator[Found]:
-    text = source.text
-    stages: set[str] = set()
+    """Images and actions that a configuration names."""
     if b"image:" in source.lowered or b"image :" in source.lowered:
-        for match in _YAML_IMAGE.finditer(text):
+        for match in _YAML_IMAGE.finditer(source.text):
             if is_open_image(match[1]) and ("/" in match[1] or ":" in match[1]):
                 yield _at(source, match, f"image {match[1]}")
     if b"from" in source.words and (b"dockerfile" in source.lowered or "file" in source.path.lower()):
-        in_dockerfile = "dockerfile" in source.path.lower() or "containerfile" in source.path.lower()
-        for match in _FROM.finditer(text):
-            line = source.line_at(match.start())
-            fenced = source.markdown and source.fences[line] in ("dockerfile", "docker", "containerfile")
-            if not (in_dockerfile or fenced):
-                continue
-            image = match[1]
-            if image.lower() not in stages and is_open_image(image):
-                yield _at(source, match, f"image {image}")
-            if match[2]:
-                stages.add(match[2].lower())
+        yield from _dockerfile(source)
     if b"uses:" in source.lowered or b"uses :" in source.lowered:
-        for match in _USES.finditer(text):
+        for match in _USES.finditer(source.text):
             if not COMMIT.fullmatch(match[2]):
                 yield _at(source, match, f"uses {match[1]}@{match[2]}")
+
+
+def _dockerfile(source: Source) -> Iterator[Found]:
+    """What ``FROM`` names, but for stages of the file itself."""
+    path = source.path.lower()
+    in_dockerfile = "dockerfile" in path or "containerfile" in path
+    stages: set[str] = set()
+    for match in _FROM.finditer(source.text):
+        if in_dockerfile or _is_dockerfile_block(source, source.line_at(match.start())):
+            if match[1].lower() not in stages and is_open_image(match[1]):
+                yield _at(source, match, f"image {match[1]}")
+            if match[2]:
+                stages.add(match[2].lower())
+
+
+def _is_dockerfile_block(source: Source, line: int) -> bool:
+    return source.markdown and source.fences[line] in ("dockerfile", "docker", "containerfile")
 
 
 def _at(source: Source, match: re.Match[str], value: str) -> Found:

@@ -228,3 +228,26 @@ def test_sixty_kilobytes_of_one_hostile_piece_come_to_an_end(unit: str) -> None:
 
 
 HOSTILE = 60_000
+
+
+@pytest.mark.parametrize(
+    "flood",
+    [
+        pytest.param("lorem ipsum " * 420_000, id="five megabytes in one line"),
+        pytest.param("QUJD" * 1_250_000, id="five megabytes in one word"),
+        pytest.param("`" * 100_000, id="a hundred thousand backquotes"),
+        pytest.param("$(" * 50_000, id="fifty thousand open substitutions"),
+        pytest.param("(" * 100_000 + ")" * 100_000, id="parentheses within parentheses"),
+        pytest.param("<(" * 50_000, id="process substitutions"),
+        pytest.param("> " * 50_000, id="quotations within quotations"),
+    ],
+)
+@pytest.mark.parametrize("path", ["SKILL.md", "a.sh"])
+def test_a_flood_ends_and_hides_nothing_behind_it(flood: str, path: str) -> None:
+    facts = find_facts({path: f"{flood}\n\n# T\n\n{PIPE}\n"})
+    assert [(fact.fact, fact.line) for fact in facts if fact.level == ALARM] == [("pipe-to-shell", 5)]
+
+
+def test_a_pipe_at_the_end_of_a_very_long_line_is_found() -> None:
+    facts = find_facts({"a.sh": f"{'echo x; ' * 20_000}{PIPE}"})
+    assert ("pipe-to-shell", 1) in {(fact.fact, fact.line) for fact in facts}

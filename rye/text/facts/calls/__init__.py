@@ -28,6 +28,7 @@ _FIRST_ARGUMENT = re.compile(
     rf"zsh|python3?|node|perl|source|\.) )?([^\"'`\n]{{1,300}})[\"'`]|({NAME}(?:\.(?:text|content|data|"
     rf"stdout|decode\(\)|toString\(\)|name|body))*)\s*[\]),.])"
 )
+_CALL_MARKS: Final = ("(", "eval", "=")
 _PARENTHESES = re.compile(r"[()]")
 _DEFINED: Final = ("def ", "function ", "async ", "sub ", "fn ")
 _QUOTES: Final = ("'", '"', "f'", 'f"', "`")
@@ -73,6 +74,8 @@ def _calls(source: Source) -> tuple[list[re.Match[str]], list[re.Match[str]]]:
     names: list[str] = []
     for number in source.lines_with(run_words(source)):
         begin, end = source.text_starts[number], source.text_starts[number + 1]
+        if not any(source.text.find(mark, begin, end) >= 0 for mark in _CALL_MARKS):
+            continue  # "the system", "run the exec": words of prose
         evaluates.extend(EVALUATES.finditer(source.text, begin, end))
         starts.extend(STARTS.finditer(source.text, begin, end))
         names.extend(aliases(source.text, begin, end))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Final
 
 from rye.limits import FACTS
@@ -29,6 +30,8 @@ _MARKS: Final = word_set(
 _TAKES_VALUE: Final = word_set("-u -n -g -c -I -P -L -s -k --user --group --signal -d -a")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w{0,80}\+?=")
 _NUMBERED = re.compile(r"\d{1,4}[.)]?|[\d.]+[smhd]|\[.?\]")
+_KEPT_CHARACTERS: Final = 64
+"""Words up to this length are remembered with the program that they name: a text says few of them often."""
 _TRAILING: Final = ".,;:!?)]}"
 
 
@@ -195,8 +198,15 @@ def pieces(text: str) -> Iterator[tuple[str, int]]:
 
 def program(word: str) -> str:
     """The program that a word names: no folder, no ``.exe``, no punctuation around it, lower case."""
+    return _known_program(word) if len(word) <= _KEPT_CHARACTERS else _program(word)
+
+
+def _program(word: str) -> str:
     name = word.strip("\"'[]{},:!").rstrip(_TRAILING).replace("\\", "/").rpartition("/")[2].lower()
     return name.removesuffix(".exe").lstrip("@-!")
+
+
+_known_program = lru_cache(maxsize=4096)(_program)
 
 
 def head(command: Command) -> int:

@@ -38,16 +38,10 @@ def plain(text: str, names: Names | None = None, *, code: bool = False, room: in
 
     ``code`` says that backquotes are a shell's and not those of Markdown; ``room`` is how much long values may add.
     """
-    if "echo" in text or "printf" in text:
-        text = _BUILT.sub(_built, text)
-        if code and "`" in text:
-            text = _BUILT_BETWEEN_TICKS.sub(_built, text)
-    if code and "`" in text:
-        text = _TICK_IN_WORD.sub("", text)
+    if "echo" in text or "printf" in text or (code and "`" in text):
+        text = _without_built_words(text, code)
     if "\\" in text:
-        if "\\x" in text or "\\0" in text or "\\1" in text:
-            text = _ESCAPE.sub(_unescaped, text)
-        text = text.replace("\\n", " ; ").replace('\\"', '"').replace("\\'", "'").replace("\\|", "|")
+        text = _without_escapes(text)
     if "'" in text or '"' in text:
         text = _without_quotes(text)
     if "\\" in text:
@@ -62,6 +56,17 @@ def plain(text: str, names: Names | None = None, *, code: bool = False, room: in
     if "$" in text:
         text = _NOTHING.sub("", _IFS.sub(" ", text))
     return names.filled_in(text, room) if names is not None else text
+
+
+def _without_built_words(text: str, code: bool) -> str:
+    text = _BUILT.sub(_built, text)
+    return _TICK_IN_WORD.sub("", _BUILT_BETWEEN_TICKS.sub(_built, text)) if code else text
+
+
+def _without_escapes(text: str) -> str:
+    if "\\x" in text or "\\0" in text or "\\1" in text:
+        text = _ESCAPE.sub(_unescaped, text)
+    return text.replace("\\n", " ; ").replace('\\"', '"').replace("\\'", "'").replace("\\|", "|")
 
 
 def _without_quotes(text: str) -> str:
