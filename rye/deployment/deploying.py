@@ -84,6 +84,10 @@ def summary(done: Deployed) -> str:
     if done.dry_run:
         return f"nothing was changed (--dry-run); it would be: {', '.join(parts)}" if parts else "nothing to deploy"
     where = f" for {', '.join(done.targets)}" if done.targets else ""
+    refused = len({(row.item, row.target) for row in done.refused})
+    if refused and not parts:
+        return f"not everything is deployed{where}: {refused} refused"
+    parts += [f"{refused} refused"] if refused else []
     return f"deployed{where}: {', '.join(parts)}" if parts else f"everything is deployed{where}"
 
 

@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from rye.items.agent.model import KNOWN_TOOLS
-from rye.items.agent_tools import AgentTools
+from rye.items.agent_tools import EVERY, AgentTools
 
 READ_ONLY = frozenset(("Read", "Glob", "Grep"))
 ALL_FILES = READ_ONLY | {"Write", "Edit", "Bash"}
@@ -44,10 +43,11 @@ class Rights(Struct, frozen=True):
 
 
 def rights_of(tools: AgentTools | None) -> Rights:
-    """The rights of an item; one that names no tools may use all."""
+    """The rights of an item; one that names no tools, or ``*``, may use all."""
     if tools is None:
         return Rights()
-    return Rights(tools.allowed, tools.blocked, tools.commands, tools.patterns)
+    allowed = None if tools.allowed is not None and EVERY in tools.allowed else tools.allowed
+    return Rights(allowed, tools.blocked, tools.commands, tools.patterns)
 
 
 class Worded(Struct, frozen=True):
@@ -64,8 +64,3 @@ def worded(rights: Rights, words: Mapping[str, Sequence[str]]) -> Worded:
     said = {word: tools for word, tools in words.items() if names.issuperset(tools)}
     covered = {tool for tools in said.values() for tool in tools}
     return Worded(tuple(said), tuple(sorted(names - covered)))
-
-
-def known(rights: Rights) -> bool:
-    """Whether every tool that is named is one of the format's eight."""
-    return set(rights.allowed or ()).union(rights.blocked) <= set(KNOWN_TOOLS)

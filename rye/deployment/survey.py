@@ -6,7 +6,7 @@ be written. Nothing is written here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 
@@ -169,6 +169,7 @@ def survey(
             refused += refusals
             if not refusals and item.label not in held:
                 wanted += _wanted(one, item, rendered, disk)
+                notes += _unseen(one, item, rendered, disk, scope)
     return Survey(tuple(with_owners(wanted)), tuple(refused), tuple(widenings), tuple(sorted(notes)), described)
 
 
@@ -225,6 +226,16 @@ def _wanted(one: Target, item: DeployableItem, rendered: Rendered, disk: FolderD
         path = next((path for path in edit.paths if disk.read(path).kind != "missing"), edit.paths[0])
         found.append(Wanted(disk.shared(path), edit.text.encode(), False, *meta, edit.form, edit.key))
     return found
+
+
+def _unseen(one: Target, item: DeployableItem, rendered: Rendered, disk: FolderDisk, scope: Scope) -> Iterator[Note]:
+    """The block stands at the end of its file, which a program may not read to its end."""
+    most, index = one.places[scope].index_bytes, one.places[scope].index
+    if most is not None and index is not None and any(edit.paths == (index,) for edit in rendered.shared_edits):
+        size = len(disk.read(disk.shared(index)).data)
+        if size > most - DEPLOY.block_bytes:
+            said = f"{index} has {size:,} bytes; {one.title} reads {most:,}, so it may not see the block at the end"
+            yield Note(item.label, one.name, said)
 
 
 # -- the state file ----------------------------------------------------------------------------------------------------

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from rye.deployment.rights import Rights
+from rye.deployment.rights import Rights, rights_of
 from rye.deployment.targets.protocol import AgentDraft, AgentText, Server, TargetOptions, all_targets, target
 from rye.errors import UsageError
+from rye.items.agent_tools import agent_tools
 from rye.project.agent_programs import PROGRAMS, is_deploy_place, is_shared_file, program_names
 from rye.text.yaml_reading import read_yaml
 
@@ -150,6 +151,8 @@ def granted(name: str, fields: dict[str, Any]) -> set[str]:
 @pytest.mark.parametrize(
     ("name", "rights", "field"),
     [
+        ("claude", Rights(("Bash(git:*)", "Read")), "tools.allowed"),
+        ("claude", Rights(None, ("Bash(rm:*)",)), "tools.blocked"),
         ("copilot", Rights(("Read", "Write")), "tools.allowed"),
         ("copilot", Rights(("Glob",)), "tools.allowed"),
         ("copilot", Rights(("TodoWrite",)), "tools.allowed"),
@@ -182,6 +185,11 @@ def test_what_a_program_cannot_say_is_a_widening(name: str, rights: Rights, fiel
 def test_a_filter_of_bash_is_nothing_to_an_agent_without_bash() -> None:
     for name in program_names():
         assert target(name).agent(draft(Rights(READ, commands=("git",), patterns=("x",))), OPTIONS).widenings == ()
+
+
+def test_a_star_is_every_tool() -> None:
+    assert rights_of(agent_tools(["*"])) == Rights() == rights_of(None)
+    assert rights_of(agent_tools(["*"], ["Bash"])) == Rights(None, ("Bash",))
 
 
 def test_opencode_allows_only_the_listed_commands() -> None:

@@ -476,6 +476,13 @@ def test_the_block_has_a_limit(shop: Shop) -> None:
     assert not shop.path(".agents/knowledge/acme/notes/n24.md").exists()
 
 
+def test_a_long_agents_md_is_said_where_the_program_does_not_read_to_its_end(shop: Shop) -> None:
+    shop.install("knowledge", "acme/notes/style", knowledge("style"))
+    shop.write("AGENTS.md", "x" * 31_000)
+    (note,) = shop.ok("deploy", "--json").json["notes"]
+    assert (note["target"], "reads 32,768" in note["message"]) == ("codex", True)
+
+
 def test_an_edited_block_is_left_alone(shop: Shop) -> None:
     shop.install("knowledge", "acme/notes/style", knowledge("style"))
     shop.ok("deploy")

@@ -6,6 +6,7 @@ from rye.deployment.targets import losses
 from rye.deployment.targets.protocol import AgentDraft, AgentText, Places, Target, TargetOptions
 from rye.deployment.written_forms import Yaml, frontmatter
 
+_TITLE = "Claude Code"
 _SERVER_TOOLS = ("rye_search", "rye_load", "rye_execute", "rye_sign", "rye_return")
 
 
@@ -31,12 +32,14 @@ def agent(draft: AgentDraft, options: TargetOptions) -> AgentText:
     fields["disallowedTools"] = ", ".join(blocked) or None
     fields["model"] = draft.model if draft.model_of == "claude" else None
     fields["maxTurns"] = draft.turns
-    return AgentText(frontmatter(draft.mark, fields, draft.body), losses.filters(rights, "Claude Code"))
+    return AgentText(
+        frontmatter(draft.mark, fields, draft.body), (*losses.filters(rights, _TITLE), *losses.patterns(rights, _TITLE))
+    )
 
 
 TARGET = Target(
     name="claude",
-    title="Claude Code",
+    title=_TITLE,
     adapter="claude/1",
     tried="2.1",
     places={

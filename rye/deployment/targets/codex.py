@@ -40,6 +40,7 @@ TARGET = Target(
             agents=".codex/agents",
             agent_suffix=".toml",
             index="AGENTS.md",
+            index_bytes=32 * 1024,
         ),
         "user": Places(
             detected_by=(".codex",),
@@ -47,6 +48,7 @@ TARGET = Target(
             agents=".codex/agents",
             agent_suffix=".toml",
             index=".codex/AGENTS.md",
+            index_bytes=32 * 1024,
         ),
     },
     agent=agent,

@@ -47,6 +47,17 @@ def blocked(rights: Rights, title: str) -> tuple[Widening, ...]:
     return (_lost("tools.blocked", message, rights.blocked),)
 
 
+def patterns(rights: Rights, title: str) -> tuple[Widening, ...]:
+    """For a program that takes tools by name: what is more than a name, e.g. ``Bash(git:*)``, might count as the whole tool."""
+    found = []
+    for field, names in (("tools.allowed", rights.allowed or ()), ("tools.blocked", rights.blocked)):
+        odd = [name for name in names if not name.replace("_", "").replace("-", "").isalnum()]
+        if odd:
+            message = f"{title} takes an agent's tools by name, and {', '.join(odd)} is more than a name."
+            found.append(_lost(field, message, odd))
+    return tuple(found)
+
+
 def inexact(rights: Rights, title: str, can: str) -> Widening:
     """For a program that has a few fixed sets of rights. ``can``: which."""
     names = ", ".join(sorted(rights.names)) or "no tools"

@@ -45,6 +45,8 @@ class Places(Struct, frozen=True):
     knowledge: str = ".agents/knowledge"
     index: str | None = None
     """The file with text for every session, which gets the block about knowledge; None: the program has none here."""
+    index_bytes: int | None = None
+    """How much of that file the program reads; None: all of it."""
     settings: tuple[str, ...] = ()
     """The file that gets keys for servers; where the first is not there and another is, that one."""
 
