@@ -113,8 +113,10 @@ def test_text_is_compressed_for_who_accepts_it(accepted: str, encoding: str | No
     made = ask(accept_encoding=accepted)
     assert header(made, "content-encoding") == encoding
     assert header(made, "vary") == "Accept-Encoding"
-    undone = {"gzip": gzip.decompress, "zstd": zstandard.decompress}[encoding](made.body) if encoding else made.body
-    assert undone == TEXT
+    if encoding == "zstd":
+        assert zstandard.decompress(made.body) == TEXT
+    else:
+        assert (gzip.decompress(made.body) if encoding else made.body) == TEXT
     assert header(made, "etag") == (f'W/"index-{HASH}"' if encoding else f'"index-{HASH}"')
 
 
