@@ -63,14 +63,25 @@ def create(connection: sa.Connection, name: str, namespaces: Sequence[str], now:
 
 def check(connection: sa.Connection, token: str) -> Account | None:
     """The account of ``token``; None when it is malformed, unknown, wrong or revoked (which of these is not told)."""
-    match = _TOKEN.fullmatch(token)
-    if match is None:
+    identifier = token_id(token)
+    if identifier is None:
         return None
-    row = connection.execute(sa.select(tokens).where(tokens.c.id == match[1])).first()
-    is_right = hmac.compare_digest(_digest(token), row.sha256 if row else _UNKNOWN)
+    row = connection.execute(sa.select(tokens).where(tokens.c.id == identifier)).first()
+    is_right = matches(token, row.sha256 if row else None)
     if row is None or not is_right or row.revoked is not None:
         return None
     return _account(connection, row)
+
+
+def token_id(token: str) -> str | None:
+    """The digits that find a token; None when it has not a token's form."""
+    match = _TOKEN.fullmatch(token)
+    return match[1] if match else None
+
+
+def matches(token: str, sha256: str | None) -> bool:
+    """Whether the token has this digest; as long as ever where there is none."""
+    return hmac.compare_digest(_digest(token), sha256 or _UNKNOWN)
 
 
 def listing(connection: sa.Connection) -> list[Account]:

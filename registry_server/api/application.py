@@ -18,13 +18,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, cast
 
 from litestar import HttpMethod, Litestar, Request, Response, get, route
 from litestar.datastructures import State
-from litestar.exceptions import HTTPException, InternalServerException
+from litestar.exceptions import HTTPException
 
+from registry_server.accounts.quick_look import Unanswered
 from registry_server.accounts.tokens import Account
 from registry_server.api.files import Application, Files
 from registry_server.api.service import Service
@@ -232,11 +233,14 @@ def _service(request: Request[Any, Any, State]) -> Service:
 
 
 async def _account(request: Request[Any, Any, State]) -> Account:
-    header = request.headers.get("authorization", "")
-    scheme, _, token = header.partition(" ")
+    service = _service(request)
+    scheme, _, token = _header(request, b"authorization").partition(" ")
     account = None
     if scheme.lower() == "bearer" and len(token) < 200:
-        account = await asyncio.to_thread(_service(request).account, token.strip())
+        try:
+            account = service.quick_look.check(token.strip())
+        except Unanswered:
+            account = await asyncio.to_thread(service.account, token.strip())
     if account is None:
         raise RyeError(
             "unauthorized",
@@ -249,25 +253,34 @@ async def _account(request: Request[Any, Any, State]) -> Account:
 async def _body(request: Request[Any, Any, State], most: int) -> bytes:
     """The request's body, at most ``most`` bytes, within the time that it may take. Raises RyeError."""
     too_large = RyeError("request-too-large", f"The request has more than {most:,} bytes.", "Send less at a time.")
-    declared = request.headers.get("content-length", "")
+    declared = _header(request, b"content-length")
     if declared.isdecimal() and (len(declared) > 15 or int(declared) > most):
         raise too_large
     parts: list[bytes] = []
     size = 0
     try:
         async with asyncio.timeout(_service(request).settings.request_seconds):
-            async for part in request.stream():
+            more = True
+            while more:
+                message: Mapping[str, Any] = await request.receive()
+                if message["type"] != "http.request":
+                    raise RyeError("client-gone", "The client hung up before its request had arrived.", None)
+                part = message.get("body", b"")
                 size += len(part)
                 if size > most:
                     raise too_large
                 parts.append(part)
-    except InternalServerException as error:  # Litestar's word for a connection that was closed
-        raise RyeError("client-gone", "The client hung up before its request had arrived.", None) from error
+                more = message.get("more_body", False)
     except TimeoutError:
         raise RyeError(
             "request-timeout", "The request took too long to arrive.", "Try again on a better line."
         ) from None
     return b"".join(parts)
+
+
+def _header(request: Request[Any, Any, State], name: bytes) -> str:
+    """A header's value, the first of several; empty where it was not sent."""
+    return next((value.decode("latin-1") for key, value in request.scope["headers"] if key == name), "")
 
 
 def _number(request: Request[Any, Any, State], name: str, default: int, least: int, most: int) -> int:

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
 
 from registry_server.accounts import keys, tokens
+from registry_server.accounts.quick_look import QuickLook
 from registry_server.accounts.shares import Shares
 from registry_server.accounts.tokens import Account
 from registry_server.api.examination import Examination
@@ -44,6 +45,7 @@ class Service:
         self.examiners = Examiners(
             Examination(self.engine, self.origin, self.public, self.uploads, settings), self.origin, settings
         )
+        self.quick_look = QuickLook(self.engine)
         self._writes = threading.BoundedSemaphore(max(settings.concurrent_writes, 1))
         self.shares = Shares(settings.account_requests, settings.account_uploads_bytes)
         self._kept_bytes = 0

@@ -28,9 +28,7 @@ def read_json(data: bytes | str) -> object:
         raise JsonError(f"byte {error.start} is not UTF-8") from None
     _check_depth(text)
     try:
-        return json.loads(
-            text, object_pairs_hook=_unique, parse_constant=_refuse, parse_float=_finite, parse_int=_whole
-        )
+        return _decoder().decode(text)
     except json.JSONDecodeError as error:
         raise JsonError(f"{error.msg} at line {error.lineno}, column {error.colno}") from None
 
@@ -41,7 +39,14 @@ def _tokens() -> re.Pattern[str]:
     return re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)
 
 
+@cache
+def _decoder() -> json.JSONDecoder:
+    return json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse, parse_float=_finite, parse_int=_whole)
+
+
 def _check_depth(text: str) -> None:
+    if text.count("[") + text.count("{") <= CONTENT.json_depth:
+        return
     depth = 0
     for found in _tokens().finditer(text):
         token = found.group()
