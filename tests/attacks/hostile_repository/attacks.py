@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Mapping
 from itertools import count
 from pathlib import Path
@@ -20,9 +19,9 @@ from zlib import crc32
 import pytest
 from msgspec import Struct
 
+from rye.cli.console import Console
+from rye.cli.options import Session
 from rye.items.identity import Identity
-from rye.project.layout import Project
-from rye.workspace.trusting.acceptance import approvals, remember
 from tests.attacks.hostile_repository.clones import FORGED, Clone, Posture
 from tests.attacks.hostile_repository.world import DEPLOY, FORMULA, ROLE, World
 from tests.attacks.simulation import difference, tree
@@ -118,10 +117,10 @@ class Theatre:
         return Clone(self.world, self.base / f"clone{next(self._numbers)}", posture)
 
     def agreed(self) -> Clone:
-        """The clone of somebody who agreed to what the honest lock approves, as on a terminal."""
+        """The clone of somebody who was shown what the honest project brings, on a terminal, and agreed."""
         clone = self.clone("visitor")
-        with mock.patch.dict(os.environ, clone.environment, clear=True):
-            remember(Project(clone.folder), approvals(clone.lock.items))
+        with mock.patch.object(Session, "interactive", True), mock.patch.object(Console, "confirm", return_value=True):
+            clone.ok("trust", "project")
         return clone
 
     def perform(self, attack: Attack, posture: Posture, outcomes: Mapping[str, str] | None = None) -> None:

@@ -170,7 +170,7 @@ BEYOND = (
     beyond("every tool is approved for an agent", row(AGENT, approved_tools=("*",), approved_limits=()), AGENT),
     beyond("an agent's tools are approved without their restrictions", row(AGENT, approved_limits=()), AGENT),
 )
-_ASKED = {"install": "consent-needed", "read": "ok", "check": "ok", "sbom": "ok"}
+_ASKED = {"install": "consent-needed", "check": "ok", "sbom": "ok"}
 LESS = (
     Attack("a right that is not approved", row(DEPLOY, approved_capabilities=()), _ASKED),
     Attack("runs that are not approved", row(SKILL, approved_runs=()), {**_ASKED, "repair": "consent-needed"}, SKILL),

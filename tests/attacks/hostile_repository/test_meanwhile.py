@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import pytest
 
 from rye.installation.transaction import exclusive
+from rye.project import item_file
 from rye.workspace.installing import install_steps
-from rye.workspace.items import effective_item
 from tests.attacks.hostile_repository.attacks import Attack, Theatre, everywhere, rows
 from tests.attacks.hostile_repository.clones import FORGED, Clone, Posture, says
 from tests.attacks.hostile_repository.world import CHECK, DEPLOY, SKILL
@@ -83,16 +84,18 @@ def test_several_attacks_at_once_are_one_refusal(theatre: Theatre, attack: Attac
 
 @pytest.mark.parametrize("words", [("render", str(DEPLOY)), ("show", str(DEPLOY))], ids=lambda words: words[0])
 def test_what_is_handed_out_is_what_was_checked(theatre: Theatre, words: tuple[str, ...]) -> None:
-    """Another process changes the file between the check and the use."""
+    """Another process changes the file after rye read it: nobody reads it again."""
     clone = theatre.clone("member")
     honest = clone.ok(*words, "--json").stdout
-    check = effective_item.refuse_changed
+    read = item_file.read_bytes
 
-    def checked(*given: Any) -> None:
-        check(*given)
-        forged(clone)
+    def overtaken(path: Path, limit: int) -> bytes:
+        data = read(path, limit)
+        if path == clone.file_of(DEPLOY) and FORGED not in path.read_text():
+            forged(clone)
+        return data
 
-    with mock.patch.object(effective_item, "refuse_changed", checked):
+    with mock.patch.object(item_file, "read_bytes", overtaken):
         assert clone.ok(*words, "--json").stdout == honest
     assert FORGED in clone.file_of(DEPLOY).read_text()
     assert clone.run(*words, "--json").error["code"] == "modified-item"
