@@ -17,7 +17,8 @@ from msgspec.structs import replace
 from rye.deployment import recall
 from rye.deployment.agreeing import agree, counted, require_accepted
 from rye.deployment.disk import FolderDisk
-from rye.deployment.plan import Checked, FileChange, Plan, Refused, Run, Wanted, is_entry, make_plan, place_of
+from rye.deployment.plan import make_plan
+from rye.deployment.plan_values import Checked, FileChange, Plan, Refused, Run, Wanted, is_entry, place_of
 from rye.deployment.recall import Recalled, print_of
 from rye.deployment.request import DeployRequest, Scope, words_of
 from rye.deployment.selection import detected, included

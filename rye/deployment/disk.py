@@ -6,7 +6,7 @@ import os
 import stat
 from pathlib import Path
 
-from rye.deployment.plan import OnDisk
+from rye.deployment.plan_values import OnDisk
 from rye.limits import CONTENT
 from rye.project.agent_programs import is_shared_file
 

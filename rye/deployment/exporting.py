@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from rye.deployment.agreeing import counted, require_accepted
 from rye.deployment.disk import FolderDisk
-from rye.deployment.plan import Refused, Wanted
+from rye.deployment.plan_values import Refused, Wanted
 from rye.deployment.survey import ReadProject, deployed_rows, read_project, read_state_file, survey
 from rye.deployment.targets.protocol import Target, target
 from rye.items.identity import Identity

@@ -16,7 +16,7 @@ from rye.deployment.agreeing import unapproved_items
 from rye.deployment.disk import FolderDisk
 from rye.deployment.items import DeployableItem, deployable
 from rye.deployment.names import chosen_names, clashes
-from rye.deployment.plan import Refused, Wanted, place_of, with_owners
+from rye.deployment.plan_values import Refused, Wanted, place_of, with_owners
 from rye.deployment.rendering import render, slot
 from rye.deployment.request import Scope
 from rye.deployment.selection import asked_for, excluded, included

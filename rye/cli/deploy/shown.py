@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from rye.cli.options import Session
 from rye.deployment.deploying import Deployed
-from rye.deployment.plan import Checked
+from rye.deployment.plan_values import Checked
 
 _SIGNS = {"create": ("+", "added"), "update": ("~", "strong"), "remove": ("-", "removed")}
 
