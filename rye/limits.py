@@ -123,8 +123,10 @@ class RegistryLimits(Struct, frozen=True):
     """One root statement with its signatures."""
     head_bytes: int = 64 * KIB
     """``/head``."""
-    shard_bytes: int = 16 * MIB
-    """One shard: about 150,000 names, so 38 million in a registry."""
+    map_node_bytes: int = 160 * KIB
+    """One node of the name map: just above the largest leaf."""
+    listed_names: int = 250_000
+    """Names of a registry that are listed as a whole, to search a registry without a server and to warn of look-alikes."""
     index_bytes: int = 16 * MIB
     """One index file: all statements about one name."""
     item_bytes: int = 4 * MIB
@@ -201,9 +203,9 @@ class MirrorLimits(Struct, frozen=True):
     entry_bundles_at_once: int = 16
     """Bundles of 256 log entries that are fetched, checked and written together: at most 256 MiB in memory."""
     files_at_once: int = 64
-    """Shards, index files or blobs that are fetched, checked and written together."""
+    """Index files or blobs that are fetched, checked and written together."""
     stale_seconds: int = 24 * 3600
-    """Index files, shards and partial tiles that no head leads to any more are deleted when they are this old."""
+    """Index files, nodes of the name map and partial tiles that no head leads to any more are deleted when they are this old."""
     airgap_bytes: int = 1024 * MIB
     """A bundle file."""
     airgap_files: int = 200_000

@@ -66,7 +66,9 @@ class Service:
             if isinstance(store, Folder):
                 store.remove_leftovers()
         self.sequencer.recover()
-        self.public.put("config.json", wire.encode_config(wire.Config(1, self.origin, self.settings.api)))
+        self.public.put(
+            "config.json", wire.encode_config(wire.Config(wire.PROTOCOL_VERSION, self.origin, self.settings.api))
+        )
         self._sweep()
         self.sequencer.start()
 

@@ -32,7 +32,7 @@ from rye.items.reading import Metadata, ReadOptions
 from rye.limits import CONTENT, ContentLimits
 from rye.registry.protocol import notes, statements
 from rye.registry.protocol.notes import SignedNote
-from rye.registry.protocol.statements import Logged, Release, Root, Snapshot, Takedown
+from rye.registry.protocol.statements import FormerSnapshot, Logged, Release, Root, Snapshot, Takedown
 from rye.registry.trust.file_acceptance import Refusal, judge_release_file, misplacement
 from rye.signing.keys import PublicKey
 from rye.text.content import check_text
@@ -64,7 +64,7 @@ class Candidate:
 
 def namespace_of(statement: Logged) -> str | None:
     """The namespace that a statement is about; None for the registry's own."""
-    if isinstance(statement, Root | Snapshot):
+    if isinstance(statement, Root | Snapshot | FormerSnapshot):
         return None
     if isinstance(statement, statements.Keyset):
         return statement.namespace
@@ -75,7 +75,7 @@ def read_note(text: str, origin: str, now: datetime, skew_seconds: int) -> Candi
     """Rules 1 and 2. Raises RyeError."""
     note = notes.parse(text)
     statement = statements.parse(note.text)
-    if isinstance(statement, Root | Snapshot | Takedown):
+    if isinstance(statement, Root | Snapshot | FormerSnapshot | Takedown):
         raise RyeError(
             "statement-not-accepted",
             f"{statement.TITLE} statements come from the registry itself, never from clients.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from registry_server.sequencer.acceptance import blobs_of, namespace_of
@@ -11,6 +11,7 @@ from registry_server.sequencer.ledger import Ledger, name_of
 from registry_server.sequencer.tree import Edge
 from registry_server.storage.objects import Objects
 from rye.registry.protocol import notes, statements, wire
+from rye.registry.protocol.name_map import node_path
 from rye.registry.protocol.statements import Checkpoint, Keyset, Root
 from rye.registry.protocol.tiles import WIDTH, Tile, encode_bundle, partial_tiles
 
@@ -52,7 +53,7 @@ def files_since(ledger: Ledger, public: Objects, shown: Checkpoint | None, owed:
         edge.append(leaf_hash)
     yield from ((tile.path, data) for tile, data in edge.tiles())
     yield from index_files(ledger, owed.names).values()
-    yield from map_files(ledger, owed.names)
+    yield from map_files(ledger.map_nodes_since(start))
     yield from root_files(ledger)
 
 
@@ -65,11 +66,9 @@ def index_files(ledger: Ledger, names: Iterable[str]) -> dict[str, File]:
     return found
 
 
-def map_files(ledger: Ledger, names: Iterable[str]) -> Iterator[File]:
-    """The files between the head and the index files of these names."""
-    for shard in sorted({wire.shard_of(name) for name in names}):
-        data = wire.encode_shard(ledger.shard(shard))
-        yield f"shards/{_sha256(data)}", data
+def map_files(nodes: Mapping[str, bytes]) -> list[File]:
+    """Nodes of the name map, given by their hashes."""
+    return [(node_path(sha256), data) for sha256, data in nodes.items()]
 
 
 def root_files(ledger: Ledger) -> list[File]:

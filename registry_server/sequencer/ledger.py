@@ -1,13 +1,13 @@
 """The state of the registry inside one transaction: questions to the tables, and the appending of one entry to all of them.
 
-Positions are handed out here and nowhere else; everything else that follows from the entries (index files, shards, tiles) is
+Positions are handed out here and nowhere else; everything else that follows from the entries (index files, name map, tiles) is
 computed by :mod:`registry_server.sequencer.sequencer` at the end of a batch.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -22,12 +22,12 @@ from registry_server.storage.schema import (
     head,
     keysets,
     log_entries,
+    map_nodes,
     name_entries,
     names,
     registry,
     releases,
     roots,
-    shards,
     submissions,
     takedowns,
     tree_edge,
@@ -37,8 +37,17 @@ from rye.items.identity import Identity, fold
 from rye.registry.protocol import notes
 from rye.registry.protocol.lines import read_time, write_time
 from rye.registry.protocol.merkle import leaf_hash
-from rye.registry.protocol.statements import ItemStatement, Keyset, Release, Root, Snapshot, Takedown, Yank
-from rye.registry.protocol.wire import IndexLine, ShardEntry, index_name, shard_of
+from rye.registry.protocol.statements import (
+    FormerSnapshot,
+    ItemStatement,
+    Keyset,
+    Release,
+    Root,
+    Snapshot,
+    Takedown,
+    Yank,
+)
+from rye.registry.protocol.wire import IndexLine, index_name
 from rye.registry.trust.keysets import KeysetChain
 from rye.registry.trust.records import ReleaseRecord, judge
 from rye.registry.trust.trust_error import TrustError
@@ -59,6 +68,8 @@ class Published:
     time: datetime
     checkpoint: bytes
     document: bytes
+    map: str
+    """SHA-256 of the root of the name map."""
 
 
 class Ledger:
@@ -141,7 +152,7 @@ class Ledger:
 
     def published(self) -> Published | None:
         row = self.connection.execute(sa.select(head)).first()
-        return None if row is None else Published(row.size, read_time(row.time), row.checkpoint, row.document)
+        return None if row is None else Published(row.size, read_time(row.time), row.checkpoint, row.document, row.map)
 
     def edge(self) -> dict[int, bytes]:
         """The tree's partial tiles as of the newest head."""
@@ -181,7 +192,7 @@ class Ledger:
             row = self.connection.execute(sa.select(roots).where(roots.c.number == statement.number)).first()
             is_same = row is not None and notes.parse(row.note).text == text
             return row.position if row is not None and is_same else None
-        if isinstance(statement, Snapshot):
+        if isinstance(statement, Snapshot | FormerSnapshot):
             return None
         key = (name_of(statement), _text_sha256(text))
         if key not in self._waiting.texts:
@@ -201,10 +212,10 @@ class Ledger:
             )
 
     def leading_to(self, hashes: Iterable[str]) -> set[str]:
-        """Of these hashes those of an index file or a shard that the newest head leads to."""
+        """Of these hashes those of an index file or a node of the name map that the newest head leads to."""
         found: set[str] = set()
         for chunk in _chunks(sorted(set(hashes))):
-            for column in (names.c.index_sha256, shards.c.sha256):
+            for column in (names.c.index_sha256, map_nodes.c.sha256):
                 found.update(self.connection.scalars(sa.select(column).where(column.in_(chunk))))
         return found
 
@@ -270,16 +281,20 @@ class Ledger:
                 found.setdefault(row.name, []).append(IndexLine(row.position, row.leaf.decode()))
             yield from found.items()
 
-    def shard(self, shard: str) -> list[ShardEntry]:
-        """All names of a shard."""
-        rows = self.connection.execute(
-            sa.select(names.c.name, names.c.index_sha256, names.c.index_size).where(names.c.shard == shard)
-        )
-        return [ShardEntry(row.name, row.index_sha256, row.index_size) for row in rows]
+    def map_nodes(self, hashes: Iterable[str] | None = None) -> dict[str, bytes]:
+        """Nodes of the newest head's name map by their hashes; without ``hashes`` all."""
+        if hashes is None:
+            return {row.sha256: bytes(row.data) for row in self.connection.execute(sa.select(map_nodes))}
+        found: dict[str, bytes] = {}
+        for chunk in _chunks(sorted(set(hashes))):
+            rows = self.connection.execute(sa.select(map_nodes).where(map_nodes.c.sha256.in_(chunk)))
+            found.update((row.sha256, bytes(row.data)) for row in rows)
+        return found
 
-    def shards(self) -> dict[str, str]:
-        """The hashes of all shards that are not empty."""
-        return {row.shard: row.sha256 for row in self.connection.execute(sa.select(shards))}
+    def map_nodes_since(self, size: int) -> dict[str, bytes]:
+        """The nodes of the name map that heads of a log of at most ``size`` entries do not need."""
+        rows = self.connection.execute(sa.select(map_nodes).where(map_nodes.c.since >= size))
+        return {row.sha256: bytes(row.data) for row in rows}
 
     def all_names(self) -> list[str]:
         return list(self.connection.scalars(sa.select(names.c.name).order_by(names.c.name)))
@@ -302,7 +317,7 @@ class Ledger:
             self.connection.execute(roots.insert().values(number=statement.number, position=position, note=leaf))
             self._roots = None
             return position
-        if isinstance(statement, Snapshot):
+        if isinstance(statement, Snapshot | FormerSnapshot):
             raise ValueError("a snapshot is a bare leaf")
         name = name_of(statement)
         self._add_to_index(name, position, candidate.note.text)
@@ -440,16 +455,25 @@ class Ledger:
         if rows:
             self.connection.execute(names.update().where(names.c.name == sa.bindparam("which")), rows)
 
-    def write_shard(self, shard: str, sha256: str) -> None:
-        self.connection.execute(shards.delete().where(shards.c.shard == shard))
-        self.connection.execute(shards.insert().values(shard=shard, sha256=sha256))
+    def write_map(self, new: Mapping[str, bytes], dropped: Iterable[str], since: int) -> None:
+        """Nodes that come into the name map of a log of more than ``since`` entries, and those that leave it."""
+        for chunk in _chunks(sorted(dropped)):
+            self.connection.execute(map_nodes.delete().where(map_nodes.c.sha256.in_(chunk)))
+        if new:
+            rows = [{"sha256": sha256, "data": data, "since": since} for sha256, data in new.items()]
+            self.connection.execute(map_nodes.insert(), rows)
 
     def write_head(self, published: Published, edge: dict[int, bytes]) -> None:
         time = write_time(published.time)
         self.connection.execute(head.delete())
         self.connection.execute(
             head.insert().values(
-                id=1, size=published.size, time=time, checkpoint=published.checkpoint, document=published.document
+                id=1,
+                size=published.size,
+                time=time,
+                checkpoint=published.checkpoint,
+                document=published.document,
+                map=published.map,
             )
         )
         self.connection.execute(tree_edge.delete())
@@ -460,7 +484,7 @@ class Ledger:
         waiting = self._waiting
         if not self.has_name(name):
             fold_ = folded(name)
-            row = {"name": name, "shard": shard_of(name), "fold": fold_, "index_sha256": "", "index_size": 0}
+            row = {"name": name, "fold": fold_, "index_sha256": "", "index_size": 0}
             waiting.insert("names", row)
             waiting.learn(waiting.names, name, True)
             waiting.learn(waiting.folds, fold_, name)

@@ -51,6 +51,7 @@ from registry_server.sequencer.derived_files import (
 )
 from registry_server.sequencer.leadership import confirm, holder_name, take
 from registry_server.sequencer.ledger import Ledger, Published
+from registry_server.sequencer.name_nodes import NameNodes
 from registry_server.sequencer.showing import Showing
 from registry_server.sequencer.tree import Edge
 from registry_server.settings import Settings
@@ -59,8 +60,10 @@ from registry_server.storage.objects import Objects
 from rye.errors import RyeError
 from rye.registry.protocol import notes, wire
 from rye.registry.protocol.merkle import leaf_hash
+from rye.registry.protocol.name_map import MapEntry, node_path
 from rye.registry.protocol.statements import Checkpoint, Release, Root, Snapshot
 from rye.registry.protocol.tiles import WIDTH, Tile
+from rye.registry.protocol.wire import WireError
 
 _log = logging.getLogger("rye.registry")
 
@@ -147,6 +150,7 @@ class Sequencer:
         self._clock = clock
         self._fault = fault
         self._showing = Showing(public)
+        self._name_nodes = NameNodes()
         self._holder = holder_name()
         self.trouble: RyeError | None = None
         """Why the last attempt to write failed, where it was not the request's fault: database or store."""
@@ -350,17 +354,21 @@ class Sequencer:
             if shown is not None and shown.size == published.size:
                 self._put_back(ledger, published)
             taken_down = ledger.all_taken_down()
-        self._show(published)
+            sealed = None
+            if not _is_current(published):
+                sealed = self._seal(ledger, published, self._now(published), frozenset())
+        if sealed is not None:
+            self._finish(sealed)
+        else:
+            self._show(published)
         self.remove_taken_down(taken_down)
 
     def _put_back(self, ledger: Ledger, published: Published) -> None:
         """Files that a head which is shown needs, and that somebody took away: those that a look at a few finds missing."""
         self.public.put_all(root_files(ledger))
-        head = wire.decode_head(published.document)
-        if any(self.public.get(f"shards/{sha256}") is None for sha256 in head.shards.values()):
-            names = ledger.all_names()
-            self.public.put_all(index_files(ledger, names).values())
-            self.public.put_all(map_files(ledger, names))
+        if self.public.get(node_path(published.map)) is None:
+            self.public.put_all(index_files(ledger, ledger.all_names()).values())
+            self.public.put_all(map_files(ledger.map_nodes()))
         edge = Edge(ledger.size, ledger.edge())
         self.public.put_all((tile.path, data) for tile, data in edge.tiles())
         first = ledger.size // WIDTH * WIDTH
@@ -468,15 +476,12 @@ class Sequencer:
         if old is not None:
             for namespace in ledger.recovered_between(old.time, now):
                 ledger.refresh_namespace(namespace, now)
-        changed = index_files(ledger, ledger.touched)
-        ledger.write_indexes((name, path.rpartition("/")[2], len(data)) for name, (path, data) in changed.items())
-        touched = {wire.shard_of(name) for name in ledger.touched}
-        shard_files = list(map_files(ledger, ledger.touched))
-        for shard, (path, _) in zip(sorted(touched), shard_files, strict=True):
-            ledger.write_shard(shard, path.rpartition("/")[2])
-        shards = ledger.shards()
+        indexes = index_files(ledger, ledger.touched)
+        changed = [MapEntry(name, path.rpartition("/")[2], len(data)) for name, (path, data) in indexes.items()]
+        ledger.write_indexes((entry.name, entry.sha256, entry.size) for entry in changed)
+        names = self._name_nodes.change(ledger, old.map if old else None, changed, first)
         root = ledger.roots()[-1]
-        snapshot_note = self._sign(Snapshot(ledger.origin, now, root.number, wire.shards_root(shards)).text(), root)
+        snapshot_note = self._sign(Snapshot(ledger.origin, now, root.number, names.root).text(), root)
         ledger.append_leaf(snapshot_note.encode())
         edge = Edge(first, ledger.edge())
         entries = ledger.leaves(first // WIDTH * WIDTH, ledger.size)
@@ -484,20 +489,20 @@ class Sequencer:
             edge.append(leaf_hash(leaf))
         checkpoint_note = self._sign(Checkpoint(ledger.origin, edge.size, edge.range.root()).text(), root)
         document = wire.encode_head(
-            wire.Head(checkpoint_note, snapshot_note, [wire.encode_hash(node) for node in edge.last_proof], shards)
+            wire.Head(checkpoint_note, snapshot_note, [wire.encode_hash(node) for node in edge.last_proof], names.root)
         )
         if len(document) > wire.MAX_HEAD_BYTES:
             raise RyeError("head-too-large", "The head has become larger than clients accept.", None)
         self._fault("appended")
         new = entries[first % WIDTH :]
         files = [
-            *changed.values(),
-            *shard_files,
+            *indexes.values(),
+            *map_files(names.files),
             *((tile.path, data) for tile, data in edge.tiles()),
             *bundle_files(entries, first // WIDTH * WIDTH),
             *(root_files(ledger) if first == 0 or has_root(new) else ()),
         ]
-        published = Published(edge.size, now, checkpoint_note.encode(), document)
+        published = Published(edge.size, now, checkpoint_note.encode(), document, names.root)
         ledger.write_head(published, edge.partial())
         return Sealed(first, published, files, blobs)
 
@@ -539,6 +544,14 @@ class Sequencer:
                     _log.error(
                         "the blob %s is gone, though a release in the log has it; restore it from a backup", sha256
                     )
+
+
+def _is_current(published: Published) -> bool:
+    """Whether clients of this version read the head; one that was signed under protocol 1 gets a successor at once."""
+    try:
+        return wire.decode_head(published.document).map == published.map
+    except WireError:
+        return False
 
 
 def _old_partials(old: int, new: int) -> list[str]:

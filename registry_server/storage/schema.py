@@ -1,6 +1,6 @@
 """The database's tables: everything that ``public/`` can be written from again, blobs excepted, and the accounts.
 
-The log entries are the truth; names, releases, keysets, shards and the head are functions of them that are kept so that a
+The log entries are the truth; names, the name map, releases, keysets and the head are functions of them that are kept so that a
 publish need not read the whole log. ``rye-registry verify`` recomputes them all. Changes to the tables are alembic revisions in
 ``registry_server/migrations``; a test compares those with the definitions here.
 
@@ -25,7 +25,7 @@ from sqlalchemy import (
 
 metadata = MetaData()
 
-REVISION = "0002"
+REVISION = "0003"
 """The newest alembic revision: what a database must be at. A test compares it with the revisions' folder."""
 
 registry = Table(
@@ -68,6 +68,7 @@ head = Table(
     Column("time", String(20), nullable=False),
     Column("checkpoint", LargeBinary, nullable=False),
     Column("document", LargeBinary, nullable=False, comment="The bytes of /head."),
+    Column("map", String(64), nullable=False, comment="The root of the name map."),
 )
 
 roots = Table(
@@ -82,11 +83,9 @@ names = Table(
     "names",
     metadata,
     Column("name", String(1100), primary_key=True, comment="kind:id, or namespace:segment."),
-    Column("shard", String(2), nullable=False),
     Column("fold", String(1100), nullable=False, unique=True, comment="The name with look-alike letters folded."),
     Column("index_sha256", String(64), nullable=False),
     Column("index_size", BigInteger, nullable=False),
-    Index("names_shard", "shard"),
 )
 
 name_entries = Table(
@@ -143,11 +142,14 @@ submissions = Table(
     comment="Which token uploaded an entry. A fact of this server, not of the log.",
 )
 
-shards = Table(
-    "shards",
+map_nodes = Table(
+    "map_nodes",
     metadata,
-    Column("shard", String(2), primary_key=True),
-    Column("sha256", String(64), nullable=False),
+    Column("sha256", String(64), primary_key=True),
+    Column("data", LargeBinary, nullable=False, comment="The node's bytes."),
+    Column("since", BigInteger, nullable=False, comment="Heads of a log of at most so many entries do not need it."),
+    Index("map_nodes_since", "since"),
+    comment="The name map of the newest head, node by node.",
 )
 
 documents = Table(

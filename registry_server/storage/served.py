@@ -46,7 +46,7 @@ _ROUTES: tuple[tuple[re.Pattern[str], str, bool, bool], ...] = tuple(
         (r"checkpoint", _TEXT, False, False),
         (r"root/[1-9][0-9]{0,9}", _TEXT, True, False),
         (_TILE, _BYTES, True, False),
-        (rf"shards/{_SHA256}", _TEXT, True, True),
+        (rf"map/{_SHA256}", _TEXT, True, True),
         (rf"index/{_SHA256}", "application/x-ndjson", True, True),
         # Items are other people's text: never a type that a browser would run.
         (rf"blobs/sha256/([0-9a-f]{{2}})/(?=\1){_SHA256}", _BYTES, True, False),

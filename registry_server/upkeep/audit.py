@@ -1,6 +1,6 @@
 """Every public file computed again from the log's entries alone: to verify, to rebuild, to clean up, to export.
 
-docs/protocol.md: head, shards and index files are functions of the log. So nothing here trusts the tables beside the entries:
+docs/protocol.md: head, name map and index files are functions of the log. So nothing here trusts the tables beside the entries:
 names and index lines come from parsing each leaf, the tree from hashing them all. Nothing here takes the writer's lock: what
 the entries of a committed log make never changes, so it can be read and written while the log goes on.
 """
@@ -23,9 +23,10 @@ from registry_server.storage import database
 from registry_server.storage.objects import Folder, Objects
 from registry_server.upkeep import derived
 from rye.errors import RyeError
-from rye.registry.protocol import notes, statements, wire
+from rye.registry.protocol import name_map, notes, statements, wire
 from rye.registry.protocol.merkle import leaf_hash
-from rye.registry.protocol.statements import Checkpoint, Keyset, Release, Root, Snapshot, Takedown
+from rye.registry.protocol.name_map import EMPTY_MAP, EMPTY_MAP_SHA256, MapEntry, node_path
+from rye.registry.protocol.statements import Checkpoint, FormerSnapshot, Keyset, Release, Root, Snapshot, Takedown
 from rye.registry.protocol.tiles import WIDTH, Tile, encode_bundle, partial_tiles
 from rye.registry.trust.keysets import log_keys
 
@@ -44,8 +45,8 @@ class Recomputed:
 
     size: int
     root_hash: bytes
-    shards_root: bytes
-    """Before the last leaf: what the last snapshot must say."""
+    map: str
+    """The root of the name map: what the last snapshot must say."""
     snapshot: str
     """The last leaf."""
     files: dict[str, str] = field(default_factory=dict)
@@ -56,8 +57,8 @@ class Recomputed:
     """SHA-256 of blobs that must be gone."""
     lines: dict[str, list[wire.IndexLine]] = field(default_factory=dict)
     """The index of each name."""
-    shards: dict[str, str] = field(default_factory=dict)
-    """SHA-256 of each shard."""
+    nodes: dict[str, bytes] = field(default_factory=dict)
+    """The nodes of the name map by their hashes."""
     edge: dict[int, bytes] = field(default_factory=dict)
     """The partial tiles by level."""
     roots: list[tuple[int, int, bytes]] = field(default_factory=list)
@@ -67,7 +68,7 @@ class Recomputed:
 def recompute(ledger: Ledger, write: Objects | None = None) -> Recomputed:
     """Go through the whole log; with ``write``, write every file that is missing or different."""
     edge = Edge(0, {})
-    found = Recomputed(0, b"", b"", "")
+    found = Recomputed(0, b"", EMPTY_MAP_SHA256, "")
     lines = found.lines
 
     def emit(path: str, data: bytes) -> None:
@@ -89,7 +90,7 @@ def recompute(ledger: Ledger, write: Objects | None = None) -> Recomputed:
             if isinstance(statement, Root):
                 emit(f"root/{statement.number}", leaf)
                 found.roots.append((statement.number, position, leaf))
-            elif not isinstance(statement, Snapshot):
+            elif not isinstance(statement, Snapshot | FormerSnapshot):
                 subject = statement.namespace if isinstance(statement, Keyset) else statement.identity
                 lines.setdefault(wire.index_name(subject), []).append(wire.IndexLine(position, leaf.decode()))
                 if isinstance(statement, Release):
@@ -101,19 +102,21 @@ def recompute(ledger: Ledger, write: Objects | None = None) -> Recomputed:
         found.blobs.pop(sha256, None)
     for tile, data in edge.tiles():
         emit(tile.path, data)
-    by_shard: dict[str, list[wire.ShardEntry]] = {}
+    names = []
     for name, entries_of in lines.items():
         data = wire.encode_index(entries_of)
         sha256 = hashlib.sha256(data).hexdigest()
         emit(f"index/{sha256}", data)
-        by_shard.setdefault(wire.shard_of(name), []).append(wire.ShardEntry(name, sha256, len(data)))
-    shards = found.shards
-    for shard, shard_entries in by_shard.items():
-        data = wire.encode_shard(shard_entries)
-        shards[shard] = hashlib.sha256(data).hexdigest()
-        emit(f"shards/{shards[shard]}", data)
+        names.append(MapEntry(name, sha256, len(data)))
+    found.nodes[EMPTY_MAP_SHA256] = EMPTY_MAP
+    done = name_map.update(EMPTY_MAP_SHA256, names, {EMPTY_MAP_SHA256: name_map.decode_node(EMPTY_MAP)})
+    found.nodes |= done.files
+    for sha256 in done.dropped:
+        del found.nodes[sha256]
+    for sha256, data in found.nodes.items():
+        emit(node_path(sha256), data)
     found.edge = edge.partial()
-    found.size, found.root_hash, found.shards_root = edge.size, edge.range.root(), wire.shards_root(shards)
+    found.size, found.root_hash, found.map = edge.size, edge.range.root(), done.root
     return found
 
 
@@ -163,12 +166,16 @@ def verify(
             problems.append("The signed checkpoint is not that of the log's entries.")
         snapshot_note = notes.parse(found.snapshot)
         notes.verify(snapshot_note, log_keys(root))
-        snapshot = Snapshot.parse(snapshot_note.text)
-        if (snapshot.shards, snapshot.root) != (found.shards_root, root.number):
+        snapshot = statements.parse(snapshot_note.text)
+        if isinstance(snapshot, FormerSnapshot):
+            problems.append(
+                "The newest head is of protocol 1, which clients refuse: `rye-registry serve` signs a new one."
+            )
+        elif not isinstance(snapshot, Snapshot) or (snapshot.map, snapshot.root) != (found.map, root.number):
             problems.append("The last snapshot does not fix the index that the entries make.")
     except RyeError as error:
         problems.append(f"The head is not signed by the log's key: {error.message}")
-    problems += derived.compare(ledger, found.lines, found.shards, found.edge, found.roots, published.time).problems
+    problems += derived.compare(ledger, found.lines, found.nodes, found.edge, found.roots, published.time).problems
     for path, sha256 in found.files.items():
         problems += _check(public, path, sha256)
     for sha256 in found.blobs:
@@ -217,7 +224,7 @@ def repair(engine: sa.Engine, public: Objects) -> tuple[Recomputed, int]:
         published = ledger.published()
         wrong: set[str] = set()
         if published is not None:
-            tables = derived.compare(ledger, found.lines, found.shards, found.edge, found.roots, published.time)
+            tables = derived.compare(ledger, found.lines, found.nodes, found.edge, found.roots, published.time)
             wrong = tables.names & found.lines.keys()
     for start in range(0, len(wrong), _REFRESHED_AT_ONCE):
         with database.writer(engine) as connection:
@@ -230,15 +237,15 @@ def repair(engine: sa.Engine, public: Objects) -> tuple[Recomputed, int]:
 
 
 def prune(engine: sa.Engine, public: Objects, older_than: float) -> int:
-    """Delete index files, shards and partial tiles that the newest head does not lead to and that are older than a point in
-    time (seconds since 1970). Blobs, roots and full tiles always stay. Returns how many were deleted.
+    """Delete index files, nodes of the name map and partial tiles that the newest head does not lead to and that are older than a
+    point in time (seconds since 1970). Blobs, roots and full tiles always stay. Returns how many were deleted.
 
     No lock: each small step asks the database again, and a file that a batch has just written or found is not old.
     """
     count = 0
     found = (
         path
-        for top in ("index", "shards", "tile")
+        for top in ("index", "map", "tile")
         for path, _, modified in public.listing(top)
         if modified < older_than and (top != "tile" or ".p/" in path)
     )
@@ -278,7 +285,7 @@ def export(public: Objects, origin: str, target: Path, taken_down: Iterable[str]
         if is_temporary or path in {"head", "checkpoint", "config.json"}:
             continue
         place = target / path
-        is_named_by_hash = path.startswith(("blobs/", "index/", "shards/"))
+        is_named_by_hash = path.startswith(("blobs/", "index/", "map/"))
         if is_named_by_hash and place.is_file() and place.stat().st_size == size:
             continue
         if isinstance(public, Folder) and _link(public.root / path, place):

@@ -45,15 +45,15 @@ class Differences:
 def compare(
     ledger: Ledger,
     lines: Mapping[str, Sequence[IndexLine]],
-    shards: Mapping[str, str],
+    nodes: Mapping[str, bytes],
     edge: Mapping[int, bytes],
     roots: Sequence[tuple[int, int, bytes]],
     time: datetime,
 ) -> Differences:
     """Compare every table with what the entries make.
 
-    ``lines``: the index of each name; ``edge``: the partial tiles; ``roots``: number, position and note of each root;
-    ``time``: the last snapshot's.
+    ``lines``: the index of each name; ``nodes``: the name map by the hashes of its nodes; ``edge``: the partial tiles;
+    ``roots``: number, position and note of each root; ``time``: the last snapshot's.
     """
     found = Differences()
     execute = ledger.connection.execute
@@ -61,11 +61,8 @@ def compare(
     _table(
         found,
         "names",
-        {
-            name: (wire.shard_of(name), folded(name), hashlib.sha256(data).hexdigest(), len(data))
-            for name, data in index_files.items()
-        },
-        {row.name: (row.shard, row.fold, row.index_sha256, row.index_size) for row in execute(sa.select(schema.names))},
+        {name: (folded(name), hashlib.sha256(data).hexdigest(), len(data)) for name, data in index_files.items()},
+        {row.name: (row.fold, row.index_sha256, row.index_size) for row in execute(sa.select(schema.names))},
     )
     _table(
         found,
@@ -73,7 +70,7 @@ def compare(
         {(name, line.log): _text_sha256(line.note) for name, entries in lines.items() for line in entries},
         {(row.name, row.position): bytes(row.text_sha256) for row in execute(sa.select(schema.name_entries))},
     )
-    _table(found, "shards", dict(shards), ledger.shards())
+    _table(found, "map_nodes", nodes, ledger.map_nodes())
     _table(found, "tree_edge", dict(edge), {level: bytes(data) for level, data in ledger.edge().items()})
     _table(
         found,

@@ -20,6 +20,7 @@ import sqlalchemy as sa
 from registry_server.sequencer.acceptance import Candidate, keywords_of
 from registry_server.sequencer.leadership import confirm, holder_name, take
 from registry_server.sequencer.ledger import Ledger, Published
+from registry_server.sequencer.name_nodes import NameNodes
 from registry_server.sequencer.showing import Showing
 from registry_server.sequencer.tree import Edge
 from registry_server.storage import database, schema
@@ -29,7 +30,8 @@ from registry_server.upkeep.sources import Backup, Checked
 from rye.errors import RyeError
 from rye.items.published import read_published
 from rye.registry.protocol import merkle, notes, statements, wire
-from rye.registry.protocol.statements import Checkpoint, Release, Snapshot
+from rye.registry.protocol.name_map import MapEntry
+from rye.registry.protocol.statements import Checkpoint, FormerSnapshot, Release, Snapshot
 
 _WRITTEN_AT_ONCE = 1000
 """Entries between two rounds of writing rows."""
@@ -144,7 +146,7 @@ def _replay(ledger: Ledger, public: Objects, checked: Checked) -> None:
             continue
         note = notes.parse(entry)
         statement = statements.parse(note.text)
-        if isinstance(statement, Snapshot):
+        if isinstance(statement, Snapshot | FormerSnapshot):
             ledger.append_leaf(entry)
             continue
         keywords = _keywords(statement, public) if isinstance(statement, Release) else ""
@@ -152,17 +154,19 @@ def _replay(ledger: Ledger, public: Objects, checked: Checked) -> None:
         if position % _WRITTEN_AT_ONCE == 0:
             ledger.flush()
     files = {name: wire.encode_index(lines) for name, lines in ledger.index_lines(ledger.touched)}
-    ledger.write_indexes((name, _sha256(data), len(data)) for name, data in files.items())
+    published = ledger.published()
+    changed = [MapEntry(name, _sha256(data), len(data)) for name, data in files.items()]
+    names = NameNodes().change(ledger, published.map if published else None, changed, known)
+    ledger.write_indexes((entry.name, entry.sha256, entry.size) for entry in changed)
     for name in files:
         if not name.startswith(f"{wire.NAMESPACE}:"):
             ledger.refresh(name, time)
-    for shard in {wire.shard_of(name) for name in ledger.touched}:
-        ledger.write_shard(shard, _sha256(wire.encode_shard(ledger.shard(shard))))
     checkpoint_note = wire.decode_head(checked.source.head).checkpoint
     found = Checkpoint(checked.state.origin, edge.size, edge.range.root())
-    if found != checked.checkpoint or ledger.shards() != dict(checked.head.shards):
+    if found != checked.checkpoint or names.root != checked.head.map:
         raise RyeError("source-damaged", "The source changed while it was read.", "Run it again.")
-    ledger.write_head(Published(found.size, time, checkpoint_note.encode(), checked.source.head), edge.partial())
+    published = Published(found.size, time, checkpoint_note.encode(), checked.source.head, names.root)
+    ledger.write_head(published, edge.partial())
 
 
 def _keywords(release: Release, public: Objects) -> str:

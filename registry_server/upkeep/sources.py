@@ -117,7 +117,7 @@ def check(source: Source, fingerprint: str | None) -> Checked:
         raise RyeError(
             "source-damaged", "The source's entries do not make the tree that its head signs.", "Use another source."
         )
-    if audit.shards != head.shards:
+    if audit.map != head.map:
         raise RyeError(
             "source-damaged", "The source's entries do not make the index that its head fixes.", "Use another source."
         )

@@ -190,7 +190,7 @@ def identify(wanted: Sequence[Wanted], sources: Sources, lock: Lock | None = Non
 
 def _unknown(line: Wanted, sources: Sources) -> RyeError:
     client = sources.client(line.id.split("/", 1)[0])
-    near = close_words(line.id, sorted({name.id for name in client.names()}), 3)
+    near = close_words(line.id, sorted({name.id for name in client.names() or ()}), 3)
     last = line.id.rsplit("/", 1)[-1]
     hint = f"Did you mean {', '.join(near)}?" if near else f"`rye search {last}` looks for it."
     return RyeError("no-such-item", f"The registry {client.origin} has no {line.id!r}.", hint)

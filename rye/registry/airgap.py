@@ -9,8 +9,8 @@
 
 ``registries.json`` lists the registries: ``[{"address": …, "origin": …}]``. ``rye.lock`` is the lock that the bundle was made
 for, to say what is missing; nothing is installed because it stands there. ``<n>/…`` are the files of registry *n* (from 0) under
-the paths that docs/protocol.md gives them: head, roots, all tiles of the log's hashes, and the shards, index files and blobs that
-the lock needs.
+the paths that docs/protocol.md gives them: head, roots, all tiles of the log's hashes, and the nodes of the name map, index files
+and blobs that the lock needs.
 
 Rules:
 
@@ -60,7 +60,7 @@ _LOCK = "rye.lock"
 _MAX_REGISTRIES = 16
 _MAX_LINE = 256
 _FILE = re.compile(
-    r"(?P<registry>0|[1-9][0-9]?)/(?P<path>config\.json|head|root/[1-9][0-9]{0,5}|shards/[0-9a-f]{64}|index/[0-9a-f]{64}|"
+    r"(?P<registry>0|[1-9][0-9]?)/(?P<path>config\.json|head|root/[1-9][0-9]{0,5}|map/[0-9a-f]{64}|index/[0-9a-f]{64}|"
     r"blobs/sha256/(?P<two>[0-9a-f]{2})/(?P=two)[0-9a-f]{62}|tile/[0-9]{1,2}/[0-9x/]{3,40}(?:\.p/[0-9]{1,3})?)"
 )
 _SIZE = re.compile(r"0|[1-9][0-9]{0,11}")

@@ -10,8 +10,10 @@ A registry that does not answer is an error, or, where the caller says so (``sur
 for it while that is young enough. Nothing else is then asked of it in that run. A head is asked for by its tag, so that one
 which did not change costs an empty answer.
 
-Waves: the head (with the newest root, where the registry is new); tiles that prove the head; shards; index files with the keysets
-of their namespaces; blobs; tiles that prove the releases. A cached file costs nothing, offline everything comes from the cache.
+Waves: the head (with the newest root, where the registry is new); tiles that prove the head; nodes of the name map, one wave for
+each of its levels; index files with the keysets of their namespaces; blobs; tiles that prove the releases. A cached file costs
+nothing: where the map has not changed none of its nodes is fetched, else those that changed. Offline everything comes from the
+cache.
 """
 
 from __future__ import annotations
@@ -26,10 +28,11 @@ from rye.errors import RyeError
 from rye.items.identity import Identity
 from rye.items.kinds import KINDS
 from rye.limits import REGISTRY, RegistryLimits
-from rye.registry.protocol import merkle, notes, tiles, wire
+from rye.registry.protocol import merkle, name_map, notes, tiles, wire
+from rye.registry.protocol.name_map import MapEntry, Node, Place
 from rye.registry.protocol.statements import AttachedFile, FileEntry, Root, Snapshot
 from rye.registry.protocol.tiles import Tile, TileError, VerifiedTiles
-from rye.registry.protocol.wire import Config, ShardEntry
+from rye.registry.protocol.wire import Config
 from rye.registry.store.basis import Basis, make_basis
 from rye.registry.store.cache import Cache
 from rye.registry.store.head_tags import HeadTags
@@ -137,7 +140,7 @@ class RegistryClient:
         self._state: TrustedState | None = None
         self._head: TrustedHead | None = None
         self._config: Config | None = None
-        self._shards: dict[str, dict[str, ShardEntry]] = {}
+        self._nodes: dict[str, Node] = {}
         self._indexes: dict[str, tuple[LoggedStatement, ...] | None] = {}
         self._chains: dict[str, KeysetChain] = {}
         self._withdrawn: set[str] = set()
@@ -270,7 +273,7 @@ class RegistryClient:
         size, root_hash = opened.checkpoint.size, opened.checkpoint.root_hash
         fetched = self._fetch_tiles(state.origin, opened.tiles_needed(), size, root_hash)
         self._state, self._head = state.accept_head(opened, fetched)
-        self._shards, self._indexes, self._chains = {}, {}, {}
+        self._indexes, self._chains = {}, {}
 
     def commit(self) -> None:
         """Remember what was accepted, merged with what other programs accepted meanwhile."""
@@ -286,7 +289,7 @@ class RegistryClient:
         """Everything that stands about these identities; one that does not exist is left out."""
         wanted = list(dict.fromkeys(identities))
         spaces = dict.fromkeys(wire.namespace_name(identity.namespace) for identity in wanted)
-        self._load_shards([*map(str, wanted), *spaces])
+        self._load_names([*map(str, wanted), *spaces])
         found = self._judged_before(wanted)
         self._load_indexes([*spaces, *(str(identity) for identity in wanted if identity not in found)])
         for identity in wanted:
@@ -308,18 +311,21 @@ class RegistryClient:
         return {identity: histories[identity].records if identity in histories else () for identity in wanted}
 
     def kinds_of(self, ids: Iterable[str]) -> dict[str, tuple[str, ...]]:
-        """Under which kinds each qualified id exists, in the order of the table of kinds. One wave."""
+        """Under which kinds each qualified id exists, in the order of the table of kinds."""
         wanted = list(dict.fromkeys(ids))
-        self._load_shards(wanted)
+        self._load_names(f"{kind}:{identifier}" for identifier in wanted for kind in KINDS)
         return {
             identifier: tuple(kind for kind in KINDS if self._entry(f"{kind}:{identifier}") is not None)
             for identifier in wanted
         }
 
-    def names(self) -> tuple[Identity, ...]:
-        """Every item of the registry, sorted: all shards, in one wave. For registries without a search of their own."""
-        self._open_shards(set(self.head.shards))
-        pairs = (name.split(":", 1) for entries in self._shards.values() for name in entries)
+    def names(self) -> tuple[Identity, ...] | None:
+        """Every item of the registry, sorted: the whole name map. None where that is too much (``listed_names``)."""
+        root = name_map.root_place(self.head.map)
+        if self._open_node(root, self._read_nodes([root])[0]).names > self._limits.listed_names:
+            return None
+        leaves = name_map.leaves(self.head.map, self._read_nodes, self._open_node)
+        pairs = (name.split(":", 1) for leaf in leaves for name in leaf.entries)
         return tuple(sorted(Identity(kind, identifier) for kind, identifier in pairs if kind in KINDS))
 
     def keysets(self, namespaces: Iterable[str]) -> dict[str, KeysetChain]:
@@ -562,26 +568,31 @@ class RegistryClient:
         files = (item.sha256, str(item.size), namespace.sha256, str(namespace.size))
         return self._verdicts.key("judge", self.origin, item.name, *files, *self.state.roots)
 
-    def _entry(self, name: str) -> ShardEntry | None:
-        return self._shards.get(wire.shard_of(name), {}).get(name)
+    def _entry(self, name: str) -> MapEntry | None:
+        """Where the index file of a name is, None where the name does not exist. :meth:`_load_names` comes first."""
+        found = name_map.find(self.head.map, name, self._nodes)
+        if isinstance(found, Place):
+            raise RuntimeError(f"the path to {name} was not loaded")
+        return found
 
-    def _load_shards(self, names: Iterable[str]) -> None:
-        self._open_shards({wire.shard_of(name) for name in names})
+    def _load_names(self, names: Iterable[str]) -> None:
+        """Open the nodes on the paths to these names: a wave for each level, for all of them together."""
+        name_map.load(self.head.map, names, self._nodes, self._read_nodes, self._open_node)
 
-    def _open_shards(self, shards: set[str]) -> None:
-        listed = sorted((shards & self.head.shards.keys()) - self._shards.keys())
-        requests = {
-            self.head.shards[shard]: Request(f"shards/{self.head.shards[shard]}", self._limits.shard_bytes)
-            for shard in listed
-        }
-        data = self._fetch_addressed(requests, "shard-missing")
-        for shard in listed:
-            self._shards[shard] = self.head.open_shard(shard, data[self.head.shards[shard]])
-            self._cache.put(data[self.head.shards[shard]])
+    def _read_nodes(self, places: Sequence[Place]) -> list[bytes]:
+        most = self._limits.map_node_bytes
+        requests = {place.sha256: Request(name_map.node_path(place.sha256), most) for place in places}
+        data = self._fetch_addressed(requests, "map-missing")
+        return [data[place.sha256] for place in places]
+
+    def _open_node(self, place: Place, data: bytes) -> Node:
+        node = self.head.open_node(place, data)
+        self._cache.put(data)
+        return node
 
     def _load_indexes(self, names: Iterable[str]) -> None:
         wanted = [name for name in dict.fromkeys(names) if name not in self._indexes]
-        self._load_shards(wanted)
+        self._load_names(wanted)
         entries = {name: self._entry(name) for name in wanted}
         requests: dict[str, Request] = {}
         for entry in entries.values():

@@ -7,7 +7,7 @@ Rules:
 
 1. The head comes from a client that verified it against the pinned root and the largest head seen. Nothing else is believed.
 2. Every entry of the log is checked against the head's root hash, through tiles, before it is written; then the whole log is
-   audited (:mod:`rye.registry.trust.auditing`), and shards and index files must be exactly those that the entries make.
+   audited (:mod:`rye.registry.trust.auditing`), and name map and index files must be exactly those that the entries make.
 3. Every blob that a release names and that owners did not take down is there with its size and hash. What lies in the folder
    already is verified like what is fetched, and fetched again where it is damaged.
 4. The head that the folder had before must be a prefix of the new log (``mirror-fork``).
@@ -31,13 +31,13 @@ from msgspec.structs import replace
 
 from rye.errors import RyeError
 from rye.limits import CONTENT, MIRROR, REGISTRY, MirrorLimits, RegistryLimits
-from rye.registry.protocol import merkle, notes, tiles, wire
+from rye.registry.protocol import merkle, name_map, notes, tiles, wire
+from rye.registry.protocol.name_map import MapEntry
 from rye.registry.protocol.note_text import note_text
 from rye.registry.protocol.statements import Checkpoint
 from rye.registry.protocol.tiles import WIDTH, Tile, TileError, VerifiedTiles
-from rye.registry.protocol.wire import ShardEntry
 from rye.registry.transport.seam import FetchError, Request, Transport
-from rye.registry.trust.auditing import Audit, Auditor, raise_first, shard_files
+from rye.registry.trust.auditing import Audit, Auditor, raise_first
 from rye.registry.trust.trust_error import TrustError
 from rye.registry.trust.trusted import TrustedState, check_blob
 from rye.storage.atomic import replace_file
@@ -205,7 +205,7 @@ class MirrorFolder:
             "head",
             *(tile.path for tile in log),
             *(tile.entries_path for tile in log if tile.level == 0),
-            *(f"shards/{sha256}" for sha256 in audit.shards.values()),
+            *map(name_map.node_path, audit.nodes),
             *(f"index/{entry.sha256}" for entry in audit.index.values()),
             *map(wire.blob_path, audit.blobs),
         }
@@ -220,12 +220,12 @@ class MirrorFolder:
         """Delete what only older heads led to, and what a killed run left, once it is old enough that nobody reads it."""
         assert self._root is not None
         limit = time.time() - stale_seconds
-        for top in ("index", "shards", "tile", "blobs", "root"):
+        for top in ("index", "map", "tile", "blobs", "root"):
             for place, _, names in os.walk(self._root / top):
                 for name in names:
                     path = Path(place, name)
                     relative = path.relative_to(self._root).as_posix()
-                    replaceable = top in ("index", "shards") or (top == "tile" and ".p/" in relative)
+                    replaceable = top in ("index", "map") or (top == "tile" and ".p/" in relative)
                     if (name.startswith(".") or (replaceable and relative not in wanted)) and _age(path) < limit:
                         path.unlink(missing_ok=True)
 
@@ -349,10 +349,9 @@ def _with_full(transport: Transport, wanted: list[tuple[str, str, int, int]]) ->
 
 
 def _index(transport: Transport, audit: Audit, folder: MirrorFolder, limits: MirrorLimits) -> None:
-    """Shards as computed; index files by the hash that was computed."""
-    for shard, data in shard_files(audit.index).items():
-        assert hashlib.sha256(data).hexdigest() == audit.shards[shard]
-        folder.write(f"shards/{audit.shards[shard]}", data)
+    """The name map as computed; index files by the hash that was computed."""
+    for sha256, node in audit.nodes.items():
+        folder.write(name_map.node_path(sha256), name_map.encode_node(node))
     absent = [entry for entry in audit.index.values() if not _is_index(entry, folder.read(f"index/{entry.sha256}"))]
     for group in _groups(absent, limits.files_at_once):
         requests = [Request(f"index/{entry.sha256}", entry.size) for entry in group]
@@ -368,7 +367,7 @@ def _index(transport: Transport, audit: Audit, folder: MirrorFolder, limits: Mir
             folder.write(f"index/{entry.sha256}", data)
 
 
-def _is_index(entry: ShardEntry, data: bytes | None) -> bool:
+def _is_index(entry: MapEntry, data: bytes | None) -> bool:
     return data is not None and len(data) == entry.size and hashlib.sha256(data).hexdigest() == entry.sha256
 
 
@@ -398,7 +397,7 @@ def _check_audit(audit: Audit, state: TrustedState) -> None:
     raise_first(audit)
     head = wire.decode_head((state.head or "").encode())
     checkpoint = _checkpoint(state)
-    if (audit.size, audit.root_hash) != (checkpoint.size, checkpoint.root_hash) or audit.shards != head.shards:
+    if (audit.size, audit.root_hash) != (checkpoint.size, checkpoint.root_hash) or audit.map != head.map:
         raise RyeError(
             "audit-failed",
             "The entries of the log do not make the head that the registry shows.",

@@ -31,6 +31,7 @@ from rye.items.identity import Identity
 from rye.limits import REGISTRY, RegistryLimits
 from rye.registry.client import RegistryClient
 from rye.registry.protocol import notes, wire
+from rye.registry.protocol.name_map import Leaf, decode_node, node_path
 from rye.registry.protocol.notes import SignedNote, Signer
 from tests.attacks.hostile_server import Fault, HostileServer
 from tests.attacks.signed_items import directive, release, skill
@@ -96,13 +97,14 @@ class Scene:
         self.serve(registry)
         return registry
 
-    def shard_path(self, name: str) -> str:
-        shards = wire.decode_head(self.server.files["head"]).shards
-        return f"shards/{shards[wire.shard_of(name)]}"
+    def map_path(self) -> str:
+        """The root of the name map, which is all of it in a small registry."""
+        return node_path(wire.decode_head(self.server.files["head"]).map)
 
     def index_path(self, name: str) -> str:
-        entries = wire.decode_shard(self.server.files[self.shard_path(name)], wire.shard_of(name))
-        return f"index/{entries[name].sha256}"
+        leaf = decode_node(self.server.files[self.map_path()])
+        assert isinstance(leaf, Leaf)
+        return f"index/{leaf.entries[name].sha256}"
 
 
 class Attack(Struct, frozen=True):

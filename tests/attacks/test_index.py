@@ -3,12 +3,27 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 import pytest
+from msgspec.structs import replace
 
 from rye.items.identity import Identity
 from rye.registry.protocol import notes, tiles, wire
+from rye.registry.protocol.name_map import (
+    EMPTY_MAP,
+    EMPTY_MAP_SHA256,
+    Inner,
+    Leaf,
+    MapEntry,
+    Node,
+    decode_node,
+    encode_node,
+    node_path,
+    update,
+)
+from rye.registry.protocol.name_map.nodes import hash_of
+from rye.registry.protocol.name_map.paths import child_at
 from rye.registry.protocol.notes import SignedNote
 from rye.registry.protocol.statements import Release, parse
 from rye.registry.protocol.tiles import Tile
@@ -112,11 +127,11 @@ def append_unread(registry: SimulatedRegistry, note: SignedNote, name: str) -> N
     index = registry.index_lines()
     index.setdefault(name, []).append(IndexLine(registry.size, note.encode()))
     indexes = {subject: wire.encode_index(found) for subject, found in index.items()}
-    shards = {shard: hashlib.sha256(data).hexdigest() for shard, data in registry.shard_files(indexes).items()}
-    snapshot = registry.snapshot(shards=wire.shards_root(shards))
+    root = registry.map_of(indexes).root
+    snapshot = registry.snapshot(map=root)
     registry.append(note)
     registry.append(registry.sign(snapshot, registry.log_signers()))
-    registry.write_files(registry.head(shards=shards), indexes)
+    registry.write_files(registry.head(map=root), indexes)
 
 
 def repeated_release(scene: Scene) -> None:
@@ -156,26 +171,23 @@ def tail_of_another_kind(scene: Scene) -> None:
     scene.serve(registry)
 
 
-def wrong_shards(scene: Scene) -> None:
-    """The snapshot fixes other shards than the head lists."""
+def other_map(scene: Scene) -> None:
+    """The snapshot fixes another name map than the head names."""
     registry = scene.present.fork()
-    registry.append(registry.sign(registry.snapshot(shards=bytes(32)), registry.log_signers()))
+    registry.append(registry.sign(registry.snapshot(map="0" * 64), registry.log_signers()))
     registry.write_files()
     scene.serve(registry)
 
 
-def shard_left_out(scene: Scene) -> None:
-    """The mirror leaves a shard out of the list, so that the item does not exist."""
-    shards = scene.present.head().shards
-    del shards[wire.shard_of(str(DEPLOY))]
-    scene.present.write_files(scene.present.head(shards=shards))
+def map_of_before(scene: Scene) -> None:
+    """The mirror's head names the map as it was before the newest release."""
+    scene.present.write_files(scene.present.head(map=scene.past.head().map))
     scene.serve(scene.present)
 
 
-def old_shard(scene: Scene) -> None:
-    """The shard as it was before the newest release."""
-    past = scene.past.head().shards[wire.shard_of(str(DEPLOY))]
-    scene.replace(scene.shard_path(str(DEPLOY)), scene.past.files[f"shards/{past}"])
+def old_node(scene: Scene) -> None:
+    """The map's node as it was before the newest release, under the name of the present one."""
+    scene.replace(scene.map_path(), scene.past.files[node_path(scene.past.head().map)])
 
 
 def old_index(scene: Scene) -> None:
@@ -189,21 +201,92 @@ def index_of_the_same_size(scene: Scene) -> None:
     scene.replace(path, scene.server.files[path].replace(b"version 1.1.0", b"version 1.1.1"))
 
 
-def raw_shard(change: Callable[[bytes], bytes]) -> Callable[[Scene], None]:
-    """The registry signs over a shard whose bytes ``change`` made."""
+def raw_map(change: Callable[[bytes], bytes]) -> Callable[[Scene], None]:
+    """The registry signs over a map whose one node's bytes ``change`` made."""
 
     def act(scene: Scene) -> None:
         registry = scene.present.fork()
-        shard = wire.shard_of(str(DEPLOY))
-        data = change(registry.shard_files()[shard])
-        shards = {name: hashlib.sha256(found).hexdigest() for name, found in registry.shard_files().items()}
-        shards[shard] = hashlib.sha256(data).hexdigest()
-        registry.append(registry.sign(registry.snapshot(shards=wire.shards_root(shards)), registry.log_signers()))
-        registry.write_files(registry.head(shards=shards))
-        registry.files[f"shards/{shards[shard]}"] = data
+        registry.publish_map([change(registry.map_of().files[registry.map_of().root])])
         scene.serve(registry)
 
     return act
+
+
+def large_map(change: Callable[[Inner, int, Mapping[str, Node]], Sequence[Node]]) -> Callable[[Scene], None]:
+    """The registry has some hundred names more, and signs over nodes that ``change`` made, the root first: of the map's root, the
+    row below which the item is, and all nodes.
+    """
+
+    def act(scene: Scene) -> None:
+        registry = scene.present.fork()
+        entries = [*registry.map_entries(), *(MapEntry(f"tool:acme/fill/n{n}", "0" * 64, 1) for n in range(400))]
+        done = update(EMPTY_MAP_SHA256, entries, {EMPTY_MAP_SHA256: decode_node(EMPTY_MAP)})
+        root = done.nodes[done.root]
+        assert isinstance(root, Inner)
+        at = child_at(root, hash_of(str(DEPLOY))[0])
+        assert at is not None
+        nodes = [encode_node(node) for node in change(root, at, done.nodes)]
+        registry.publish_map([*nodes, *done.files.values()])
+        scene.serve(registry)
+
+    return act
+
+
+def with_row(root: Inner, at: int, **changes: int | str) -> Inner:
+    rows = list(root.children)
+    rows[at] = replace(rows[at], **changes)
+    return Inner.of(b"", rows)
+
+
+def leaf_below(root: Inner, at: int, nodes: Mapping[str, Node]) -> Leaf:
+    found = nodes[root.children[at].sha256]
+    assert isinstance(found, Leaf)
+    return found
+
+
+def renamed(node: Node) -> str:
+    return hashlib.sha256(encode_node(node)).hexdigest()
+
+
+def leaf_of_others(root: Inner, at: int, nodes: Mapping[str, Node]) -> list[Node]:
+    """Another leaf hangs where the item's is, so that the item seems not to exist."""
+    other = root.children[at - 1]
+    return [with_row(root, at, sha256=other.sha256, names=other.names)]
+
+
+def item_left_out(root: Inner, at: int, nodes: Mapping[str, Node]) -> list[Node]:
+    """The item's leaf without the item, and the row as it was."""
+    leaf = leaf_below(root, at, nodes)
+    shorter = replace(leaf, entries={name: entry for name, entry in leaf.entries.items() if name != str(DEPLOY)})
+    return [with_row(root, at, sha256=renamed(shorter)), shorter]
+
+
+def counted_up(root: Inner, at: int, nodes: Mapping[str, Node]) -> list[Node]:
+    """The row says that one name more is below it."""
+    return [with_row(root, at, names=root.children[at].names + 1)]
+
+
+def two_leaves(root: Inner, at: int, nodes: Mapping[str, Node]) -> list[Node]:
+    """Two rows for the item's range: one leaf with the item, one without."""
+    leaf = leaf_below(root, at, nodes)
+    shorter = replace(leaf, entries={name: entry for name, entry in leaf.entries.items() if name != str(DEPLOY)})
+    row = replace(root.children[at], sha256=renamed(shorter), names=shorter.names)
+    return [Inner.of(b"", [*root.children[:at], row, *root.children[at:]]), shorter]
+
+
+def stray_name(root: Inner, at: int, nodes: Mapping[str, Node]) -> list[Node]:
+    """A name whose hash belongs elsewhere stands in the item's leaf, in the place of one that belongs there."""
+    leaf, other = leaf_below(root, at, nodes), leaf_below(root, at - 1, nodes)
+    stray = next(iter(other.entries.values()))
+    dropped = next(name for name in leaf.entries if name.startswith("tool:acme/fill/"))
+    entries = {name: entry for name, entry in leaf.entries.items() if name != dropped}
+    wrong = replace(leaf, entries={**entries, stray.name: stray})
+    return [with_row(root, at, sha256=renamed(wrong)), wrong]
+
+
+def part_for_whole(root: Inner, at: int, nodes: Mapping[str, Node]) -> list[Node]:
+    """The snapshot fixes a leaf of the map as if it were the root."""
+    return [leaf_below(root, at - 1, nodes)]
 
 
 def tile_of(scene: Scene, level: int = 0) -> Tile:
@@ -262,8 +345,8 @@ def altered_full_tile(scene: Scene) -> None:
 
 
 SNAPSHOTS = (
-    Attack("a snapshot of other shards than the head's", "log key", "snapshot-shards", wrong_shards),
-    Attack("a shard left out of the head", "mirror", "snapshot-shards", shard_left_out),
+    Attack("a snapshot of another name map than the head's", "log key", "snapshot-map", other_map),
+    Attack("a head with the name map of before", "mirror", "snapshot-map", map_of_before),
     Attack("a tail leaf of another kind", "log key", "snapshot-kind", tail_of_another_kind),
     Attack(
         "a package that is missing though it is locked",
@@ -330,8 +413,14 @@ SNAPSHOTS = (
 )
 
 FILES = (
-    Attack("no shard", "mirror", "shard-missing", lambda scene: scene.replace(scene.shard_path(str(DEPLOY)), None)),
-    Attack("a shard of before", "mirror", "shard-hash", old_shard),
+    Attack("no node of the name map", "mirror", "map-missing", lambda scene: scene.replace(scene.map_path(), None)),
+    Attack("a node of before", "mirror", "map-hash", old_node),
+    Attack(
+        "a node that is far too long",
+        "mirror",
+        "fetch-too-large",
+        lambda scene: scene.fault(scene.map_path(), announces(50_000_000)),
+    ),
     Attack(
         "no index file", "mirror", "index-missing", lambda scene: scene.replace(scene.index_path(str(DEPLOY)), None)
     ),
@@ -344,18 +433,18 @@ FILES = (
         lambda scene: scene.fault(scene.index_path(str(DEPLOY)), announces(50_000_000)),
     ),
     Attack(
-        "a shard with a path for a name",
+        "a node with a path for a name",
         "log key",
-        "shard-malformed",
-        raw_shard(lambda data: data.replace(b"directive:acme/ops/deploy", b"directive:acme/../deploy")),
+        "map-malformed",
+        raw_map(lambda data: data.replace(b"directive:acme/ops/deploy", b"directive:acme/../deploy")),
     ),
-    Attack("a shard that is not sorted", "log key", "shard-malformed", raw_shard(lambda data: data + data)),
-    Attack(
-        "a shard with a name of another shard",
-        "log key",
-        "shard-malformed",
-        raw_shard(lambda data: data.replace(b"acme/ops/deploy", b"acme/ops/deploy2")),
-    ),
+    Attack("a node that is not sorted", "log key", "map-malformed", raw_map(lambda data: data + data[-200:])),
+    Attack("another leaf in the place of the item's", "log key", "map-place", large_map(leaf_of_others)),
+    Attack("a leaf that leaves the item out", "log key", "map-place", large_map(item_left_out)),
+    Attack("a row that counts too many names", "log key", "map-place", large_map(counted_up)),
+    Attack("two leaves for one range", "log key", "map-malformed", large_map(two_leaves)),
+    Attack("a name in a leaf where its hash does not lead", "log key", "map-malformed", large_map(stray_name)),
+    Attack("a part of the name map for the whole", "log key", "map-place", large_map(part_for_whole)),
 )
 
 NOTES = (

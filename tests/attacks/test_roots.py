@@ -228,7 +228,7 @@ ATTACKS = (
         "mirror",
         "protocol-unknown",
         lambda scene: scene.replace(
-            "config.json", scene.present.files["config.json"].replace(b'"protocol":1', b'"protocol":2')
+            "config.json", scene.present.files["config.json"].replace(b'"protocol":2', b'"protocol":1')
         ),
         start="stranger",
         command=PIN,

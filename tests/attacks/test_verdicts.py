@@ -347,15 +347,13 @@ class TestOthersFiles:
         registry.publish_index({**registry.index_files(), str(CHECK): registry.index_files()[str(DEPLOY)]})
         assert pair.look(registry) == "index-foreign"
 
-    def test_a_shard_with_another_size_of_a_file_that_was_judged(self, pair: Pair) -> None:
+    def test_a_name_map_with_another_size_of_a_file_that_was_judged(self, pair: Pair) -> None:
         registry = founded(START)
         assert isinstance(pair.look(registry), dict)
-        [line] = [line for line in honest_shard(registry) if line.startswith(f"{DEPLOY} ")]
-        wrong = f"{line.rpartition(' ')[0]} {int(line.rpartition(' ')[2]) + 1}"
-        honest = registry.shard_files
-        registry.shard_files = lambda indexes=None: {  # type: ignore[method-assign]
-            shard: data.replace(line.encode(), wrong.encode()) for shard, data in honest(indexes).items()
-        }
+        honest = registry.map_entries
+        registry.map_entries = lambda indexes=None: [  # type: ignore[method-assign]
+            replace(entry, size=entry.size + (entry.name == str(DEPLOY))) for entry in honest(indexes)
+        ]
         registry.publish()
         assert pair.look(registry) == "index-size"
 
@@ -403,10 +401,6 @@ class TestOthersFiles:
         expected = pair.look(registry)
         monkeypatch.undo()
         assert pair.look(registry) == expected
-
-
-def honest_shard(registry: SimulatedRegistry) -> list[str]:
-    return registry.shard_files()[wire.shard_of(str(DEPLOY))].decode().splitlines()
 
 
 # -- whatever a registry does ------------------------------------------------------------------------------------------------

@@ -657,8 +657,8 @@ class TestNetwork:
             assert len(cold) == len(set(cold)), "a file was fetched twice"
             blobs = [path for path in cold if path.startswith("/blobs/")]
             assert len(blobs) == 20
-            # The head, at most one shard, one index file and one blob for each item (and the namespace's), and the log's tiles.
-            assert len(cold) <= 1 + 21 + 21 + 20 + 4
+            # The head, the name map's one node, an index file and a blob for each item (and the namespace's), the log's tiles.
+            assert len(cold) <= 1 + 1 + 21 + 20 + 4
             assert len(versions(user)) == 20
             seen.clear()
             user.ok("install")

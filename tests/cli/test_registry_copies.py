@@ -181,7 +181,7 @@ class TestLog:
         made.write_to(tmp_path / "public")
         result = user.run("log", "verify", "--json")
         assert result.code == 1
-        assert "snapshot-shards" in [row["code"] for row in result.json["findings"]]
+        assert "snapshot-map" in [row["code"] for row in result.json["findings"]]
 
     def test_watching_an_honest_registry(self, acme: User) -> None:
         found = acme.ok("log", "watch", "--count", "2", "--interval", "0.1", "--json").json

@@ -21,6 +21,15 @@ from msgspec.structs import replace
 from rye.items.identity import Identity
 from rye.items.kinds import KINDS
 from rye.registry.protocol import merkle, notes, tiles, wire
+from rye.registry.protocol.name_map import (
+    EMPTY_MAP,
+    EMPTY_MAP_SHA256,
+    MapEntry,
+    Update,
+    decode_node,
+    node_path,
+    update,
+)
 from rye.registry.protocol.notes import SignedNote, Signer, VerifierKey
 from rye.registry.protocol.statements import (
     Advisory,
@@ -254,8 +263,7 @@ class SimulatedRegistry:
 
     def snapshot(self, **changes: object) -> Snapshot:
         """The snapshot over what is in the log now."""
-        shards = {shard: hashlib.sha256(data).hexdigest() for shard, data in self.shard_files().items()}
-        snapshot = Snapshot(self.origin, self.now, len(self.roots), wire.shards_root(shards))
+        snapshot = Snapshot(self.origin, self.now, len(self.roots), self.map_of().root)
         return replace(snapshot, **changes)
 
     def index_lines(self) -> dict[str, list[wire.IndexLine]]:
@@ -275,12 +283,16 @@ class SimulatedRegistry:
     def index_files(self) -> dict[str, bytes]:
         return {name: wire.encode_index(entries) for name, entries in self.index_lines().items()}
 
-    def shard_files(self, indexes: dict[str, bytes] | None = None) -> dict[str, bytes]:
-        entries: dict[str, list[wire.ShardEntry]] = {}
-        for name, data in (self.index_files() if indexes is None else indexes).items():
-            entry = wire.ShardEntry(name, hashlib.sha256(data).hexdigest(), len(data))
-            entries.setdefault(wire.shard_of(name), []).append(entry)
-        return {shard: wire.encode_shard(found) for shard, found in entries.items()}
+    def map_entries(self, indexes: dict[str, bytes] | None = None) -> list[MapEntry]:
+        """The rows of the name map over these index files, or over those of the log."""
+        files = self.index_files() if indexes is None else indexes
+        return [MapEntry(name, hashlib.sha256(data).hexdigest(), len(data)) for name, data in files.items()]
+
+    def map_of(self, indexes: dict[str, bytes] | None = None) -> Update:
+        """The whole name map: its root and its files."""
+        empty = {EMPTY_MAP_SHA256: decode_node(EMPTY_MAP)}
+        done = update(EMPTY_MAP_SHA256, self.map_entries(indexes), empty)
+        return done if done.files else replace(done, files={EMPTY_MAP_SHA256: EMPTY_MAP})
 
     def nodes(self, size: int | None = None) -> dict[merkle.Node, bytes]:
         """Every complete subtree of the log."""
@@ -305,20 +317,20 @@ class SimulatedRegistry:
         checkpoint: SignedNote | None = None,
         snapshot: str | None = None,
         proof: Sequence[bytes] | None = None,
-        shards: dict[str, str] | None = None,
+        map: str | None = None,
     ) -> wire.Head:
         """The head of the present log; each part can be replaced."""
         if checkpoint is None:
             checkpoint = notes.sign(self.checkpoint().text(), self.log_signers())
         if proof is None:
             proof = merkle.inclusion_proof(self.size - 1, self.size, self.reader())
-        if shards is None:
-            shards = {shard: hashlib.sha256(data).hexdigest() for shard, data in self.shard_files().items()}
         note = self.leaves[-1] if snapshot is None else snapshot
-        return wire.Head(checkpoint.encode(), note, [wire.encode_hash(item) for item in proof], shards)
+        return wire.Head(
+            checkpoint.encode(), note, [wire.encode_hash(item) for item in proof], map or self.map_of().root
+        )
 
     def write_files(self, head: wire.Head | None = None, indexes: dict[str, bytes] | None = None) -> None:
-        """All files anew. With ``indexes`` the shards list those index files, whatever the log says."""
+        """All files anew. With ``indexes`` the name map lists those index files, whatever the log says."""
         present = head or self.head()
         read = self.reader()
         index_files = self.index_files() if indexes is None else indexes
@@ -335,7 +347,7 @@ class SimulatedRegistry:
                 first = tile.index * tiles.WIDTH
                 entries = [leaf.encode() for leaf in self.leaves[first : first + tile.width]]
                 files[tile.entries_path] = tiles.encode_bundle(entries)
-        for folder, contents in (("shards", self.shard_files(index_files)), ("index", index_files)):
+        for folder, contents in (("map", self.map_of(index_files).files), ("index", index_files)):
             for data in contents.values():
                 files[f"{folder}/{hashlib.sha256(data).hexdigest()}"] = data
         self.files.clear()
@@ -343,9 +355,16 @@ class SimulatedRegistry:
 
     def publish_index(self, indexes: dict[str, bytes]) -> None:
         """Cheat: sign a snapshot over index files that the log does not bear out."""
-        shards = {shard: hashlib.sha256(data).hexdigest() for shard, data in self.shard_files(indexes).items()}
-        self.append(self.sign(self.snapshot(shards=wire.shards_root(shards)), self.log_signers()))
-        self.write_files(self.head(shards=shards), indexes)
+        root = self.map_of(indexes).root
+        self.append(self.sign(self.snapshot(map=root), self.log_signers()))
+        self.write_files(self.head(map=root), indexes)
+
+    def publish_map(self, nodes: Sequence[bytes]) -> None:
+        """Cheat: sign a snapshot over these nodes, the root first, and serve them beside those of the log's map."""
+        root = hashlib.sha256(nodes[0]).hexdigest()
+        self.append(self.sign(self.snapshot(map=root), self.log_signers()))
+        self.write_files(self.head(map=root))
+        self.files.update({node_path(hashlib.sha256(data).hexdigest()): data for data in nodes})
 
     def write_to(self, folder: Path) -> None:
         """The files on disk, for clients that read ``file://`` or a web server."""

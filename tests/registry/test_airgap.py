@@ -287,7 +287,8 @@ class TestStrictReader:
             "0/checkpoint",
             "rye.toml",
             ".ai/packages/x.md",
-            "0/shards/" + "a" * 63,
+            "0/map/" + "a" * 63,
+            "0/shards/" + "a" * 64,
         ],
     )
     def test_no_other_name_is_a_file_of_a_bundle(self, name: str) -> None:

@@ -11,8 +11,9 @@ import pytest
 from rye.errors import RyeError
 from rye.items.identity import Identity
 from rye.registry.protocol import merkle, wire
-from rye.registry.protocol.statements import Keyset
-from rye.registry.trust.auditing import Audit, Auditor, audit, raise_first, shard_files
+from rye.registry.protocol.name_map import encode_node
+from rye.registry.protocol.statements import FormerSnapshot, Keyset
+from rye.registry.trust.auditing import Audit, Auditor, audit, raise_first
 from tests.registry.simulated_registry import SimulatedRegistry, key
 
 ONE = Identity("directive", "acme/work/one")
@@ -48,18 +49,17 @@ def codes(registry: SimulatedRegistry) -> set[str]:
 
 
 class TestHonestLog:
-    def test_it_makes_exactly_the_head_the_shards_and_the_index_files_that_are_served(self) -> None:
+    def test_it_makes_exactly_the_head_the_name_map_and_the_index_files_that_are_served(self) -> None:
         registry = filled()
         result = audited(registry)
         assert result.ok, result.findings
         assert result.root_hash == registry.checkpoint().root_hash
         assert result.size == registry.size
-        assert result.shards == registry.head().shards
-        assert {f"shards/{sha256}" for sha256 in result.shards.values()} <= registry.files.keys()
+        assert result.map == registry.head().map
+        assert {sha256: encode_node(node) for sha256, node in result.nodes.items()} == registry.map_of().files
         for name, data in registry.index_files().items():
             assert registry.files[f"index/{result.index[name].sha256}"] == data
             assert result.index[name].size == len(data)
-        assert shard_files(result.index) == registry.shard_files()
         assert result.blobs.keys() == registry.blobs.keys()
         assert (result.releases, result.snapshots) == (3, 4)
         assert [note.split("\n")[2] for note in result.roots] == ["number 1", "number 2"]
@@ -111,7 +111,20 @@ class TestFindings:
         registry.release(ONE, "3.0.0", b"hidden\n")
         indexes = {name: data for name, data in registry.index_files().items() if name != str(ONE)}
         registry.publish_index(indexes)
-        assert codes(registry) == {"snapshot-shards"}
+        assert codes(registry) == {"snapshot-map"}
+
+    def test_snapshots_of_protocol_1_are_only_at_the_beginning(self) -> None:
+        registry = filled()
+        former = registry.sign(
+            FormerSnapshot(registry.origin, registry.now - timedelta(days=1), 1, bytes(32)), registry.log_signers()
+        )
+        assert registry.leaves[1].startswith("rye.snapshot/v1")
+        registry.leaves[1] = former.encode()
+        assert codes(registry) == set()
+        assert audited(registry).snapshots == 4
+        late = FormerSnapshot(registry.origin, registry.now, 2, bytes(32))
+        registry.append(registry.sign(late, registry.log_signers()))
+        assert codes(registry) == {"snapshot-former", "log-end"}
 
     def test_a_snapshot_that_goes_back_in_time_names_an_old_root_or_is_signed_by_another_key(self) -> None:
         registry = filled()

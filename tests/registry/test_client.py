@@ -9,11 +9,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from rye.errors import RyeError
 from rye.items.identity import Identity
 from rye.registry.client import AcceptRoot, PinProposal, RegistryClient
 from rye.registry.protocol import wire
+from rye.registry.protocol.name_map import EMPTY_MAP
+from rye.registry.protocol.name_map import nodes as map_nodes
 from rye.registry.protocol.tiles import Tile
 from rye.registry.store.cache import Cache
 from rye.registry.store.state import StateStore
@@ -131,7 +134,7 @@ def test_names_blobs_and_proofs_come_in_one_wave_each(world: World) -> None:
     client = world.client(world.registry.fingerprint)
     assert world.waves() == [["config.json", "head", "root"]]
     records = client.releases([TOOL, SKILL])
-    assert world.waves() == [["shards"] * len({wire.shard_of(n) for n in ("acme", TOOL.id, SKILL.id)}), ["index"] * 3]
+    assert world.waves() == [["map"], ["index"] * 3]
     items = client.fetch_items([records[TOOL][0], records[SKILL][0]])
     assert world.waves() == [["blobs"] * 4]
     assert [item.file for item in items] == [b"count\n", b"skill\n"]
@@ -146,6 +149,46 @@ def test_names_blobs_and_proofs_come_in_one_wave_each(world: World) -> None:
     assert world.waves() == [["head"]]
 
 
+def test_a_map_of_several_levels_takes_a_wave_for_each_and_only_what_changed_is_fetched_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(map_nodes, "LEAF_NAMES", 2)
+    world = World(tmp_path)
+    items = [Identity("tool", f"acme/many/n{number}") for number in range(600)]
+    world.registry.release(items[0])
+    indexes = {**world.registry.index_files(), **{str(item): b"x" for item in items[1:]}}
+    world.registry.publish_index(indexes)
+    client = world.client(world.registry.fingerprint)
+    world.waves()
+    assert set(client.kinds_of([item.id for item in items]).values()) == {("tool",)}
+    waves = world.waves()
+    assert [set(wave) for wave in waves] == [{"map"}] * 3
+    assert len(waves[0]) == 1
+    client.commit()
+
+    client = world.client()
+    assert len(client.kinds_of([item.id for item in items])) == 600
+    assert world.waves() == [["head"]]  # the map is the same: nothing of it is asked for
+
+    position = world.registry.release(items[0], "1.0.1", b"more\n")
+    indexes[str(items[0])] += wire.encode_index([wire.IndexLine(position, world.registry.leaves[position])])
+    world.registry.publish_index(indexes)
+    client = world.client()
+    assert len(client.kinds_of([item.id for item in items])) == 600
+    fetched = [wave for wave in world.waves() if "map" in wave]
+    assert fetched == [["map"]] * len(fetched)  # one path of some hundred nodes
+    assert 2 <= len(fetched) <= 3
+    assert len(client.releases([items[0]])[items[0]]) == 2
+
+
+def test_a_registry_with_too_many_names_is_not_listed(world: World) -> None:
+    world.pin()
+    with world.client() as client:
+        assert client.names() == (SKILL, TOOL)
+        client._limits = replace(client._limits, listed_names=2)
+        assert client.names() is None
+
+
 def test_a_name_that_is_not_there_does_not_exist(world: World) -> None:
     client = world.client(world.registry.fingerprint)
     absent = Identity("tool", "acme/text/none")
@@ -157,13 +200,13 @@ def test_a_name_that_is_not_there_does_not_exist(world: World) -> None:
     assert client.keysets(["nobody", "acme"])["nobody"].links == ()
 
 
-def test_all_kinds_of_an_id_are_found_in_one_wave(world: World) -> None:
+def test_all_kinds_of_an_id_are_found_in_the_same_waves(world: World) -> None:
     world.registry.release(Identity("directive", TOOL.id))
     world.registry.publish()
     client = world.client(world.registry.fingerprint)
     world.waves()
     assert client.kinds_of([TOOL.id, "acme/none"]) == {TOOL.id: ("directive", "tool"), "acme/none": ()}
-    assert {kind for wave in world.waves() for kind in wave} <= {"shards"}
+    assert {kind for wave in world.waves() for kind in wave} <= {"map"}
 
 
 def test_new_roots_are_followed_in_one_wave(world: World) -> None:
@@ -296,9 +339,10 @@ def test_damaged_cached_tiles_and_objects_are_fetched_anew(world: World) -> None
         ("head", None, "fetch-not-found"),
         ("head", b"{}", "head-malformed"),
         ("head", b" " * 70_000, "fetch-too-large"),
-        ("shards", None, "shard-missing"),
-        ("shards", b"", "shard-hash"),
-        ("shards", b"namespace:acme x\n", "shard-hash"),
+        ("map", None, "map-missing"),
+        ("map", b"", "map-hash"),
+        ("map", EMPTY_MAP, "map-hash"),
+        ("map", b" " * 200_000, "fetch-too-large"),
         ("index", None, "index-missing"),
         ("index", b"", "index-size"),
         ("index", b"x" * 100_000, "fetch-too-large"),

@@ -176,7 +176,7 @@ class TestInterrupted:
     def test_damage_on_the_disk_is_found_and_mended(self, tmp_path: Path) -> None:
         registry = filled()
         run(registry, tmp_path / "copy")
-        damaged = sorted(path for path in registry.files if path.split("/")[0] in ("tile", "blobs", "index", "shards"))
+        damaged = sorted(path for path in registry.files if path.split("/")[0] in ("tile", "blobs", "index", "map"))
         for path in damaged:
             place = tmp_path / "copy" / path
             place.write_bytes(b"\x00" + place.read_bytes()[1:])
@@ -270,7 +270,7 @@ class TestRefused:
 
     def test_the_folder_of_a_registry_that_is_written_to_is_no_mirror(self, tmp_path: Path) -> None:
         registry = filled()
-        registry.files["config.json"] = wire.encode_config(wire.Config(1, registry.origin, "/api"))
+        registry.files["config.json"] = wire.encode_config(wire.Config(wire.PROTOCOL_VERSION, registry.origin, "/api"))
         registry.write_to(tmp_path / "public")
         with pytest.raises(RyeError) as error:
             run(registry, tmp_path / "public")

@@ -70,7 +70,7 @@ def test_a_damaged_state_is_an_error_and_not_a_first_contact(
 def test_a_state_with_a_part_changed_is_damaged(state: TrustedState) -> None:
     data = encode(state)
     changes = {
-        b'"version": 1': b'"version": 2',
+        b'"version": 2': b'"version": 1',
         b"registry.example": b"another.example",
         b"rye.root/v1": b"rye.root/v2",
     }

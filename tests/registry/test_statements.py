@@ -24,6 +24,7 @@ from rye.registry.protocol.statements import (
     Checkpoint,
     Deprecation,
     FileEntry,
+    FormerSnapshot,
     Hook,
     Keyset,
     Logged,
@@ -59,9 +60,8 @@ def test_a_golden_statement_is_written_as_it_was_read(path: Path) -> None:
 
 
 def test_every_type_has_a_golden_statement() -> None:
-    assert {type(statements.parse(path.read_text("utf-8"))) for path in GOLDEN if path.stem != "checkpoint"} == set(
-        statements.TYPES
-    )
+    found = {type(statements.parse(path.read_text("utf-8"))) for path in GOLDEN if path.stem != "checkpoint"}
+    assert found == {*statements.TYPES, FormerSnapshot}
 
 
 def test_a_golden_checkpoint_is_written_as_it_was_read() -> None:
@@ -248,7 +248,8 @@ STATEMENT: st.SearchStrategy[Logged] = st.one_of(
         TIME,
         LINE,
     ),
-    st.builds(Snapshot, ORIGIN, TIME, NUMBER, st.binary(min_size=32, max_size=32)),
+    st.builds(Snapshot, ORIGIN, TIME, NUMBER, st.binary(min_size=32, max_size=32).map(bytes.hex)),
+    st.builds(FormerSnapshot, ORIGIN, TIME, NUMBER, st.binary(min_size=32, max_size=32)),
 )
 
 

@@ -13,8 +13,20 @@ from msgspec.structs import replace
 from rye.errors import RyeError
 from rye.items.identity import Identity
 from rye.registry.protocol import notes, tiles, wire
-from rye.registry.protocol.statements import Root, root_key_name
-from rye.registry.protocol.wire import IndexLine, ShardEntry
+from rye.registry.protocol.lines import StatementError
+from rye.registry.protocol.name_map import (
+    EMPTY_MAP_SHA256,
+    MapEntry,
+    NameMapError,
+    Node,
+    Place,
+    find,
+    load,
+    node_path,
+    root_place,
+)
+from rye.registry.protocol.statements import FormerSnapshot, Root, root_key_name
+from rye.registry.protocol.wire import IndexLine
 from rye.registry.trust.keysets import KeysetChain
 from rye.registry.trust.trust_error import RULES, TrustError
 from rye.registry.trust.trusted import LoggedStatement, TrustedHead, TrustedState, check_blob, check_inclusion
@@ -221,17 +233,21 @@ def test_h4_the_snapshot_names_the_last_root(registry: SimulatedRegistry) -> Non
     assert refusal(lambda: follow(pinned(registry), behind)).code == "snapshot-root"
 
 
-def test_h4_a_shard_more_less_or_changed_is_not_what_the_snapshot_fixes(registry: SimulatedRegistry) -> None:
-    state, shards = pinned(registry), registry.head().shards
-    first = min(shards)
-    for other in (
-        {shard: sha256 for shard, sha256 in shards.items() if shard != first},
-        {**shards, first: "0" * 64},
-        {**shards, "00" if first != "00" else "01": "0" * 64},
-        {},
-    ):
-        registry.write_files(registry.head(shards=other))
-        assert refusal(lambda: follow(state, registry)).code == "snapshot-shards"
+def test_h4_another_name_map_is_not_the_one_that_the_snapshot_fixes(registry: SimulatedRegistry) -> None:
+    state, honest = pinned(registry), registry.head().map
+    registry.release(TOOL, "7.0.0")
+    for other in ("0" * 64, EMPTY_MAP_SHA256, registry.map_of().root):
+        assert other != honest
+        registry.files["head"] = wire.encode_head(replace(wire.decode_head(registry.files["head"]), map=other))
+        assert refusal(lambda: follow(state, registry)).code == "snapshot-map"
+
+
+def test_h3_a_snapshot_of_protocol_1_fixes_nothing(registry: SimulatedRegistry) -> None:
+    former = FormerSnapshot(registry.origin, registry.now, 1, bytes(32))
+    registry.append(registry.sign(former, registry.log_signers()))
+    registry.write_files()
+    with pytest.raises(StatementError):
+        follow(pinned(registry), registry)
 
 
 def test_h5_a_head_is_reported_after_72_hours_and_refused_after_7_days(registry: SimulatedRegistry) -> None:
@@ -334,26 +350,45 @@ def test_a_head_opened_against_one_state_is_not_accepted_by_another(registry: Si
 # index
 
 
-def opened_shard(registry: SimulatedRegistry, name: str) -> tuple[TrustedHead, ShardEntry]:
+def entry_of(head: TrustedHead, registry: SimulatedRegistry, name: str) -> MapEntry | None:
+    """Where a name's index file is, by the nodes that the registry serves."""
+    nodes: dict[str, Node] = {}
+    load(
+        head.map,
+        [name],
+        nodes,
+        lambda places: [registry.files[node_path(place.sha256)] for place in places],
+        head.open_node,
+    )
+    found = find(head.map, name, nodes)
+    assert not isinstance(found, Place)
+    return found
+
+
+def opened(registry: SimulatedRegistry, name: str) -> tuple[TrustedHead, MapEntry]:
     head = follow(pinned(registry), registry)[1]
-    return head, head.open_shard(wire.shard_of(name), shard_file(head, registry, name))[name]
+    entry = entry_of(head, registry, name)
+    assert entry is not None
+    return head, entry
 
 
-def shard_file(head: TrustedHead, registry: SimulatedRegistry, name: str) -> bytes:
-    return registry.files[f"shards/{head.shards[wire.shard_of(name)]}"]
-
-
-def test_i1_a_shard_is_the_one_that_the_head_lists(registry: SimulatedRegistry) -> None:
-    head, _ = opened_shard(registry, str(TOOL))
-    data = shard_file(head, registry, str(TOOL))
+def test_i1_a_node_is_the_one_that_is_named_and_belongs_where_it_hangs(registry: SimulatedRegistry) -> None:
+    head, _ = opened(registry, str(TOOL))
+    place, data = root_place(head.map), registry.files[node_path(head.map)]
+    assert head.open_node(place, data).names == 2
     for other in (b"", data + data, data.replace(b"tool", b"role")):
-        assert refusal(head.open_shard, wire.shard_of(str(TOOL)), other).code == "shard-hash"
-    missing = next(f"acme/{number}" for number in range(9999) if wire.shard_of(f"acme/{number}") not in head.shards)
-    assert refusal(lambda: head.open_shard(wire.shard_of(missing), data)).code == "shard-hash"
+        error = refusal(head.open_node, place, other)
+        assert (error.code, error.details["expected"]) == ("map-hash", head.map)
+    assert refusal(head.open_node, replace(place, names=3), data).code == "map-place"
+    broken = data + b"\n"
+    with pytest.raises(NameMapError) as raised:
+        head.open_node(root_place(hashlib.sha256(broken).hexdigest()), broken)
+    assert raised.value.code == "map-malformed"
+    assert entry_of(head, registry, "tool:acme/text/absent") is None
 
 
-def test_i2_an_index_file_is_the_one_that_its_shard_lists(registry: SimulatedRegistry) -> None:
-    head, entry = opened_shard(registry, str(TOOL))
+def test_i2_an_index_file_is_the_one_that_the_map_names(registry: SimulatedRegistry) -> None:
+    head, entry = opened(registry, str(TOOL))
     data = registry.files[f"index/{entry.sha256}"]
     assert len(head.open_index(entry, data)) == 1
     assert refusal(lambda: head.open_index(entry, data + b"\n")).code == "index-size"
@@ -365,7 +400,7 @@ def cheat(registry: SimulatedRegistry, name: str, entries: list[IndexLine]) -> C
     """The registry itself signs a snapshot over an index that the log does not bear out."""
     indexes = {**registry.index_files(), name: wire.encode_index(entries)}
     registry.publish_index(indexes)
-    head, entry = opened_shard(registry, name)
+    head, entry = opened(registry, name)
     return lambda: head.open_index(entry, registry.files[f"index/{entry.sha256}"])
 
 
@@ -416,8 +451,7 @@ def chain_of(
 ) -> tuple[TrustedState, KeysetChain]:
     state, head = follow(state, registry)
     name = wire.namespace_name(namespace)
-    there = wire.shard_of(name) in head.shards
-    entry = head.open_shard(wire.shard_of(name), shard_file(head, registry, name)).get(name) if there else None
+    entry = entry_of(head, registry, name)
     entries: tuple[LoggedStatement, ...] | None = None
     if entry is not None:
         entries = head.open_index(entry, registry.files[f"index/{entry.sha256}"])

@@ -15,7 +15,7 @@ from rye.registry.protocol.wire import IndexLine
 from rye.registry.trust.trusted import TrustedState, check_blob, check_inclusion, fingerprint_of
 from tests.registry.simulated_client import follow, pinned, seen
 from tests.registry.simulated_registry import SimulatedRegistry, key
-from tests.registry.test_trusted import shard_file
+from tests.registry.test_trusted import entry_of
 
 TOOL = Identity("tool", "acme/text/count")
 
@@ -67,10 +67,10 @@ def test_h1_a_root_expires_at_its_very_second(registry: SimulatedRegistry) -> No
 
 def ending_in(registry: SimulatedRegistry, text: str) -> SimulatedRegistry:
     """The registry with a signed text, which need not be a statement, as the last entry of its log."""
-    shards = registry.head().shards
+    root = registry.head().map
     other = registry.fork()
     other.leaves[-1] = notes.sign(text, other.log_signers()).encode()
-    other.files["head"] = wire.encode_head(other.head(shards=shards))
+    other.files["head"] = wire.encode_head(other.head(map=root))
     return other
 
 
@@ -138,7 +138,8 @@ def cheated(registry: SimulatedRegistry, position: int) -> Callable[[], object]:
     note = registry.index_lines()[str(TOOL)][0].note
     registry.publish_index({**registry.index_files(), str(TOOL): wire.encode_index([IndexLine(position, note)])})
     _, head = follow(pinned(registry), registry)
-    entry = head.open_shard(wire.shard_of(str(TOOL)), shard_file(head, registry, str(TOOL)))[str(TOOL)]
+    entry = entry_of(head, registry, str(TOOL))
+    assert entry is not None
     return lambda: head.open_index(entry, registry.files[f"index/{entry.sha256}"])
 
 
@@ -187,9 +188,8 @@ def test_n1_a_namespace_without_a_keyset_in_effect_is_nobodys_and_nothing_is_rem
 
 def test_n2_a_namespace_whose_keysets_are_gone_is_a_fork(registry: SimulatedRegistry) -> None:
     state, head = follow(pinned(registry), registry)
-    entry = head.open_shard(wire.shard_of("namespace:acme"), shard_file(head, registry, "namespace:acme"))[
-        "namespace:acme"
-    ]
+    entry = entry_of(head, registry, "namespace:acme")
+    assert entry is not None
     entries = head.open_index(entry, registry.files[f"index/{entry.sha256}"])
     state, _ = state.accept_namespace(head, "acme", entries)
     assert refusal(lambda: state.accept_namespace(head, "acme", ())).code == "keyset-fork"
@@ -202,9 +202,8 @@ def test_n3_the_alarm_names_the_keys_before_the_recovery_and_its_own(registry: S
     registry.pass_time(hours=72)
     registry.publish()
     state, head = follow(pinned(registry), registry)
-    entry = head.open_shard(wire.shard_of("namespace:acme"), shard_file(head, registry, "namespace:acme"))[
-        "namespace:acme"
-    ]
+    entry = entry_of(head, registry, "namespace:acme")
+    assert entry is not None
     entries = head.open_index(entry, registry.files[f"index/{entry.sha256}"])
     error = refusal(lambda: state.accept_namespace(head, "acme", entries))
     assert error.code == "recovery-unaccepted"

@@ -1,23 +1,19 @@
-"""Heads, index files, shards and the API's messages: one spelling, no unknown or repeated fields."""
+"""Heads, index files and the API's messages: one spelling, no unknown or repeated fields."""
 
 from __future__ import annotations
 
-import hashlib
 import json
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rye.registry.protocol import merkle, wire
-from rye.registry.protocol.wire import Config, Head, IndexLine, ShardEntry, WireError
+from rye.registry.protocol import wire
+from rye.registry.protocol.statements import Snapshot
+from rye.registry.protocol.wire import Config, Head, IndexLine, WireError
 
-HEAD = Head("checkpoint\n", "snapshot\n", [wire.encode_hash(bytes(32))], {"00": "0" * 64, "ff": "f" * 64})
-NAMES = ["namespace:acme", "tool:acme/x", "directive:acme/x", "skill:acme/y/z"]
-
-
-def entry(name: str, size: int = 7) -> ShardEntry:
-    return ShardEntry(name, hashlib.sha256(name.encode()).hexdigest(), size)
+HEAD = Head("checkpoint\n", "snapshot\n", [wire.encode_hash(bytes(32))], "f" * 64)
 
 
 def code_of(error: pytest.ExceptionInfo[WireError]) -> str:
@@ -35,12 +31,12 @@ def test_a_head_has_one_spelling() -> None:
         data + b"\n",
         b" " + data,
         json.dumps(document).encode() + b"\n",
-        data.replace(b'"00":"' + b"0" * 64 + b'",', b"").replace(b"}}", b',"00":"' + b"0" * 64 + b'"}}'),
-        data.replace(b'"shards"', b'"shards":{},"shards"'),
+        data.replace(b'"map"', b'"map":"' + b"0" * 64 + b'","map"'),
+        data.replace(b'"map"', b'"shards"'),
+        data.replace(b',"map":"' + b"f" * 64 + b'"', b""),
         data.replace(b'"proof"', b'"more":1,"proof"'),
-        data.replace(b'"ff"', b'"fg"'),
-        data.replace(b'"ff"', b'"FF"'),
-        data.replace(b'"ff"', b'"fff"'),
+        data.replace(b"f" * 64, b"F" * 64),
+        data.replace(b"f" * 64, b"g" * 64),
         data.replace(b"f" * 64, b"f" * 63),
         data.replace(b"f" * 64, b"f" * 64 + b"\\n"),
         b"[" * 60_000,
@@ -60,13 +56,16 @@ def test_a_heads_proof_is_canonical_base64_of_32_bytes() -> None:
     assert HEAD.proof_hashes() == [bytes(32)]
     for other in ("A" * 42 + "B=", "A" * 44, "-" + "A" * 42 + "="):
         with pytest.raises(WireError):
-            Head("", "", [other], {}).proof_hashes()
+            Head("", "", [other], "f" * 64).proof_hashes()
 
 
-def test_a_head_with_every_shard_fits() -> None:
-    shards = {f"{number:02x}": "a" * 64 for number in range(256)}
-    head = Head("c" * 500, "s" * 500, [wire.encode_hash(bytes(32))] * 53, shards)
-    assert len(wire.encode_head(head)) <= wire.MAX_HEAD_BYTES
+def test_a_head_of_ten_million_names_is_under_2_kb() -> None:
+    """The longest proof in a log of 2^27 entries, two signatures of the log, an origin of usual length."""
+    line = "— registry.example.org " + "A" * 92 + "\n"
+    checkpoint = "registry.example.org\n134217728\n" + "A" * 44 + "\n\n" + line
+    statement = Snapshot("registry.example.org", datetime(2026, 1, 1, tzinfo=UTC), 12, "f" * 64)
+    head = Head(checkpoint, f"{statement.text()}\n{line}", [wire.encode_hash(bytes(32))] * 26, "f" * 64)
+    assert len(wire.encode_head(head)) < 2_000
 
 
 @given(
@@ -116,62 +115,20 @@ def test_another_spelling_or_order_of_an_index_file_is_refused(data: bytes) -> N
     assert code_of(raised) == "index-malformed"
 
 
-def test_a_name_and_all_its_kinds_are_in_one_shard() -> None:
-    assert wire.shard_of("tool:acme/x") == wire.shard_of("directive:acme/x") == wire.shard_of("acme/x")
-    assert wire.shard_of("namespace:acme") == hashlib.sha256(b"acme").hexdigest()[:2]
-
-
-def test_a_shard_is_read_back() -> None:
-    shard = wire.shard_of("acme/x")
-    entries = [entry("tool:acme/x"), entry("directive:acme/x")]
-    data = wire.encode_shard(entries)
-    assert wire.decode_shard(data, shard) == {one.name: one for one in entries}
-    assert data.startswith(b"directive:")
-
-
-@pytest.mark.parametrize(
-    "why", ["order", "repeat", "same-name", "shard", "size", "hash", "name", "end", "empty", "blank", "fields"]
-)
-def test_a_shard_of_another_form_is_refused(why: str) -> None:
-    shard = wire.shard_of("acme/x")
-    first, second = wire.encode_shard([entry("directive:acme/x")]), wire.encode_shard([entry("tool:acme/x")])
-    data = {
-        "order": second + first,
-        "repeat": first + first,
-        "same-name": first + wire.encode_shard([ShardEntry("directive:acme/x", "f" * 64, 8)]),
-        "shard": wire.encode_shard([entry("tool:acme/other")]),
-        "size": first.replace(b" 7\n", b" 07\n"),
-        "hash": first.replace(b" 7\n", b"a 7\n"),
-        "name": first.replace(b"directive:", b"script:"),
-        "end": first[:-1],
-        "empty": b"",
-        "blank": first.replace(b" 7", b"  7"),
-        "fields": first.replace(b" 7", b" 7 8"),
-    }[why]
-    with pytest.raises(WireError) as raised:
-        wire.decode_shard(data, shard)
-    assert code_of(raised) == "shard-malformed"
-
-
-def test_the_shards_root_is_rfc_6962_over_the_sorted_list() -> None:
-    leaves = [merkle.leaf_hash(f"{shard} {sha256}".encode()) for shard, sha256 in (("00", "0" * 64), ("ff", "f" * 64))]
-    assert wire.shards_root({"ff": "f" * 64, "00": "0" * 64}) == merkle.node_hash(*leaves)
-    assert wire.shards_root({}) == merkle.EMPTY_ROOT
-
-
 def test_a_config_of_another_protocol_says_so() -> None:
-    config = Config(1, "registry.example", "/api")
+    config = Config(2, "registry.example", "/api")
     assert wire.decode_config(wire.encode_config(config)) == config
     for other, code in (
-        (Config(2, "registry.example", None), "protocol-unknown"),
-        (Config(1, "Registry.example", None), "config-malformed"),
+        (Config(1, "registry.example", None), "protocol-unknown"),
+        (Config(3, "registry.example", None), "protocol-unknown"),
+        (Config(2, "Registry.example", None), "config-malformed"),
     ):
         with pytest.raises(WireError) as raised:
             wire.decode_config(wire.encode_config(other))
         assert code_of(raised) == code
     for data in (
-        b'{"protocol":1,"origin":"a","origin":"a","api":null}',
-        b'{"protocol":1,"origin":"a"}',
+        b'{"protocol":2,"origin":"a","origin":"a","api":null}',
+        b'{"protocol":2,"origin":"a"}',
         b" " * 5_000,
         b"[]",
     ):
@@ -189,7 +146,7 @@ def test_a_config_of_another_protocol_says_so() -> None:
     ],
 )
 def test_the_api_is_on_the_registrys_own_host(api: str | None, address: str | None) -> None:
-    assert wire.api_address(Config(1, "r.example", api), "https://r.example:8443/registry") == address
+    assert wire.api_address(Config(2, "r.example", api), "https://r.example:8443/registry") == address
 
 
 @pytest.mark.parametrize(
@@ -199,7 +156,7 @@ def test_the_api_is_on_the_registrys_own_host(api: str | None, address: str | No
 )  # fmt: skip
 def test_an_api_elsewhere_is_refused_because_a_token_would_go_there(api: str) -> None:
     with pytest.raises(WireError):
-        wire.api_address(Config(1, "r.example", api), "https://r.example/registry")
+        wire.api_address(Config(2, "r.example", api), "https://r.example/registry")
 
 
 def test_api_documents_refuse_unknown_missing_and_repeated_fields() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -19,7 +19,8 @@ from registry_server.embedded import start_embedded, stop_embedded
 from rye.items.identity import Identity
 from rye.registry.client import RegistryClient
 from rye.registry.protocol import notes, wire
-from rye.registry.protocol.statements import AttachedFile, FileEntry, Hook, Keyset, Relation, Snapshot
+from rye.registry.protocol.name_map import MapEntry, Place, leaves, node_path
+from rye.registry.protocol.statements import AttachedFile, FileEntry, FormerSnapshot, Hook, Keyset, Relation, Snapshot
 from rye.registry.store.cache import Cache
 from rye.registry.store.state import StateStore
 from rye.signing.keys import PrivateKey
@@ -80,9 +81,7 @@ class TestPublishing:
         server.client.blob(data).raise_for_status()
         refused = server.client.statements(rover.claim(), good, bad)
         assert error_code(refused) == "item-invalid"  # the file is named one
-        shard = wire.decode_head(server.client.get("/head").content).shards.get(wire.shard_of("namespace:rover"))
-        names = server.client.get(f"/shards/{shard}").text if shard else ""
-        assert "namespace:rover" not in names
+        assert "namespace:rover" not in _names(server)
         assert server.client.statements(rover.claim(), good).status_code == 200
 
     def test_the_same_bytes_again_are_a_duplicate_and_other_bytes_are_refused(self, server: Server) -> None:
@@ -318,9 +317,10 @@ class TestRefusals:
             assert error_code(server.client.statements(text)) in codes, text
 
     def test_what_only_the_registry_may_say(self, server: Server) -> None:
-        snapshot = server.acme.note(Snapshot(ORIGIN, now(), 1, b"\0" * 32))
+        snapshot = server.acme.note(Snapshot(ORIGIN, now(), 1, "0" * 64))
+        former = server.acme.note(FormerSnapshot(ORIGIN, now(), 1, b"\0" * 32))
         root = server.client.get("/root/1").text
-        for text in (snapshot, root):
+        for text in (snapshot, former, root):
             assert error_code(server.client.statements(text)) == "statement-not-accepted"
 
     def test_another_registrys_statement_and_one_from_the_future(self, server: Server) -> None:
@@ -347,10 +347,9 @@ class TestRefusals:
         assert error_code(server.client.statements(note)) == "statement-malformed"
 
     def test_nothing_of_what_was_refused_is_in_the_log(self, server: Server) -> None:
-        head = wire.decode_head(server.client.get("/head").content)
-        names = "".join(server.client.get(f"/shards/{sha256}").text for sha256 in head.shards.values())
-        assert "bad/item" not in names
-        assert "no/such" not in names
+        names = _names(server)
+        assert names
+        assert not [name for name in names if "bad/item" in name or "no/such" in name]
 
 
 class TestTokens:
@@ -482,11 +481,18 @@ def test_keys_are_added_and_revoked_and_the_old_one_signs_no_more(server: Server
     assert error_code(server.client.publish(moon, "a/three")) in ("item-signature", "statement-keyset")
 
 
+def _names(server: Server) -> dict[str, MapEntry]:
+    """All rows of the name map that the server shows."""
+
+    def read(places: Sequence[Place]) -> list[bytes]:
+        return [server.client.get(f"/{node_path(place.sha256)}").content for place in places]
+
+    root = wire.decode_head(server.client.get("/head").content).map
+    return {name: entry for leaf in leaves(root, read) for name, entry in leaf.entries.items()}
+
+
 def _keysets(server: Server, namespace: str) -> list[Keyset]:
-    head = wire.decode_head(server.client.get("/head").content)
-    name = wire.namespace_name(namespace)
-    shard = wire.shard_of(name)
-    entry = wire.decode_shard(server.client.get(f"/shards/{head.shards[shard]}").content, shard)[name]
+    entry = _names(server)[wire.namespace_name(namespace)]
     lines = wire.decode_index(server.client.get(f"/index/{entry.sha256}").content)
     return [Keyset.parse(notes.parse(line.note).text) for line in lines]
 

@@ -45,10 +45,10 @@ def test_an_object_that_is_there_is_left_alone_and_one_with_other_bytes_is_repla
 
 def test_leftovers_of_a_killed_process_go_and_nothing_else(tmp_path: Path) -> None:
     store = Folder(tmp_path)
-    store.put("shards/aa", b"x")
-    (tmp_path / "shards" / ".aa.123.tmp").write_bytes(b"half")
+    store.put("map/aa", b"x")
+    (tmp_path / "map" / ".aa.123.tmp").write_bytes(b"half")
     store.remove_leftovers(older_than_seconds=-1)
-    assert [path for path, _, _ in store.listing()] == ["shards/aa"]
+    assert [path for path, _, _ in store.listing()] == ["map/aa"]
 
 
 def test_a_deleted_object_may_be_deleted_again(tmp_path: Path) -> None:

@@ -1,12 +1,13 @@
-"""A database that revision 0001 filled, opened by this version: the same tables as if this version had filled them.
+"""A database that an older revision filled, opened by this version: the same tables as if this version had filled them.
 
-The old program is not needed for it: its rows are those of today without what 0002 added, and with its own idea of what is
-withdrawn, which was yanks alone.
+The old program is not needed for it: its rows are those of today without what later revisions added. 0001 also has its own idea
+of what is withdrawn, which was yanks alone; 0002 has snapshots and a head of protocol 1.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import shutil
 import threading
 from collections.abc import Iterator
@@ -20,6 +21,7 @@ import pytest
 import sqlalchemy as sa
 from alembic import command
 from alembic.config import Config
+from msgspec.structs import replace
 
 import registry_server
 from registry_server.accounts import keys, tokens
@@ -28,17 +30,35 @@ from registry_server.search import documents as search
 from registry_server.sequencer.acceptance import Candidate
 from registry_server.sequencer.ledger import Ledger
 from registry_server.sequencer.sequencer import Receipt, Sequencer
+from registry_server.sequencer.tree import Edge
 from registry_server.settings import Settings
 from registry_server.storage import database, schema
 from registry_server.storage.objects import Folder
 from registry_server.upkeep import audit
 from registry_server.upkeep.founding import found
 from rye.items.identity import Identity
-from rye.registry.protocol import notes
+from rye.registry.client import RegistryClient
+from rye.registry.protocol import notes, wire
 from rye.registry.protocol.lines import write_time
+from rye.registry.protocol.merkle import leaf_hash
 from rye.registry.protocol.notes import Signer
-from rye.registry.protocol.statements import Advisory, Deprecation, Keyset, Logged, Revocation, Yank, parse
+from rye.registry.protocol.statements import (
+    Advisory,
+    Checkpoint,
+    Deprecation,
+    FormerSnapshot,
+    Keyset,
+    Logged,
+    Revocation,
+    Snapshot,
+    Yank,
+    parse,
+)
 from rye.registry.protocol.wire import index_name
+from rye.registry.store.cache import Cache
+from rye.registry.store.state import StateStore
+from rye.registry.transport.file import FileTransport
+from rye.registry.trust import auditing
 from tests.registry_process import ORIGIN
 from tests.server.publishing import Publisher
 
@@ -47,8 +67,14 @@ pytestmark = pytest.mark.processes
 BLOB = b"x"
 BLOB_SHA256 = hashlib.sha256(BLOB).hexdigest()
 START = datetime.now(UTC).replace(microsecond=0)
-NEW_TABLES = {"leader", "takedowns", "submissions"}
-NEW_COLUMNS = {("keysets", "recovery"), ("name_entries", "text_sha256")}
+ARBITRARY = {("documents", "number"), ("map_nodes", "since")}
+"""Columns in which two databases of the same registry may differ."""
+NEW_TABLES = {"0001": {"leader", "takedowns", "submissions", "map_nodes"}, "0002": {"map_nodes"}}
+NEW_COLUMNS = {
+    "0001": {("keysets", "recovery"), ("name_entries", "text_sha256"), ("head", "map")},
+    "0002": {("head", "map")},
+}
+"""What each revision lacks of the newest tables."""
 LATER = START + timedelta(hours=74)
 
 
@@ -133,10 +159,10 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Filled]:
 
 
 def rows_of(connection: sa.Connection) -> dict[str, list[tuple[Any, ...]]]:
-    """Every table's rows in the order of their keys, but for the arbitrary numbers of what search finds."""
+    """Every table's rows in the order of their keys, but for arbitrary numbers."""
     found = {}
     for table in schema.metadata.sorted_tables:
-        wanted = [column for column in table.columns if (table.name, column.name) != ("documents", "number")]
+        wanted = [column for column in table.columns if (table.name, column.name) not in ARBITRARY]
         rows = connection.execute(sa.select(*wanted)).all()
         found[table.name] = sorted(
             (tuple(bytes(cell) if isinstance(cell, memoryview) else cell for cell in row) for row in rows), key=repr
@@ -144,36 +170,46 @@ def rows_of(connection: sa.Connection) -> dict[str, list[tuple[Any, ...]]]:
     return found
 
 
-def make_0001(connection: sa.Connection) -> None:
+def make(connection: sa.Connection, revision: str) -> None:
     config = Config()
     config.set_main_option("script_location", str(Path(registry_server.__file__).parent / "migrations"))
     config.attributes["connection"] = connection
-    command.upgrade(config, "0001")
+    command.upgrade(config, revision)
 
 
 @contextmanager
-def at_0001(url: str) -> Iterator[sa.Connection]:
-    """A transaction on a database with the tables of revision 0001 and nothing in them."""
+def at_revision(url: str, revision: str = "0001") -> Iterator[sa.Connection]:
+    """A transaction on a database with the tables of an old revision and nothing in them."""
     # `opening.connect` would bring the database up to date.
     engine = sa.create_engine(url)
     with engine.begin() as connection:
-        make_0001(connection)
+        make(connection, revision)
         yield connection
     engine.dispose()
+
+
+def copy_tables(source: sa.Connection, target: sa.Connection, revision: str) -> None:
+    """Copy the rows into the tables of an old revision."""
+    for table in schema.metadata.sorted_tables:
+        if table.name in NEW_TABLES[revision] or table.name == "documents":
+            continue
+        columns = [column for column in table.columns if (table.name, column.name) not in NEW_COLUMNS[revision]]
+        rows = [dict(row._mapping) for row in source.execute(sa.select(*columns))]
+        in_old = [sa.column(column.name, column.type) for column in columns]
+        if table.name == "names":
+            in_old.append(sa.column("shard"))
+            rows = [{**row, "shard": row["index_sha256"][:2]} for row in rows]
+        if rows:
+            target.execute(sa.table(table.name, *in_old).insert(), rows)
+    shards = sa.table("shards", sa.column("shard"), sa.column("sha256"))
+    target.execute(shards.insert(), [{"shard": "aa", "sha256": "a" * 64}])
 
 
 def fill_as_0001(filled: Filled, url: str) -> None:
     """Copy the rows into the tables of revision 0001, as its sequencer would have written them."""
     source = sa.create_engine(Settings(filled.data).database_url)
-    with at_0001(url) as target, source.connect() as connection:
-        for table in schema.metadata.sorted_tables:
-            if table.name in NEW_TABLES or table.name == "documents":
-                continue
-            columns = [column for column in table.columns if (table.name, column.name) not in NEW_COLUMNS]
-            rows = [dict(row._mapping) for row in connection.execute(sa.select(*columns))]
-            old = sa.table(table.name, *(sa.column(column.name, column.type) for column in columns))
-            if rows:
-                target.execute(old.insert(), rows)
+    with at_revision(url) as target, source.connect() as connection:
+        copy_tables(connection, target, "0001")
         yanked = {}
         for leaf in connection.scalars(sa.select(schema.log_entries.c.leaf).order_by(schema.log_entries.c.position)):
             statement = parse(notes.parse(leaf).text)
@@ -274,6 +310,107 @@ def test_a_server_of_the_old_version_cannot_add_statements_that_a_replay_would_l
     engine.dispose()
 
 
+def fill_as_0002(filled: Filled, url: str, data: Path) -> bytes:
+    """The registry as a server of protocol 1 had written it: its snapshots fixed shards, its head listed them. The head."""
+    (log_key,) = keys.in_folder(data / "keys", "log")
+    source = sa.create_engine(Settings(filled.data).database_url)
+    with at_revision(url, "0002") as target, source.connect() as connection:
+        copy_tables(connection, target, "0002")
+        for row in connection.execute(sa.select(schema.documents)):
+            search.put(target, search.Document(row.kind, row.id, row.version, row.description, row.keywords))
+        edge, former = Edge(0, {}), ""
+        entries = schema.log_entries
+        for row in connection.execute(sa.select(entries).order_by(entries.c.position)).all():
+            leaf = bytes(row.leaf)
+            statement = parse(notes.parse(leaf).text)
+            if isinstance(statement, Snapshot):
+                old = FormerSnapshot(statement.origin, statement.time, statement.root, bytes(32))
+                former = notes.sign(old.text(), [log_key.signer]).encode()
+                leaf = former.encode()
+                change = entries.update().where(entries.c.position == row.position)
+                target.execute(change.values(leaf=leaf, hash=leaf_hash(leaf)))
+            edge.append(leaf_hash(leaf))
+        checkpoint = notes.sign(Checkpoint(ORIGIN, edge.size, edge.range.root()).text(), [log_key.signer]).encode()
+        proof = [wire.encode_hash(node) for node in edge.last_proof]
+        head = json.dumps({"checkpoint": checkpoint, "snapshot": former, "proof": proof, "shards": {"aa": "a" * 64}})
+        table = sa.table("head", sa.column("checkpoint", sa.LargeBinary), sa.column("document", sa.LargeBinary))
+        target.execute(table.update().values(checkpoint=checkpoint.encode(), document=head.encode()))
+        target.execute(schema.tree_edge.delete())
+        rows = [{"level": level, "hashes": hashes} for level, hashes in edge.partial().items()]
+        target.execute(schema.tree_edge.insert(), rows)
+    source.dispose()
+    shutil.rmtree(data / "public" / "map")
+    (data / "public" / "head").write_bytes(head.encode())
+    (data / "public" / "checkpoint").write_text(checkpoint)
+    return head.encode()
+
+
+def test_a_registry_of_protocol_1_goes_on_under_a_head_of_protocol_2(filled: Filled, data: Path, url: str) -> None:
+    fill_as_0002(filled, url, data)
+    engine = opening.connect(url)
+    with database.reader(engine) as connection:
+        found = rows_of(connection)
+        before = Ledger(connection).size
+        problems = audit.verify(Ledger(connection), Folder(data / "public"))
+    for table in ("names", "map_nodes", "releases", "keysets", "name_entries"):
+        assert found[table] == filled.rows[table]
+    assert any("protocol 1" in problem for problem in problems)
+
+    sequencer = sequencer_of(data, engine, lambda: LATER)
+    sequencer.recover()
+    audit.repair(engine, sequencer.public)  # tiles of the log with the old snapshots
+    with database.reader(engine) as connection:
+        ledger = Ledger(connection)
+        assert ledger.size == before + 1
+        assert audit.verify(ledger, sequencer.public) == []
+        leaves = ledger.leaves(0, ledger.size)
+        fingerprint = ledger.roots()[0].sha256()
+    client = RegistryClient(
+        "https://registry.example",
+        FileTransport(data / "public"),
+        StateStore(data / "state"),
+        Cache(data / "cache"),
+        now=lambda: LATER,
+    )
+    client.refresh(fingerprint)
+    one = Identity("directive", "acme/a/one")
+    assert [record.version for record in client.releases([one])[one]] == ["1.0.0", "1.1.0"]
+    result = auditing.audit(leaves, fingerprint)
+    assert (result.findings, result.map) == ((), client.head.map)
+    sequencer.recover()
+    with database.reader(engine) as connection:
+        assert Ledger(connection).size == before + 1
+    engine.dispose()
+
+
+def test_a_root_that_is_published_before_the_first_start_brings_the_whole_name_map(
+    filled: Filled, data: Path, tmp_path: Path
+) -> None:
+    url = f"sqlite:///{tmp_path / 'old.db'}"
+    fill_as_0002(filled, url, data)
+    engine = opening.connect(url)
+    sequencer = sequencer_of(data, engine, lambda: LATER)
+    with database.reader(engine) as connection:
+        last = Ledger(connection).roots()[-1]
+    root = replace(last, number=2, previous=last.sha256(), time=LATER, expires=LATER + timedelta(days=9))
+    (owner,) = keys.in_folder(data / "keys", "root")
+    (outcome,) = sequencer.append([[Candidate(notes.sign(root.text(), [owner.signer]), root)]])
+    assert isinstance(outcome, Receipt)
+    with database.reader(engine) as connection:
+        nodes = Ledger(connection).map_nodes()
+    assert {path.name: path.read_bytes() for path in (data / "public" / "map").iterdir()} == nodes
+    engine.dispose()
+
+
+def test_a_server_of_protocol_1_cannot_write_a_head_any_more(filled: Filled, url: str) -> None:
+    fill_as_0001(filled, url)
+    engine = opening.connect(url)
+    old = sa.text("INSERT INTO head (id, size, time, checkpoint, document) VALUES (2, 1, '', :bytes, :bytes)")
+    with pytest.raises(sa.exc.IntegrityError), engine.begin() as connection:
+        connection.execute(old, {"bytes": b""})
+    engine.dispose()
+
+
 def test_an_upgrade_that_fails_leaves_the_old_database_and_can_be_repeated(
     filled: Filled, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -288,7 +425,7 @@ def test_an_upgrade_that_fails_leaves_the_old_database_and_can_be_repeated(
             opening.connect(url)
     assert revision_of(url) == "0001"
     engine = sa.create_engine(url)
-    assert not NEW_TABLES & set(sa.inspect(engine).get_table_names())
+    assert not NEW_TABLES["0001"] & set(sa.inspect(engine).get_table_names())
     assert "text_sha256" not in {column["name"] for column in sa.inspect(engine).get_columns("name_entries")}
     engine.dispose()
     opening.connect(url).dispose()
@@ -317,7 +454,7 @@ def test_servers_that_start_at_the_same_moment_upgrade_once(filled: Filled, url:
 
 
 def test_an_old_database_without_a_registry_is_upgraded_too(url: str) -> None:
-    with at_0001(url):
+    with at_revision(url):
         pass
     opening.connect(url).dispose()
     assert revision_of(url) == schema.REVISION
@@ -326,11 +463,12 @@ def test_an_old_database_without_a_registry_is_upgraded_too(url: str) -> None:
 def test_more_statements_than_are_read_at_once_all_get_the_hash_of_their_text(url: str) -> None:
     acme, count = Publisher("acme"), 2345
     note = acme.claim()
-    with at_0001(url) as connection:
+    with at_revision(url) as connection:
+        names = sa.table("names", *map(sa.column, ("name", "shard", "fold", "index_sha256", "index_size")))
         leaves = [{"at": position, "leaf": note.encode()} for position in range(count)]
         connection.execute(sa.text("INSERT INTO log_entries (position, leaf, hash) VALUES (:at, :leaf, :leaf)"), leaves)
         name = {"name": "namespace:acme", "shard": "00", "fold": "namespace:acme", "index_sha256": "", "index_size": 0}
-        connection.execute(schema.names.insert(), [name])
+        connection.execute(names.insert(), [name])
         connection.execute(
             sa.text("INSERT INTO name_entries (name, position) VALUES ('namespace:acme', :at)"),
             [{"at": leaf["at"]} for leaf in leaves],

@@ -3,16 +3,16 @@
 Rules:
 
 * JSON documents are msgspec structs that refuse unknown fields; a repeated field is refused too.
-* Heads, index files and shards have one spelling: their decoders accept what the encoders write and nothing else.
+* Heads and index files have one spelling: their decoders accept what the encoders write and nothing else. So do the nodes of the
+  name map (:mod:`rye.registry.protocol.name_map`).
 * Decoding says that a document is well formed, never that it is true.
 """
 
 from __future__ import annotations
 
 import base64
-import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Annotated, TypeVar
 from urllib.parse import urlsplit
 
@@ -21,19 +21,18 @@ from msgspec import Meta, Struct
 
 from rye.errors import RyeError
 from rye.items.identity import Identity
-from rye.registry.protocol import lines, merkle
+from rye.registry.protocol import lines
 from rye.registry.protocol.lines import MAX_NUMBER, StatementError
 from rye.registry.protocol.notes import MAX_NOTE_BYTES
 from rye.text.json_reading import JsonError, read_json
 
-PROTOCOL_VERSION = 1
+PROTOCOL_VERSION = 2
 MAX_CONFIG_BYTES = 4 * 1024
 MAX_HEAD_BYTES = 64 * 1024
 NAMESPACE = "namespace"
-"""Stands before the colon of a shard's line where an item has its kind."""
+"""Stands before the colon of a namespace's name where an item has its kind."""
 
 Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]{64}\\Z")]
-ShardName = Annotated[str, Meta(pattern="^[0-9a-f]{2}\\Z")]
 Base64Hash = Annotated[str, Meta(min_length=44, max_length=44)]
 Note = Annotated[str, Meta(max_length=MAX_NOTE_BYTES)]
 Position = Annotated[int, Meta(ge=0, le=MAX_NUMBER)]
@@ -49,7 +48,7 @@ class WireError(RyeError):
     """A document that is not of its form.
 
     Codes: ``config-malformed``, ``protocol-unknown``, ``head-malformed``, ``head-too-large``, ``index-malformed``,
-    ``shard-malformed``, ``answer-malformed``.
+    ``answer-malformed``.
     """
 
 
@@ -69,7 +68,8 @@ class Head(Struct, frozen=True, forbid_unknown_fields=True):
     snapshot: Note
     proof: Annotated[list[Base64Hash], Meta(max_length=64)]
     """Inclusion proof of the snapshot at position size − 1."""
-    shards: dict[ShardName, Sha256]
+    map: Sha256
+    """The root of the name map; the snapshot says the same, signed."""
 
     def proof_hashes(self) -> list[bytes]:
         """Raises WireError (``head-malformed``)."""
@@ -192,9 +192,8 @@ def api_address(config: Config, registry: str) -> str | None:
 
 
 def encode_head(head: Head) -> bytes:
-    """The one spelling of a head: compact JSON, shards in order, LF."""
-    ordered = Head(head.checkpoint, head.snapshot, head.proof, dict(sorted(head.shards.items())))
-    return encode_json(ordered) + b"\n"
+    """The one spelling of a head: compact JSON and LF."""
+    return encode_json(head) + b"\n"
 
 
 def decode_head(data: bytes) -> Head:
@@ -233,62 +232,9 @@ def decode_index(data: bytes) -> tuple[IndexLine, ...]:
     return tuple(found)
 
 
-class ShardEntry(Struct, frozen=True):
-    """Where the index file of a name is."""
-
-    name: str
-    """``<kind>:<id>`` or ``namespace:<segment>``."""
-    sha256: str
-    size: int
-
-
-def shard_of(name: str) -> str:
-    """The shard of an id or a namespace: the first two hex digits of its SHA-256. Takes ``[<kind>:]<id>``."""
-    return hashlib.sha256(name.rpartition(":")[2].encode()).hexdigest()[:2]
-
-
 def namespace_name(namespace: str) -> str:
-    """How a shard names a namespace."""
+    """The name of a namespace in the name map."""
     return f"{NAMESPACE}:{namespace}"
-
-
-def encode_shard(entries: Iterable[ShardEntry]) -> bytes:
-    """A shard: one line for each name, sorted by bytes."""
-    return "".join(sorted(f"{entry.name} {entry.sha256} {entry.size}\n" for entry in entries)).encode("ascii")
-
-
-def decode_shard(data: bytes, shard: str) -> dict[str, ShardEntry]:
-    """The entries by name. Raises WireError (``shard-malformed``) for another form, order or a name of another shard."""
-    entries: dict[str, ShardEntry] = {}
-    before = ""
-    for line in _text_lines(data, "shard-malformed"):
-        parts = line.split(" ")
-        try:
-            name, sha256, size = parts
-            kind, _, identifier = name.partition(":")
-            if kind == NAMESPACE:
-                lines.read_namespace(identifier)
-            else:
-                lines.read_identity(name)
-            entry = ShardEntry(name, lines.read_hash(sha256), lines.read_number(size, 1))
-        except (ValueError, StatementError) as error:
-            raise WireError(
-                "shard-malformed", f"The shard has the line {line[:80]!r}, which is not of its form."
-            ) from error
-        if line <= before or name in entries:
-            raise WireError("shard-malformed", f"The shard is not sorted, or repeats a name, at {line[:80]!r}.")
-        if shard_of(identifier) != shard:
-            raise WireError("shard-malformed", f"{name!r} does not belong to the shard {shard}.")
-        before = line
-        entries[name] = entry
-    if not entries:
-        raise WireError("shard-malformed", "A shard without names is not listed, so it is not served either.")
-    return entries
-
-
-def shards_root(shards: Mapping[str, str]) -> bytes:
-    """The Merkle root over the shards that are not empty: leaves ``aa <sha256>`` in order (protocol.md, Index, shards, head)."""
-    return merkle.tree_root(merkle.leaf_hash(f"{shard} {sha256}".encode()) for shard, sha256 in sorted(shards.items()))
 
 
 def blob_path(sha256: str) -> str:
@@ -297,7 +243,7 @@ def blob_path(sha256: str) -> str:
 
 
 def index_name(subject: Identity | str) -> str:
-    """How a shard names an identity or (given as text) a namespace."""
+    """The name in the name map of an identity or (given as text) of a namespace."""
     return str(subject) if isinstance(subject, Identity) else namespace_name(subject)
 
 

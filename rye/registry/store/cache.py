@@ -2,7 +2,7 @@
 
 Rules:
 
-* ``objects/<aa>/<sha256>`` holds content by its hash (blobs, shards, index files), ``packs/`` many of them in one file
+* ``objects/<aa>/<sha256>`` holds content by its hash (blobs, nodes of the name map, index files), ``packs/`` many in one file
   (:mod:`rye.registry.store.packs`), ``tiles/<origin's hash>/<path>`` tiles.
 * Only verified content is put in, and content is verified again when it is taken out: a damaged object is deleted and missed.
 * A file appears whole or not at all (written beside its place, then renamed), so any number of programs may use it.

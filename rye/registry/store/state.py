@@ -32,7 +32,8 @@ from rye.registry.trust.trusted import KeysetHead, TrustedState
 from rye.storage.file_lock import LockTimeout, file_lock
 from rye.storage.private_files import Exposed, read_trusted
 
-_VERSION = 1
+_VERSION = 2
+"""1 held heads of protocol 1."""
 _LOCK_SECONDS = 60.0
 
 

@@ -1,8 +1,8 @@
 """A whole log read again by someone who trusts nobody: pure, entry by entry, in time linear in the log.
 
-docs/protocol.md: head, shards and index files are functions of the log alone. An auditor feeds every entry in order and gets the
-tree's root hash, what every snapshot should have said, and the state of the index; whatever an entry should not have said is a
-finding with the entry's position. It goes on after a finding, so that one bad entry does not hide the next.
+docs/protocol.md: head, name map and index files are functions of the log alone. An auditor feeds every entry in order and gets
+the tree's root hash, what every snapshot should have said, and the state of the index; whatever an entry should not have said is
+a finding with the entry's position. It goes on after a finding, so that one bad entry does not hide the next.
 
 Rules, and the codes of their findings (codes of :mod:`~rye.registry.trust.trusted` and
 :mod:`~rye.registry.trust.keysets` keep their meaning):
@@ -11,7 +11,8 @@ A1  Entry 0 is root 1 (``log-start``) with the pinned fingerprint; roots form a 
 A2  Every entry is a signed note with a known statement of this origin (``entry-malformed``, ``entry-foreign``).
 A3  A snapshot is signed by a log key of the root in force (``snapshot-signature``), names that root (``snapshot-root``), is not
     older than the one before (``snapshot-time``), and fixes exactly the index that the entries before it make
-    (``snapshot-shards``). The last entry is one (``log-end``).
+    (``snapshot-map``). The last entry is one (``log-end``). Snapshots of protocol 1, which fix nothing, come before all others
+    (``snapshot-former``).
 A4  Keysets form a chain per namespace (``keyset-…``, ``recovery-…``).
 A5  Statements about items are signed under the keyset in force (``statement-…``), advisories of the registry by owners
     (``advisory-signer``); along a name the keyset's number never goes down.
@@ -21,14 +22,14 @@ A8  A takedown is signed by owners (``takedown-signer``) and names files of a re
     ``takedown-foreign``); those need not be there any more.
 A7  No statement is dated later than the snapshot that closes its batch, but for the grace of a clock (``entry-time``).
 
-Cost: hashes of index files are carried on line by line, never computed again; a snapshot costs the shards that changed.
+Cost: hashes of index files are carried on line by line, never computed again; a snapshot costs the nodes of the name map that
+changed.
 """
 
 from __future__ import annotations
 
 import hashlib
-from bisect import insort
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -37,14 +38,16 @@ from msgspec import Struct, field
 from rye.errors import RyeError
 from rye.items.identity import fold
 from rye.limits import REGISTRY
-from rye.registry.protocol import merkle, notes, wire
+from rye.registry.protocol import merkle, name_map, notes, wire
 from rye.registry.protocol.lines import StatementError
+from rye.registry.protocol.name_map import MapEntry, Node
 from rye.registry.protocol.notes import NoteError, SignedNote
 from rye.registry.protocol.statements import (
     Advisory,
     AttachedFile,
     Deprecation,
     FileEntry,
+    FormerSnapshot,
     ItemStatement,
     Keyset,
     Logged,
@@ -55,7 +58,7 @@ from rye.registry.protocol.statements import (
     Yank,
     parse,
 )
-from rye.registry.protocol.wire import IndexLine, ShardEntry
+from rye.registry.protocol.wire import IndexLine
 from rye.registry.trust.keysets import KeysetChain, extend, log_keys, signed_by_owners
 from rye.registry.trust.records import release_files
 from rye.registry.trust.trust_error import TrustError
@@ -89,10 +92,12 @@ class Audit(Struct, frozen=True):
     """The signed notes of all roots."""
     snapshots: int
     releases: int
-    index: dict[str, ShardEntry]
+    index: dict[str, MapEntry]
     """Every index file by the name that it is about, as the last snapshot must fix them."""
-    shards: dict[str, str]
-    """SHA-256 of every shard that is not empty."""
+    map: str
+    """SHA-256 of the root of the name map over these."""
+    nodes: Mapping[str, Node]
+    """Every node of that map, by SHA-256."""
     blobs: dict[str, int]
     """Size of every file that a release names and that was not taken down, by SHA-256."""
     findings: tuple[Finding, ...]
@@ -114,21 +119,11 @@ def audit(entries: Iterable[bytes], fingerprint: str | None = None) -> Audit:
     return auditor.finish()
 
 
-def shard_files(index: dict[str, ShardEntry]) -> dict[str, bytes]:
-    """The bytes of every shard over these index files."""
-    by_shard: dict[str, list[ShardEntry]] = {}
-    for entry in index.values():
-        by_shard.setdefault(wire.shard_of(entry.name), []).append(entry)
-    return {shard: wire.encode_shard(entries) for shard, entries in by_shard.items()}
-
-
 class _Name(Struct):
     """The index file of one name as far as it has come."""
 
     hash: _Hash
     size: int = 0
-    line: str = ""
-    """Its line in the shard as of the last snapshot."""
     versions: dict[str, int] = field(default_factory=dict)
     """Position by released version."""
     files: dict[str, frozenset[str]] = field(default_factory=dict)
@@ -146,19 +141,20 @@ class Auditor:
         self._chains: dict[str, KeysetChain] = {}
         self._names: dict[str, _Name] = {}
         self._folded: dict[str, str] = {}
-        self._shards: dict[str, list[str]] = {}
-        self._shard_hashes: dict[str, str] = {}
+        self._map = name_map.EMPTY_MAP_SHA256
+        self._nodes: dict[str, Node] = {self._map: name_map.decode_node(name_map.EMPTY_MAP)}
         self._changed: set[str] = set()
         self._blobs: dict[str, int] = {}
         self._taken_down: set[str] = set()
         self._findings: list[Finding] = []
         self._count = 0
         self._snapshots = 0
+        self._has_map = False
         self._releases = 0
         self._last_time: datetime | None = None
         self._latest: tuple[datetime, int] | None = None
         self._ends_in_snapshot = False
-        self._index: dict[str, ShardEntry] = {}
+        self._index: dict[str, MapEntry] = {}
 
     @property
     def size(self) -> int:
@@ -186,7 +182,7 @@ class Auditor:
         except (TrustError, NoteError, StatementError) as error:
             self._found(position, error.code, error.message)
         # A statement is part of the index whether or not it should have been logged: the snapshot is over what is there.
-        if not isinstance(statement, Root | Snapshot):
+        if not isinstance(statement, Root | Snapshot | FormerSnapshot):
             self._index_line(position, note, statement)
 
     def finish(self) -> Audit:
@@ -202,7 +198,8 @@ class Auditor:
             snapshots=self._snapshots,
             releases=self._releases,
             index=dict(sorted(self._index.items())),
-            shards=dict(sorted(self._shard_hashes.items())),
+            map=self._map,
+            nodes=self._nodes,
             blobs={sha256: size for sha256, size in self._blobs.items() if sha256 not in self._taken_down},
             taken_down=frozenset(self._taken_down),
             findings=tuple(self._findings),
@@ -224,7 +221,7 @@ class Auditor:
         if statement.origin != self._state.origin:
             message = f"The entry is about {statement.origin}, in the log of {self._state.origin}."
             self._found(position, "entry-foreign", message)
-        if isinstance(statement, Snapshot):
+        if isinstance(statement, Snapshot | FormerSnapshot):
             self._snapshot(position, note, statement, self._state)
             return
         if self._latest is None or statement.time > self._latest[0]:
@@ -247,9 +244,11 @@ class Auditor:
             self._found(position, "log-start", "The log does not begin with root 1.")
         self._state = TrustedState.pin(data, self._fingerprint or fingerprint_of(note.text))
 
-    def _snapshot(self, position: int, note: SignedNote, snapshot: Snapshot, state: TrustedState) -> None:
+    def _snapshot(
+        self, position: int, note: SignedNote, snapshot: Snapshot | FormerSnapshot, state: TrustedState
+    ) -> None:
         self._snapshots += 1
-        self._ends_in_snapshot = True
+        self._ends_in_snapshot = isinstance(snapshot, Snapshot)
         root = state.root
         try:
             notes.verify(note, log_keys(root))
@@ -268,9 +267,13 @@ class Auditor:
             )
         self._latest = None
         self._close_batch()
-        if snapshot.shards != wire.shards_root(self._shard_hashes):
-            message = "The snapshot does not fix the index that the entries before it make."
-            self._found(position, "snapshot-shards", message)
+        if isinstance(snapshot, Snapshot):
+            self._has_map = True
+            if snapshot.map != self._map:
+                message = "The snapshot does not fix the index that the entries before it make."
+                self._found(position, "snapshot-map", message)
+        elif self._has_map:
+            self._found(position, "snapshot-former", "A snapshot of protocol 1 follows one that fixes a name map.")
 
     def _item(
         self, position: int, note: SignedNote, statement: Release | Yank | Deprecation | Advisory, state: TrustedState
@@ -339,22 +342,18 @@ class Auditor:
         self._changed.add(name)
 
     def _close_batch(self) -> None:
-        """Bring the shards up to date with the names that changed since the last snapshot."""
-        dirty = set()
+        """Bring the name map up to date with the names that changed since the last snapshot."""
+        entries = []
         for name in self._changed:
             known = self._names[name]
-            shard = wire.shard_of(name)
-            listed = self._shards.setdefault(shard, [])
-            if known.line:
-                listed.remove(known.line)
-            entry = ShardEntry(name, known.hash.copy().hexdigest(), known.size)
-            known.line = wire.encode_shard([entry]).decode("ascii")
-            insort(listed, known.line)
-            self._index[name] = entry
-            dirty.add(shard)
-        for shard in dirty:
-            self._shard_hashes[shard] = hashlib.sha256("".join(self._shards[shard]).encode("ascii")).hexdigest()
+            entries.append(MapEntry(name, known.hash.copy().hexdigest(), known.size))
+            self._index[name] = entries[-1]
         self._changed.clear()
+        done = name_map.update(self._map, entries, self._nodes)
+        for sha256 in done.dropped:
+            del self._nodes[sha256]
+        self._nodes.update(done.nodes)
+        self._map = done.root
 
 
 def raise_first(result: Audit) -> None:

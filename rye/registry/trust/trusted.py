@@ -14,15 +14,16 @@ Head (:meth:`TrustedState.open_head`, then :meth:`TrustedState.accept_head`)
   H2  The checkpoint is of this origin (``checkpoint-origin``), signed by a log key of the last root (``checkpoint-signature``).
   H3  The tree ends in a snapshot (``head-empty``, ``snapshot-kind``) of this origin (``snapshot-origin``), signed by a log key
       (``snapshot-signature``), whose place as the last leaf is proved (``snapshot-proof``).
-  H4  The snapshot names the last root (``snapshot-root``) and the Merkle root of the listed shards (``snapshot-shards``).
+  H4  The snapshot names the last root (``snapshot-root``) and the root of the name map that the head names (``snapshot-map``).
   H5  Its time is not in the future (``snapshot-future``), not before the last accepted one's (``snapshot-time``), and not older
       than 7 days (``head-frozen`` for the head that was seen before, ``head-stale`` for another); older than 72 h is a warning.
   H6  Against the largest checkpoint seen: not smaller (``head-rollback``); of the same size, the same root hash (``head-fork``);
       larger, proved to contain it (``head-inconsistent``). Both signed heads are kept in the error as evidence.
 
 Index (:class:`TrustedHead`)
-  I1  A shard has the hash that the head lists (``shard-hash``); a name that is not in it does not exist.
-  I2  An index file has the hash and size that its shard lists (``index-hash``, ``index-size``).
+  I1  A node of the name map has the hash that its parent, or the snapshot, names (``map-hash``), and is what belongs there
+      (``map-place``). A name that is not in the leaf where its path ends, or whose path ends before, does not exist.
+  I2  An index file has the hash and size that the map says (``index-hash``, ``index-size``).
   I3  Each line is a statement (``index-statement``) about that name of this origin (``index-foreign``) at a position inside the
       tree (``index-position``).
   I4  A line that is relied on is the leaf at its position: its hash is in the tree (``leaf-mismatch``).
@@ -47,13 +48,14 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from rye.limits import REGISTRY, RegistryLimits
-from rye.registry.protocol import merkle, notes, tiles, wire
+from rye.registry.protocol import merkle, name_map, notes, tiles, wire
 from rye.registry.protocol.lines import StatementError, write_time
+from rye.registry.protocol.name_map import MapEntry, NameMapError, Node, Place
 from rye.registry.protocol.note_text import note_text
 from rye.registry.protocol.notes import NoteError, SignedNote, VerifierKey
-from rye.registry.protocol.statements import Checkpoint, Keyset, Logged, Root, Snapshot, parse
+from rye.registry.protocol.statements import Checkpoint, FormerSnapshot, Keyset, Logged, Root, Snapshot, parse
 from rye.registry.protocol.tiles import Tile, VerifiedTiles
-from rye.registry.protocol.wire import Head, IndexLine, ShardEntry
+from rye.registry.protocol.wire import Head, IndexLine
 from rye.registry.trust.keysets import KeysetChain, Link, extend, log_keys, owner_keys
 from rye.registry.trust.trust_error import TrustError
 
@@ -81,7 +83,7 @@ class TrustedState(Struct, frozen=True):
     roots: tuple[str, ...]
     """The signed notes of root 1 (pinned) to the last."""
     head: str | None = None
-    """The last accepted ``/head``, whole: the largest checkpoint, its snapshot and the shards."""
+    """The last accepted ``/head``, whole: the largest checkpoint, its snapshot and the root of the name map."""
     keysets: Mapping[str, KeysetHead] = field(default_factory=dict)
     """By namespace."""
     accepted_recoveries: frozenset[str] = frozenset()
@@ -211,13 +213,13 @@ class TrustedState(Struct, frozen=True):
                     f"The registry's {checkpoint.size} entries do not contain the {known.size} that it showed before."
                 )
                 raise TrustError("head-inconsistent", message, evidence=evidence, cause=error.code) from error
-        head = TrustedHead(self.origin, checkpoint, opened.snapshot, opened.head.shards, opened.warnings)
+        head = TrustedHead(self.origin, checkpoint, opened.snapshot, opened.warnings)
         return replace(self, head=opened.data), head
 
     def accept_namespace(
         self, head: TrustedHead, namespace: str, entries: Sequence[LoggedStatement] | None
     ) -> tuple[TrustedState, KeysetChain]:
-        """N1 to N3. ``entries`` are the namespace's, checked by :meth:`TrustedHead.open_index`; None: its shard has it not."""
+        """N1 to N3. ``entries`` are the namespace's, checked by :meth:`TrustedHead.open_index`; None: the name map has it not."""
         known = self.keysets.get(namespace)
         chain = KeysetChain(self.origin, namespace)
         if entries is None:
@@ -278,8 +280,8 @@ class TrustedState(Struct, frozen=True):
                 f"The snapshot is under root {snapshot.root}; the last root that could be verified is {root.number}."
             )
             raise TrustError("snapshot-root", message)
-        if snapshot.shards != wire.shards_root(head.shards):
-            raise TrustError("snapshot-shards", "The list of shards is not the one that the snapshot fixes.")
+        if snapshot.map != head.map:
+            raise TrustError("snapshot-map", "The head names another name map than the one that the snapshot fixes.")
         return snapshot
 
 
@@ -306,23 +308,29 @@ class TrustedHead(Struct, frozen=True):
     origin: str
     checkpoint: Checkpoint
     snapshot: Snapshot
-    shards: Mapping[str, str]
     warnings: tuple[str, ...] = ()
 
-    def open_shard(self, shard: str, data: bytes) -> dict[str, ShardEntry]:
-        """I1."""
-        expected = self.shards.get(shard)
-        if hashlib.sha256(data).hexdigest() != expected:
-            raise TrustError("shard-hash", f"The shard {shard} is not the one that the head lists.", expected=expected)
-        return wire.decode_shard(data, shard)
+    @property
+    def map(self) -> str:
+        """SHA-256 of the root of the name map."""
+        return self.snapshot.map
 
-    def open_index(self, entry: ShardEntry, data: bytes) -> tuple[LoggedStatement, ...]:
+    def open_node(self, place: Place, data: bytes) -> Node:
+        """I1: the node of the name map at a place that a node opened before, or the root's, leads to."""
+        try:
+            return name_map.open_node(place, data)
+        except NameMapError as error:
+            if error.code == "map-malformed":
+                raise
+            raise TrustError(error.code, error.message, expected=place.sha256) from error
+
+    def open_index(self, entry: MapEntry, data: bytes) -> tuple[LoggedStatement, ...]:
         """I2 and I3; signatures are not checked yet."""
         if len(data) != entry.size:
             message = f"The index file of {entry.name} has {len(data)} bytes instead of {entry.size}."
             raise TrustError("index-size", message)
         if hashlib.sha256(data).hexdigest() != entry.sha256:
-            raise TrustError("index-hash", f"The index file of {entry.name} is not the one that its shard lists.")
+            raise TrustError("index-hash", f"The index file of {entry.name} is not the one that the name map names.")
         entries = []
         for line in wire.decode_index(data):
             if line.log >= self.checkpoint.size:
@@ -420,7 +428,7 @@ def _check_freshness(time: datetime, now: datetime, same: bool, limits: Registry
 def _subject(statement: Logged) -> tuple[str, str]:
     if isinstance(statement, Keyset):
         return statement.origin, wire.namespace_name(statement.namespace)
-    if isinstance(statement, Root | Snapshot):
+    if isinstance(statement, Root | Snapshot | FormerSnapshot):
         return statement.origin, statement.TITLE
     return statement.origin, str(statement.identity)
 

@@ -191,7 +191,9 @@ def _own(keys: OwnKeys, signing: Signing) -> list[PublicKey]:
 
 
 def _warn_of_look_alikes(context: Context, client: RegistryClient, namespace: str) -> None:
-    near = sorted(name for name in {identity.namespace for identity in client.names()} if is_close(namespace, name))
+    near = sorted(
+        name for name in {identity.namespace for identity in client.names() or ()} if is_close(namespace, name)
+    )
     if near:
         context.warn(
             f"{namespace!r} is close to the namespace {near[0]!r}: people may take one for the other.",

@@ -239,7 +239,7 @@ def _check_names(context: Context, client: RegistryClient, items: Sequence[Publi
     new = [item.identity for item in items if not records[item.identity]]
     if not new:
         return
-    names = client.names()
+    names = client.names() or ()  # of a registry with too many names to list, the server alone refuses look-alikes
     taken = {(name.kind, fold(name.id)): name for name in names}
     index = NameIndex(names)
     for identity in new:

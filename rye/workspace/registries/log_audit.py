@@ -68,8 +68,7 @@ def audit_log(context: Context) -> LogAudit:
         transport.close()
     audit = auditor.finish()
     findings = [finding.as_json() for finding in audit.findings]
-    shards = wire.shards_root(audit.shards)
-    if (audit.root_hash, shards) != (head.checkpoint.root_hash, head.snapshot.shards):
+    if (audit.root_hash, audit.map) != (head.checkpoint.root_hash, head.map):
         message = "The entries do not make the head that the registry shows."
         findings.append({"position": audit.size - 1, "code": "head-mismatch", "message": message})
     return LogAudit(

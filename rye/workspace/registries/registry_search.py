@@ -207,7 +207,14 @@ def _static(
     client: RegistryClient, words: str, kind: str | None, answers_for: Callable[[Identity], bool], limit: int
 ) -> tuple[list[dict[str, Any]], int]:
     """Search a registry that is only files: names that match first; of the others as many descriptions as may be read."""
-    names = [name for name in client.names() if (kind is None or name.kind == kind) and answers_for(name)]
+    listed = client.names()
+    if listed is None:
+        raise RyeError(
+            "search-unavailable",
+            f"The registry {client.origin} has too many names to search them without its server.",
+            "Name an item: `rye info ID`; or search the registry's own address.",
+        )
+    names = [name for name in listed if (kind is None or name.kind == kind) and answers_for(name)]
     by_score = sorted(names, key=lambda identity: -score(words, identity.id, ""))  # stable: else in the names' order
     histories = client.histories(by_score[:_STATIC_MATCHES])
     rows: list[dict[str, Any]] = []

@@ -34,10 +34,9 @@ from rye.errors import RyeError
 from rye.items.identity import MAX_SEGMENTS, SEGMENT_PATTERN
 from rye.items.kinds import KINDS
 from rye.registry.protocol.lines import MAX_NUMBER
+from rye.registry.protocol.wire import NAMESPACE
 
 TITLE = "rye.map/v1"
-NAMESPACE = "namespace"
-"""Stands before the colon of a namespace's name where an item has its kind."""
 LEAF_NAMES = 128
 """Names in a leaf. A range with more is halved."""
 MAX_NODE_BYTES = 160 * 1024

@@ -41,6 +41,8 @@ class Place(Struct, frozen=True):
     """None: the root, about which nobody says how many names it has."""
 
 
+Open = Callable[[Place, bytes], Node]
+"""How a node is opened: :func:`open_node`, or what checks more."""
 Read = Callable[[Sequence[Place]], Sequence[bytes]]
 """The bytes of these nodes, in order, from wherever they are."""
 
@@ -83,7 +85,9 @@ def missing(root: str, names: Iterable[str], nodes: Mapping[str, Node]) -> list[
     return list(found.values())
 
 
-def load(root: str, names: Iterable[str], nodes: MutableMapping[str, Node], read: Read) -> None:
+def load(
+    root: str, names: Iterable[str], nodes: MutableMapping[str, Node], read: Read, opened: Open = open_node
+) -> None:
     """Open every node on the paths to these names, one round of reading for each level."""
     waiting = {name: hash_of(name) for name in names}
     reached = dict.fromkeys(waiting, Place(root))
@@ -97,17 +101,17 @@ def load(root: str, names: Iterable[str], nodes: MutableMapping[str, Node], read
                 del waiting[name]
         wanted = list(places.values())
         for place, data in zip(wanted, read(wanted) if wanted else [], strict=True):
-            nodes[place.sha256] = open_node(place, data)
+            nodes[place.sha256] = opened(place, data)
 
 
-def leaves(root: str, read: Read) -> Iterator[Leaf]:
+def leaves(root: str, read: Read, opened: Open = open_node) -> Iterator[Leaf]:
     """Every leaf of a map, in no particular order; one round of reading has some hundred nodes."""
     waiting = [Place(root)]
     while waiting:
         places = waiting[-_NODES_AT_ONCE:]
         del waiting[-_NODES_AT_ONCE:]
         for place, data in zip(places, read(places), strict=True):
-            node = open_node(place, data)
+            node = opened(place, data)
             if isinstance(node, Leaf):
                 yield node
             else:

@@ -37,7 +37,7 @@ from rye.registry.protocol.statements.release import (
 )
 from rye.registry.protocol.statements.status import MAX_REASON_CHARACTERS, SEVERITIES, Advisory, Deprecation, Yank
 from rye.registry.protocol.statements.takedown import MAX_TAKEN_DOWN, Takedown
-from rye.registry.protocol.statements.tree import Checkpoint, Snapshot
+from rye.registry.protocol.statements.tree import Checkpoint, FormerSnapshot, Snapshot
 
 __all__ = [
     "MAX_DESCRIPTION_CHARACTERS",
@@ -55,6 +55,7 @@ __all__ = [
     "Checkpoint",
     "Deprecation",
     "FileEntry",
+    "FormerSnapshot",
     "Hook",
     "ItemStatement",
     "Keyset",
@@ -73,7 +74,7 @@ __all__ = [
     "root_key_name",
 ]
 
-Logged = Root | Keyset | Release | Yank | Deprecation | Advisory | Takedown | Snapshot
+Logged = Root | Keyset | Release | Yank | Deprecation | Advisory | Takedown | Snapshot | FormerSnapshot
 """Every statement that can be a leaf of the log."""
 ItemStatement = Release | Yank | Deprecation | Advisory | Takedown
 """The statements in the index file of an identity."""
@@ -87,4 +88,6 @@ def parse(text: str) -> Logged:
     kind = _BY_TITLE.get(title)
     if kind is None:
         raise StatementError("statement-kind", f"{title[:80]!r} is not a type of statement that this version knows.")
+    if kind is Snapshot and "\nshards " in text:
+        kind = FormerSnapshot
     return kind.parse(text)

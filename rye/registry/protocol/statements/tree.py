@@ -20,8 +20,34 @@ class Snapshot(Statement, frozen=True):
     time: datetime
     root: int
     """Number of the root in force."""
+    map: str
+    """SHA-256 of the root of the name map (:mod:`rye.registry.protocol.name_map`)."""
+
+    def lines(self) -> list[str]:
+        return [
+            f"origin {self.origin}",
+            f"time {lines.write_time(self.time)}",
+            f"root {self.root}",
+            f"map {self.map}",
+        ]
+
+    @classmethod
+    def read(cls, source: Lines) -> Snapshot:
+        return cls(
+            origin=source.one("origin", lines.read_origin),
+            time=source.one("time", lines.read_time),
+            root=source.one("root", lines.read_positive),
+            map=source.one("map", lines.read_hash),
+        )
+
+
+class FormerSnapshot(Statement, frozen=True):
+    """What a snapshot was in protocol 1, before the name map: an entry of old logs that fixes nothing any more."""
+
+    TITLE: ClassVar[str] = Snapshot.TITLE
+    time: datetime
+    root: int
     shards: bytes
-    """Merkle root over the shards (:func:`rye.registry.protocol.wire.shards_root`)."""
 
     def lines(self) -> list[str]:
         return [
@@ -32,7 +58,7 @@ class Snapshot(Statement, frozen=True):
         ]
 
     @classmethod
-    def read(cls, source: Lines) -> Snapshot:
+    def read(cls, source: Lines) -> FormerSnapshot:
         return cls(
             origin=source.one("origin", lines.read_origin),
             time=source.one("time", lines.read_time),

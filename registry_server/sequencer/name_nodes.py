@@ -1,0 +1,56 @@
+"""The name map of the newest head, in the database: a batch reads the paths to its names and writes the nodes that change.
+
+Rows are nodes by their hash. A node that a batch replaces leaves the table; its file stays in the store until `rebuild --prune`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from registry_server.sequencer.ledger import Ledger
+from rye.errors import RyeError
+from rye.registry.protocol import name_map
+from rye.registry.protocol.name_map import EMPTY_MAP, EMPTY_MAP_SHA256, Inner, MapEntry, Node, Place, Update
+
+_REMEMBERED = 1024
+"""Inner nodes kept in memory: those of the upper levels, which nearly every batch reads, and some MiB at most."""
+
+
+class NameNodes:
+    """The map, with what this process remembers of it. Nodes are named by their content, so none grows old."""
+
+    def __init__(self) -> None:
+        self._remembered: dict[str, Node] = {EMPTY_MAP_SHA256: name_map.decode_node(EMPTY_MAP)}
+
+    def change(self, ledger: Ledger, root: str | None, entries: Iterable[MapEntry], since: int) -> Update:
+        """Bring the map up to date in the database; the nodes to write into the store come back.
+
+        ``root``: of the map as it is; None: there is none yet. ``entries``: the names whose index files changed.
+        ``since``: the size of the log whose head has the map as it is.
+        """
+        changed = list(entries)
+        nodes = dict(self._remembered)
+
+        def read(places: Sequence[Place]) -> list[bytes]:
+            found = ledger.map_nodes(place.sha256 for place in places)
+            if len(found) != len(places):
+                raise RyeError(
+                    "database-damaged",
+                    "The database lacks nodes of the name map.",
+                    "Restore it from a backup: rye-registry restore. Nothing was changed.",
+                )
+            return [found[place.sha256] for place in places]
+
+        name_map.load(root or EMPTY_MAP_SHA256, (entry.name for entry in changed), nodes, read)
+        done = name_map.update(root or EMPTY_MAP_SHA256, changed, nodes)
+        if root is None and done.root == EMPTY_MAP_SHA256:
+            done = Update(done.root, {EMPTY_MAP_SHA256: EMPTY_MAP}, {}, frozenset())
+        ledger.write_map(done.files, done.dropped, since)
+        self._remember({**nodes, **done.nodes}, done.dropped)
+        return done
+
+    def _remember(self, nodes: dict[str, Node], dropped: frozenset[str]) -> None:
+        inner = [(sha256, node) for sha256, node in nodes.items() if isinstance(node, Inner) and sha256 not in dropped]
+        inner.sort(key=lambda entry: len(entry[1].prefix))
+        empty = {EMPTY_MAP_SHA256: nodes[EMPTY_MAP_SHA256]}
+        self._remembered = empty | dict(inner[:_REMEMBERED])
