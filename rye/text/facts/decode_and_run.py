@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from rye.text.facts import calls, decoders, flow, shell
+from rye.text.facts import calls, decoders, shell
+from rye.text.facts.across import across
 from rye.text.facts.fact import DECODE_AND_RUN
-from rye.text.facts.flow import Flow, Origin
+from rye.text.facts.flow import Flow
 from rye.text.facts.shell import shown
-from rye.text.facts.source import Found, Source
+from rye.text.facts.source import Found, Origin, Source
 from rye.text.facts.tables import triggers, word_set
 
 _TRIGGERS = triggers(
@@ -58,16 +59,16 @@ def find(source: Source) -> Iterator[Found]:
     if source.has(words):
         passed = Flow(source, DECODE_AND_RUN, words, _decodes)
         yield from passed.run()
-        source.saved[DECODE_AND_RUN] = passed.files
+        source.saved[DECODE_AND_RUN].update(passed.files)
     yield from _encoded_commands(source)
     if "\\x" in source.text or "\\1" in source.text or "\\u00" in source.text or "\\0" in source.text:
         yield from _escapes(source)
     yield from calls.find(source, calls.DECODED, DECODE_AND_RUN)
 
 
-def across(sources: Sequence[Source]) -> Iterator[tuple[Source, Found]]:
+def find_across(sources: Sequence[Source]) -> Iterator[tuple[Source, Found]]:
     """What one file of the item decodes and another runs."""
-    return flow.across(sources, [source.saved.get(DECODE_AND_RUN, {}) for source in sources], DECODE_AND_RUN, _decodes)
+    return across(sources, DECODE_AND_RUN, _decodes)
 
 
 def _decodes(command: shell.Command, line: str) -> Origin | None:

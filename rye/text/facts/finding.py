@@ -39,8 +39,8 @@ RULES: Final[tuple[Callable[[Source], Iterator[Found]], ...]] = (
 """What looks at one file at a time."""
 
 ACROSS: Final[tuple[Callable[[Sequence[Source]], Iterator[tuple[Source, Found]]], ...]] = (
-    pipe_to_shell.across,
-    decode_and_run.across,
+    pipe_to_shell.find_across,
+    decode_and_run.find_across,
 )
 """What looks at all files of an item, after ``RULES`` have read each of them."""
 
@@ -60,8 +60,8 @@ def find_facts(files: Mapping[str, str] | Iterable[tuple[str, str]]) -> tuple[Fa
             for found in rule(source):
                 listed.add(found)
     if len(sources) > 1:
-        for across in ACROSS:
-            for source, found in across(sources):
+        for find_across in ACROSS:
+            for source, found in find_across(sources):
                 lists[source.path].add(found)
     return _capped([fact for listed in lists.values() for fact in listed.in_order()])
 

@@ -1,20 +1,19 @@
 """Following what was fetched or decoded until something runs it, through pipes, substitutions, variables and saved files.
 
 One pass over the logical lines that can matter: those in which a source stands, and after one of them, those that name what it
-was saved as. ``pipe_to_shell`` and ``decode_and_run`` say what a source is; what runs it is the same for both. A second pass
-(``across``) looks in the other files of the item for what one file saved.
+was saved as. ``pipe_to_shell`` and ``decode_and_run`` say what a source is; what runs it is the same for both. ``across`` does
+the same between the files of an item.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Final
 
-from rye.limits import FACTS
 from rye.text.facts import interpreters, shell
 from rye.text.facts.shell import BREAK, shown
-from rye.text.facts.source import Found, Line, Source
+from rye.text.facts.source import Found, Line, Origin, Source
 from rye.text.facts.tables import word_set
 
 _NAME = re.compile(r"\$(?:\{?(?:env:)?)([A-Za-z_]\w{0,80})")
@@ -37,17 +36,6 @@ _UNPACKED_LINES: Final = 10
 
 Sources = Callable[[shell.Command, str], "Origin | None"]
 Outputs = dict[int, "Origin | None"]
-
-
-class Origin(NamedTuple):
-    """Where something foreign came from: the text of the command that brought it, its place, and the files it saved."""
-
-    text: str
-    line: int
-    column: int
-    saves: tuple[str, ...] = ()
-    elsewhere: bool = False
-    """Whether another file of the item brought it; what runs it is then the place to show."""
 
 
 class Flow:
@@ -310,28 +298,6 @@ class Flow:
         else:
             place = (origin.line, origin.column)
         self.found.append(Found(self.fact, value, *place))
-
-
-def across(
-    sources: Sequence[Source], saved: Sequence[Mapping[str, Origin]], fact: str, find_source: Sources
-) -> Iterator[tuple[Source, Found]]:
-    """What one file saved and another runs; ``saved`` are the foreign files of each source, in the same order."""
-    every: dict[str, Origin] = {}
-    for files in saved:
-        for name, origin in files.items():
-            if len(every) < FACTS.saved_files:
-                every.setdefault(name, origin._replace(elsewhere=True))
-    if not every:
-        return
-    for source, own in zip(sources, saved, strict=True):
-        foreign = {
-            name: origin
-            for name, origin in every.items()
-            if name not in own and name.lower().encode("utf-8", "replace") in source.lowered
-        }
-        if foreign:
-            for found in Flow(source, fact, frozenset(), find_source, foreign).run():
-                yield source, found
 
 
 def _reads_owners_input(group: shell.Group) -> bool:

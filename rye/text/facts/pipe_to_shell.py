@@ -7,11 +7,12 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
-from rye.text.facts import calls, fetchers, flow, shell
+from rye.text.facts import calls, fetchers, shell
+from rye.text.facts.across import across
 from rye.text.facts.fact import PIPE_TO_SHELL
-from rye.text.facts.flow import Flow, Origin
+from rye.text.facts.flow import Flow
 from rye.text.facts.shell import shown
-from rye.text.facts.source import Found, Source
+from rye.text.facts.source import Found, Origin, Source
 from rye.text.facts.tables import triggers, word_set
 
 #: Words that are everywhere, and fetch something only in the spellings below.
@@ -75,7 +76,7 @@ def find(source: Source) -> Iterator[Found]:
     if source.has(words):
         passed = Flow(source, PIPE_TO_SHELL, words, _fetches)
         yield from passed.run()
-        source.saved[PIPE_TO_SHELL] = passed.files
+        source.saved[PIPE_TO_SHELL].update(passed.files)
     if source.has(_SELF_RUNNING_WORDS) and "://" in source.text:
         for line in source.logical_lines(_SELF_RUNNING_WORDS):
             for match in _SELF_RUNNING.finditer(line.text):
@@ -85,9 +86,9 @@ def find(source: Source) -> Iterator[Found]:
     yield from calls.find(source, calls.FETCHED, PIPE_TO_SHELL)
 
 
-def across(sources: Sequence[Source]) -> Iterator[tuple[Source, Found]]:
+def find_across(sources: Sequence[Source]) -> Iterator[tuple[Source, Found]]:
     """What one file of the item fetches and another runs."""
-    return flow.across(sources, [source.saved.get(PIPE_TO_SHELL, {}) for source in sources], PIPE_TO_SHELL, _fetches)
+    return across(sources, PIPE_TO_SHELL, _fetches)
 
 
 def _fetches(command: shell.Command, _: str) -> Origin | None:

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate, repeat
 from operator import add
@@ -71,6 +72,17 @@ class Line(NamedTuple):
     """Whether it is code: in a fence, indented, or in a file that is no prose."""
 
 
+class Origin(NamedTuple):
+    """Where something foreign came from: the text of the command that brought it, its place, and the files it saved."""
+
+    text: str
+    line: int
+    column: int
+    saves: tuple[str, ...] = ()
+    elsewhere: bool = False
+    """Whether another file of the item brought it; what runs it is then the place to show."""
+
+
 class Found(NamedTuple):
     """What a rule found: a value and the line (from 0) and column (from 0) where it is. ``level`` only where it differs."""
 
@@ -88,7 +100,7 @@ class Source:
         self.path = path
         self.text = text
         self.files = files or {path: text}
-        self.saved: dict[str, Mapping[str, Any]] = {}
+        self.saved: defaultdict[str, dict[str, Origin]] = defaultdict(dict)
         """Foreign files that this file makes, by fact: what another file of the item may run. Filled by the rules."""
         self.kept: dict[str, Any] = {}
         """What one rule worked out and another needs, too."""

@@ -35,6 +35,31 @@ def test_two_scripts_share_the_work() -> None:
     assert alarms(files) == [("pipe-to-shell", "scripts/go.sh", 1)]
 
 
+PYTHON_FETCH = "import urllib.request\nurllib.request.urlretrieve('https://dl.example/e', 'engine.bin')\n"
+PYTHON_RUN = "import subprocess\n\nsubprocess.run(['./engine.bin', '--fast'], check=True)\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "path", "line"),
+    [
+        ({"SKILL.md": code(FETCH), "scripts/go.py": PYTHON_RUN}, "scripts/go.py", 3),
+        ({"scripts/get.sh": FETCH, "scripts/go.py": PYTHON_RUN}, "scripts/go.py", 3),
+        (
+            {"SKILL.md": code(FETCH), "go.js": "const c = require('child_process');\nc.execFile('./engine.bin');\n"},
+            "go.js",
+            2,
+        ),
+    ],
+)
+def test_a_program_that_starts_what_another_file_saved_is_found(files: dict[str, str], path: str, line: int) -> None:
+    assert alarms(files) == [("pipe-to-shell", path, line)]
+
+
+def test_a_program_may_save_and_the_page_run() -> None:
+    files = {"SKILL.md": code(RUN), "scripts/get.py": PYTHON_FETCH}
+    assert alarms(files) == [("pipe-to-shell", "SKILL.md", 5)]
+
+
 def test_the_fact_names_where_it_came_from_and_what_runs_it() -> None:
     facts = find_facts({"SKILL.md": code(FETCH), "scripts/go.sh": RUN})
     (value,) = [fact.value for fact in facts if fact.level == "alarm"]

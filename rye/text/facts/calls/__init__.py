@@ -16,9 +16,9 @@ from rye.text.facts.calls.following import NAME, NAMES, Followed, Place, base
 from rye.text.facts.calls.kinds import DECODED, FETCHED, Kind
 from rye.text.facts.calls.runs import EVALUATES, STARTS, aliases, calls_of, run_words
 from rye.text.facts.shell import plain, shown
-from rye.text.facts.source import Found, Source
+from rye.text.facts.source import Found, Origin, Source
 
-__all__ = ["DECODED", "FETCHED", "Kind", "find"]
+__all__ = ["DECODED", "FETCHED", "Kind", "find", "starts"]
 
 _STRING = re.compile(r"[\"'`]([^\"'`\n]{1,300})[\"'`]")
 _FIRST_ARGUMENT = re.compile(
@@ -39,13 +39,16 @@ def find(source: Source, kind: Kind, fact: str) -> Iterator[Found]:
     """Every call that runs what a source of this kind brings."""
     if not (source.has(kind.words) or any(mark in source.text for mark in kind.marks)):
         return
-    evaluates, starts = _calls(source)
-    if not evaluates and not starts:
+    evaluates, started = _calls(source)
+    if not evaluates and not started and len(source.files) == 1:  # another file may run what this one saves
         return
     sources = _sources(source, kind)
     if not sources:
         return
     followed = Followed(source, kind, sources, kind is FETCHED)
+    for name, place in followed.files.items():
+        if "." in name:
+            source.saved[fact].setdefault(name, Origin(place.text, source.line_at(place.offset), 0))
     reported: set[int] = set()
     for match in evaluates:
         if match.start() in reported or _is_definition(source.text, match.start()):
@@ -56,12 +59,26 @@ def find(source: Source, kind: Kind, fact: str) -> Iterator[Found]:
         if direct or origin is not None:
             reported.add(match.start())
             yield _found(source, fact, match, window, origin)
-    for match in starts:
+    for match in started:
         window = _window(source.text, match.end())
         origin = _started(window, followed)
         if match.start() not in reported and (origin is not None or _starts_source(kind, window)):
             reported.add(match.start())
             yield _found(source, fact, match, window, origin)
+
+
+def starts(source: Source, fact: str, files: Mapping[str, Origin]) -> Iterator[Found]:
+    """Every call that starts one of ``files``, which another file of the item brought."""
+    if not source.has(run_words(source)):
+        return
+    for match in _calls(source)[1]:
+        window = _window(source.text, match.end())
+        argument = _FIRST_ARGUMENT.match(window)
+        origin = files.get(base((argument[1] or "").split(" ", 1)[0])) if argument is not None else None
+        if origin is not None:
+            line = source.line_at(match.start())
+            value = f"{shown(plain(origin.text))} ; {shown(plain(match[0].lstrip() + window))}"
+            yield Found(fact, value, line, match.start() - source.text_starts[line])
 
 
 def _calls(source: Source) -> tuple[list[re.Match[str]], list[re.Match[str]]]:
