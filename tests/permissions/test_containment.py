@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rye.permissions.actions import is_action
-from rye.permissions.containment import Budget, TooComplex, contained, diff, find, find_readable
+from rye.permissions.containment import Budget, Granted, TooComplex, contained, diff, find, find_readable
 from tests.permissions.vectors import vectors
 
 pytestmark = pytest.mark.slow
@@ -169,3 +169,25 @@ def test_large_ordinary_sets_are_quick_and_exact() -> None:
     assert len(found.narrowed) == 1000
     assert all(change.witness is not None for change in found.narrowed)
     assert time.process_time() - started < 5
+
+
+def test_a_budget_ends_after_its_last_step() -> None:
+    budget = Budget(3)
+    budget.spend(3)
+    assert budget.left == 0
+    with pytest.raises(TooComplex):
+        budget.spend(1)
+
+
+def test_too_complex_to_tell_counts_as_not_contained() -> None:
+    assert contained("acme.x", ["acme.*"]) is True
+    assert contained("acme.x", ["acme.*"], Budget(0)) is False
+
+
+def test_every_pattern_that_may_match_is_near_and_in_the_order_of_its_text() -> None:
+    """Prefixes do not sort as their patterns do: ``a!c`` comes before ``a?``, whose prefix is ``a``."""
+    few = Granted(["b*", "a?", "a!c*", "a!", "c"])
+    assert [glob.text for glob in few.near("a!")] == ["a?", "a!", "a!c*"]
+    assert [glob.text for glob in few.near("d")] == []
+    many = [f"a?{number:02}" for number in range(40)]
+    assert [glob.text for glob in Granted(reversed(many)).near("a")] == many

@@ -77,7 +77,7 @@ class TestPlace:
 
     def test_a_line_anywhere_else_is_text(self) -> None:
         text = f"# Title\n<!-- {fields()} -->\n"
-        assert find(text, MARKDOWN) == Absent(text)
+        assert find(text, MARKDOWN) == Absent(text, misplaced=False)
         text = f"print(1)\n# {fields()}\n"
         assert find(text, PY) == Absent(text)
         text = f"#!/bin/sh\n\n# {fields()}\n"
