@@ -6,7 +6,6 @@ The first space with a match wins; two matches in one space are an error that li
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -21,6 +20,7 @@ from rye.limits import CONTENT
 from rye.project.discovery import main_file_in, own_items
 from rye.project.item_file import read_bytes
 from rye.project.layout import Project
+from rye.text.spelling import close_words
 
 SPACES = ("project", "installed", "user", "system")
 
@@ -133,7 +133,7 @@ def _missing(reference: Reference, known: Sequence[Entry]) -> RyeError:
     other = [entry for entry in known if _is_id(entry, reference.id)]
     of_kind = [entry for entry in known if _of_kind(entry, reference.kind)]
     names = sorted({entry.id for entry in of_kind} | {entry.location.local_id for entry in of_kind})
-    near = difflib.get_close_matches(reference.id, names, n=3, cutoff=0.6)
+    near = close_words(reference.id, names, 3)
     if other:
         hint = f"There is {', '.join(f'{entry.location.kind}:{entry.id}' for entry in other)}."
     elif near:

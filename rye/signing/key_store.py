@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
+from types import ModuleType
 
 from msgspec import Struct
 
@@ -188,16 +189,21 @@ class KeyStore:
         raise RyeError("bad-key", f"{path} cannot be read: {why}.", "Restore the file from a backup.")
 
 
-def _read_private(text: str, passphrase: str | None) -> PrivateKey:
-    from rye.signing.private_text import read_private  # the libraries; listing keys opens none
+def _forms() -> ModuleType:
+    """How private keys are written, with the libraries for it: listing keys opens none."""
+    from rye.signing import private_text
 
-    return read_private(text, passphrase)
+    return private_text
+
+
+def _read_private(text: str, passphrase: str | None) -> PrivateKey:
+    key: PrivateKey = _forms().read_private(text, passphrase)
+    return key
 
 
 def _private_text(key: PrivateKey, passphrase: str | None) -> str:
     """PEM, or sealed where there is a passphrase."""
     if passphrase is None:
         return key.pem()
-    from rye.signing.sealing import seal
-
-    return seal(key, passphrase)
+    text: str = _forms().seal(key, passphrase)
+    return text

@@ -6,7 +6,9 @@ from rye.errors import RyeError
 from rye.signing.keys import PrivateKey
 from rye.signing.private_pem import read_private_pem
 from rye.signing.sealed_form import is_sealed
-from rye.signing.sealing import unseal
+from rye.signing.sealing import seal, unseal
+
+__all__ = ["read_private", "seal"]
 
 
 def read_private(text: str, passphrase: str | None) -> PrivateKey:

@@ -43,6 +43,16 @@ def retry_when_overtaken(context: Context, attempt: Callable[[], T]) -> T:
     return attempt()
 
 
+class Look(Struct, frozen=True):
+    """What a session found before anything was asked of a registry."""
+
+    warned: tuple[str, ...]
+    in_order: bool
+    """Whether nothing is to be done."""
+    waiting: tuple[Approval, ...] = ()
+    """Where it is in order: what rye.lock approves and this user did not agree to yet."""
+
+
 class InstallSession(Struct, frozen=True):
     """One attempt. Made by :func:`open_session`."""
 

@@ -24,10 +24,11 @@ from rye.project.freshness import in_groups, is_stale
 from rye.project.layout import LOCK, MANIFEST
 from rye.project.lock import Lock, LockedItem
 from rye.registry.transport.seam import NoAnswer
-from rye.workspace.installing.consent import obtain_consent
+from rye.workspace.installing.consent import accept_lock, obtain_consent
+from rye.workspace.installing.following import follow
 from rye.workspace.installing.install_outcome import InstallOutcome
 from rye.workspace.installing.install_request import Proposal
-from rye.workspace.installing.install_session import InstallSession
+from rye.workspace.installing.install_session import InstallSession, Look
 from rye.workspace.registries.project_sources import Outages, judging_environment, project_sources
 from rye.workspace.trusting.acceptance import approvals, remember, trusts_lock
 from rye.workspace.trusting.known_signers import agreed_signers, remember_signers
@@ -41,6 +42,26 @@ def session_sources(session: InstallSession, outages: Outages = "fail") -> Sourc
     """The registries that the session asks; a context manager."""
     root = session.before.project.root
     return project_sources(session.context, session.manifest, root, session.request.airgap, outages=outages)
+
+
+def carry_on(session: InstallSession, unlock: Unlock, look: Look | None) -> InstallOutcome:
+    """Everything but the attempt that has nothing to do at all. ``look`` None: the lock was made for another manifest."""
+    if look is None:
+        raise _stale(session)
+    if look.in_order:  # what rye.lock approves of what is installed counts here once a person agrees
+        accept_lock(session.context, session.agree, look.waiting)
+        remember(session.before.project, look.waiting)
+        return InstallOutcome("in-order", warnings=look.warned, followed=follow(session))
+    if not session.manifest.dependencies and not session.before.lock.items:
+        return InstallOutcome("nothing-wanted", followed=follow(session))
+    return resolve_and_install(session, unlock)
+
+
+def _stale(session: InstallSession) -> RyeError:
+    """``no-lock`` or ``lock-does-not-fit``."""
+    if session.before.lock_bytes is None:
+        return RyeError("no-lock", "There is no rye.lock to install from.", "Run `rye install`, and commit rye.lock.")
+    return does_not_fit(problems(session.manifest, session.before.lock, {}))
 
 
 def resolve_and_install(session: InstallSession, unlock: Unlock) -> InstallOutcome:

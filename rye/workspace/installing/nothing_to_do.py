@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from rye.installation.on_disk import Present, drift
 from rye.installation.policy_files import any_policy
 from rye.project.freshness import in_groups, is_stale
-from rye.workspace.installing.order_check import in_order
 from rye.workspace.registries.project_registries import same_registries, user_verdicts, whole_lock_key
 
 if TYPE_CHECKING:
@@ -44,6 +43,8 @@ def nothing_to_do(
     plainly_approved = all(set(item.capabilities) <= set(item.approved_capabilities) for item in items)
     if known and plainly_approved and not any_policy(manifest):
         return True
+    from rye.workspace.installing.order_check import in_order  # what a lock that was found whole before never needs
+
     return in_order(state, manifest, items, known=known)
 
 
