@@ -1,4 +1,4 @@
-"""The publishers: prebuilt requests over keep-alive connections, in a process of its own so that it costs no peer its CPU.
+"""The load: prebuilt requests over keep-alive connections, in a process of its own so that it costs no peer its CPU.
 
     python load.py PLAN        PLAN: a JSON file {"host", "port", "publishers": [[[request, …], …], …]}
 
@@ -18,35 +18,80 @@ from pathlib import Path
 WAIT_SECONDS = 120
 
 
-async def _answer(reader: asyncio.StreamReader) -> bytes:
-    head = await reader.readuntil(b"\r\n\r\n")
-    lowered = head.lower()
-    if b"transfer-encoding: chunked" in lowered:
-        body = await reader.readuntil(b"0\r\n\r\n")
-    else:
-        _, _, after = lowered.partition(b"content-length:")
-        body = await reader.readexactly(int(after.partition(b"\r\n")[0] or 0))
-    if not head.startswith(b"HTTP/1.1 2"):
-        raise SystemExit(f"{head[:200]!r} {body[:500]!r}")
-    return body
+class Publisher(asyncio.Protocol):
+    """One connection; as little work for each answer as can be."""
 
+    def __init__(self, publishes: list[list[bytes]], taken: list[float]) -> None:
+        self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._taken = taken
+        self._requests = [(request, request is publish[-1]) for publish in publishes for request in publish]
+        self._at = 0
+        self._started = 0.0
+        self._buffer = b""
+        self._is_first = True
+        self._transport: asyncio.Transport | None = None
 
-async def _publisher(host: str, port: int, publishes: list[list[bytes]], taken: list[float]) -> None:
-    reader, writer = await asyncio.open_connection(host, port, limit=2**20)
-    for requests in publishes:
-        started = time.perf_counter()
-        for request in requests:
-            writer.write(request)
-            await _answer(reader)
-        taken.append(time.perf_counter() - started)
-    writer.close()
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self._send()
+
+    def data_received(self, data: bytes) -> None:
+        self._buffer += data
+        end = self._buffer.find(b"\r\n\r\n")
+        if end < 0:
+            return
+        head = self._buffer[:end].lower()
+        if b"transfer-encoding: chunked" in head:
+            if not self._buffer.endswith(b"0\r\n\r\n"):
+                return
+        else:
+            _, _, length = head.partition(b"content-length:")
+            if len(self._buffer) < end + 4 + int(length.partition(b"\r\n")[0] or 0):
+                return
+        if not head.startswith(b"http/1.1 2"):
+            self._end(RuntimeError(self._buffer[:1000].decode("utf-8", "replace")))
+            return
+        self._buffer = b""
+        self._is_first = self._requests[self._at][1]
+        if self._is_first:
+            self._taken.append(time.perf_counter() - self._started)
+        self._at += 1
+        self._send()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._end(exc or ConnectionError("the server hung up"))
+
+    def _send(self) -> None:
+        if self._at == len(self._requests):
+            self._end(None)
+            return
+        if self._is_first:
+            self._started = time.perf_counter()
+        assert self._transport is not None
+        self._transport.write(self._requests[self._at][0])
+
+    def _end(self, error: Exception | None) -> None:
+        if not self.done.done():
+            if error is None:
+                self.done.set_result(None)
+            else:
+                self.done.set_exception(error)
+            if self._transport is not None:
+                self._transport.close()
 
 
 async def _run(host: str, port: int, publishers: list[list[list[bytes]]]) -> dict[str, object]:
     taken: list[float] = []
+    loop = asyncio.get_running_loop()
+
+    async def publish(publishes: list[list[bytes]]) -> None:
+        _, publisher = await loop.create_connection(lambda: Publisher(publishes, taken), host, port)
+        await publisher.done
+
     started = time.perf_counter()
     async with asyncio.timeout(WAIT_SECONDS):
-        await asyncio.gather(*(_publisher(host, port, publishes, taken) for publishes in publishers))
+        await asyncio.gather(*map(publish, publishers))
     return {"seconds": time.perf_counter() - started, "latencies": taken}
 
 
