@@ -16,6 +16,7 @@ import re
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass
+from functools import lru_cache
 
 import zstandard
 
@@ -92,17 +93,7 @@ class Compressed:
 def answer(found: Served, content: bytes, asked: Asked, compressed: Compressed) -> Answer:
     """The answer to a GET."""
     tag = found.tag or hashlib.sha256(content).hexdigest()
-    headers: Headers = (
-        (
-            b"content-type",
-            found.media_type.encode() + (b"; charset=utf-8" if found.media_type == "text/plain" else b""),
-        ),
-        (b"cache-control", found.cache_control.encode()),
-        *_CORS,
-        *_SAFE,
-    )
-    if found.may_compress:
-        headers = (*headers, (b"vary", b"Accept-Encoding"))
+    headers = _common(found)
     strong = f'"{tag}"'
     if asked.if_none_match and _matches(asked.if_none_match, strong):
         return Answer(304, ((b"etag", strong.encode()), *headers), b"")
@@ -133,6 +124,20 @@ def answer(found: Served, content: bytes, asked: Asked, compressed: Compressed) 
             *headers,
         ),
         content,
+    )
+
+
+@lru_cache(maxsize=4096)
+def _common(found: Served) -> Headers:
+    """The headers that every answer has."""
+    charset = b"; charset=utf-8" if found.media_type == "text/plain" else b""
+    vary = ((b"vary", b"Accept-Encoding"),) if found.may_compress else ()
+    return (
+        (b"content-type", found.media_type.encode() + charset),
+        (b"cache-control", found.cache_control.encode()),
+        *_CORS,
+        *_SAFE,
+        *vary,
     )
 
 

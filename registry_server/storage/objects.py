@@ -83,11 +83,13 @@ class Folder:
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        self._place = str(root)
         self._durable = Durable(root, _SYNCFS)
 
     def get(self, path: str) -> bytes | None:
         try:
-            return (self.root / path).read_bytes()
+            with open(f"{self._place}/{path}", "rb", buffering=0) as file:
+                return file.read()
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
             return None
         except OSError as error:
