@@ -96,7 +96,7 @@ def restore(output: Output, source: str, fingerprint: str | None, with_keys: boo
     if not can_sign:
         output.say(f"warning: {settings.keys} holds no log key of this registry: put it there before you serve.")
     if problems:
-        output.say("hint: rye-registry rebuild writes static files again.")
+        output.say("hint: `rye-registry rebuild` writes static files again.")
         sys.exit(1)
 
 

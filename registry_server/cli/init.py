@@ -46,4 +46,4 @@ def init(
         f"Registry {origin} is in {data}.\nFingerprint of its root: {fingerprint}",
     )
     output.say(f"The owner's key is in {where}: back it up; whoever has it owns the registry.")
-    output.say(f"Next: rye-registry token create NAME --data {data}; rye-registry serve --data {data}")
+    output.say(f"Next: `rye-registry token create NAME --data {data}`, then `rye-registry serve --data {data}`")

@@ -98,7 +98,7 @@ def root_draft(
     _write_new(target, drafted.text())
     output.result({"file": str(target), "number": drafted.number, "text": drafted.text()}, drafted.text())
     output.say(
-        f"Each owner signs it: rye-registry root sign {target} --key KEY. Then: rye-registry root publish {target}"
+        f"Each owner signs it: `rye-registry root sign {target} --key KEY`. Then: `rye-registry root publish {target}`"
     )
 
 

@@ -64,7 +64,7 @@ def verify(output: Output, data: Path) -> None:
     text = "\n".join(problems) or f"Everything is as the {size} entries of the log make it."
     output.result({"ok": not problems, "size": size, "problems": problems}, text)
     if problems:
-        output.say("hint: rye-registry rebuild writes static files again; missing blobs come from a backup.")
+        output.say("hint: `rye-registry rebuild` writes static files again; missing blobs come from a backup.")
         sys.exit(1)
 
 

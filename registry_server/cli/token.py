@@ -30,7 +30,9 @@ def token_create(output: Output, name: str, namespaces: tuple[str, ...], data: P
     with changing(data) as connection:
         made = tokens.create(connection, name, namespaces, _now())
     output.result({"token": made, "name": name, "namespaces": sorted(set(namespaces))}, made)
-    output.say("Keep it secret. Log in with it: rye login ADDRESS --token - (it reads the token from standard input).")
+    output.say(
+        "Keep it secret. Log in with it: `rye login ADDRESS --token -` (it reads the token from standard input)."
+    )
 
 
 @token.command("list")

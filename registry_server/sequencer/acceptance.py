@@ -205,7 +205,7 @@ def _refused(release: Release, refusal: Refusal) -> RyeError:
         case "signature":
             hints = {
                 "unsigned": "Sign it first: rye sign FILE",
-                "untrusted": "Sign it with a key of the namespace: rye namespace show lists them.",
+                "untrusted": "Sign it with a key of the namespace: `rye namespace show NAMESPACE` lists them.",
             }
             return RyeError(
                 "item-signature",

@@ -269,7 +269,7 @@ def _refuse_look_alike(ledger: Ledger, name: str) -> None:
 
 _HINTS = {
     "statement-keyset": "Fetch the namespace's newest keyset and sign again: rye publish does both.",
-    "statement-signer": "Sign with a key of the namespace: rye namespace show lists them.",
+    "statement-signer": "Sign with a key of the namespace: `rye namespace show NAMESPACE` lists them.",
     "keyset-chain": "Fetch the newest keyset first: rye namespace show",
     "keyset-number": "Fetch the newest keyset first: rye namespace show",
     "keyset-takeover": "The namespace's present keys must sign a change of keys.",

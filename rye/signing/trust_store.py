@@ -160,7 +160,9 @@ class TrustStore:
         return TrustedKey(key, row["label"], row["source"], row["added"], row.get("revoked"))
 
     def _write(self, entries: Iterable[TrustedKey]) -> None:
-        parts = ["# Keys that this user trusts. Change it with `rye trust add|remove|revoke`."]
+        parts = [
+            "# Keys that this user trusts. Change it with `rye trust add`, `rye trust remove` and `rye trust revoke`."
+        ]
         for entry in entries:
             values = (
                 ("label", entry.label),

@@ -99,7 +99,7 @@ def _greet(session: Session, data: Path, url: str) -> None:
         return
     session.console.data(f"registry {origin} at {url}")
     session.console.say(
-        "  you are logged in, and it is pinned. Next, in a project: rye namespace claim NAME, rye publish"
+        "  you are logged in, and it is pinned. Next, in a project: `rye namespace claim NAME`, then `rye publish`"
     )
     session.console.say(f"  fingerprint  {fingerprint}")
     session.console.say(

@@ -72,7 +72,7 @@ RULES: dict[str, str] = {
     "statement-signer": _PUBLISHER,
     "advisory-signer": _PUBLISHER,
     "signer-revoked": "The key that signed this release was revoked. Take a release that another key signed.",
-    "release-taken-down": "Take another version: rye info lists them. The registry's operator can tell more.",
+    "release-taken-down": "Take another version: `rye info ID` lists them. The registry's operator can tell more.",
     "takedown-signer": _ALARM,
     "takedown-foreign": _ALARM,
     "release-repeated": _ALARM,

@@ -1,0 +1,90 @@
+"""Commands in hints: found in texts, and parsed with the real command line, so that whoever follows a hint gets further.
+
+A command counts where it stands between backticks, or at the end of a text after a colon. What a person fills in is written in
+capitals (``ID``, ``[KIND:]ID@VERSION``, ``PATH``) or with an ellipsis, and parses like any word.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from functools import cache, lru_cache
+
+import click
+
+from registry_server.cli.program import cli as registry_program
+from rye.cli.main import program
+from rye.errors import RyeError
+
+_QUOTED = re.compile(r"`((?:rye|rye-registry) [^`\n]+)`")
+_LAST = re.compile(r": ((?:rye|rye-registry) [a-z-]+(?: [^`]+)?)$")
+_PROSE = re.compile(r"\s(?:and|or|with|where|then|which|to|for)\s")
+"""What stands in a sentence that only begins like a command."""
+
+
+def commands_in(text: str) -> Iterator[str]:
+    """Every command that a text tells a person to run."""
+    yield from (found.strip() for found in _QUOTED.findall(text))
+    last = _LAST.search(text)
+    if last is not None and not _PROSE.search(last[1]):
+        yield last[1].rstrip(".")
+
+
+@cache
+def _programs() -> dict[str, click.Command]:
+    return {"rye": program(), "rye-registry": registry_program}
+
+
+@lru_cache(maxsize=4096)
+def problem(command: str) -> str | None:
+    """Why a command cannot be run as it is written; None: it can, up to what its words name."""
+    try:
+        words = shlex.split(command.replace("…", " "))
+    except ValueError as error:
+        return str(error)
+    found: click.Command = _programs()[words[0]]
+    context = click.Context(found, info_name=words[0])
+    rest = words[1:]
+    while isinstance(found, click.Group):
+        rest, wrong = _options_before(found, context, rest)
+        if wrong is not None:
+            return wrong
+        if not rest:
+            return None
+        if rest[0].isupper():  # `rye COMMAND --help`
+            return None
+        try:
+            below = found.get_command(context, rest[0])
+        except RyeError as error:
+            return error.message
+        if below is None:
+            return f"{context.command_path} has no command {rest[0]!r}"
+        context = click.Context(below, info_name=rest[0], parent=context)
+        found, rest = below, rest[1:]
+    return _leaf(found, context, rest)
+
+
+def _options_before(group: click.Group, context: click.Context, words: list[str]) -> tuple[list[str], str | None]:
+    """The words behind the options of a group, which stand before its command."""
+    if not words or not words[0].startswith("-"):
+        return words, None
+    parser = group.make_parser(context)
+    parser.allow_interspersed_args = False
+    try:
+        _, left, _ = parser.parse_args(words)
+    except click.UsageError as error:
+        return [], error.format_message()
+    return left, None
+
+
+def _leaf(command: click.Command, context: click.Context, words: list[str]) -> str | None:
+    try:
+        _, left, _ = command.make_parser(context).parse_args(words)
+    except click.MissingParameter:
+        return None
+    except click.UsageError as error:
+        return error.format_message()
+    takes_all = any(isinstance(one, click.Argument) and one.nargs == -1 for one in command.params)
+    optional = [word for word in left if not word.startswith("[")]
+    return f"{context.command_path} takes no {optional[0]!r}" if optional and not takes_all else None

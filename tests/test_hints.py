@@ -1,0 +1,78 @@
+"""No hint tells a person to run what cannot be run (findings D6): commands in all texts of the source, and those that tests see.
+
+What tests see is collected by ``tests/conftest.py``, which fails the test whose error carries a command that does not parse.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.hints import commands_in, problem
+
+ROOT = Path(__file__).parents[1]
+SOURCES = [path for room in ("rye", "registry_server") for path in sorted((ROOT / room).rglob("*.py"))]
+
+
+def texts(source: str) -> Iterator[tuple[int, str]]:
+    """Every text that is not a docstring, with its line; what is filled in is a word in capitals."""
+    tree = ast.parse(source)
+    skipped = {
+        id(node.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+    }
+    parts = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            yield (
+                node.lineno,
+                "".join(
+                    part.value if isinstance(part, ast.Constant) and isinstance(part.value, str) else "WORD"
+                    for part in node.values
+                ),
+            )
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and not {id(node)} & (skipped | parts):
+            yield node.lineno, node.value
+
+
+def test_every_command_in_the_sources_can_be_run() -> None:
+    wrong = {
+        f"{path.relative_to(ROOT)}:{line}: {command}": why
+        for path in SOURCES
+        for line, text in texts(path.read_text("utf-8"))
+        for command in commands_in(text)
+        if (why := problem(command)) is not None
+    }
+    assert not wrong, "\n".join(f"{place}: {why}" for place, why in wrong.items())
+
+
+def test_enough_is_found_to_mean_something() -> None:
+    found = {command for path in SOURCES for _, text in texts(path.read_text("utf-8")) for command in commands_in(text)}
+    assert len(found) > 120
+
+
+@pytest.mark.parametrize(
+    ("command", "wrong"),
+    [
+        ("rye install", False),
+        ("rye install acme/work/item@^1 --yes", False),
+        ("rye -C DIR install", False),
+        ("rye info [KIND:]ID", False),
+        ("rye COMMAND --help", False),
+        ("rye-registry serve --port 8000", False),
+        ("rye ci --approve ID@1.0.0", True),
+        ("rye instal", True),
+        ("rye keys generat", True),
+        ("rye lock acme/work/item", True),
+        ("rye --no-such install", True),
+        ("rye-registry server", True),
+        ("rye install 'x", True),
+    ],
+)
+def test_what_parses(command: str, wrong: bool) -> None:
+    assert (problem(command) is not None) == wrong
+    assert list(commands_in(f"Run `{command}` now.")) == [command]
