@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from rye.cli.examples import EXAMPLES
+from rye.cli.main import COMMANDS
 from tests.hints import commands_in, problem
 
 ROOT = Path(__file__).parents[1]
@@ -48,6 +50,14 @@ def test_every_command_in_the_sources_can_be_run() -> None:
         if (why := problem(command)) is not None
     }
     assert not wrong, "\n".join(f"{place}: {why}" for place, why in wrong.items())
+
+
+def test_every_command_has_an_example_and_each_parses() -> None:
+    assert EXAMPLES.keys() == {"", *COMMANDS}
+    for name, lines in EXAMPLES.items():
+        assert lines
+        assert {line: why for line in lines if (why := problem(line)) is not None} == {}
+        assert not name or all(line.split()[1] == name for line in lines)
 
 
 def test_enough_is_found_to_mean_something() -> None:

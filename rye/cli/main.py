@@ -13,7 +13,15 @@ from typing import Any
 import click
 
 from rye import __version__
-from rye.cli.options import Command, Session, environment_flag, global_options, take_global_options
+from rye.cli.options import (
+    REPEATED,
+    Command,
+    Session,
+    environment_flag,
+    global_options,
+    take_global_options,
+    write_examples,
+)
 from rye.errors import RyeError, UsageError
 
 COMMANDS: dict[str, tuple[str, str, str]] = {
@@ -89,7 +97,10 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "demo": ("rye.cli.registry.demo:demo", "Registry", "The whole way of an item, in a minute."),
     "keys": ("rye.cli.trust.keys:keys", "Trust", "Your own signing keys."),
     "trust": ("rye.cli.trust.trust:trust", "Trust", "Whose signatures count."),
+    "help": ("rye.cli.help:show_help", "Use", "How a command is used."),
 }
+_WIDEST = 160
+"""Columns of a help page, where the terminal has as many."""
 
 
 class Families(click.Group):
@@ -98,7 +109,7 @@ class Families(click.Group):
     def __init__(self, table: dict[str, tuple[str, str, str]], **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.table = table
-        self.params.extend(global_options())
+        self.params.extend(global_options(shown=None if self.name == "rye" else REPEATED))
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.table)
@@ -121,6 +132,9 @@ class Families(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         take_global_options(ctx)
         return super().invoke(ctx)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        write_examples(ctx, formatter)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         sections: dict[str, list[tuple[str, str]]] = {}
@@ -151,7 +165,6 @@ _SYNONYMS = {
 """What other package managers call it, for the hint."""
 
 _OTHER_WAYS = {
-    "help": "`rye --help` lists the commands, `rye COMMAND --help` explains one.",
     "version": "`rye --version` prints it.",
     "run": "Rye runs no items; `rye render ID` prints the prompt for the agent.",
     "exec": "Rye runs no items; `rye render ID` prints the prompt for the agent.",
@@ -194,7 +207,7 @@ def program() -> Families:
         name="rye",
         help="Package manager and verifiable registry for the text that steers software agents.",
         no_args_is_help=True,
-        context_settings={"help_option_names": ["-h", "--help"]},
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": _WIDEST},
     )
     group.params.insert(
         0,

@@ -115,8 +115,22 @@ def _enter(_ctx: click.Context, _param: click.Parameter, value: str | None) -> P
     return path
 
 
-def global_options() -> list[click.Option]:
-    """Fresh options for one command; each has no default, so that only what is given changes the session."""
+REPEATED = frozenset({"json", "yes"})
+"""The global options that every command's page shows; `rye --help` shows all."""
+
+
+def global_options(shown: frozenset[str] | None = REPEATED) -> list[click.Option]:
+    """Fresh options for one command; each has no default, so that only what is given changes the session.
+
+    ``shown``: the names of those that its help lists; None: all.
+    """
+    made = _global_options()
+    for option in made:
+        option.hidden = shown is not None and option.name not in shown
+    return made
+
+
+def _global_options() -> list[click.Option]:
     option = click.Option
     return [
         option(["-q", "--quiet"], is_flag=True, default=None, help="Print less: no progress, no notices."),
@@ -177,10 +191,26 @@ class Command(click.Command):
         own = {name for parameter in self.params for name in parameter.opts}
         self.params.extend(o for o in global_options() if not own.intersection(o.opts))
 
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        write_examples(ctx, formatter)
+
     def invoke(self, ctx: click.Context) -> Any:
         take_global_options(ctx)
         _undo_interrupted(ctx.ensure_object(Session))
         return super().invoke(ctx)
+
+
+def write_examples(ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    """The end of a command's help: how people use it, and where the other options are."""
+    from rye.cli.examples import EXAMPLES  # only help shows them
+
+    lines = EXAMPLES.get(ctx.command_path.partition(" ")[2], ())
+    if lines:
+        with formatter.section("Examples"):
+            for line in lines:
+                formatter.write(f"{' ' * formatter.current_indent}{line}\n")
+    if ctx.parent is not None:
+        formatter.write("\n`rye --help` lists the options that every command takes.\n")
 
 
 def _undo_interrupted(session: Session) -> None:

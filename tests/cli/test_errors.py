@@ -86,7 +86,6 @@ def test_for_a_person_the_error_goes_to_stderr(rye: Program, arguments: tuple[st
         (("ls",), "'list'?"),
         (("instal",), "Did you mean 'install'?"),
         (("freeze",), "Did you mean 'lock'?"),
-        (("help", "install"), "`rye COMMAND --help`"),
         (("version",), "`rye --version`"),
         (("run", "acme/ops/deploy"), "`rye render ID`"),
     ],

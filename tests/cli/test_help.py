@@ -1,0 +1,68 @@
+"""Help fits the terminal, repeats next to nothing, and shows how a command is used (DESIGN 9)."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from rye.cli.main import COMMANDS
+from tests.cli.running import Program
+
+GLOBAL = (
+    "--quiet",
+    "--verbose",
+    "--json",
+    "--color",
+    "--no-progress",
+    "--directory",
+    "--registry",
+    "--yes",
+    "--no-input",
+)
+
+
+@pytest.fixture(scope="module")
+def rye(tmp_path_factory: pytest.TempPathFactory) -> Program:
+    return Program(tmp_path_factory.mktemp("help"))
+
+
+def options(page: str) -> set[str]:
+    return set(re.findall(r"(?m)^  (?:-\w, )?(--[a-z-]+)", page))
+
+
+def test_the_first_page_lists_the_global_options(rye: Program) -> None:
+    assert options(rye.ok("--help").stdout) >= {*GLOBAL, "--offline"}
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_a_commands_page_repeats_at_most_two_and_has_an_example(rye: Program, name: str) -> None:
+    page = rye.ok(name, "--help").stdout
+    own = {"registry"} if name in ("mirror",) else set()
+    assert len((options(page) - own) & {*GLOBAL, "--offline"}) <= 2, page
+    assert f"Examples:\n  rye {name}" in page
+
+
+def test_a_global_option_works_where_it_is_not_listed(rye: Program) -> None:
+    assert rye.run("list", "--offline", "--color", "never", "--quiet").code in (0, 1)
+
+
+@pytest.mark.parametrize(("columns", "least", "most"), [(60, 40, 60), (100, 85, 100), (150, 105, 150)])
+def test_it_is_as_wide_as_the_terminal(rye: Program, columns: int, least: int, most: int) -> None:
+    width = max(map(len, rye.ok("install", "--help", env={"COLUMNS": str(columns)}).stdout.split("\n")))
+    assert least <= width <= most
+
+
+@pytest.mark.parametrize("words", [("update",), ("namespace", "keys", "add"), ("registry",)])
+def test_help_is_the_same_page(rye: Program, words: tuple[str, ...]) -> None:
+    assert rye.ok("help", *words).stdout == rye.ok(*words, "--help").stdout
+
+
+def test_help_without_words_is_the_first_page(rye: Program) -> None:
+    assert rye.ok("help").stdout == rye.ok("--help").stdout
+    assert rye.ok("help", "--json").json["help"].startswith("Usage: rye")
+
+
+def test_help_of_what_does_not_exist(rye: Program) -> None:
+    assert rye.run("help", "instal", "--json").error["hint"] == "Did you mean 'install'?"
+    assert rye.run("help", "lock", "more", "--json").error["code"] == "unknown-command"
