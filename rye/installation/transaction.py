@@ -18,6 +18,7 @@ written through a symbolic link: a link on the way to a file is refused.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import re
@@ -166,7 +167,10 @@ class Writer:
 
     def _row(self, change: Change) -> _Row:
         made = [] if change.data is None or change.path.startswith(".ai/") else self._missing_folders(change.path)
-        return _Row(change.path, _is_something(self._target(change)), tuple(made))
+        digest = None
+        if change.data is not None and is_deploy_place(change.path):
+            digest = hashlib.sha256(change.data).hexdigest()
+        return _Row(change.path, _is_something(self._target(change)), tuple(made), digest)
 
     def _missing_folders(self, path: str) -> list[str]:
         """The folders above a file that are not there yet, the outermost first."""
@@ -274,11 +278,13 @@ def recover(project: Project) -> bool:
         _refuse_links(project.root, target)
         kept, staged = work / "old" / str(number), work / "stage" / str(number)
         if os.path.lexists(kept):
+            _require_written(row, target)
             target.parent.mkdir(parents=True, exist_ok=True)
             if target.is_dir() != kept.is_dir():
                 _make_room(target)
             kept.replace(target)
         elif not existed and not staged.exists() and os.path.lexists(target):
+            _require_written(row, target)
             target.unlink()
         if not existed:
             _remove_empty_folders(target.parent, project.ai)
@@ -303,9 +309,13 @@ class _Row(Struct, frozen=True):
     """Whether something stood there."""
     made: tuple[str, ...] = ()
     """Folders above it that were made for it; those in ``.ai`` go by themselves."""
+    sha256: str | None = None
+    """Of a file in a deploy's places that is written: people have files of their own there, which no journal may take away."""
 
     def as_json(self) -> dict[str, object]:
         row: dict[str, object] = {"path": self.path, "existed": self.existed}
+        if self.sha256 is not None:
+            row["sha256"] = self.sha256
         return {**row, "made": list(self.made)} if self.made else row
 
     def is_ours(self) -> bool:
@@ -339,10 +349,25 @@ def _read_journal(work: Path) -> list[_Row] | None:
 
 
 def _row_of(row: dict[str, object]) -> _Row:
-    path, existed, made = row["path"], row["existed"], row.get("made", [])
+    path, existed, made, digest = row["path"], row["existed"], row.get("made", []), row.get("sha256")
     if not isinstance(path, str) or not isinstance(existed, bool) or not isinstance(made, list):
         raise ValueError
-    return _Row(path, existed, tuple(made))
+    if digest is not None and not isinstance(digest, str):
+        raise ValueError
+    return _Row(path, existed, tuple(made), digest)
+
+
+def _require_written(row: _Row, target: Path) -> None:
+    """That what stands in a deploy's place is what the interrupted run wrote: a journal that came with somebody else's repository
+    cannot know the bytes of this user's own files. Raises TransactionError ``journal-damaged``."""
+    if not is_deploy_place(row.path) or not os.path.lexists(target):
+        return
+    if target.is_symlink() or not target.is_file() or hashlib.sha256(target.read_bytes()).hexdigest() != row.sha256:
+        raise TransactionError(
+            "journal-damaged",
+            f"The record of an interrupted run, .ai/.rye/journal, would undo {row.path}, which is not what that run wrote.",
+            "Keep the file, look at who put the record there, and delete the folder .ai/.rye.",
+        )
 
 
 def _remove_folders(root: Path, folders: Sequence[str]) -> None:

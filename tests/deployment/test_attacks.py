@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from hashlib import sha256
@@ -232,6 +233,23 @@ def test_a_file_in_the_place_of_a_folder_is_a_conflict(shop: Shop) -> None:
     shop.write(".agents", "mine")
     assert {one["code"] for one in shop.run("deploy", "--json").json["refused"]} == {"deploy-conflict"}
     assert shop.path(".agents").read_text() == "mine"
+
+
+@pytest.mark.parametrize("kept", [True, False])
+@pytest.mark.parametrize("digest", [None, sha256(b"guess").hexdigest()])
+def test_a_journal_that_came_with_a_repository_takes_no_file_of_the_user_s(
+    shop: Shop, kept: bool, digest: str | None
+) -> None:
+    """It claims that an interrupted run wrote the file; it cannot know its bytes. Every command looks at it first."""
+    entry = {"path": "AGENTS.md", "existed": kept, **({"sha256": digest} if digest else {})}
+    shop.write(".ai/.rye/journal", json.dumps([entry]))
+    if kept:
+        shop.write(".ai/.rye/old/0", "theirs")
+    result = shop.run("list")
+    assert "AGENTS.md" in result.stderr
+    assert shop.path("AGENTS.md").read_text() == "mine"
+    assert shop.run("deploy", "--json").error["code"] == "journal-damaged"
+    assert shop.path("AGENTS.md").read_text() == "mine"
 
 
 # -- whole or not at all ---------------------------------------------------------------------------------------------

@@ -52,6 +52,25 @@ def test_deploying_and_undeploying_leave_the_tree_as_it_was(shop: Shop) -> None:
     assert shop.tree() == before
 
 
+def test_a_run_that_has_nothing_to_do_reads_no_item(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    shop.install("agent", "acme/one", agent("one"))
+    shop.ok("deploy")
+    asked: list[int] = []
+
+    def running(*_: object) -> int:
+        asked.append(1)
+        return 0
+
+    monkeypatch.setattr("rye.cli.deploy.running.deploy", running)
+    assert {row["change"] for row in shop.ok("deploy", "--json").json["changes"]} == {"unchanged"}
+    assert asked == []
+    shop.write(".ai/role-directives/any.md", "New.")
+    shop.ok("deploy")
+    shop.path(".claude/agents/one.md").chmod(0o755)
+    shop.ok("deploy")
+    assert asked == [1, 1]
+
+
 def test_the_paths_of_every_kind(shop: Shop) -> None:
     paths = {row["path"] for row in full(shop).ok("deploy", "--json").json["changes"]}
     assert {".agents/skills/pdf/scripts/run.sh", ".claude/skills/pdf/SKILL.md"} <= paths
