@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from difflib import get_close_matches
 
 _LONGEST = 40
 
@@ -25,8 +26,6 @@ def near_miss(word: str, known: Iterable[str]) -> str | None:
 
 def close_words(word: str, known: Iterable[str], most: int = 1, *, likeness: float = 0.6) -> list[str]:
     """At most ``most`` known words that look like ``word``, the likeliest first. ``likeness``: 0 takes any, 1 only the same."""
-    from difflib import get_close_matches  # only what went wrong needs it
-
     return get_close_matches(word, list(known), n=most, cutoff=likeness)
 
 

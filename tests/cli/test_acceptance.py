@@ -14,6 +14,19 @@ from tests.cli.test_claims import clone, edit, of
 from tests.directive_text import SHELL
 from tests.installation.real_registry import Author, RealRegistry, serving
 
+PLAIN = """```yaml
+name: plain
+title: Plain
+version: 1.0.0
+category: work
+description: Plain words.
+```
+
+# Plain
+
+Plain words.
+"""
+
 
 @pytest.fixture(scope="module")
 def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealRegistry]:
@@ -25,6 +38,7 @@ def acme(registry: RealRegistry) -> Author:
     author = registry.author("acme")
     author.release("work/top", hooks=(("cost.current > 3", "notify", "1"),))
     author.release("work/shell", permissions=SHELL)
+    author.release("work/keeps", permissions=SHELL)
     author.release("work/later")
     return author
 
@@ -32,7 +46,7 @@ def acme(registry: RealRegistry) -> Author:
 @pytest.fixture
 def team(registry: RealRegistry, acme: Author) -> Program:
     user = registry.user()
-    user.ok("add", "acme/work/top", "acme/work/shell", "--yes")
+    user.ok("add", "acme/work/top", "acme/work/shell", "acme/work/keeps", "--yes")
     user.ok("hooks", "approve", "acme/work/top", "--yes")
     return user
 
@@ -215,3 +229,93 @@ def test_trusting_a_lock_remembers_none_of_its_signers(registry: RealRegistry, a
     assert error["code"] == "consent-needed"
     [change] = error["changes"]
     assert change["signer_unknown"] is True
+
+
+class TestRights:
+    """What an installed item may do here is what this user agreed to, never what its text declares."""
+
+    ACTION = ("execute", "tool", "shell/run")
+
+    def test_what_only_the_lock_approves_is_denied_with_the_command(self, team: Program, other: Program) -> None:
+        asked = ("permissions", "check", "acme/work/keeps", *self.ACTION)
+        assert team.ok(*asked, "--json").json["reason"] is None
+        found = other.run(*asked, "--json")
+        assert (found.code, found.json["allowed"], found.json["by"]) == (1, False, None)
+        for words in ("project-not-accepted", "rye trust project"):
+            assert words in found.json["reason"]
+            assert words in other.run(*asked).stderr
+        assert other.ok(*asked, "--trust-lock", "--json").json["allowed"] is True
+        assert other.ok(*asked, "--json", env={"RYE_TRUST_LOCK": "1"}).json["allowed"] is True
+        other.terminal("trust", "project", answer=b"y\n")
+        assert other.ok(*asked, "--json").json["allowed"] is True
+
+    def test_a_caller_that_was_not_agreed_to_denies_for_the_chain(self, other: Program) -> None:
+        other.ok("new", "directive", "work/own")
+        asked = ("permissions", "check", "work/own", "search", "tool", "--json")
+        alone, below = other.run(*asked).json, other.run(*asked, "--parent", "acme/work/keeps").json
+        assert alone["reason"] is None
+        assert (below["allowed"], below["levels"][0]) == (False, None)
+
+    def test_an_action_that_the_text_forbids_anyway_names_no_acceptance(self, other: Program) -> None:
+        found = other.run("permissions", "check", "acme/work/keeps", "execute", "tool", "other/x", "--json").json
+        assert (found["allowed"], found["reason"]) == (False, None)
+
+    def test_show_lists_apart_what_is_missing(self, team: Program, other: Program) -> None:
+        whole = team.ok("permissions", "show", "acme/work/keeps", "--json").json
+        assert whole["not_agreed"] == []
+        shown = other.ok("permissions", "show", "acme/work/keeps", "--json").json
+        assert (shown["capabilities"], shown["highest"]) == ([], None)
+        assert {(row["what"], row["value"]) for row in shown["not_agreed"]} == {
+            ("right", row["capability"]) for row in whole["capabilities"]
+        }
+        text = other.ok("permissions", "show", "acme/work/keeps")
+        assert "not agreed\tright rye.execute.tool.shell.run" in text.stdout
+        assert "every action is denied" not in text.stdout
+        assert "rye trust project" in text.stderr
+
+    def test_rights_that_a_commit_took_out_of_the_lock_s_approvals_are_denied(self, team: Program) -> None:
+        edit(team, of("acme/work/keeps", approved_capabilities=()))
+        found = team.run("permissions", "check", "acme/work/keeps", *self.ACTION, "--json").json
+        assert found["allowed"] is False
+        assert "rye install" in found["reason"]
+        assert team.run("render", "acme/work/keeps", "--json").error["code"] == "consent-needed"
+
+    def test_a_hook_s_own_rights_are_those_agreed_to(self, team: Program, other: Program) -> None:
+        listed = ("hooks", "list", "acme/work/top", "--json")
+        mine, theirs = team.ok(*listed).json["hooks"], other.ok(*listed).json["hooks"]
+        assert [row["required"] for row in mine] == [row["required"] for row in theirs]
+        assert [row["allowed"] for row in theirs] == [False]
+
+
+class TestRendering:
+    """A text that comes with rights, hooks or what can run is handed out once this user agreed to them."""
+
+    def test_a_clone_renders_nothing_that_only_the_lock_approves(self, team: Program, other: Program) -> None:
+        error = other.run("render", "acme/work/keeps", "--json").error
+        assert error["code"] == "project-not-accepted"
+        assert "rye trust project" in error["hint"]
+        assert {row["item"] for row in error["approvals"]} == {"directive:acme/work/keeps"}
+        path = ".ai/packages/acme/directives/work/keeps.md"
+        assert other.run("render", path, "--json").error["code"] == "project-not-accepted"
+        expected = team.ok("render", "acme/work/keeps").stdout
+        assert other.ok("render", "acme/work/keeps", "--trust-lock").stdout == expected
+        assert other.ok("render", "acme/work/keeps", env={"RYE_TRUST_LOCK": "1"}).stdout == expected
+        assert other.run("render", "acme/work/keeps", "--json").error["code"] == "project-not-accepted"
+
+    def test_on_a_terminal_it_asks_for_this_item_once(self, other: Program) -> None:
+        assert "Do the work" not in other.terminal("render", "acme/work/keeps", answer=b"n\n")
+        shown = other.terminal("render", "acme/work/keeps", answer=b"y\n")
+        assert "rye.execute.tool.shell.run" in shown
+        assert "Agree to what rye.lock approves? [y/N]" in shown
+        assert "Do the work" in shown
+        other.ok("render", "acme/work/keeps")
+        assert other.run("render", "acme/work/top", "--json").error["code"] == "project-not-accepted"
+
+    def test_an_item_that_comes_with_nothing_renders_as_before(
+        self, registry: RealRegistry, acme: Author, team: Program
+    ) -> None:
+        acme.program.write(".ai/knowledge/work/plain.md", PLAIN)
+        acme.program.ok("sign", ".ai/knowledge/work/plain.md")
+        acme.publish(".ai/knowledge/work/plain.md")
+        team.ok("add", "acme/work/plain", "--yes")
+        assert "Plain words." in clone(registry, team, trusts=False).ok("render", "acme/work/plain").stdout

@@ -9,6 +9,8 @@ import click
 from rye.cli.console import printable
 from rye.cli.customize.layouts import layout_options, places
 from rye.cli.options import Session, command
+from rye.cli.project.install_options import install_options
+from rye.cli.project.outcome import agreement_to
 from rye.cli.use.findings import show_findings
 from rye.rendering.inputs import parse_assignments
 from rye.workspace.customizing.priming import PrimeRequest
@@ -23,6 +25,7 @@ from rye.workspace.named_file import NamedFile
 @click.option("--handoff", metavar="FILE", help="Add what the one before hands over.")
 @click.option("--input", "assignments", multiple=True, metavar="K=V", help="A variable of the formula.")
 @click.option("--explain", is_flag=True, help="Name every source that was looked at, and what overlays did.")
+@install_options("trust_lock")
 @layout_options
 @click.pass_obj
 def prime(
@@ -33,6 +36,7 @@ def prime(
     handoff: str | None,
     assignments: tuple[str, ...],
     explain: bool,
+    trust_lock: bool,
     layout: str,
     town: str | None,
     rig: str | None,
@@ -45,13 +49,14 @@ def prime(
         tuple(NamedFile(session.path(file), file) for file in contexts),
         NamedFile(session.path(handoff), handoff) if handoff is not None else None,
         parse_assignments(assignments),
+        trust_lock,
     )
 
     def ask(name: str, _type: str, description: str) -> str:
         session.console.say(description, "dim")
         return session.console.ask(name)
 
-    primed = gather(session, request, ask)
+    primed = gather(session, request, ask, agreement_to(session))
     show_findings(session, primed.findings)
     if session.json:
         session.console.document(primed.as_json())

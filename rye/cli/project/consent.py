@@ -198,11 +198,16 @@ def question(proposal: Proposal) -> str:
     """What a person is asked below the screen."""
     plan = proposal.plan
     if not proposal.waiting:
-        return "Agree to what rye.lock approves?"
+        return question_about(proposal.unseen)
     hooks = any(change.hooks for change in plan.changes)
     runs = any(change.runs for change in plan.changes)
     more = " and hooks" if hooks else ""
     return f"Install this, with these rights{more}{', and with what can run' if runs else ''}?"
+
+
+def question_about(unseen: Sequence[Approval]) -> str:
+    """What a person is asked below :func:`show_unseen`."""
+    return "Agree to what rye.lock approves?"
 
 
 def changed_counts(changes: Iterable[ItemChange]) -> str:

@@ -8,6 +8,8 @@ from rye.cli.console import one_line
 from rye.cli.options import Session
 from rye.workspace.installing.install_outcome import InstallOutcome
 from rye.workspace.installing.install_request import Agree, Proposal
+from rye.workspace.items.agreement import AgreeTo
+from rye.workspace.trusting.acceptance import Approval
 
 if TYPE_CHECKING:
     from rye.deployment.deploying import Deployed
@@ -24,6 +26,18 @@ def agreement(session: Session) -> Agree:
         show_proposal(session.console, proposal)
         asks = bool(proposal.waiting or proposal.unseen)
         return asks and session.interactive and session.console.confirm(question(proposal))
+
+    return agree
+
+
+def agreement_to(session: Session) -> AgreeTo:
+    """Shows what rye.lock approves and the user has not agreed to, and asks."""
+
+    def agree(waiting: tuple[Approval, ...]) -> bool:
+        from rye.cli.project.consent import question_about, show_unseen  # only what was not accepted shows a screen
+
+        show_unseen(session.console, waiting)
+        return session.interactive and session.console.confirm(question_about(waiting))
 
     return agree
 

@@ -8,6 +8,7 @@ from rye.cli.console import one_line
 from rye.cli.main import family
 from rye.cli.options import Session, command
 from rye.cli.project.consent import run_line
+from rye.cli.project.install_options import install_options
 from rye.cli.use.findings import show_findings
 from rye.items.agent_tools import shown
 from rye.permissions.tool_risk import tool_tier
@@ -27,10 +28,14 @@ def _said(session: Session, *items: Rights) -> list[dict[str, object]]:
 
 @command("show")
 @click.argument("target", metavar="FILE|ID")
+@install_options("trust_lock")
 @click.pass_obj
-def show(session: Session, target: str) -> None:
-    """List what an item may do: capabilities by risk tier, tools of the agent program, and what can run."""
-    rights = rights_of(session, target)
+def show(session: Session, target: str, trust_lock: bool) -> None:
+    """List what an item may do: capabilities by risk tier, tools of the agent program, and what can run.
+
+    Of an installed item that is what you agreed to on this machine; what is missing is listed apart.
+    """
+    rights = rights_of(session, target, trust_lock)
     findings, tools = _said(session, rights), rights.agent_tools
     if session.json:
         session.console.document(
@@ -42,11 +47,16 @@ def show(session: Session, target: str) -> None:
                 "agent_limits": list(tools.limits) if tools else [],
                 "agent_tier": str(rights.tools_tier) if rights.tools_tier is not None else None,
                 "runs": [run_document(run) for run in rights.runs],
+                "not_agreed": [{"what": one.what, "value": one.value} for one in rights.missing],
                 "diagnostics": findings,
             }
         )
         return
-    if rights.does_nothing:
+    if rights.refusal is not None:
+        session.console.warn(rights.refusal.message, rights.refusal.hint)
+        for one in rights.missing:
+            session.console.data(f"not agreed\t{one.what} {printable(one.value)}")
+    elif rights.does_nothing:
         session.console.say("It declares no capabilities: every action is denied.")
     elif not rights.rows:
         session.console.say("It declares no rye capabilities. What follows is outside of rye's control:")
@@ -69,24 +79,34 @@ def show(session: Session, target: str) -> None:
 @click.argument("item_type", metavar="TYPE")
 @click.argument("item_id", metavar="[ID]", required=False)
 @click.option("--parent", "parents", multiple=True, metavar="FILE|ID", help="A caller above it, the root first.")
+@install_options("trust_lock")
 @click.pass_obj
 def check(
-    session: Session, target: str, primary: str, item_type: str, item_id: str | None, parents: tuple[str, ...]
+    session: Session,
+    target: str,
+    primary: str,
+    item_type: str,
+    item_id: str | None,
+    parents: tuple[str, ...],
+    trust_lock: bool,
 ) -> int:
     """Decide whether an item may do one action; with --parent, called by these items.
 
-    PRIMARY is execute, search, load or sign; TYPE is tool, directive or knowledge. Every level of the chain must allow it.
+    PRIMARY is execute, search, load or sign; TYPE is tool, directive or knowledge. Every level of the chain must allow it. Of an
+    installed item counts what you agreed to on this machine.
     """
-    decision, chain = decide_action(session, (*parents, target), primary, item_type, item_id)
-    findings = _said(session, *chain)
+    found = decide_action(session, (*parents, target), primary, item_type, item_id, trust_lock)
+    decision, findings = found.decision, _said(session, *found.callers)
     if session.json:
-        session.console.document({**decision.as_json(), "diagnostics": findings})
+        session.console.document({**found.as_json(), "diagnostics": findings})
     elif decision.allowed:
         session.console.data(f"{session.console.style('allowed', 'ok')} {decision.required} by {decision.by}")
     else:
         session.console.data(f"{session.console.style('denied', 'removed')} {decision.required}")
         for name, level in zip((*parents, target), decision.levels, strict=True):
             session.console.say(f"  {name}: {'allows it by ' + level if level else 'does not allow it'}", "dim")
+        if found.reason is not None:
+            session.console.warn(found.reason)
     return 0 if decision.allowed else 1
 
 

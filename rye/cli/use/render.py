@@ -10,6 +10,8 @@ from rye.cli.console import printable
 from rye.cli.json_argument import read_object
 from rye.cli.kind_choice import kind_option
 from rye.cli.options import Session, command
+from rye.cli.project.install_options import install_options
+from rye.cli.project.outcome import agreement_to
 from rye.cli.use.findings import show_findings
 from rye.rendering.inputs import parse_assignments
 from rye.workspace.items.rendering import RenderRequest
@@ -28,11 +30,21 @@ from rye.workspace.items.rendering import render as render_item
 @click.option("--inputs", "inputs_file", metavar="FILE", help="A JSON object with inputs (- for standard input).")
 @kind_option("Read the file as an item of this kind.")
 @click.option("--base", is_flag=True, help="As published, without overrides and overlays.")
+@install_options("trust_lock")
 @click.pass_obj
 def render(
-    session: Session, target: str, assignments: tuple[str, ...], inputs_file: str | None, kind: str | None, base: bool
+    session: Session,
+    target: str,
+    assignments: tuple[str, ...],
+    inputs_file: str | None,
+    kind: str | None,
+    base: bool,
+    trust_lock: bool,
 ) -> None:
-    """Print the prompt of an item, with inputs filled in and the outputs as a <returns> block."""
+    """Print the prompt of an item, with inputs filled in and the outputs as a <returns> block.
+
+    What an installed item comes with (rights, hooks, what can run) must be agreed to on this machine first.
+    """
     texts = parse_assignments(assignments)
     values = read_object(session, inputs_file, "bad-input", 'Write {"name": value}.') if inputs_file else {}
 
@@ -40,7 +52,8 @@ def render(
         session.console.say(description, "dim")
         return session.console.ask(f"{name} ({type})")
 
-    rendered = render_item(session, RenderRequest(target, kind, texts, values, base), ask)
+    request = RenderRequest(target, kind, texts, values, base, trust_lock)
+    rendered = render_item(session, request, ask, agreement_to(session))
     show_findings(session, (*rendered.findings, *rendered.diagnostics))
     if session.json:
         session.console.document(rendered.as_json())

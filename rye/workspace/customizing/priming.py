@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from msgspec import Struct, field
 
@@ -22,6 +22,7 @@ from rye.workspace.customizing.formulas import find_formula
 from rye.workspace.customizing.overlaying import apply_in_force, formula_name
 from rye.workspace.customizing.roles import known_roles, unknown_role
 from rye.workspace.findings import FileFindings
+from rye.workspace.items.agreement import AgreeTo, require_agreed
 from rye.workspace.items.effective_item import EffectiveItem, effective_item
 from rye.workspace.items.rendered import AskValue
 from rye.workspace.items.rendering import render_item
@@ -39,6 +40,8 @@ class PrimeRequest(Struct, frozen=True):
     handoff: NamedFile | None = None
     texts: Mapping[str, str] = field(default_factory=dict)
     """Values of the formula's variables."""
+    trust_lock: bool = False
+    """Whether what rye.lock approves of installed items counts without being accepted, for this run alone."""
 
 
 class Primed(Struct, frozen=True):
@@ -60,15 +63,18 @@ class Primed(Struct, frozen=True):
         }
 
 
-def prime(context: Context, request: PrimeRequest, ask: AskValue | None = None) -> Primed:
-    """Gather the prompt. ``ask``: for required variables of the formula.
+def prime(context: Context, request: PrimeRequest, ask: AskValue | None = None, agree: AgreeTo | None = None) -> Primed:
+    """Gather the prompt. ``ask``: for required variables of the formula; ``agree``: as
+    :func:`rye.workspace.items.rendering.render` takes it.
 
     Raises RyeError for what is missing or may not be used.
     """
     if request.texts and request.formula is None:
         raise UsageError("usage", "--input is for the variables of a formula.", "Name it with --formula.")
     check_name(request.role, "role")
-    gathered = _Gathered(context, request.places)
+    gathered = _Gathered(
+        context, request.places, lambda found: require_agreed(context, found, request.trust_lock, agree)
+    )
     gathered.role(request.role)
     gathered.directives(request.role)
     for file in request.contexts:
@@ -84,12 +90,14 @@ def prime(context: Context, request: PrimeRequest, ask: AskValue | None = None) 
 class _Gathered:
     """The parts found so far, in the order in which they are looked for."""
 
-    def __init__(self, context: Context, places: Places) -> None:
+    def __init__(self, context: Context, places: Places, require: Callable[[EffectiveItem], None]) -> None:
+        """``require``: raises for an item that this user has not agreed to."""
         self.sections: list[Section] = []
         self.looked: list[Looked] = []
         self.findings: list[FileFindings] = []
         self._context = context
         self._places = places
+        self._require = require
 
     def role(self, role: str) -> None:
         """The role template with its overrides. Gas Town keeps templates in its program, so there it may be missing."""
@@ -102,6 +110,7 @@ class _Gathered:
                 raise unknown_role(role, list(known_roles(self._context))) from None
             self.looked.append(Looked("role", role, False))
             return
+        self._require(found)
         rendered = render_item(self._context, found, {}, {})
         self.findings += rendered.findings
         self.looked.append(Looked("role", rendered.shown, True))
@@ -130,6 +139,7 @@ class _Gathered:
 
     def formula(self, argument: str, texts: Mapping[str, str], ask: AskValue | None) -> None:
         found = find_formula(self._context, argument)
+        self._require(found)
         self.looked.append(Looked("formula", found.item.shown, True))
         name = formula_name(found)
         force = in_force(self._places, name) if name is not None else None

@@ -16,7 +16,6 @@ from rye.project.lock import Lock, LockedItem, lock_text
 from rye.project.lock_file import read_lock
 from rye.workspace.context import Context
 from rye.workspace.items.effective_item import EffectiveItem
-from rye.workspace.items.installed_check import installed_row
 from rye.workspace.trusting.acceptance import Approval, approvals, hook_text, remember, trusts_lock, unseen
 from rye.workspace.trusting.verified_items import require_verified
 
@@ -68,8 +67,8 @@ def approved_here(context: Context, project: Project, item: LockedItem) -> list[
 
 def approved_hooks(context: Context, found: EffectiveItem) -> list[HookAction] | None:
     """The approved hooks of an item that is used; None for one that nobody installed: its author is its user."""
-    row = installed_row(found.item)
-    return approved_here(context, *row) if row is not None else None
+    installed = found.installed
+    return approved_here(context, installed.project, installed.row) if installed is not None else None
 
 
 def _require_consent(context: Context, waiting: WaitingHooks) -> None:

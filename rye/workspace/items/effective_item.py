@@ -4,7 +4,7 @@ This is the one way to an installed item's content (DESIGN 6.1). Faces call :fun
 :func:`rye.project.target.find_target` or :func:`rye.project.item_file.load_item`, and a test holds that. Use cases that read
 another item file, such as a formula's parent, hand it to :func:`refuse_changed`.
 
-:func:`installed_problem` is the check itself, and the only place of it.
+:func:`checked_item` is the check itself, and the only place of it.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from rye.customization.effective_text import Applied, Effective
     from rye.project.lock import Lock
     from rye.project.manifest import Manifest
+    from rye.workspace.trusting.agreed_here import InstalledItem
 
 
 class EffectiveItem(Struct, frozen=True):
@@ -54,6 +55,8 @@ class EffectiveItem(Struct, frozen=True):
     """What was found in overrides files."""
     result: Effective | None = None
     """What each overrides file did; None where there is none, or they were left out."""
+    installed: InstalledItem | None = None
+    """Its row and its release; None for an item that nobody installed."""
 
     @property
     def id(self) -> str:
@@ -134,8 +137,8 @@ def effective_item(
     refuse_named_like_installed(context, argument)
     target = find_target(argument, context.cwd, kind)
     _refuse_shadow(context, argument, target.entry, target.project)
-    refuse_changed(context, target.item)
-    found = EffectiveItem(target.item, target.entry, target.project)
+    installed = checked_item(context, target.item)
+    found = EffectiveItem(target.item, target.entry, target.project, installed=installed)
     return found if base else customized(context, found, inspect=inspect, today=today)
 
 
@@ -144,28 +147,38 @@ def effective_item(
 
 def refuse_changed(context: Context, item: ItemFile) -> None:
     """Raise what :func:`installed_problem` finds."""
-    problem = installed_problem(context, item)
-    if problem is not None:
-        raise problem
+    checked_item(context, item)
 
 
-def installed_problem(
+def checked_item(
     context: Context, item: ItemFile, locks: MutableMapping[Path, Lock] | None = None
-) -> RyeError | None:
-    """Why an item that was read may not be used; None for one that may, and for one that nobody installed.
+) -> InstalledItem | None:
+    """An item that was read, once it may be used; None for one that nobody installed.
 
     Every file below a project's ``.ai/packages`` must be in its rye.lock, and its bytes those of the lock: a skill's attached
     files, too. How the file was named makes no difference. The row itself must have been verified on
     this machine. ``locks`` keeps the locks read for a caller that asks often; for that one, no registry is asked about a row.
+    Raises RyeError where it may not be used.
     """
     place = installed_place(item.path)
     if place is None:
         return None
     from rye.workspace.items.installed_check import (
-        problem_at,  # nothing of it is needed for an item that nobody installed
+        checked_at,  # nothing of it is needed for an item that nobody installed
     )
 
-    return problem_at(context, item, place, locks)
+    return checked_at(context, item, place, locks)
+
+
+def installed_problem(
+    context: Context, item: ItemFile, locks: MutableMapping[Path, Lock] | None = None
+) -> RyeError | None:
+    """Why :func:`checked_item` refuses an item; None where it does not."""
+    try:
+        checked_item(context, item, locks)
+    except RyeError as error:
+        return error
+    return None
 
 
 def _refuse_shadow(context: Context, argument: str, entry: Entry | None, project: Project | None) -> None:

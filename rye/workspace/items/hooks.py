@@ -15,6 +15,7 @@ from rye.workspace.context import Context
 from rye.workspace.findings import FileFindings
 from rye.workspace.installing.hook_approval import approved_hooks
 from rye.workspace.items.effective_item import EffectiveItem, effective_item
+from rye.workspace.items.rights import capabilities_here
 
 
 class JudgedHook(Struct, frozen=True):
@@ -35,6 +36,8 @@ class HookedDirective(Struct, frozen=True):
     item: EffectiveItem
     directive: Directive
     approved: tuple[HookAction, ...] | None
+    rights: tuple[str, ...]
+    """Its capabilities that count here."""
 
     @property
     def findings(self) -> tuple[FileFindings, ...]:
@@ -43,11 +46,10 @@ class HookedDirective(Struct, frozen=True):
 
     def hooks(self) -> list[JudgedHook]:
         """Its hooks in document order."""
-        rights = self._rights()
         return [
             JudgedHook(
                 hook,
-                permission(hook, rights),
+                permission(hook, self.rights),
                 None if self.approved is None else self._is_approved(hook),
                 self.item.place(hook.line),
             )
@@ -56,10 +58,7 @@ class HookedDirective(Struct, frozen=True):
 
     def evaluate(self, values: Mapping[str, object]) -> Evaluation:
         """Which hooks would fire for a context of JSON values."""
-        return evaluate_hooks(self.directive.hooks, values, self._rights(), self._is_approved)
-
-    def _rights(self) -> list[str]:
-        return [permission.capability for permission in self.directive.permissions]
+        return evaluate_hooks(self.directive.hooks, values, self.rights, self._is_approved)
 
     def _is_approved(self, hook: Hook) -> bool:
         action = HookAction(hook.when, hook.item_type, hook.item_id, hook.inputs)
@@ -73,4 +72,5 @@ def hooked_directive(context: Context, argument: str) -> HookedDirective:
     if not isinstance(value, Directive):
         raise UsageError("no-hooks", f"A {found.item.kind.name} has no hooks.", "Only directives have hooks.")
     approved = approved_hooks(context, found)
-    return HookedDirective(found, value, None if approved is None else tuple(approved))
+    rights = capabilities_here(context, found, [permission.capability for permission in value.permissions])
+    return HookedDirective(found, value, None if approved is None else tuple(approved), rights)

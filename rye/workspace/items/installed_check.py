@@ -14,17 +14,21 @@ from rye.items.identity import Identity
 from rye.items.kinds import KINDS
 from rye.items.location import locate
 from rye.project.item_file import ItemFile
-from rye.project.layout import Project, installed_place
+from rye.project.layout import Project
 from rye.project.lock import Lock, LockedItem
 from rye.project.lock_file import read_lock
 from rye.workspace.context import Context
+from rye.workspace.trusting.agreed_here import InstalledItem
 from rye.workspace.trusting.verified_items import require_verified
 
 
-def problem_at(
+def checked_at(
     context: Context, item: ItemFile, place: tuple[Project, Path], locks: MutableMapping[Path, Lock] | None
-) -> RyeError | None:
-    """Why the item may not be used. ``place``: its project and its path there; ``locks``: as ``installed_problem`` takes them."""
+) -> InstalledItem:
+    """The installed item; raises the RyeError that says why it may not be used.
+
+    ``place``: its project and its path there; ``locks``: as ``installed_problem`` takes them.
+    """
     project, path = place
     asks_often = locks is not None
     if locks is None:
@@ -33,19 +37,16 @@ def problem_at(
         locks[project.root] = read_lock(project)
     locked = _locked(locks[project.root], project, path)
     if locked is None:
-        return RyeError(
+        raise RyeError(
             "not-locked",
             f"{item.shown} is in .ai/packages but not in rye.lock, so it was not installed.",
             "Remove it, or install it with `rye add`.",
         )
     changed = changed_since(item, path, locked)
     if changed is not None:
-        return changed
-    try:
-        require_verified(context, project, [locked], fetch=not asks_often)
-    except RyeError as error:
-        return error
-    return None
+        raise changed
+    signed = require_verified(context, project, [locked], fetch=not asks_often)
+    return InstalledItem(project, locked, signed[locked.identity])
 
 
 def changed_since(item: ItemFile, path: Path, locked: LockedItem) -> RyeError | None:
@@ -58,16 +59,6 @@ def changed_since(item: ItemFile, path: Path, locked: LockedItem) -> RyeError | 
     elif (os.stat(path).st_mode & 0o100) and os.name == "posix":
         return _changed(item, locked, "It is executable, and its release's file is not.")
     return None
-
-
-def installed_row(item: ItemFile) -> tuple[Project, LockedItem] | None:
-    """The project and the row of an installed item's file, however it was named; None for a file that nobody installed."""
-    place = installed_place(item.path)
-    if place is None:
-        return None
-    project, path = place
-    locked = _locked(read_lock(project), project, path)
-    return (project, locked) if locked is not None else None
 
 
 def _changed(item: ItemFile, locked: LockedItem, detail: str = "") -> RyeError:

@@ -24,6 +24,7 @@ from msgspec import Struct, field
 from rye.errors import UsageError
 from rye.items.kinds import NoPrompt
 from rye.workspace.context import Context
+from rye.workspace.items.agreement import AgreeTo, require_agreed
 from rye.workspace.items.effective_item import EffectiveItem, effective_item
 from rye.workspace.items.rendered import AskValue, Rendered, Steps
 
@@ -52,15 +53,23 @@ class RenderRequest(Struct, frozen=True):
     """Inputs as JSON values."""
     base: bool = False
     """As published, without overrides and overlays."""
+    trust_lock: bool = False
+    """Whether what rye.lock approves of an installed item counts without being accepted, for this run alone."""
 
 
-def render(context: Context, request: RenderRequest, ask: AskValue | None = None) -> Rendered:
+def render(
+    context: Context, request: RenderRequest, ask: AskValue | None = None, agree: AgreeTo | None = None
+) -> Rendered:
     """Render an item, with overrides and overlay unless ``base``.
 
-    ``ask`` is called for required inputs without a value, when the context is interactive. Raises RyeError for an item that does
-    not parse, may not be used or has no prompt, and for inputs that do not fit.
+    ``ask`` is called for required inputs without a value, when the context is interactive; ``agree`` for what an installed item
+    comes with and this user has not agreed to (None: nobody is asked).
+
+    Raises RyeError for an item that does not parse, may not be used or has no prompt, for inputs that do not fit, and
+    ``project-not-accepted`` or ``consent-needed`` for one that comes with what nobody agreed to here.
     """
     found = effective_item(context, request.item, request.kind, base=request.base)
+    require_agreed(context, found, request.trust_lock, agree)
     return render_item(context, found, request.texts, request.values, ask, None if request.base else "in force")
 
 
@@ -72,7 +81,10 @@ def render_item(
     ask: AskValue | None = None,
     steps: Steps | None = None,
 ) -> Rendered:
-    """As :func:`render`, for an item that was found already. ``steps``: the overlay of a formula; None: without one."""
+    """As :func:`render`, for an item that was found, and agreed to (:func:`rye.workspace.items.agreement.require_agreed`).
+
+    ``steps``: the overlay of a formula; None: without one.
+    """
     value = found.parsed()
     kind = found.item.kind
     if isinstance(kind.prompt, NoPrompt):

@@ -1,7 +1,8 @@
 """What items may do: declared rights by tier, one action decided along a chain of callers, two versions compared (DESIGN 7).
 
 An item counts with its overrides. One that does not parse is refused; its other findings are handed back
-(DECISIONS Directives 13).
+(DECISIONS Directives 13). Of an installed item counts what this user agreed to
+(:mod:`rye.workspace.trusting.agreed_here`), except where versions are compared.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from rye.errors import RyeError
 from rye.items.agent_tools import AgentTools
 from rye.items.reading import Run
 from rye.permissions.containment import Diff, diff
@@ -20,11 +22,13 @@ from rye.permissions.tool_risk import tools_tier
 from rye.project.item_runs import runs_of
 from rye.workspace.context import Context
 from rye.workspace.findings import FileFindings
-from rye.workspace.items.effective_item import effective_item
+from rye.workspace.items.effective_item import EffectiveItem, effective_item
+from rye.workspace.trusting.acceptance import Approval, run_text
+from rye.workspace.trusting.agreed_here import AgreedHere, agreed_here
 
 
 class Rights(Struct, frozen=True):
-    """What one item declares. ``rows``: each capability with its tier, the worst first."""
+    """What one item may do here. ``rows``: each capability with its tier, the worst first."""
 
     id: str
     rows: tuple[tuple[Tier, str], ...]
@@ -36,6 +40,12 @@ class Rights(Struct, frozen=True):
     """Errors and warnings of the item itself."""
     findings: tuple[FileFindings, ...]
     """Findings about its overrides."""
+    missing: tuple[Approval, ...] = ()
+    """What it comes with and this user has not agreed to. It is denied, and no part of the above."""
+    refusal: RyeError | None = None
+    """Why, and the command that helps."""
+    declared: tuple[str, ...] = ()
+    """The capabilities that its text declares."""
 
     @property
     def capabilities(self) -> tuple[str, ...]:
@@ -60,26 +70,85 @@ class Rights(Struct, frozen=True):
         return not self.rows and (self.agent_tools is None or not self.agent_tools.names) and not self.runs
 
 
-def rights_of(context: Context, argument: str) -> Rights:
-    """The rights of the item ``FILE|ID``."""
+class ActionDecision(Struct, frozen=True):
+    """Whether an action is allowed, for a chain of callers."""
+
+    decision: Decision
+    callers: tuple[Rights, ...]
+    reason: str | None = None
+    """Why it is denied, where the item's text would allow it and only this user's agreement is missing."""
+
+    def as_json(self) -> dict[str, object]:
+        """The stable JSON of ``rye permissions check``, with ``levels`` and ``reason`` added."""
+        return {**self.decision.as_json(), "reason": self.reason}
+
+
+def declared_rights(context: Context, argument: str) -> Rights:
+    """What the text of the item ``FILE|ID`` declares, whoever agreed to it."""
+    return _rights(effective_item(context, argument), None)
+
+
+def rights_of(context: Context, argument: str, trust_lock: bool = False) -> Rights:
+    """The rights of the item ``FILE|ID`` here. ``trust_lock``: as ``--trust-lock`` says it."""
     found = effective_item(context, argument)
+    return _rights(found, item_agreed_here(context, found, trust_lock))
+
+
+def item_agreed_here(context: Context, found: EffectiveItem, trust_lock: bool = False) -> AgreedHere | None:
+    """What this user agreed to of an item that was found; None for one that nobody installed: its author is its user."""
+    return agreed_here(context, found.installed, trust_lock) if found.installed is not None else None
+
+
+def capabilities_here(context: Context, found: EffectiveItem, declared: Sequence[str]) -> tuple[str, ...]:
+    """Those of the capabilities that an item's text declares which count here."""
+    agreed = item_agreed_here(context, found)
+    return tuple(declared) if agreed is None else agreed.allowed(declared)
+
+
+def _rights(found: EffectiveItem, agreed: AgreedHere | None) -> Rights:
     found.parsed()
     metadata = found.item.reading.metadata
-    capabilities = metadata.capabilities if metadata else ()
-    rows = sorted(((tier(each), each) for each in capabilities), key=lambda row: (-row[0], row[1]))
-    tools = metadata.agent_tools if metadata else None
-    return Rights(found.id, tuple(rows), tools, runs_of(found.item), found.own_findings(), found.findings)
+    declared = metadata.capabilities if metadata else ()
+    tools, runs = metadata.agent_tools if metadata else None, runs_of(found.item)
+    allowed = declared if agreed is None else agreed.allowed(declared)
+    if agreed is not None and agreed.waits_for("tool"):
+        tools = None  # a tool counts with its restrictions, so all of them or none
+    if agreed is not None:
+        refused = agreed.waits_for("run")
+        runs = tuple(run for run in runs if run_text(run) not in refused)
+    rows = sorted(((tier(each), each) for each in allowed), key=lambda row: (-row[0], row[1]))
+    missing = (*agreed.waiting, *agreed.unapproved) if agreed is not None else ()
+    refusal = agreed.refusal() if agreed is not None else None
+    return Rights(
+        found.id, tuple(rows), tools, runs, found.own_findings(), found.findings, missing, refusal, tuple(declared)
+    )
 
 
 def compare_rights(context: Context, old: str, new: str) -> tuple[Diff, tuple[Rights, Rights]]:
-    """What the item ``new`` may do against what ``old`` may."""
-    before, after = rights_of(context, old), rights_of(context, new)
+    """What the text of ``new`` declares against that of ``old``."""
+    before, after = declared_rights(context, old), declared_rights(context, new)
     return diff(before.capabilities, after.capabilities), (before, after)
 
 
 def decide_action(
-    context: Context, chain: Sequence[str], primary: str, item_type: str, item_id: str | None
-) -> tuple[Decision, tuple[Rights, ...]]:
+    context: Context,
+    chain: Sequence[str],
+    primary: str,
+    item_type: str,
+    item_id: str | None,
+    trust_lock: bool = False,
+) -> ActionDecision:
     """Whether the last item of ``chain`` may do the action when the others called it, the root first."""
-    callers = tuple(rights_of(context, argument) for argument in chain)
-    return decide([caller.capabilities for caller in callers], primary, item_type, item_id), callers
+    callers = tuple(rights_of(context, argument, trust_lock) for argument in chain)
+    decision = decide([caller.capabilities for caller in callers], primary, item_type, item_id)
+    if decision.allowed:
+        return ActionDecision(decision, callers)
+    by_text = decide([caller.declared for caller in callers], primary, item_type, item_id)
+    stopping = (
+        caller.refusal
+        for caller, here, there in zip(callers, decision.levels, by_text.levels, strict=True)
+        if here is None and there is not None
+    )
+    why = next((error for error in stopping if error is not None), None)
+    reason = f"{why.code}: {why.message} {why.hint}" if why is not None else None
+    return ActionDecision(decision, callers, reason)

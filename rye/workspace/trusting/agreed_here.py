@@ -1,0 +1,110 @@
+"""What of one installed item this user agreed to (DESIGN 6.1, Agreed here): what rye.lock approves, as far as they saw it.
+
+An item's text says what it wants, rye.lock says what the team approved. Here counts what both have and this user agreed to:
+a right, tool or thing that can run beyond it is denied, and a text that comes with such is not handed out for use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from rye.errors import RyeError
+from rye.items.agent_tools import widened
+from rye.items.identity import Identity
+from rye.permissions.containment import diff
+from rye.workspace.trusting.acceptance import Approval, approvals, not_accepted, run_text, trusts_lock, unseen
+
+if TYPE_CHECKING:
+    from rye.installation.signed_release import SignedRelease
+    from rye.project.layout import Project
+    from rye.project.lock import LockedItem
+    from rye.workspace.context import Context
+
+_LISTED = 3
+
+
+class InstalledItem(Struct, frozen=True):
+    """An installed item whose bytes are the lock's, and whose row was verified here."""
+
+    project: Project
+    row: LockedItem
+    release: SignedRelease
+    """What its signed release says."""
+
+
+class AgreedHere(Struct, frozen=True):
+    """What of an installed item counts on this machine, and what does not yet."""
+
+    identity: Identity
+    capabilities: tuple[str, ...]
+    """The patterns that were agreed to."""
+    waiting: tuple[Approval, ...] = ()
+    """What rye.lock approves of it and this user has not agreed to, without its signer."""
+    unapproved: tuple[Approval, ...] = ()
+    """What its release asks for and rye.lock does not approve. Hooks are none of it: each is denied by itself."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether everything that it comes with was agreed to."""
+        return not self.waiting and not self.unapproved
+
+    def allowed(self, wanted: Iterable[str]) -> tuple[str, ...]:
+        """Those of these patterns that lie within what was agreed to."""
+        return tuple(
+            pattern for pattern in wanted if pattern in self.capabilities or not _beyond(self.capabilities, (pattern,))
+        )
+
+    def waits_for(self, what: str) -> frozenset[str]:
+        """The values of one sort that nobody agreed to here."""
+        return frozenset(one.value for one in (*self.waiting, *self.unapproved) if one.what == what)
+
+    def refusal(self) -> RyeError | None:
+        """Why the item's text is not handed out for use; None where nothing is missing."""
+        if self.unapproved:
+            return _unapproved(self.identity, self.unapproved)
+        return not_accepted(self.waiting) if self.waiting else None
+
+
+def agreed_here(context: Context, item: InstalledItem, trust_lock: bool = False) -> AgreedHere:
+    """What this user agreed to. ``trust_lock``: as ``--trust-lock`` says it."""
+    row = item.row
+    waiting: tuple[Approval, ...] = ()
+    if not trusts_lock(context, trust_lock):
+        waiting = tuple(one for one in unseen(item.project, approvals([row])) if one.what != "signer")
+    refused = {one.value for one in waiting if one.what == "right"}
+    agreed = tuple(pattern for pattern in row.approved_capabilities if pattern not in refused)
+    return AgreedHere(row.identity, agreed, waiting, tuple(_not_approved(row, item.release)))
+
+
+def _not_approved(row: LockedItem, release: SignedRelease) -> Iterable[Approval]:
+    name = str(row.identity)
+    for pattern in _beyond(row.approved_capabilities, release.capabilities):
+        yield Approval(name, "right", pattern)
+    for run in release.runs:
+        if run not in row.approved_runs:
+            yield Approval(name, "run", run_text(run))
+    for tool in widened(row.tools_approved, release.tools):
+        yield Approval(name, "tool", tool)
+    for mention in release.mentions or ():
+        if mention.is_alarm and mention.word not in row.approved_facts:
+            yield Approval(name, "fact", mention.word)
+
+
+def _beyond(agreed: tuple[str, ...], wanted: tuple[str, ...]) -> list[str]:
+    if set(wanted) <= set(agreed):
+        return []
+    return [change.pattern for change in diff(agreed, wanted).widened]
+
+
+def _unapproved(identity: Identity, what: tuple[Approval, ...]) -> RyeError:
+    listed = "; ".join(f"{one.what} {one.value}" for one in what[:_LISTED])
+    more = f"; and {len(what) - _LISTED} more" if len(what) > _LISTED else ""
+    return RyeError(
+        "consent-needed",
+        f"{identity} comes with what rye.lock does not approve: {listed}{more}.",
+        "`rye install` shows it and asks.",
+        details={"approvals": [{"item": one.item, "what": one.what, "value": one.value} for one in what]},
+    )
