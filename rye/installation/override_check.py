@@ -6,18 +6,17 @@ from datetime import date
 
 from rye.customization.recheck import findings
 from rye.installation.install import Prepared
-from rye.installation.policy_files import override_widening_allowed
 from rye.project.layout import Project
-from rye.project.manifest import Manifest
 from rye.project.spaces import user_space
 
 
-def override_findings(project: Project, manifest: Manifest, prepared: Prepared, today: date) -> list[str]:
-    """A line for each finding about an override of an item that changes; nothing where there are no overrides."""
+def override_findings(project: Project, prepared: Prepared, today: date, widening_allowed: bool) -> list[str]:
+    """A line for each finding about an override of an item that changes; nothing where there are no overrides.
+
+    ``widening_allowed``: as :meth:`rye.installation.policy_files.OtherPolicies.allow_override_widening` says."""
     if not project.overrides.is_dir() and not (user_space() / "overrides").is_dir():
         return []
 
-    allowed = override_widening_allowed(manifest)
     said = []
     for change in prepared.plan.changes:
         item = prepared.items.get(change.identity)
@@ -29,7 +28,7 @@ def override_findings(project: Project, manifest: Manifest, prepared: Prepared, 
             item.data.decode("utf-8"),
             version=item.locked.version,
             today=today,
-            widening_allowed=allowed,
+            widening_allowed=widening_allowed,
         ):
             if finding.severity in ("error", "warning"):
                 said.append(f"override of {change.identity.id}: {finding.message}")

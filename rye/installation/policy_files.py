@@ -9,23 +9,33 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from msgspec import Struct
+
 from rye.errors import RyeError
 from rye.project.manifest import Manifest, PolicyTable, parse_manifest
 from rye.storage.folders import config_dir
 
 
-def any_policy(manifest: Manifest) -> bool:
-    """Whether anybody restricts anything. Cheap: imports nothing of the policy's machinery."""
-    return any(table != PolicyTable() for table in (manifest.policy, *other_tables()))
+class OtherPolicies(Struct, frozen=True):
+    """The user's and the organization's tables, read once for a run: every decision of it rests on the same."""
+
+    tables: tuple[PolicyTable, ...] = ()
+
+    def restrict(self, manifest: Manifest) -> bool:
+        """Whether anybody restricts anything, the project included. Cheap: needs nothing of the policy's machinery."""
+        return any(table != PolicyTable() for table in (manifest.policy, *self.tables))
+
+    def allow_override_widening(self, manifest: Manifest) -> bool:
+        """Whether an override may give a directive more rights: only when the project's policy and every other say so.
+
+        The project's policy is not enough: anyone who can commit an override can commit that policy too.
+        """
+        return bool(self.tables) and all(table.allow_override_widening for table in (manifest.policy, *self.tables))
 
 
-def override_widening_allowed(manifest: Manifest) -> bool:
-    """Whether an override may give a directive more rights: only when the project's policy and every other say so.
-
-    The project's policy is not enough: anyone who can commit an override can commit that policy too.
-    """
-    others = other_tables()
-    return bool(others) and all(table.allow_override_widening for table in (manifest.policy, *others))
+def read_other_policies() -> OtherPolicies:
+    """Read the two files. Raises RyeError for one that cannot be read."""
+    return OtherPolicies(tuple(_other_tables()))
 
 
 def other_files() -> tuple[Path, Path]:
@@ -33,7 +43,7 @@ def other_files() -> tuple[Path, Path]:
     return config_dir() / "policy.toml", Path(os.environ.get("RYE_POLICY") or "/etc/rye/policy.toml")
 
 
-def other_tables() -> list[PolicyTable]:
+def _other_tables() -> list[PolicyTable]:
     """The user's and the organization's tables. Raises RyeError for a file that cannot be read."""
     tables = []
     for file in other_files():

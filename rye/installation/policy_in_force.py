@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rye.installation.policy_files import other_tables
+from rye.installation.policy_files import OtherPolicies
 from rye.permissions.policy import Policy, combined
 from rye.permissions.risk import Tier, rows
 from rye.project.manifest import Manifest, PolicyTable
@@ -21,6 +21,6 @@ def policy_of(table: PolicyTable) -> Policy:
     )
 
 
-def policy_in_force(manifest: Manifest) -> Policy:
-    """The project's, the user's and the organization's policies at once. Raises RyeError for a file that cannot be read."""
-    return combined([policy_of(table) for table in (manifest.policy, *other_tables())])
+def policy_in_force(manifest: Manifest, others: OtherPolicies) -> Policy:
+    """The project's, the user's and the organization's policies at once."""
+    return combined([policy_of(table) for table in (manifest.policy, *others.tables)])

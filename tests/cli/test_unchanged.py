@@ -16,10 +16,9 @@ import pytest
 
 from rye.cli import unchanged
 from rye.installation.on_disk import scan
-from rye.installation.policy_files import any_policy
+from rye.installation.policy_files import read_other_policies
 from rye.installation.transaction import needs_recovery
 from rye.project.layout import Project
-from rye.project.manifest import Manifest
 from rye.project.user_config import read_settings
 from rye.workspace.installing.project_texts import bytes_of, manifest_text_of
 from tests.cli.running import Program
@@ -72,7 +71,7 @@ def remember(
             manifest_text_of(project)
             bytes_of(project.lock_path)
             read_settings()
-            any_policy(Manifest())
+            read_other_policies()
             scan(project)
             more(project)
         finally:

@@ -12,7 +12,8 @@ from rye.items.reading import HookAction, Run
 from rye.permissions.risk import Tier, tier
 from rye.permissions.tool_risk import tools_tier
 from rye.workspace.installing.install_request import Proposal
-from rye.workspace.trusting.acceptance import Approval
+from rye.workspace.trusting.acceptance import Approval, of_the_lock
+from rye.workspace.trusting.project_changes import shown_lines
 
 _VERBS = {
     "add": ("+", "added"),
@@ -44,10 +45,17 @@ _UNSEEN_TITLES = {
 
 
 def show_unseen(console: Console, unseen: Sequence[Approval]) -> None:
-    """Print what rye.lock approves and this user has not agreed to: the team's record, which counts here after a yes."""
-    if not unseen:
-        return
-    console.say("rye.lock of this project approves what you have not agreed to on this machine:", "strong")
+    """Print what the user has not agreed to: what the project changes about installed items, then what rye.lock approves, the
+    team's record."""
+    for number, line in enumerate(shown_lines(unseen)):
+        console.say(one_line(line), None if number else "strong")
+    brought = [one for one in unseen if one.what == "customization-fact"]
+    if brought:
+        console.say("  What these changes make the items mention:")
+    for one in brought:
+        console.say(f"    {one_line(one.value)}   {one.item}", "warning")
+    if of_the_lock(unseen):
+        console.say("rye.lock of this project approves what you have not agreed to on this machine:", "strong")
     for what, title in _UNSEEN_TITLES.items():
         rows = [one for one in unseen if one.what == what]
         if rows:
@@ -207,7 +215,12 @@ def question(proposal: Proposal) -> str:
 
 def question_about(unseen: Sequence[Approval]) -> str:
     """What a person is asked below :func:`show_unseen`."""
-    return "Agree to what rye.lock approves?"
+    changes = any(one.what == "customization" for one in unseen)
+    if not changes:
+        return "Agree to what rye.lock approves?"
+    return (
+        "Agree to what rye.lock approves, and to these changes?" if of_the_lock(unseen) else "Agree to these changes?"
+    )
 
 
 def changed_counts(changes: Iterable[ItemChange]) -> str:

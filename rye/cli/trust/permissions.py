@@ -55,7 +55,7 @@ def show(session: Session, target: str, trust_lock: bool) -> None:
     if rights.refusal is not None:
         session.console.warn(rights.refusal.message, rights.refusal.hint)
         for one in rights.missing:
-            session.console.data(f"not agreed\t{one.what} {printable(one.value)}")
+            session.console.data(f"not agreed\t{one.what} {one_line(one.value)}")
     elif rights.does_nothing:
         session.console.say("It declares no capabilities: every action is denied.")
     elif not rights.rows:

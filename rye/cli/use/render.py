@@ -58,6 +58,9 @@ def render(
     if session.json:
         session.console.document(rendered.as_json())
         return
+    if rendered.customizations:
+        files = ", ".join(each.path for each in rendered.customizations)
+        session.console.say(f"rendered with {printable(files)}; --base leaves customizations out", "dim")
     prompt = rendered.prompt
     if sys.stdout.isatty():
         prompt = printable(prompt)  # what an author wrote must not steer the terminal; a pipe gets every byte

@@ -18,8 +18,10 @@ from msgspec import Struct
 from rye.errors import RyeError
 from rye.limits import OVERRIDES
 from rye.project.item_file import read_bytes
+from rye.project.layout import find_project
 from rye.storage.atomic import replace_file
 from rye.text.diagnostics import Diagnostic, has_errors
+from rye.workspace.trusting.customizations import remember_made_here
 
 if TYPE_CHECKING:
     from rye.workspace.context import Context
@@ -88,6 +90,7 @@ def edit_file(context: Context, file: Editable, editor: Editor) -> Edited:
             raise _rejected(file, edited, findings)
     if file.current is None or edited != file.current:
         _replace(file, edited)
+        remember_made_here(find_project(context.cwd), file.path, file.current, was_shown=True)
     return Edited(file.path, file.shown, file.current is None, edited != before, findings)
 
 

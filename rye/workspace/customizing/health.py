@@ -19,6 +19,7 @@ from rye.customization.overlay_health import fixed
 from rye.customization.places import Places
 from rye.customization.role_files import all_files
 from rye.errors import RyeError
+from rye.project.layout import find_project
 from rye.registry.client import RegistryClient
 from rye.signing.key_store import KeyStore
 from rye.signing.trust_store import TrustStore
@@ -29,6 +30,7 @@ from rye.workspace.context import Context
 from rye.workspace.customizing.overlaying import OverlayChecked, formula_problems, overlay_checks
 from rye.workspace.customizing.overriding import check_overrides
 from rye.workspace.customizing.roles import known_roles
+from rye.workspace.trusting.customizations import remember_made_here
 
 
 class Fixed(Struct, frozen=True):
@@ -109,6 +111,7 @@ def fix_overlays(context: Context, where: Places) -> tuple[list[Fixed], list[Rye
             continue
         try:
             done.append(_fix(one, one.data))
+            remember_made_here(find_project(context.cwd), one.path, one.data)
         except RyeError as error:
             problems.append(RyeError(error.code, f"{one.shown} was not fixed: {error.message}", error.hint))
     return done, problems

@@ -45,15 +45,16 @@ class Overlaid(Struct, frozen=True):
     formula: Formula
     applied: tuple[str, ...] = ()
     findings: tuple[FileFindings, ...] = ()
+    source: str | None = None
+    """The file that changed its steps, as people see it; None where none did."""
 
 
-def overlay_in_force(found: EffectiveItem, resolved: Formula) -> tuple[Formula, tuple[FileFindings, ...]]:
+def overlay_in_force(found: EffectiveItem, resolved: Formula) -> Overlaid:
     """The resolved formula with the overlay in force for it. Raises RyeError for a malformed overlay."""
     name = formula_name(found)
     if name is None:
-        return resolved, ()
-    done = apply_in_force(in_force(rye_places(found.project), name), resolved)
-    return done.formula, done.findings
+        return Overlaid(resolved)
+    return apply_in_force(in_force(rye_places(found.project), name), resolved)
 
 
 def formula_name(found: EffectiveItem) -> str | None:
@@ -73,7 +74,8 @@ def apply_in_force(force: InForce, resolved: Formula) -> Overlaid:
         result = _applied(overlay, resolved, source.shown)
         said += (Diagnostic("warning", "stale-override", warning) for warning in result.warnings)
         resolved, applied = replace(resolved, steps=result.steps), result.applied
-    return Overlaid(resolved, applied, (FileFindings(source.shown, tuple(said)),) if said else ())
+    findings = (FileFindings(source.shown, tuple(said)),) if said else ()
+    return Overlaid(resolved, applied, findings, source.shown if overlay.overrides else None)
 
 
 def apply_file(context: Context, formula: str, path: Path, shown: str) -> tuple[Formula, OverlayResult[Step]]:

@@ -41,6 +41,7 @@ from rye.workspace.customizing.editing import Editable
 from rye.workspace.items.applied_overrides import apply_overrides
 from rye.workspace.items.effective_item import EffectiveItem, effective_item, entry_of_file
 from rye.workspace.items.present_items import exists
+from rye.workspace.trusting.customizations import remember_made_here
 
 
 class Overridable(Struct, frozen=True):
@@ -259,6 +260,8 @@ def new_override(context: Context, request: NewOverride) -> WrittenOverride:
         )
     file.path.parent.mkdir(parents=True, exist_ok=True)
     replace_file(file.path, text.encode("utf-8"))
+    before = file.current.encode("utf-8") if file.current is not None else None
+    remember_made_here(file.item.project, file.path, before)
     found = file.item.found
     return WrittenOverride(file.shown, file.current is None, found.id, file.item.kind, text, applied.diagnostics)
 

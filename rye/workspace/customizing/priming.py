@@ -19,7 +19,7 @@ from rye.text import content
 from rye.text.diagnostics import to_mend
 from rye.workspace.context import Context
 from rye.workspace.customizing.formulas import find_formula
-from rye.workspace.customizing.overlaying import apply_in_force, formula_name
+from rye.workspace.customizing.overlaying import Overlaid, apply_in_force, formula_name
 from rye.workspace.customizing.roles import known_roles, unknown_role
 from rye.workspace.findings import FileFindings
 from rye.workspace.items.agreement import AgreeTo, require_agreed
@@ -145,12 +145,12 @@ class _Gathered:
         force = in_force(self._places, name) if name is not None else None
         sources = [found.item.shown]
 
-        def overlay(_found: EffectiveItem, resolved: Formula) -> tuple[Formula, tuple[FileFindings, ...]]:
+        def overlay(_found: EffectiveItem, resolved: Formula) -> Overlaid:
             if force is None:
-                return resolved, ()
+                return Overlaid(resolved)
             done = apply_in_force(force, resolved)
             sources.extend(self._explain(force, done.applied))
-            return done.formula, done.findings
+            return done
 
         rendered = render_item(self._context, found, texts, {}, ask, overlay)
         self.findings += rendered.findings

@@ -59,7 +59,7 @@ def _add(
 ) -> InstallOutcome:
     session = open_session(context, project, request, agree)
     with session_sources(session) as sources:
-        environment = judging_environment(context, session.manifest)
+        environment = judging_environment(context, session.manifest, session.policies)
         text = session.manifest_text
         for reference in references:
             text = _with(text, reference, group, sources, environment)

@@ -17,7 +17,8 @@ from rye.workspace.installing.following import follow
 from rye.workspace.installing.install_outcome import InstallOutcome
 from rye.workspace.installing.install_session import InstallSession, Look, open_session, retry_when_overtaken
 from rye.workspace.installing.nothing_to_do import nothing_to_do
-from rye.workspace.trusting.acceptance import approvals
+from rye.workspace.trusting.acceptance import accepted_before, approvals, remember_accepted, trusts_lock
+from rye.workspace.trusting.project_changes import signed_files
 
 if TYPE_CHECKING:
     from rye.project.layout import Project
@@ -53,7 +54,16 @@ def _look(session: InstallSession, unlock: Unlock) -> Look:
     if request.lock_use == "frozen":
         session.refuse_edits("rye install", present)
     unchanged = unlock.is_nothing and session.manifest_text == before.manifest_text
-    if not unchanged or not nothing_to_do(session.context, before, session.manifest, request.without, present):
+    if not unchanged or not nothing_to_do(
+        session.context, before, session.manifest, request.without, present, session.policies
+    ):
         return Look(warned, in_order=False)
-    waiting = session.unseen(approvals(in_groups(before.lock.items, request.without)))
-    return Look(warned, in_order=True, waiting=() if request.dry_run else waiting)
+    items = in_groups(before.lock.items, request.without)
+    changes, told = session.look_at_changes(items, signed_files(before.project))
+    warned += told
+    if request.dry_run:
+        return Look(warned, in_order=True)
+    waiting = (*session.unseen(approvals(items)), *changes)
+    if not waiting and not trusts_lock(session.context, request.trust_lock) and not accepted_before(before.project):
+        remember_accepted(before.project, ())
+    return Look(warned, in_order=True, waiting=waiting)

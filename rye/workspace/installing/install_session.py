@@ -10,6 +10,8 @@ from msgspec.structs import replace
 
 from rye.errors import RyeError
 from rye.installation.on_disk import Present
+from rye.installation.policy_files import OtherPolicies, read_other_policies
+from rye.installation.policy_in_force import policy_in_force
 from rye.installation.shadows import project_shadows, shadows_error
 from rye.project.freshness import require_groups
 from rye.project.layout import Project
@@ -18,6 +20,7 @@ from rye.project.manifest import Manifest, parse_manifest
 from rye.workspace.installing.hand_edits import refuse_hand_edits
 from rye.workspace.installing.project_state import ProjectState, read_state
 from rye.workspace.trusting.acceptance import Approval, trusts_lock, unseen
+from rye.workspace.trusting.project_changes import ReadSigned, project_changes, require_allowed, shown_lines
 
 if TYPE_CHECKING:
     from rye.workspace.context import Context
@@ -63,6 +66,8 @@ class InstallSession(Struct, frozen=True):
     manifest_text: str
     """The manifest to install, which is written where it differs from the one on disk."""
     manifest: Manifest
+    policies: OtherPolicies
+    """The policies beside the project's, read once for the attempt."""
 
     def with_manifest(self, text: str) -> InstallSession:
         """The same attempt for another manifest."""
@@ -73,6 +78,28 @@ class InstallSession(Struct, frozen=True):
         if trusts_lock(self.context, self.request.trust_lock):
             return ()
         return unseen(self.before.project, relied)
+
+    def look_at_changes(
+        self, items: Sequence[LockedItem], signed: ReadSigned
+    ) -> tuple[tuple[Approval, ...], tuple[str, ...]]:
+        """What of the project's customizations of these items this user has to agree to, and what was only told of them.
+
+        ``signed``: the items' signed files. Raises RyeError ``policy-violation`` for what they make an item mention.
+        """
+        project = self.before.project
+        if self.policies.restrict(self.manifest):
+            policy = policy_in_force(self.manifest, self.policies)
+            require_allowed(policy, project, self.manifest, items, signed)
+        found = project_changes(project, self.manifest, items, signed)
+        if trusts_lock(self.context, self.request.trust_lock):
+            for line in shown_lines(found.asked):
+                self.context.tell(line)
+            return (), ()
+        notice = found.notice()
+        if notice is None:
+            return found.asked, ()
+        self.context.warn(*notice)
+        return found.asked, notice[:1]
 
     def look_for_shadows(self, items: Sequence[LockedItem]) -> tuple[str, ...]:
         """Warn of own items with the id of one of ``items``; the warnings. Raises RyeError ``shadows-installed`` where the lock
@@ -100,7 +127,7 @@ def open_session(
     """Read the project for one attempt. ``manifest_text``: the manifest to install; None: the one on disk."""
     before = read_state(context, project, joins_sides=request.lock_use == "repair")
     text = before.manifest_text if manifest_text is None else manifest_text
-    return InstallSession(context, request, agree, before, text, _manifest(text, request))
+    return InstallSession(context, request, agree, before, text, _manifest(text, request), read_other_policies())
 
 
 def _manifest(text: str, request: InstallRequest) -> Manifest:

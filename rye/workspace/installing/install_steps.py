@@ -30,7 +30,7 @@ from rye.workspace.installing.install_outcome import InstallOutcome
 from rye.workspace.installing.install_request import Proposal
 from rye.workspace.installing.install_session import InstallSession, Look
 from rye.workspace.registries.project_sources import Outages, judging_environment, project_sources
-from rye.workspace.trusting.acceptance import approvals, remember, trusts_lock
+from rye.workspace.trusting.acceptance import approvals, remember, remember_accepted, trusts_lock
 from rye.workspace.trusting.known_signers import agreed_signers, remember_signers
 from rye.workspace.trusting.relied_approvals import relied_on
 
@@ -50,7 +50,7 @@ def carry_on(session: InstallSession, unlock: Unlock, look: Look | None) -> Inst
         raise _stale(session)
     if look.in_order:  # what rye.lock approves of what is installed counts here once a person agrees
         accept_lock(session.context, session.agree, look.waiting)
-        remember(session.before.project, look.waiting)
+        remember_accepted(session.before.project, look.waiting)
         return InstallOutcome("in-order", warnings=look.warned, followed=follow(session))
     if not session.manifest.dependencies and not session.before.lock.items:
         return InstallOutcome("nothing-wanted", followed=follow(session))
@@ -97,7 +97,7 @@ def _does_not_suffice(error: RyeError, outage: NoAnswer) -> NoAnswer:
 
 def install_from(session: InstallSession, sources: Sources, unlock: Unlock) -> InstallOutcome:
     """Choose versions, and install them."""
-    environment = judging_environment(session.context, session.manifest)
+    environment = judging_environment(session.context, session.manifest, session.policies)
     with session.context.progress("resolving"):
         chosen = _choose(session, sources, environment, unlock)
     outcome = install_chosen(session, sources, environment, chosen)
@@ -152,7 +152,9 @@ def install_chosen(
     session.refuse_edits(request.command, scan(before.project), _locked(prepared))
     known = before.lock.by_identity()
     session.look_for_shadows([item for item in _locked(prepared) if item.identity not in known])
-    overrides = override_findings(before.project, session.manifest, prepared, environment.now.date())
+    overrides = override_findings(
+        before.project, prepared, environment.now.date(), session.policies.allow_override_widening(session.manifest)
+    )
     notes = (*prepared.warnings, *overrides)
     if overrides and request.strict_overrides:
         session.agree(Proposal(prepared.plan, notes, (), session.context.now()))
@@ -163,7 +165,9 @@ def install_chosen(
         )
     frozen = request.lock_use == "frozen"
     relied = approvals(in_groups(before.lock.items, request.without)) if frozen else relied_on(prepared.plan)
-    unseen = session.unseen(relied)
+    signed = {identity: item.data for identity, item in prepared.items.items()}
+    changed, _ = session.look_at_changes(_locked(prepared), lambda item: signed.get(item.identity))
+    unseen = (*session.unseen(relied), *changed)
     consent = obtain_consent(session.context, request, prepared.plan, notes, session.agree, unseen)
     if request.dry_run:
         return InstallOutcome("proposed", prepared.plan.effective, prepared.warnings)
@@ -171,9 +175,10 @@ def install_chosen(
     sources.verdicts.flush()  # what is put in place next is read again by whoever follows
     written, followed = _switch(session, prepared, lock)
     given = set() if frozen else approvals(in_groups(lock.items, request.without)) - relied
-    remember(before.project, given.union(unseen))
+    trusted = trusts_lock(session.context, request.trust_lock)
+    (remember if trusted else remember_accepted)(before.project, given.union(unseen))
     signers = {change.new.signer for change in prepared.plan.changes if change.new is not None}
-    if trusts_lock(session.context, request.trust_lock):  # committers agreed to these, not this user
+    if trusted:  # committers agreed to these, not this user
         signers -= {one.value for one in relied if one.what == "signer"}
     remember_signers(signers)
     return InstallOutcome("installed", prepared.plan.effective, prepared.warnings, written, followed=followed)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from rye.installation.on_disk import Present, drift
-from rye.installation.policy_files import any_policy
+from rye.installation.policy_files import OtherPolicies
 from rye.project.freshness import in_groups, is_stale
 from rye.workspace.registries.project_registries import same_registries, user_verdicts, whole_lock_key
 
@@ -27,8 +27,10 @@ def nothing_to_do(
     manifest: Manifest,
     without: frozenset[str],
     present: Mapping[str, Present],
+    policies: OtherPolicies,
 ) -> bool:
-    """Whether the project is in order. ``present``: as :func:`rye.installation.on_disk.scan` found the files.
+    """Whether the project is in order. ``present``: as :func:`rye.installation.on_disk.scan` found the files; ``policies``: those
+    beside the project's.
 
     Raises RyeError ``lock-mismatch`` where the lock says something else of an item than its release does.
     """
@@ -41,11 +43,11 @@ def nothing_to_do(
         return False
     known = _known_whole(state)
     plainly_approved = all(set(item.capabilities) <= set(item.approved_capabilities) for item in items)
-    if known and plainly_approved and not any_policy(manifest):
+    if known and plainly_approved and not policies.restrict(manifest):
         return True
     from rye.workspace.installing.order_check import in_order  # what a lock that was found whole before never needs
 
-    return in_order(state, manifest, items, known=known)
+    return in_order(state, manifest, items, policies, known=known)
 
 
 def _known_whole(state: ProjectState) -> bool:

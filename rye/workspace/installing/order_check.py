@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from rye.installation.completeness import problems
 from rye.installation.plan import make_plan
-from rye.installation.policy_files import any_policy
+from rye.installation.policy_files import OtherPolicies
 from rye.installation.policy_in_force import policy_in_force
 from rye.installation.signed_release import SignedRelease
 from rye.installation.verified_rows import check_words, remembered_rows
@@ -20,7 +20,9 @@ from rye.workspace.registries.project_registries import user_basis, user_verdict
 from rye.workspace.trusting.verified_items import verified_before
 
 
-def in_order(state: ProjectState, manifest: Manifest, items: Sequence[LockedItem], *, known: bool) -> bool:
+def in_order(
+    state: ProjectState, manifest: Manifest, items: Sequence[LockedItem], policies: OtherPolicies, *, known: bool
+) -> bool:
     """Whether every row was verified here, the lock is complete, every right is approved and the policy allows it all.
 
     ``known``: the first two were found before. Raises RyeError ``lock-mismatch``.
@@ -28,7 +30,7 @@ def in_order(state: ProjectState, manifest: Manifest, items: Sequence[LockedItem
     return (
         (known or _verified_and_complete(state, manifest, items))
         and _all_approved(state.lock, items)
-        and _all_allowed(manifest, items)
+        and _all_allowed(manifest, items, policies)
     )
 
 
@@ -70,11 +72,11 @@ def _all_approved(lock: Lock, items: Sequence[LockedItem]) -> bool:
     return not any(change.asks for change in make_plan(lock, items).changes)
 
 
-def _all_allowed(manifest: Manifest, items: Sequence[LockedItem]) -> bool:
+def _all_allowed(manifest: Manifest, items: Sequence[LockedItem], policies: OtherPolicies) -> bool:
     """Whether the policy allows what is installed, as far as the lock tells; where not, the installation says why."""
-    if not any_policy(manifest):
+    if not policies.restrict(manifest):
         return True
-    policy = policy_in_force(manifest)
+    policy = policy_in_force(manifest, policies)
     signed = verified_before(items) if policy.facts else {}
     return not any(
         violations(policy, item.capabilities)

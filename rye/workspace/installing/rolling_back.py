@@ -26,7 +26,7 @@ def rollback(context: Context, project: Project, request: InstallRequest, agree:
     if text is not None and text != session.before.manifest_text:
         _refuse_edits(context, session)
     with session_sources(session) as sources:
-        environment = judging_environment(context, session.manifest)
+        environment = judging_environment(context, session.manifest, session.policies)
         with context.progress("resolving"):
             chosen = choose_locked(lock, sources, environment)
         # The previous manifest may have asked for something newer already: the lock says what it was made for.

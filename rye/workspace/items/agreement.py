@@ -5,35 +5,76 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from rye.errors import RyeError
-from rye.workspace.trusting.acceptance import Approval, remember
-from rye.workspace.trusting.agreed_here import agreed_here
+from rye.installation.policy_files import read_other_policies
+from rye.installation.policy_in_force import policy_in_force
+from rye.project.context import load_manifest
+from rye.text import facts
+from rye.workspace.trusting.acceptance import Approval, not_accepted, remember, trusts_lock
+from rye.workspace.trusting.agreed_here import agreed_here, unapproved
+from rye.workspace.trusting.project_changes import forbidden, project_changes, require_allowed, signed_files
 
 if TYPE_CHECKING:
+    from rye.project.manifest import Manifest
     from rye.workspace.context import Context
     from rye.workspace.items.effective_item import EffectiveItem
+    from rye.workspace.trusting.agreed_here import CheckedItem
 
 AgreeTo = Callable[[tuple[Approval, ...]], bool]
 """Shows what rye.lock approves and this user has not agreed to, and asks a person; whether they said yes."""
 
 
 def require_agreed(
-    context: Context, found: EffectiveItem, trust_lock: bool = False, agree: AgreeTo | None = None
+    context: Context,
+    found: EffectiveItem,
+    trust_lock: bool = False,
+    agree: AgreeTo | None = None,
+    *,
+    customized: bool = True,
 ) -> None:
-    """That this user agreed to everything that an item comes with, before or now. One that nobody installed passes, and so does
-    one that comes with nothing.
+    """That this user agreed to everything that an item comes with, before or now, and that the policy allows its text. One that
+    nobody installed passes, and so does one that comes with nothing.
 
-    ``trust_lock``: as ``--trust-lock`` says it; ``agree`` None: nobody is asked. Raises RyeError ``project-not-accepted``,
-    ``declined``, and ``consent-needed`` for what rye.lock does not approve either.
+    ``trust_lock``: as ``--trust-lock`` says it; ``agree`` None: nobody is asked; ``customized``: whether the project's
+    customizations of it are used. Raises RyeError ``project-not-accepted``, ``declined``, ``policy-violation``, and
+    ``consent-needed`` for what rye.lock does not approve either.
     """
     if found.installed is None:
         return
-    agreed = agreed_here(context, found.installed, trust_lock)
-    refusal = agreed.refusal()
-    if refusal is None:
+    installed = found.installed
+    project, row = installed.project, installed.row
+    manifest = load_manifest(project)
+    _require_allowed(found, installed, manifest, customized)
+    agreed = agreed_here(context, installed, trust_lock)
+    if agreed.unapproved:
+        raise unapproved(agreed.identity, agreed.unapproved)
+    waiting = agreed.waiting
+    if customized and not trusts_lock(context, trust_lock):
+        waiting += project_changes(project, manifest, [row], signed_files(project)).asked
+    if not waiting:
         return
-    if agreed.unapproved or agree is None or not context.interactive:
-        raise refusal
-    if not agree(agreed.waiting):
+    if agree is None or not context.interactive:
+        raise not_accepted(waiting)
+    if not agree(waiting):
         raise RyeError("declined", "Nothing was changed.")
-    remember(found.installed.project, agreed.waiting)
+    remember(project, waiting)
+
+
+def _require_allowed(found: EffectiveItem, installed: CheckedItem, manifest: Manifest, customized: bool) -> None:
+    """That the effective text mentions nothing that a policy forbids."""
+    others = read_other_policies()
+    if not others.restrict(manifest):
+        return
+    policy = policy_in_force(manifest, others)
+    if not policy.facts:
+        return
+    name = str(installed.row.identity)
+    for fact in facts.find_facts({found.item.shown: found.item.text or ""}):
+        if fact.fact in policy.facts:
+            path, line = found.place(fact.line)
+            raise forbidden(name, replace(fact, path=path, line=line))
+    if customized:
+        project = installed.project
+        require_allowed(policy, project, manifest, [installed.row], signed_files(project))

@@ -7,7 +7,7 @@ from datetime import date
 from rye.customization.effective_text import Effective, effective, reader, unsigned
 from rye.customization.item_overrides import OverrideSource
 from rye.customization.provenance import file_lines
-from rye.installation.policy_files import override_widening_allowed
+from rye.installation.policy_files import read_other_policies
 from rye.items.reading import ReadOptions
 from rye.project.item_file import ItemFile
 from rye.project.manifest import Manifest
@@ -32,6 +32,6 @@ def apply_overrides(
         version=version,
         file_name=item.shown,
         today=today,
-        widening_allowed=override_widening_allowed(manifest or Manifest()),
+        widening_allowed=read_other_policies().allow_override_widening(manifest or Manifest()),
         origins=file_lines(item.shown, text, base),
     )

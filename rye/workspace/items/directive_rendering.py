@@ -10,7 +10,7 @@ from rye.rendering.prompt import first_uses, source_of
 from rye.rendering.prompt import render as render_prompt
 from rye.workspace.context import Context
 from rye.workspace.items.effective_item import EffectiveItem
-from rye.workspace.items.rendered import AskValue, Rendered, Steps
+from rye.workspace.items.rendered import AskValue, Rendered, Steps, Used
 
 
 def render(
@@ -46,4 +46,5 @@ def render(
         (),
         found.own_findings(),
         found.findings,
+        tuple(Used("override", path) for path in found.overrides),
     )

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from rye.customization.effective_text import Applied, Effective
     from rye.project.lock import Lock
     from rye.project.manifest import Manifest
-    from rye.workspace.trusting.agreed_here import InstalledItem
+    from rye.workspace.trusting.agreed_here import CheckedItem
 
 
 class EffectiveItem(Struct, frozen=True):
@@ -55,7 +55,7 @@ class EffectiveItem(Struct, frozen=True):
     """What was found in overrides files."""
     result: Effective | None = None
     """What each overrides file did; None where there is none, or they were left out."""
-    installed: InstalledItem | None = None
+    installed: CheckedItem | None = None
     """Its row and its release; None for an item that nobody installed."""
 
     @property
@@ -152,7 +152,7 @@ def refuse_changed(context: Context, item: ItemFile) -> None:
 
 def checked_item(
     context: Context, item: ItemFile, locks: MutableMapping[Path, Lock] | None = None
-) -> InstalledItem | None:
+) -> CheckedItem | None:
     """An item that was read, once it may be used; None for one that nobody installed.
 
     Every file below a project's ``.ai/packages`` must be in its rye.lock, and its bytes those of the lock: a skill's attached

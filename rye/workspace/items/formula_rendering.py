@@ -13,7 +13,7 @@ from rye.rendering.formula_text import formula_text
 from rye.text.spelling import near_miss
 from rye.workspace.context import Context
 from rye.workspace.customizing.formulas import resolved_formula
-from rye.workspace.customizing.overlaying import overlay_in_force
+from rye.workspace.customizing.overlaying import Overlaid, overlay_in_force
 from rye.workspace.findings import FileFindings
 from rye.workspace.items.effective_item import EffectiveItem
 from rye.workspace.items.rendered import AskValue, Rendered, Steps
@@ -37,16 +37,17 @@ def render(
             f"A formula of type {resolved.type} renders no steps.",
             "Render the workflow that uses it; `rye show` prints its parts.",
         )
-    findings: tuple[FileFindings, ...] = ()
+    overlaid = Overlaid(resolved)
     if steps is not None:
-        resolved, findings = (overlay_in_force if steps == "in force" else steps)(found, resolved)
+        overlaid = (overlay_in_force if steps == "in force" else steps)(found, resolved)
+    resolved, findings = overlaid.formula, overlaid.findings
     given = _variables(resolved, texts, values, ask)
     filled, warnings = substitute(resolved, given)
     hints = tuple(replace(w, hint=(w.hint or "").replace("--var", "--input") or None) for w in warnings)
     if hints:
         findings = (*findings, FileFindings(found.item.shown, hints))
     inputs: dict[str, object] = {var.name: var.default for var in resolved.vars if var.default is not None}
-    return rendered(found, formula_text(filled), inputs | given, formula, findings)
+    return rendered(found, formula_text(filled), inputs | given, formula, findings, overlaid.source)
 
 
 def _variables(

@@ -18,13 +18,13 @@ from rye.project.layout import Project
 from rye.project.lock import Lock, LockedItem
 from rye.project.lock_file import read_lock
 from rye.workspace.context import Context
-from rye.workspace.trusting.agreed_here import InstalledItem
+from rye.workspace.trusting.agreed_here import CheckedItem
 from rye.workspace.trusting.verified_items import require_verified
 
 
 def checked_at(
     context: Context, item: ItemFile, place: tuple[Project, Path], locks: MutableMapping[Path, Lock] | None
-) -> InstalledItem:
+) -> CheckedItem:
     """The installed item; raises the RyeError that says why it may not be used.
 
     ``place``: its project and its path there; ``locks``: as ``installed_problem`` takes them.
@@ -46,7 +46,7 @@ def checked_at(
     if changed is not None:
         raise changed
     signed = require_verified(context, project, [locked], fetch=not asks_often)
-    return InstalledItem(project, locked, signed[locked.identity])
+    return CheckedItem(project, locked, signed[locked.identity])
 
 
 def changed_since(item: ItemFile, path: Path, locked: LockedItem) -> RyeError | None:

@@ -6,9 +6,14 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from rye.customization.overlay_files import in_force
+from rye.customization.places import rye_places
+from rye.customization.role_files import directives_of
 from rye.errors import RyeError
 from rye.items.attached import attached_files
+from rye.items.identity import is_segment
 from rye.items.kinds import KINDS
 from rye.items.location import Location
 from rye.limits import CONTENT
@@ -18,7 +23,7 @@ from rye.project.spaces import looks_like_path
 from rye.text.facts import Fact, as_json, difference, find_facts
 from rye.text.facts.decoding import readable_text
 from rye.workspace.context import Context
-from rye.workspace.items.effective_item import effective_item, refuse_named_like_installed
+from rye.workspace.items.effective_item import EffectiveItem, effective_item, refuse_named_like_installed
 
 
 class ItemFacts(Struct, frozen=True):
@@ -51,7 +56,8 @@ class FactsReport(Struct, frozen=True):
 
 
 def facts_report(context: Context, arguments: Sequence[str], against: str | None = None) -> FactsReport:
-    """The facts of ``PATH…|ID``; ``against``: what to compare them with, a path or an id, too.
+    """The facts of ``PATH…|ID``; ``against``: what to compare them with, a path or an id, too. Of an id counts the text that is
+    used: with its overrides, overlay and role directives.
 
     Raises RyeError for what is not there or cannot be read, and for an installed item that is not what was installed.
     """
@@ -70,14 +76,30 @@ def _of_argument(context: Context, argument: str) -> list[ItemFacts]:
     refuse_named_like_installed(context, argument)
     if (context.cwd / argument).exists() or looks_like_path(argument, context.cwd) or "*" in argument:
         return [_of_file(context, entry) for entry in expand([argument], context.cwd)]
-    found = effective_item(context, argument, base=True)
+    found = effective_item(context, argument, inspect=True)
     path = found.item.path
     shown = str(path.relative_to(context.cwd)) if path.is_relative_to(context.cwd) else str(path)
-    return [_of_file(context, Found(path, shown), found.id)]
+    return [_of_file(context, Found(path, shown), found)]
 
 
-def _of_file(context: Context, entry: Found, identifier: str | None = None) -> ItemFacts:
+def _customizing_texts(found: EffectiveItem) -> dict[str, str]:
+    """Texts that are used with the item and are no part of its own: the overlay in force, and role directives."""
+    places, name = rye_places(found.project), found.item.location.name
+    if not is_segment(name):
+        return {}
+    if found.item.kind.name == "formula":
+        source = in_force(places, name).source
+        return {source.shown: source.data.decode("utf-8", "replace")} if source is not None and source.data else {}
+    if found.item.kind.name == "role":
+        return {file.path: file.text for file in directives_of(places, name).sources if file.text}
+    return {}
+
+
+def _of_file(context: Context, entry: Found, used: EffectiveItem | None = None) -> ItemFacts:
+    """The facts of a file; ``used``: of the text that is used of it, customizations included."""
     data = _read(entry.path, CONTENT.item_bytes)
+    if used is not None and used.overrides:
+        data = used.item.data
     files = {_shown(entry): data}
     if entry.path.name in KINDS.main_files():
         attached, problems = attached_files(entry.path)
@@ -87,7 +109,18 @@ def _of_file(context: Context, entry: Found, identifier: str | None = None) -> I
         for file in attached:
             files[(folder / file.path).as_posix()] = _read(entry.path.parent / file.path, CONTENT.attached_bytes)
     texts = {path: readable_text(content) for path, content in files.items()}
-    return ItemFacts(entry.shown, identifier or _id(_place(entry.path, data)), find_facts(texts))
+    if used is None:
+        return ItemFacts(entry.shown, _id(_place(entry.path, data)), find_facts(texts))
+    facts = find_facts({**texts, **_customizing_texts(used)})
+    return ItemFacts(entry.shown, used.id, tuple(_placed(fact, _shown(entry), used) for fact in facts))
+
+
+def _placed(fact: Fact, shown: str, used: EffectiveItem) -> Fact:
+    """A fact of the item's own text at the file and line that it was written on."""
+    if fact.path != shown or not used.overrides:
+        return fact
+    path, line = used.place(fact.line)
+    return replace(fact, path=shown if path == used.item.shown else path, line=line)
 
 
 def _read(path: Path, limit: int) -> bytes:

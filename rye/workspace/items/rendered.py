@@ -12,12 +12,21 @@ from rye.workspace.items.effective_item import EffectiveItem
 
 if TYPE_CHECKING:
     from rye.items.formula.model import Formula
+    from rye.workspace.customizing.overlaying import Overlaid
 
 AskValue = Callable[[str, str, str], str]
 """Asks a person for one input's value as text; gets its name, declared type and description."""
-Steps = Callable[[EffectiveItem, "Formula"], tuple["Formula", tuple[FileFindings, ...]]] | Literal["in force"]
-"""Changes a resolved formula before its variables are filled in; gives findings about the file that did, too.
+Steps = Callable[[EffectiveItem, "Formula"], "Overlaid"] | Literal["in force"]
+"""Changes a resolved formula before its variables are filled in; says which file did, and what was found in it.
 ``in force``: the project's own overlays."""
+
+
+class Used(Struct, frozen=True):
+    """A customization that an item was rendered with."""
+
+    sort: Literal["override", "overlay"]
+    path: str
+    """The file, as people see it."""
 
 
 class Rendered(Struct, frozen=True):
@@ -43,9 +52,11 @@ class Rendered(Struct, frozen=True):
     """Errors and warnings of the item itself; it parses all the same (DECISIONS Directives 13)."""
     findings: tuple[FileFindings, ...] = ()
     """Findings about overrides and overlays."""
+    customizations: tuple[Used, ...] = ()
+    """What changed the item's own text, in the order in which it was applied."""
 
     def as_json(self) -> dict[str, object]:
-        """The stable JSON of ``rye render`` (DESIGN 9), with ``agent_tools`` and ``diagnostics`` added."""
+        """The stable JSON of ``rye render`` (DESIGN 9), with ``agent_tools``, ``customizations`` and ``diagnostics`` added."""
         return {
             "prompt": self.prompt,
             "inputs": dict(self.inputs),
@@ -54,5 +65,6 @@ class Rendered(Struct, frozen=True):
             "model": self.model,
             "limits": self.limits,
             "agent_tools": list(self.agent_tools),
+            "customizations": [{"sort": each.sort, "path": each.path} for each in self.customizations],
             "diagnostics": as_json(self.diagnostics),
         }

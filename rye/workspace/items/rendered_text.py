@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from rye.text.yaml_reading import json_safe
 from rye.workspace.findings import FileFindings
 from rye.workspace.items.effective_item import EffectiveItem
-from rye.workspace.items.rendered import Rendered
+from rye.workspace.items.rendered import Rendered, Used
 
 
 def rendered(
@@ -16,8 +16,10 @@ def rendered(
     inputs: Mapping[str, object],
     value: object,
     findings: tuple[FileFindings, ...] = (),
+    overlay: str | None = None,
 ) -> Rendered:
-    """``value``: the parsed item; ``findings``: about overlays, after those about overrides."""
+    """``value``: the parsed item; ``findings``: about overlays, after those about overrides; ``overlay``: the file that
+    changed its steps."""
     metadata = found.item.reading.metadata
     capabilities = metadata.capabilities if metadata else ()
     return Rendered(
@@ -34,4 +36,8 @@ def rendered(
         metadata.agent_tools.names if metadata and metadata.agent_tools else (),
         found.own_findings(),
         (*found.findings, *findings),
+        (
+            *(Used("override", path) for path in found.overrides),
+            *((Used("overlay", overlay),) if overlay is not None else ()),
+        ),
     )

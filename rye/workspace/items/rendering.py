@@ -69,7 +69,7 @@ def render(
     ``project-not-accepted`` or ``consent-needed`` for one that comes with what nobody agreed to here.
     """
     found = effective_item(context, request.item, request.kind, base=request.base)
-    require_agreed(context, found, request.trust_lock, agree)
+    require_agreed(context, found, request.trust_lock, agree, customized=not request.base)
     return render_item(context, found, request.texts, request.values, ask, None if request.base else "in force")
 
 

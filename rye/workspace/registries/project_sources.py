@@ -6,6 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from rye.installation.policy_files import OtherPolicies, read_other_policies
 from rye.installation.policy_in_force import policy_in_force
 from rye.installation.resolving import Environment
 from rye.installation.sources import Sources
@@ -81,6 +82,7 @@ def _tell_outage(context: Context, client: RegistryClient, outage: NoAnswer) -> 
     context.warn(f"{outage.message} Going on with what was last verified of it, {age} old.")
 
 
-def judging_environment(context: Context, manifest: Manifest) -> Environment:
-    """What releases are judged by, now."""
-    return Environment(manifest.provides, policy_in_force(manifest), context.now())
+def judging_environment(context: Context, manifest: Manifest, others: OtherPolicies | None = None) -> Environment:
+    """What releases are judged by, now. ``others``: the policies beside the project's, where they were read already."""
+    policy = policy_in_force(manifest, others if others is not None else read_other_policies())
+    return Environment(manifest.provides, policy, context.now())

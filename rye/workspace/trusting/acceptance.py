@@ -12,6 +12,7 @@ import contextlib
 import hashlib
 import json
 import os
+import secrets
 import stat
 from collections.abc import Iterable
 from pathlib import Path
@@ -20,8 +21,10 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct
 
 from rye.errors import RyeError
+from rye.installation.transaction import Change, exclusive
 from rye.items.reading import HookAction, Run
 from rye.permissions.containment import diff
+from rye.project.project_file import read_project_file
 from rye.storage import private_files
 from rye.storage.folders import data_dir
 
@@ -30,7 +33,9 @@ if TYPE_CHECKING:
     from rye.project.lock import LockedItem
     from rye.workspace.context import Context
 
-What = Literal["right", "hook", "tool", "run", "fact", "signer", "deploy"]
+What = Literal[
+    "right", "hook", "tool", "run", "fact", "signer", "deploy", "customization", "customization-fact", "project"
+]
 TRUST_LOCK = "RYE_TRUST_LOCK"
 _FOLDER = "accepted"
 _SET = ("1", "true", "yes")
@@ -38,18 +43,24 @@ _LISTED = 3
 
 
 class Approval(Struct, frozen=True, order=True):
-    """One thing that a lock approves."""
+    """One thing that a lock approves, or a customization of an installed item."""
 
     item: str
     """``kind:id``; of a signer its namespace, since a key speaks for all its items."""
     what: What
     value: str
     """The pattern, the hook as :func:`hook_text` writes it, the tool as :func:`tool_texts` does, what can run as :func:`run_text`
-    does, ``FACT VALUE``, the key's fingerprint, or ``TARGET FIELD SHA-256`` of what ``--allow-widening`` agreed to."""
+    does, ``FACT VALUE``, the key's fingerprint, ``TARGET FIELD SHA-256`` of what ``--allow-widening`` agreed to, or a
+    customization's file with its hash."""
 
     def line(self) -> str:
         """As it is remembered: one line of JSON."""
         return json.dumps([self.item, self.what, self.value], ensure_ascii=True)
+
+
+_MARK = ".ai/.rye/accepted"
+"""A number that is in no other folder, so that another clone at the same path is another project. Version control ignores it."""
+_MARK_BYTES = 64
 
 
 def hook_text(hook: HookAction) -> str:
@@ -87,6 +98,11 @@ def approvals(items: Iterable[LockedItem]) -> set[Approval]:
     return found
 
 
+def of_the_lock(given: Iterable[Approval]) -> list[Approval]:
+    """Those that rye.lock approves; the others are about what the project changes."""
+    return [one for one in given if one.what not in ("customization", "customization-fact", "project")]
+
+
 def trusts_lock(context: Context, given: bool = False) -> bool:
     """Whether this run was told that whoever may commit may agree. ``given``: ``--trust-lock``. A value that is no clear yes is
     none: it must not turn the question off."""
@@ -98,6 +114,38 @@ def unseen(project: Project, wanted: Iterable[Approval]) -> tuple[Approval, ...]
     to for the item is nothing new."""
     known = _read(_place(project))
     return tuple(sorted(one for one in set(wanted) if one.line() not in known and not _within(one, known)))
+
+
+def accepted_before(project: Project) -> bool:
+    """Whether this user accepted this very checkout, or installed in it: what changes an installed item later is told."""
+    mark = _read_mark(project)
+    return mark is not None and _accepted(mark).line() in _read(_place(project))
+
+
+def remember_accepted(project: Project, agreed: Iterable[Approval]) -> None:
+    """As :func:`remember`; and from now on this checkout counts as accepted, where its work folder can be written."""
+    mark = _read_mark(project)
+    if mark is None:
+        mark = secrets.token_hex(_MARK_BYTES // 2)
+        try:
+            with exclusive(project) as writer:
+                writer.apply([Change(_MARK, mark.encode())])
+        except (RyeError, OSError):  # it is asked about again
+            remember(project, agreed)
+            return
+    remember(project, (*agreed, _accepted(mark)))
+
+
+def _accepted(mark: str) -> Approval:
+    return Approval("", "project", f"accepted {mark}")
+
+
+def _read_mark(project: Project) -> str | None:
+    try:
+        data = read_project_file(project.root / _MARK, _MARK_BYTES)
+    except RyeError:
+        return None
+    return data.decode("ascii", "replace") if data is not None and len(data) == _MARK_BYTES else None
 
 
 def _within(approval: Approval, known: frozenset[str]) -> bool:
@@ -135,11 +183,20 @@ def forget(project: Project) -> bool:
 
 def not_accepted(waiting: tuple[Approval, ...]) -> RyeError:
     """The error where nobody can be asked."""
+    lock = of_the_lock(waiting)
+    if len(lock) == len(waiting):
+        said = "rye.lock approves"
+    else:
+        said = (
+            "This project changes installed items, and rye.lock approves,"
+            if lock
+            else "This project changes installed items,"
+        )
     listed = "; ".join(f"{one.item} {one.what} {one.value}" for one in waiting[:_LISTED])
     more = f"; and {len(waiting) - _LISTED} more" if len(waiting) > _LISTED else ""
     return RyeError(
         "project-not-accepted",
-        f"rye.lock approves what this user has not agreed to: {listed}{more}.",
+        f"{said} what this user has not agreed to: {listed}{more}.",
         "On a terminal, `rye trust project` shows all of it and asks. A build server that trusts whoever may commit says so: "
         f"--trust-lock, or {TRUST_LOCK}=1.",
         details={"approvals": [{"item": one.item, "what": one.what, "value": one.value} for one in waiting]},

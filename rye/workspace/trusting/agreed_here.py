@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _LISTED = 3
 
 
-class InstalledItem(Struct, frozen=True):
+class CheckedItem(Struct, frozen=True):
     """An installed item whose bytes are the lock's, and whose row was verified here."""
 
     project: Project
@@ -64,11 +64,11 @@ class AgreedHere(Struct, frozen=True):
     def refusal(self) -> RyeError | None:
         """Why the item's text is not handed out for use; None where nothing is missing."""
         if self.unapproved:
-            return _unapproved(self.identity, self.unapproved)
+            return unapproved(self.identity, self.unapproved)
         return not_accepted(self.waiting) if self.waiting else None
 
 
-def agreed_here(context: Context, item: InstalledItem, trust_lock: bool = False) -> AgreedHere:
+def agreed_here(context: Context, item: CheckedItem, trust_lock: bool = False) -> AgreedHere:
     """What this user agreed to. ``trust_lock``: as ``--trust-lock`` says it."""
     row = item.row
     waiting: tuple[Approval, ...] = ()
@@ -99,7 +99,8 @@ def _beyond(agreed: tuple[str, ...], wanted: tuple[str, ...]) -> list[str]:
     return [change.pattern for change in diff(agreed, wanted).widened]
 
 
-def _unapproved(identity: Identity, what: tuple[Approval, ...]) -> RyeError:
+def unapproved(identity: Identity, what: tuple[Approval, ...]) -> RyeError:
+    """The error for what an item comes with and rye.lock does not approve."""
     listed = "; ".join(f"{one.what} {one.value}" for one in what[:_LISTED])
     more = f"; and {len(what) - _LISTED} more" if len(what) > _LISTED else ""
     return RyeError(

@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 from rye.project.layout import Project
+from rye.project.manifest import parse_manifest
 from rye.workspace.context import Context
 from rye.workspace.installing.consent import accept_lock
 from rye.workspace.installing.install_request import Agree
 from rye.workspace.installing.project_state import read_state
-from rye.workspace.trusting.acceptance import Approval, approvals, forget, remember, unseen
+from rye.workspace.trusting.acceptance import Approval, approvals, forget, remember_accepted, unseen
+from rye.workspace.trusting.project_changes import project_changes, signed_files
 from rye.workspace.trusting.verified_items import require_verified
 
 
 def accept_project(context: Context, project: Project, agree: Agree) -> tuple[Approval, ...]:
-    """Ask a person about everything that the lock approves and this user has not seen; what they agreed to.
+    """Ask a person about everything that the lock approves, and the project changes about installed items, and this user has not
+    seen; what they agreed to.
 
     Raises RyeError ``project-not-accepted`` where nobody can be asked, ``declined``, and where a row cannot be verified.
     """
-    items = read_state(context, project).lock.items
+    state = read_state(context, project)
+    manifest, items = parse_manifest(state.manifest_text), state.lock.items
     require_verified(context, project, items)
-    waiting = unseen(project, approvals(items))
+    changes = project_changes(project, manifest, items, signed_files(project), asks_all=True)
+    waiting = (*unseen(project, approvals(items)), *changes.asked)
     if waiting:
         accept_lock(context, agree, waiting)
-        remember(project, waiting)
+    remember_accepted(project, waiting)
     return waiting
 
 

@@ -1,0 +1,97 @@
+"""What customizations bring to installed items that their signed texts do not talk about (DESIGN 6.1, 7.2).
+
+Of overrides, the facts of the effective text that the signed one has not, each at the file and line that it was written on; of an
+overlay or a role directive, the facts of its own text that the item has not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from rye.customization.effective_text import effective, reader, unsigned
+from rye.customization.item_overrides import entry_sources
+from rye.customization.places import rye_places
+from rye.customization.provenance import Origin, file_lines, origin_of
+from rye.errors import RyeError
+from rye.installation.placement import item_path
+from rye.installation.policy_files import read_other_policies
+from rye.items.location import locate
+from rye.items.reading import ReadOptions
+from rye.limits import OVERRIDES
+from rye.project.item_file import read_bytes
+from rye.project.layout import Project
+from rye.project.lock import LockedItem
+from rye.project.manifest import Manifest
+from rye.project.spaces import Entry
+from rye.text.facts import Fact, difference
+from rye.text.facts.finding import find_facts
+from rye.workspace.trusting.customizations import Customization
+
+
+def brought_facts(
+    project: Project, manifest: Manifest, item: LockedItem, data: bytes | None, found: Sequence[Customization]
+) -> tuple[Fact, ...]:
+    """The facts that these customizations of an item bring to it. ``data``: the item's signed file; where that is not at hand,
+    all facts of the customizations' own texts."""
+    if data is None:
+        texts = {one.shown: text for one in found if (text := _text(project.root / one.shown)) is not None}
+        return tuple(find_facts(texts))
+    text = data.decode("utf-8", "replace").replace("\r\n", "\n")
+    shown = item_path(item)
+    known = find_facts({shown: text})
+    facts: list[Fact] = []
+    if any(one.sort == "override" for one in found):
+        facts += _of_overrides(project, manifest, item, text)
+    for one in found:
+        if one.sort != "override":
+            own = _text(project.root / one.shown)
+            facts += difference(known, find_facts({one.shown: own}))[0] if own is not None else ()
+    return tuple(facts)
+
+
+def _of_overrides(project: Project, manifest: Manifest, item: LockedItem, text: str) -> Iterable[Fact]:
+    path = project.root / item_path(item)
+    location = locate(path)
+    if location is None:
+        return ()
+    shown = item_path(item)
+    base = unsigned(text, location, path.name)
+    entry = Entry("installed", path, location, location.namespace)
+    try:
+        files = entry_sources(rye_places(project), entry, project, manifest.namespace)
+    except RyeError:
+        return ()  # no text comes of files that cannot be read
+    result = effective(
+        base,
+        files,
+        reader(location, shown, ReadOptions(tools=manifest.tools)),
+        name=location.name,
+        version=item.version,
+        file_name=shown,
+        widening_allowed=read_other_policies().allow_override_widening(manifest),
+        origins=file_lines(shown, text, base),
+    )
+    before, after = find_facts({shown: base}), find_facts({shown: result.text})
+    return placed(difference(before, after)[0], {shown: result.origins})
+
+
+def placed(facts: Iterable[Fact], origins: Mapping[str, Sequence[Origin]]) -> list[Fact]:
+    """Facts of merged texts, each at the file and line that it was written on. ``origins``: by the text's name."""
+    found = []
+    for fact in facts:
+        lines = origins.get(fact.path)
+        if lines:
+            origin = origin_of(lines, fact.line)
+            fact = replace(fact, path=origin.shown, line=origin.line)
+        found.append(fact)
+    return found
+
+
+def _text(path: Path) -> str | None:
+    try:
+        return read_bytes(path, OVERRIDES.file_bytes).decode("utf-8", "replace")
+    except RyeError:
+        return None

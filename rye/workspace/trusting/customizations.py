@@ -1,0 +1,138 @@
+"""What a project changes about installed items: overrides, overlays of formulas, and role directives (DESIGN 6.1).
+
+They come with the repository like everything else. The first acceptance of a project shows them and remembers their hashes; one
+that is new or changed later is told, and ``rye trust project`` shows it. What a person makes with rye's own commands counts as
+seen. A user's own customizations, in their own space, are no part of this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from rye.customization.item_overrides import SUFFIX, means, named_for
+from rye.customization.places import DIRECTIVE_SUFFIX, OVERLAY_SUFFIX, Folder, rye_places
+from rye.errors import RyeError
+from rye.installation.placement import item_path
+from rye.items.kinds import KINDS
+from rye.items.location import locate
+from rye.project.context import load_manifest
+from rye.project.layout import Project
+from rye.project.lock import LockedItem
+from rye.project.lock_file import read_lock
+from rye.project.spaces import Entry
+from rye.workspace.trusting.acceptance import Approval, remember, unseen
+
+Sort = Literal["override", "overlay", "role-directives"]
+
+
+class Customization(Struct, frozen=True, order=True):
+    """One file of the project that changes one installed item."""
+
+    shown: str
+    """The file, relative to the project."""
+    item: str
+    """``kind:id``."""
+    sort: Sort
+    sha256: str | None
+    """Of its bytes; None for what cannot be read."""
+
+    @property
+    def approval(self) -> Approval:
+        """What is remembered of it: these bytes, for this item."""
+        said = f"sha256 {self.sha256[:32]}" if self.sha256 is not None else "cannot be read"
+        return Approval(self.item, "customization", f"{self.shown} ({said})")
+
+
+def customizations(project: Project, namespace: str | None, items: Sequence[LockedItem]) -> tuple[Customization, ...]:
+    """What the project's files change about these items, sorted. ``namespace``: the project's own.
+
+    Raises RyeError for more files than anybody writes.
+    """
+    if not items:
+        return ()
+    places = rye_places(project)
+    found: list[Customization] = []
+    overrides = places.of(places.overrides, "project")
+    if overrides is not None:
+        found.extend(_overrides(overrides, project, namespace, items))
+    for folders, suffix, kind, sort in (
+        (places.overlays, OVERLAY_SUFFIX, "formula", "overlay"),
+        (places.role_directives, DIRECTIVE_SUFFIX, "role", "role-directives"),
+    ):
+        folder = places.of(folders, "project")
+        if folder is not None:
+            found.extend(_by_name(folder, suffix, [item for item in items if item.kind == kind], sort))  # type: ignore[arg-type]
+    return tuple(sorted(found))
+
+
+def _overrides(
+    folder: Folder, project: Project, namespace: str | None, items: Sequence[LockedItem]
+) -> Iterator[Customization]:
+    by_name: dict[str, list[LockedItem]] = {}
+    for path in folder.files(SUFFIX, nested=True):
+        if not by_name:
+            for item in items:
+                if item.kind in KINDS.overridable():
+                    by_name.setdefault(item.id, []).append(item)
+                    by_name.setdefault(item.identity.local_id, []).append(item)
+        named = named_for(folder, path)
+        for item in by_name.get(named.id, ()) if named is not None else ():
+            if named is not None and named.kind in (None, item.kind) and _is_meant(named.id, item, project, namespace):
+                yield _customization(folder, path, item, "override")
+
+
+def _is_meant(identifier: str, item: LockedItem, project: Project, namespace: str | None) -> bool:
+    if identifier == item.id:
+        return True
+    path = project.root / item_path(item)
+    location = locate(path)
+    return location is not None and means(
+        identifier, Entry("installed", path, location, location.namespace), project, namespace
+    )
+
+
+def _by_name(folder: Folder, suffix: str, items: Sequence[LockedItem], sort: Sort) -> Iterator[Customization]:
+    """Files that are named as an item is, its namespace left out."""
+    for path in folder.files(suffix) if items else ():
+        name = path.name.removesuffix(suffix)
+        yield from (_customization(folder, path, item, sort) for item in items if item.identity.local_id == name)
+
+
+def _customization(folder: Folder, path: Path, item: LockedItem, sort: Sort) -> Customization:
+    try:
+        data = folder.read(path)
+    except RyeError:
+        data = None
+    return Customization(
+        folder.shown(path), str(item.identity), sort, sha256(data).hexdigest() if data is not None else None
+    )
+
+
+def remember_made_here(project: Project | None, path: Path, before: bytes | None, *, was_shown: bool = False) -> None:
+    """This user made or changed a customization with rye, so nobody shows it to them again.
+
+    ``before``: its bytes until now; None: it was not there. What they never saw of it does not become seen by an addition,
+    unless ``was_shown``: they had the whole text before them.
+    """
+    if project is None or not project.lock_path.exists():
+        return
+    namespace = load_manifest(project).namespace
+    made = path.resolve()
+    mine = [
+        one
+        for one in customizations(project, namespace, read_lock(project).items)
+        if (project.root / one.shown).resolve() == made
+    ]
+    if not was_shown and before is not None:
+        digest = sha256(before).hexdigest()
+        earlier = {replace(one, sha256=digest).approval: one for one in mine}
+        new = set(unseen(project, earlier))
+        mine = [one for approval, one in earlier.items() if approval not in new]
+    if mine:
+        remember(project, [one.approval for one in mine])

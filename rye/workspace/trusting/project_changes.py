@@ -1,0 +1,143 @@
+"""Customizations of installed items that this user has not seen: which are asked about, and which are told (DESIGN 6.1).
+
+* The first acceptance of a project asks about all of them, together with what rye.lock approves.
+* Later a new or changed one is told, and nothing fails: who edits a file by hand in a project of theirs is not in the way. One
+  that brings an alarm to an installed item is asked about all the same.
+* ``[policy.facts]`` counts for the effective text, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from rye.errors import RyeError
+from rye.installation.placement import item_path
+from rye.limits import CONTENT
+from rye.project.item_file import read_bytes
+from rye.registry.store.cache import Cache
+from rye.storage.folders import cache_dir
+from rye.text.facts import ALARM, NOTE
+from rye.workspace.trusting.acceptance import Approval, accepted_before, unseen
+from rye.workspace.trusting.customizations import Customization, customizations
+
+if TYPE_CHECKING:
+    from rye.permissions.policy import Policy
+    from rye.project.layout import Project
+    from rye.project.lock import LockedItem
+    from rye.project.manifest import Manifest
+    from rye.text.facts import Fact
+
+ReadSigned = Callable[["LockedItem"], bytes | None]
+"""The bytes of an item's signed file; None where they are not at hand."""
+
+
+class ProjectChanges(Struct, frozen=True):
+    """What of a project's customizations this user has not seen."""
+
+    asked: tuple[Approval, ...] = ()
+    """Customizations and what they bring, to be agreed to."""
+    told: tuple[Customization, ...] = ()
+    """Those that are only told."""
+
+    def notice(self) -> tuple[str, str] | None:
+        """What is told, and the command that shows them."""
+        if not self.told:
+            return None
+        files = sorted({one.shown for one in self.told})
+        return (
+            f"New or changed since you accepted this project, and changing installed items: {', '.join(files)}",
+            "`rye trust project` shows what they change, and remembers that you saw it.",
+        )
+
+
+def signed_files(project: Project) -> ReadSigned:
+    """The signed bytes of items: from the disk where they are there unchanged, else from the user's cache."""
+    cache = Cache(cache_dir() / "registry")
+
+    def read(item: LockedItem) -> bytes | None:
+        try:
+            data = read_bytes(project.root / item_path(item), CONTENT.item_bytes)
+        except RyeError:
+            data = b""
+        return data if sha256(data).hexdigest() == item.sha256 else cache.get(item.sha256)
+
+    return read
+
+
+def shown_lines(asked: Sequence[Approval]) -> list[str]:
+    """What a project changes, for a person: one line for each customization."""
+    changes = [one for one in asked if one.what == "customization"]
+    if not changes:
+        return []
+    count = len({one.item for one in changes})
+    title = f"This project changes {count} installed item{'s' * (count != 1)}:"
+    return [title, *(f"  {one.value} → {one.item}" for one in changes)]
+
+
+def project_changes(
+    project: Project, manifest: Manifest, items: Sequence[LockedItem], signed: ReadSigned, *, asks_all: bool = False
+) -> ProjectChanges:
+    """What this user has not seen. ``asks_all``: whether everything is asked about, as ``rye trust project`` does."""
+    found = customizations(project, manifest.namespace, items)
+    new = set(unseen(project, [one.approval for one in found]))
+    waiting = [one for one in found if one.approval in new]
+    if not waiting:
+        return ProjectChanges()
+    asks_all = asks_all or not accepted_before(project)
+    asked: list[Approval] = []
+    told: list[Customization] = []
+    by_item: dict[str, list[Customization]] = {}
+    for one in waiting:
+        by_item.setdefault(one.item, []).append(one)
+    for item in items:
+        mine = by_item.get(str(item.identity), [])
+        facts = [fact for fact in _facts(project, manifest, item, signed, mine) if fact.level != NOTE] if mine else []
+        if asks_all or any(fact.level == ALARM for fact in facts):
+            asked += (one.approval for one in mine)
+            asked += (
+                Approval(
+                    str(item.identity), "customization-fact", f"{fact.fact} {fact.value} ({fact.path}:{fact.line})"
+                )
+                for fact in facts
+            )
+        else:
+            told += mine
+    return ProjectChanges(tuple(sorted(set(asked))), tuple(told))
+
+
+def require_allowed(
+    policy: Policy, project: Project, manifest: Manifest, items: Sequence[LockedItem], signed: ReadSigned
+) -> None:
+    """That no customization makes an installed item mention what the policy forbids. Raises RyeError ``policy-violation``."""
+    if not policy.facts:
+        return
+    found = customizations(project, manifest.namespace, items)
+    for item in items:
+        mine = [one for one in found if one.item == str(item.identity)]
+        for fact in _facts(project, manifest, item, signed, mine) if mine else ():
+            if fact.fact in policy.facts:
+                raise forbidden(str(item.identity), fact)
+
+
+def forbidden(item: str, fact: Fact) -> RyeError:
+    """The error for an effective text that mentions what the policy forbids."""
+    return RyeError(
+        "policy-violation",
+        f"{item}: {fact.path}:{fact.line} mentions {fact.fact}, which the policy forbids: {fact.value}",
+        "Change the customization, or have the policy changed by whoever answers for it.",
+        details={"fact": fact.as_json()},
+    )
+
+
+def _facts(
+    project: Project, manifest: Manifest, item: LockedItem, signed: ReadSigned, found: Sequence[Customization]
+) -> tuple[Fact, ...]:
+    from rye.workspace.trusting.customization_facts import (
+        brought_facts,  # merging, which only unseen customizations need
+    )
+
+    return brought_facts(project, manifest, item, signed(item), found)
