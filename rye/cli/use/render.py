@@ -58,7 +58,7 @@ def render(
     if session.json:
         session.console.document(rendered.as_json())
         return
-    if rendered.customizations:
+    if rendered.customizations and sys.stderr.isatty():
         files = ", ".join(each.path for each in rendered.customizations)
         session.console.say(f"rendered with {printable(files)}; --base leaves customizations out", "dim")
     prompt = rendered.prompt
