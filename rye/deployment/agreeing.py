@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from rye.deployment.state import Allowed, State
 from rye.installation.audit import Finding, audit_lock, audit_runs
+from rye.installation.policy_files import read_other_policies
 from rye.installation.policy_in_force import policy_in_force
 from rye.installation.signed_release import SignedRelease
 from rye.items.identity import Identity
@@ -44,7 +45,7 @@ def unapproved_items(
 ) -> dict[Identity, Finding]:
     """Of these items the ones that ``rye install`` would ask about or refuse, each with the first reason. ``signed``: what their
     releases say."""
-    policy = policy_in_force(manifest)
+    policy = policy_in_force(manifest, read_other_policies())
     found: dict[Identity, Finding] = {}
     for finding in (*_pending(rows), *audit_lock(rows, policy), *audit_runs(rows, signed, policy)):
         if finding.item is not None and finding.severity == "error":
