@@ -60,6 +60,39 @@ _HASHES = 100_000
 """Leaf hashes read at once."""
 
 
+def _some(column: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:
+    return column.in_(sa.bindparam("some", expanding=True))
+
+
+# What every batch asks: built once, because to build a statement takes longer than to run it.
+_ORIGIN_AND_NEWEST = sa.select(
+    registry.c.value, sa.select(sa.func.max(log_entries.c.position)).scalar_subquery().label("newest")
+).where(registry.c.key == "origin")
+_HEAD = sa.select(head)
+_EDGE = sa.select(tree_edge)
+_NAMES_BY_FOLD = sa.select(names.c.name, names.c.fold).where(_some(names.c.fold))
+_LEAVES = (
+    sa.select(log_entries.c.leaf)
+    .where(log_entries.c.position >= sa.bindparam("start"), log_entries.c.position < sa.bindparam("end"))
+    .order_by(log_entries.c.position)
+)
+_INDEX_LINES = (
+    sa.select(name_entries.c.name, name_entries.c.position, log_entries.c.leaf)
+    .join(log_entries, log_entries.c.position == name_entries.c.position)
+    .where(_some(name_entries.c.name))
+    .order_by(name_entries.c.name, name_entries.c.position)
+)
+_KEYSETS = (
+    sa.select(keysets.c.namespace, keysets.c.position, keysets.c.note)
+    .where(_some(keysets.c.namespace))
+    .order_by(keysets.c.namespace, keysets.c.position)
+)
+_TAKEDOWNS = sa.select(takedowns).where(_some(takedowns.c.sha256)).order_by(takedowns.c.position)
+_OFFERED = sa.select(releases).where(_some(releases.c.name), releases.c.yanked.is_(sa.false()))
+_WRITE_INDEX = names.update().where(names.c.name == sa.bindparam("which"))
+_INSERTS = {table.name: table.insert() for table in (log_entries, names, name_entries, releases)}
+
+
 @dataclass(frozen=True, slots=True)
 class Published:
     """The newest head in the database."""
@@ -81,10 +114,7 @@ class Ledger:
         self._roots: list[Root] | None = None
         self.touched: set[str] = set()
         """Names whose index files changed in this transaction."""
-        newest = sa.select(sa.func.max(log_entries.c.position)).scalar_subquery()
-        found = connection.execute(
-            sa.select(registry.c.value, newest.label("newest")).where(registry.c.key == "origin")
-        ).first()
+        found = connection.execute(_ORIGIN_AND_NEWEST).first()
         if found is None:
             raise RyeError(
                 "no-registry", "The database holds no registry.", "Make one: rye-registry init --origin NAME"
@@ -114,7 +144,7 @@ class Ledger:
         known.texts.update(dict.fromkeys(texts))
         known.releases.update(dict.fromkeys(versions))
         for chunk in _chunks(sorted(known.folds)):
-            for taken in execute(sa.select(names.c.name, names.c.fold).where(names.c.fold.in_(chunk))):
+            for taken in execute(_NAMES_BY_FOLD, {"some": chunk}):
                 known.folds[taken.fold] = taken.name
                 known.names[taken.name] = True
         for chunk in _chunks(sorted(name for name in names_wanted if known.names[name])):
@@ -142,7 +172,7 @@ class Ledger:
         for table in (log_entries, names, name_entries, releases):
             rows = self._waiting.rows.get(table.name)
             if rows:
-                self.connection.execute(table.insert(), rows)
+                self.connection.execute(_INSERTS[table.name], rows)
         stale = sorted(self._waiting.stale)
         self._waiting.written()
         for chunk in _chunks(stale):
@@ -151,12 +181,12 @@ class Ledger:
     # -- questions ----------------------------------------------------------------------------------------------------
 
     def published(self) -> Published | None:
-        row = self.connection.execute(sa.select(head)).first()
+        row = self.connection.execute(_HEAD).first()
         return None if row is None else Published(row.size, read_time(row.time), row.checkpoint, row.document, row.map)
 
     def edge(self) -> dict[int, bytes]:
         """The tree's partial tiles as of the newest head."""
-        return {row.level: row.hashes for row in self.connection.execute(sa.select(tree_edge))}
+        return {row.level: row.hashes for row in self.connection.execute(_EDGE)}
 
     def roots(self) -> list[Root]:
         """All root statements, from number 1 on."""
@@ -177,11 +207,7 @@ class Ledger:
 
     def _read_keysets(self, namespaces: list[str]) -> None:
         found: dict[str, list[tuple[int, bytes]]] = {namespace: [] for namespace in namespaces}
-        for row in self.connection.execute(
-            sa.select(keysets.c.namespace, keysets.c.position, keysets.c.note)
-            .where(keysets.c.namespace.in_(namespaces))
-            .order_by(keysets.c.namespace, keysets.c.position)
-        ):
+        for row in self.connection.execute(_KEYSETS, {"some": namespaces}):
             found[row.namespace].append((row.position, bytes(row.note)))
         self._waiting.keysets.update((namespace, tuple(rows)) for namespace, rows in found.items())
 
@@ -226,9 +252,7 @@ class Ledger:
         unknown = [sha256 for sha256 in wanted if sha256 not in reasons]
         reasons.update(dict.fromkeys(unknown))
         for chunk in _chunks(unknown):
-            for row in self.connection.execute(
-                sa.select(takedowns).where(takedowns.c.sha256.in_(chunk)).order_by(takedowns.c.position)
-            ):
+            for row in self.connection.execute(_TAKEDOWNS, {"some": chunk}):
                 reasons[row.sha256] = reasons[row.sha256] or row.reason
         return {sha256: reason for sha256 in wanted if (reason := reasons[sha256]) is not None}
 
@@ -261,21 +285,13 @@ class Ledger:
     def leaves(self, start: int, end: int) -> list[bytes]:
         """Entries from position ``start`` up to ``end``."""
         self.flush()
-        where = sa.and_(log_entries.c.position >= start, log_entries.c.position < end)
-        return list(
-            self.connection.scalars(sa.select(log_entries.c.leaf).where(where).order_by(log_entries.c.position))
-        )
+        return list(self.connection.scalars(_LEAVES, {"start": start, "end": end}))
 
     def index_lines(self, wanted: Iterable[str]) -> Iterator[tuple[str, list[IndexLine]]]:
         """Each of the names with all lines of its index file."""
         self.flush()
         for chunk in _chunks(sorted(wanted)):
-            rows = self.connection.execute(
-                sa.select(name_entries.c.name, name_entries.c.position, log_entries.c.leaf)
-                .join(log_entries, log_entries.c.position == name_entries.c.position)
-                .where(name_entries.c.name.in_(chunk))
-                .order_by(name_entries.c.name, name_entries.c.position)
-            )
+            rows = self.connection.execute(_INDEX_LINES, {"some": chunk})
             found: dict[str, list[IndexLine]] = {}
             for row in rows:
                 found.setdefault(row.name, []).append(IndexLine(row.position, row.leaf.decode()))
@@ -453,7 +469,7 @@ class Ledger:
         self.flush()
         rows = [{"which": name, "index_sha256": sha256, "index_size": size} for name, sha256, size in files]
         if rows:
-            self.connection.execute(names.update().where(names.c.name == sa.bindparam("which")), rows)
+            self.connection.execute(_WRITE_INDEX, rows)
 
     def write_map(self, new: Mapping[str, bytes], dropped: Iterable[str], since: int) -> None:
         """Nodes that come into the name map of a log of more than ``since`` entries, and those that leave it."""
@@ -496,9 +512,8 @@ class Ledger:
 
     def _refresh_documents(self, some: list[str]) -> None:
         """Make the search entries of some items again: the newest release that is not withdrawn, or nothing."""
-        wanted = sa.select(releases).where(releases.c.name.in_(some), releases.c.yanked.is_(sa.false()))
         latest: dict[str, sa.Row[Any]] = {}
-        for row in self.connection.execute(wanted):
+        for row in self.connection.execute(_OFFERED, {"some": some}):
             if row.name not in latest or rank(row.version) > rank(latest[row.name].version):
                 latest[row.name] = row
         offered = []
