@@ -47,17 +47,37 @@ class Project(Struct, frozen=True):
         return self.ai / "role-directives"
 
 
-def installed_place(path: Path) -> tuple[Project, Path] | None:
-    """The project whose ``.ai/packages`` the file is in, as named or behind links, and the file there; None for any other file.
+def installed_place(path: Path, cwd: Path | None = None) -> tuple[Project, Path] | None:
+    """The project whose ``.ai/packages`` the file is in, and the file as that project names it; None for any other file.
 
-    Only the path tells: a ``rye.toml`` among the installed files makes no project of them.
+    The name tells, and so does the real place: ``.ai`` may be a link, and its target has a name of its own. Looked at are the
+    folders above the file, as named and behind links, and the project around ``cwd``. Only where things are tells: a
+    ``rye.toml`` among the installed files makes no project of them.
     """
-    for each in (Path(os.path.abspath(path)), path.resolve()):
+    named, real = Path(os.path.abspath(path)), path.resolve()
+    for each in (named, real):
         parts = each.parts
         for index in range(len(parts) - 2):
             if parts[index : index + 2] == (".ai", "packages"):
                 return Project(Path(*parts[:index])), each
+    above = {identity: folder for folder in real.parents if (identity := _identity(folder)) is not None}
+    around = find_project(cwd) if cwd is not None else None
+    roots = [*named.parents, *real.parents, *([around.root] if around is not None else ())]
+    for root in dict.fromkeys(roots):
+        packages = Project(root).packages
+        folder = above.get(_identity(packages) or (-1, -1))
+        if folder is not None:
+            return Project(root), packages / real.relative_to(folder)
     return None
+
+
+def _identity(folder: Path) -> tuple[int, int] | None:
+    """What names a folder whatever it is called; None where there is none."""
+    try:
+        status = os.stat(folder)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def find_project(start: Path) -> Project | None:

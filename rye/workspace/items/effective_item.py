@@ -156,11 +156,11 @@ def checked_item(
     """An item that was read, once it may be used; None for one that nobody installed.
 
     Every file below a project's ``.ai/packages`` must be in its rye.lock, and its bytes those of the lock: a skill's attached
-    files, too. How the file was named makes no difference. The row itself must have been verified on
+    files, too. How the file was named makes no difference: its real place decides. The row itself must have been verified on
     this machine. ``locks`` keeps the locks read for a caller that asks often; for that one, no registry is asked about a row.
     Raises RyeError where it may not be used.
     """
-    place = installed_place(item.path)
+    place = installed_place(item.path, context.cwd)
     if place is None:
         return None
     from rye.workspace.items.installed_check import (
