@@ -141,7 +141,7 @@ class RegistryLimits(Struct, frozen=True):
     """How far in the future a head may be."""
     outage_seconds: int = 72 * 3600
     """How old the last verified head may be for `install` and `ci` to go on with it while the registry does not answer."""
-    answer_seconds: float = 2.4
+    answer_seconds: float = 1.8
     """Until a registry answers the first request of a run, repeats included; afterwards the limits below hold."""
     hasty_answer_seconds: float = 0.5
     """The same where the last verified head will do, and the host is near; one far away gets some round trips more."""
