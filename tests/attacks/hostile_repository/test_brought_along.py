@@ -6,9 +6,12 @@ import json
 import os
 import shutil
 from collections.abc import Callable
+from typing import Any
+from unittest import mock
 
 import pytest
 
+from rye.registry.transport.factory import open_transport
 from tests.attacks.hostile_repository.attacks import Attack, Theatre, everywhere, rows
 from tests.attacks.hostile_repository.clones import FORGED, Clone, Posture
 from tests.attacks.hostile_repository.world import CHECK, DEPLOY
@@ -229,3 +232,51 @@ def test_notes_that_came_along_change_nothing(theatre: Theatre, attack: Attack, 
 @pytest.mark.parametrize(("attack", "posture"), rows(USERS))
 def test_a_user_s_folders_in_a_repository_are_nobody_s(theatre: Theatre, attack: Attack, posture: Posture) -> None:
     theatre.perform(attack, posture)
+
+
+READING = (("ci",), ("install", "--yes"), ("render", str(DEPLOY)), ("lock", "--check"), ("audit",))
+
+
+@pytest.mark.xfail(strict=True, reason="the address in rye.toml is asked before anybody pinned it")
+@pytest.mark.parametrize("words", READING, ids=lambda words: words[0])
+def test_an_address_that_nobody_pinned_is_not_contacted(theatre: Theatre, words: tuple[str, ...]) -> None:
+    """Off a terminal, a clone makes no request to a host that only the repository names."""
+    asked: list[str] = []
+
+    def recorded(named: str, *given: Any, **more: Any) -> Any:
+        asked.append(named)
+        return open_transport(named, *given, **more)
+
+    with mock.patch("rye.registry.client.open_transport", recorded):
+        honest = theatre.clone("given")
+        honest.ok(*words)
+        assert set(asked) <= {honest.world.url}
+        asked.clear()
+        clone = theatre.clone("given")
+        address("http://127.0.0.1:9")(clone)
+        assert clone.read(*words).code == 1
+    assert asked == []
+
+
+@pytest.mark.xfail(strict=True, reason="only what writes refuses a link in place of .ai")
+@pytest.mark.parametrize(
+    "words", [("render", str(DEPLOY)), ("show", str(DEPLOY)), ("audit",)], ids=lambda words: words[0]
+)
+def test_items_behind_a_link_in_place_of_ai_are_not_the_project_s(theatre: Theatre, words: tuple[str, ...]) -> None:
+    theatre.clone("given").ok(*words)
+    clone = theatre.clone("given")
+    clone.path(".ai").rename(clone.outside / "ai")
+    clone.path(".ai").symlink_to(clone.outside / "ai")
+    assert clone.read(*words).code == 1
+
+
+@pytest.mark.xfail(strict=True, reason="rollback takes .ai/.rye/previous for its own")
+def test_a_state_to_roll_back_to_that_came_along_is_not_taken(theatre: Theatre) -> None:
+    clone = theatre.clone("member")
+    shutil.copytree(clone.world.team.path(".ai/.rye"), clone.path(".ai/.rye"))
+    previous, honest = clone.path(".ai/.rye/previous"), clone.path("rye.toml").read_bytes()
+    (previous / "rye.lock").write_bytes(clone.path("rye.lock").read_bytes())
+    (previous / "rye.toml").write_bytes(honest.replace(b'name = "shop"', b'name = "evil"'))
+    (previous / "rye.toml.left").write_bytes(honest)
+    clone.read("rollback", "--yes")
+    assert clone.path("rye.toml").read_bytes() == honest
