@@ -172,8 +172,7 @@ def install_chosen(
     if request.dry_run:
         return InstallOutcome("proposed", prepared.plan.effective, prepared.warnings)
     lock = before.lock if frozen else new_lock(prepared, consent)
-    sources.verdicts.flush()  # what is put in place next is read again by whoever follows
-    written, followed = _switch(session, prepared, lock)
+    written, followed = _switch(session, sources, prepared, lock)
     given = set() if frozen else approvals(in_groups(lock.items, request.without)) - relied
     trusted = trusts_lock(session.context, request.trust_lock)
     (remember if trusted else remember_accepted)(before.project, given.union(unseen))
@@ -198,7 +197,7 @@ def _locked(prepared: Prepared) -> list[LockedItem]:
     return [item.locked for item in prepared.items.values()]
 
 
-def _switch(session: InstallSession, prepared: Prepared, lock: Lock) -> tuple[int, object | None]:
+def _switch(session: InstallSession, sources: Sources, prepared: Prepared, lock: Lock) -> tuple[int, object | None]:
     """Write everything as one transaction; how many files changed, and what the request's ``follow`` said."""
     request, before, project = session.request, session.before, session.before.project
     with exclusive(project) as writer:
@@ -217,12 +216,13 @@ def _switch(session: InstallSession, prepared: Prepared, lock: Lock) -> tuple[in
         if request.follow is None:
             return writer.apply(found), None
         said: list[object] = []
-        written = writer.apply(found, lambda: _following(session, said))
+        written = writer.apply(found, lambda: _following(session, sources, said))
         return written, said[0] if said else None
 
 
-def _following(session: InstallSession, said: list[object]) -> Round:
+def _following(session: InstallSession, sources: Sources, said: list[object]) -> Round:
     """The second round: what belongs on top of what was just put in place; what there is to say goes to ``said``."""
+    sources.verdicts.flush()  # whoever follows reads what was put in place; a run that is refused before remembers nothing
     follow, project = session.request.follow, session.before.project
     found = follow(session.context, project) if follow is not None else None
     if found is None:
