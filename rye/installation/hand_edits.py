@@ -9,7 +9,7 @@ from rye.installation.comparing import unified
 from rye.installation.on_disk import Drift
 from rye.installation.placement import item_files
 from rye.limits import CONTENT
-from rye.project.item_file import read_bytes
+from rye.project.bounded_file import read_bytes
 from rye.project.layout import Project
 from rye.registry.store.cache import Cache
 from rye.storage.folders import cache_dir

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import stat
 from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rye.errors import RyeError, UsageError
+from rye.errors import UsageError
 from rye.items.kinds import KINDS, Kind
 from rye.items.location import Location, guess, item_name, locate, told_by_title
 from rye.items.reading import Reading, ReadOptions, Source
 from rye.limits import CONTENT
+from rye.project.bounded_file import read_bytes
 from rye.project.discovery import main_file_in
 from rye.text import content
 from rye.text.diagnostics import Diagnostic, in_order
@@ -47,21 +46,6 @@ def file_suffix(kind: Kind, path: Path) -> str:
     if kind.main_file is not None:
         return kind.main_file
     return next((suffix for suffix in kind.suffixes if path.name.endswith(suffix)), path.suffix)
-
-
-def read_bytes(path: Path, limit: int) -> bytes:
-    """A regular file's bytes, one more than ``limit`` at most. Follows no symlink loop, opens no device, pipe or folder."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | getattr(os, "O_CLOEXEC", 0))
-    except FileNotFoundError:
-        raise RyeError("no-such-file", f"There is no file {str(path)!r}.", "Check the path.") from None
-    except OSError as error:
-        raise RyeError("unreadable", f"Cannot read {str(path)!r}: {error.strerror}.") from None
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise RyeError("not-a-file", f"{str(path)!r} is not a regular file.", "Give the item's file.")
-    with os.fdopen(descriptor, "rb") as stream:
-        return stream.read(limit + 1)
 
 
 def load_item(

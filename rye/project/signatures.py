@@ -10,7 +10,8 @@ from msgspec import Struct
 from rye.errors import UsageError
 from rye.items.kinds import KINDS
 from rye.limits import CONTENT
-from rye.project.item_file import place, read_bytes
+from rye.project.bounded_file import read_bytes
+from rye.project.item_file import place
 from rye.signing.keys import PublicKey
 from rye.signing.verification import Verification, verify
 

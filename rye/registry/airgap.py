@@ -40,7 +40,7 @@ from msgspec import Struct
 from rye.errors import RyeError
 from rye.items.identity import Identity
 from rye.limits import MIRROR, MirrorLimits
-from rye.project.item_file import read_bytes
+from rye.project.bounded_file import read_bytes
 from rye.registry.client import AcceptRoot, RegistryClient
 from rye.registry.protocol import lines, notes, tiles, wire
 from rye.registry.protocol.lines import write_time

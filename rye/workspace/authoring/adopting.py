@@ -21,8 +21,8 @@ from rye.items.attached import attached_files
 from rye.items.identity import is_segment
 from rye.items.skill.adoption import AdoptableFile, analyze
 from rye.limits import CONTENT
+from rye.project.bounded_file import read_bytes
 from rye.project.discovery import walk
-from rye.project.item_file import read_bytes
 from rye.project.layout import Project, find_project
 from rye.storage.atomic import replace_file
 from rye.text.diagnostics import has_errors

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from rye.errors import RyeError
 from rye.limits import CONTENT
-from rye.project.item_file import read_bytes
+from rye.project.bounded_file import read_bytes
 from rye.signing.signature_line import Found, content_hash, find, layout_of, text_of
 from rye.storage.atomic import replace_file
 from rye.text import content

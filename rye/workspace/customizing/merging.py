@@ -17,7 +17,7 @@ from rye.customization.recovery import recover
 from rye.errors import RyeError, UsageError
 from rye.items.location import locate
 from rye.limits import OVERRIDES
-from rye.project.item_file import read_bytes
+from rye.project.bounded_file import read_bytes
 from rye.storage.atomic import replace_file
 from rye.workspace.named_file import NamedFile
 

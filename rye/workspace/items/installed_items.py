@@ -18,7 +18,8 @@ from rye.installation.signed_release import SignedRelease
 from rye.items.identity import Identity
 from rye.items.reading import ReadOptions
 from rye.limits import CONTENT
-from rye.project.item_file import load_item, read_bytes
+from rye.project.bounded_file import read_bytes
+from rye.project.item_file import load_item
 from rye.project.layout import Project
 from rye.project.lock import LockedItem
 from rye.project.manifest import Manifest

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from rye.errors import RyeError, UsageError
 from rye.items.identity import Identity
-from rye.project.item_file import read_bytes
+from rye.project.bounded_file import read_bytes
 from rye.registry.protocol import notes
 from rye.registry.protocol.lines import StatementError
 from rye.registry.protocol.notes import MAX_NOTE_BYTES

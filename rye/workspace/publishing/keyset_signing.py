@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from rye.errors import RyeError
-from rye.project.item_file import read_bytes
+from rye.project.bounded_file import read_bytes
 from rye.registry.protocol import notes
 from rye.registry.protocol.notes import NoteError, SignedNote, Signer
 from rye.registry.protocol.statements import Keyset

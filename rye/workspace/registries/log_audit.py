@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from rye.errors import RyeError
 from rye.limits import CONTENT
-from rye.project.item_file import read_bytes
+from rye.project.bounded_file import read_bytes
 from rye.registry import mirroring
 from rye.registry.protocol import tlog_proof, wire
 from rye.registry.protocol.statements import Logged, Release

@@ -21,7 +21,7 @@ from rye.installation.policy_files import read_other_policies
 from rye.items.location import locate
 from rye.items.reading import ReadOptions
 from rye.limits import OVERRIDES
-from rye.project.item_file import read_bytes
+from rye.project.bounded_file import read_bytes
 from rye.project.layout import Project
 from rye.project.lock import LockedItem
 from rye.project.manifest import Manifest

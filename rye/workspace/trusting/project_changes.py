@@ -17,7 +17,7 @@ from msgspec import Struct
 from rye.errors import RyeError
 from rye.installation.placement import item_path
 from rye.limits import CONTENT
-from rye.project.item_file import read_bytes
+from rye.project.bounded_file import read_bytes
 from rye.registry.store.cache import Cache
 from rye.storage.folders import cache_dir
 from rye.text.facts import ALARM, NOTE

@@ -12,6 +12,7 @@ import pytest
 
 from rye.installation.transaction import exclusive
 from rye.project import item_file
+from rye.project.bounded_file import read_bytes
 from rye.workspace.installing import install_steps
 from tests.attacks.hostile_repository.attacks import Attack, Theatre, everywhere, rows
 from tests.attacks.hostile_repository.clones import FORGED, Clone, Posture, says
@@ -87,10 +88,9 @@ def test_what_is_handed_out_is_what_was_checked(theatre: Theatre, words: tuple[s
     """Another process changes the file after rye read it: nobody reads it again."""
     clone = theatre.clone("member")
     honest = clone.ok(*words, "--json").stdout
-    read = item_file.read_bytes
 
     def overtaken(path: Path, limit: int) -> bytes:
-        data = read(path, limit)
+        data = read_bytes(path, limit)
         if path == clone.file_of(DEPLOY) and FORGED not in path.read_text():
             forged(clone)
         return data

@@ -1,0 +1,24 @@
+"""Reading the bytes of a file that a person or a project names, and no more than a limit."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from rye.errors import RyeError
+
+
+def read_bytes(path: Path, limit: int) -> bytes:
+    """A regular file's bytes, one more than ``limit`` at most. Follows no symlink loop, opens no device, pipe or folder."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | getattr(os, "O_CLOEXEC", 0))
+    except FileNotFoundError:
+        raise RyeError("no-such-file", f"There is no file {str(path)!r}.", "Check the path.") from None
+    except OSError as error:
+        raise RyeError("unreadable", f"Cannot read {str(path)!r}: {error.strerror}.") from None
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise RyeError("not-a-file", f"{str(path)!r} is not a regular file.", "Give the item's file.")
+    with os.fdopen(descriptor, "rb") as stream:
+        return stream.read(limit + 1)
