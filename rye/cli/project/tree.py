@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 import click
 
 from rye.cli.options import Session, command
@@ -15,13 +17,17 @@ _MARKS = {"": "", "seen": " (*)", "cycle": " (cycle)", "missing": " (not in rye.
 @click.option("--depth", type=click.IntRange(0), metavar="N", help="Show N levels below what rye.toml asks for.")
 @click.pass_obj
 def tree(session: Session, depth: int | None) -> None:
-    """Show what is locked as a tree. (*): its dependencies are shown further up; (cycle): it depends on itself."""
-    nodes = locked_tree(session, depth)
+    """Show what is locked as a tree.
+
+    (*): its dependencies are shown further up; (cycle): it depends on itself; (unverified): you have not verified it here.
+    """
+    found = locked_tree(session, depth)
+    nodes, unverified = found.nodes, found.unverified
     if session.json:
-        session.console.document({"tree": [_as_json(node) for node in nodes]})
+        session.console.document({"tree": [_as_json(node, unverified) for node in nodes]})
         return
     for node in nodes:
-        version = f" {node.item.version}" if node.item is not None else ""
+        version = f" {node.item.version}{_mark(node.identity, unverified)}" if node.item is not None else ""
         session.console.data(f"{_indent(node)}{node.identity}{version}{_MARKS[node.mark]}")
     if not nodes:
         session.console.say("Nothing is locked; `rye add [KIND:]ID` adds an item.")
@@ -34,13 +40,22 @@ def _indent(node: Node) -> str:
     return above + ("└── " if node.last[-1] else "├── ")
 
 
-def _as_json(node: Node) -> dict[str, object]:
+def _mark(identity: object, unverified: Container[object]) -> str:
+    return " (unverified)" if identity in unverified else ""
+
+
+def _state(identity: object, unverified: Container[object]) -> str:
+    return "unverified" if identity in unverified else "ok"
+
+
+def _as_json(node: Node, unverified: Container[object]) -> dict[str, object]:
     return {
         "depth": node.depth,
         "kind": node.identity.kind,
         "id": node.identity.id,
         "version": node.item.version if node.item else None,
         "mark": node.mark or None,
+        "state": _state(node.identity, unverified) if node.item else None,
     }
 
 
@@ -54,12 +69,19 @@ def why(session: Session, item: str) -> None:
     if session.json:
         rows = [{"group": group, "chain": [f"{i}@{versions[i]}" for i in chain]} for group, chain in found.chains]
         session.console.document(
-            {"id": str(target.identity), "version": target.version, "chains": rows, "more": found.more}
+            {
+                "id": str(target.identity),
+                "version": target.version,
+                "state": _state(target.identity, found.unverified),
+                "chains": rows,
+                "unverified": sorted({str(i) for _, chain in found.chains for i in chain if i in found.unverified}),
+                "more": found.more,
+            }
         )
         return
     for group, chain in found.chains:
         start = "rye.toml" if group == "main" else f"rye.toml ({group})"
-        session.console.data(" → ".join([start, *(f"{i} {versions[i]}" for i in chain)]))
+        session.console.data(" → ".join([start, *(f"{i} {versions[i]}{_mark(i, found.unverified)}" for i in chain)]))
     if found.more:
         session.console.say(f"There are more than these {len(found.chains)} chains.")
     if not found.chains:

@@ -30,6 +30,7 @@ from rye.workspace.context import Context
 from rye.workspace.customizing.overlaying import OverlayChecked, formula_problems, overlay_checks
 from rye.workspace.customizing.overriding import check_overrides
 from rye.workspace.customizing.roles import known_roles
+from rye.workspace.registries.pin_question import require_contact
 from rye.workspace.trusting.customizations import remember_made_here
 
 
@@ -86,6 +87,7 @@ def registry(context: Context, address: str | None) -> tuple[Check, Check]:
         return Check("registry", "ok", "none configured", hint=hint), checks.clock(now, None)
 
     try:
+        require_contact(context, address, asks=False)
         with RegistryClient.open(address, offline=context.offline) as client:
             time, origin, warnings = client.head.snapshot.time, client.origin, client.warnings
     except RyeError as error:

@@ -67,7 +67,7 @@ def item_rows(folder: Path, kind: str | None = None, space: str | None = None) -
 
 def _installed(project: Project, kind: str | None) -> list[ItemRow]:
     items = read_lock(project).items
-    verified = _verified(project, items)
+    verified = verified_here(project, items)
     drifted: dict[Identity, set[str]] = {}
     for entry in find_drift(project, items):
         if entry.item is not None:
@@ -80,8 +80,8 @@ def _installed(project: Project, kind: str | None) -> list[ItemRow]:
     return rows
 
 
-def _verified(project: Project, items: Sequence[LockedItem]) -> set[Identity]:
-    """The rows that were verified here, and repeat what their releases say."""
+def verified_here(project: Project, items: Sequence[LockedItem]) -> set[Identity]:
+    """The rows that were verified here, and repeat what their releases say. Nothing is fetched."""
     if whole_before(project, items):
         return {item.identity for item in items}
     known, found = verified_before(items), set()

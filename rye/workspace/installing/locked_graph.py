@@ -9,9 +9,11 @@ from msgspec import Struct
 from rye.installation.graph import Node, chains, locked_item, tree
 from rye.items.identity import Identity
 from rye.project.context import load_manifest
-from rye.project.lock import LockedItem
+from rye.project.layout import Project
+from rye.project.lock import Lock, LockedItem
 from rye.project.lock_file import read_lock
 from rye.workspace.context import Context
+from rye.workspace.installing.item_rows import verified_here
 from rye.workspace.projects import project_of
 
 
@@ -24,13 +26,30 @@ class Reasons(Struct, frozen=True):
     """Whether there are more chains than these."""
     versions: Mapping[Identity, str]
     """Of everything that is locked."""
+    unverified: frozenset[Identity] = frozenset()
+    """The rows that this user's rye has not verified."""
 
 
-def locked_tree(context: Context, depth: int | None) -> list[Node]:
-    """What is locked as a tree, down to ``depth`` levels below what rye.toml asks for; None: all of it."""
+class LockedTree(Struct, frozen=True):
+    """What is locked, as a tree."""
+
+    nodes: tuple[Node, ...]
+    unverified: frozenset[Identity] = frozenset()
+    """The rows that this user's rye has not verified."""
+
+
+def locked_tree(context: Context, depth: int | None) -> LockedTree:
+    """What is locked as a tree, down to ``depth`` levels below what rye.toml asks for; None: all of it. Nothing is fetched."""
     project = project_of(context)
-    nodes = tree(read_lock(project), load_manifest(project))
-    return [node for node in nodes if depth is None or node.depth <= depth]
+    lock = read_lock(project)
+    nodes = tree(lock, load_manifest(project))
+    shown = tuple(node for node in nodes if depth is None or node.depth <= depth)
+    return LockedTree(shown, _unverified(project, lock))
+
+
+def _unverified(project: Project, lock: Lock) -> frozenset[Identity]:
+    verified = verified_here(project, lock.items)
+    return frozenset(item.identity for item in lock.items if item.identity not in verified)
 
 
 def reasons_for(context: Context, name: str) -> Reasons:
@@ -40,4 +59,5 @@ def reasons_for(context: Context, name: str) -> Reasons:
     item = locked_item(lock, name)
     found, more = chains(lock, load_manifest(project), item.identity)
     rows = tuple((group, tuple(chain)) for group, chain in found)
-    return Reasons(item, rows, more, {entry.identity: entry.version for entry in lock.items})
+    versions = {entry.identity: entry.version for entry in lock.items}
+    return Reasons(item, rows, more, versions, _unverified(project, lock))

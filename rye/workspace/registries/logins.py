@@ -42,7 +42,8 @@ class Login(Struct, frozen=True):
 def log_in(context: Context, request: LoginRequest) -> Login:
     """Store a token that the registry confirms. The first registry becomes the default one."""
     where = _address(context, request.address)
-    with open_registry(context, where, fingerprint=request.fingerprint) as client:
+    given = request.address is not None
+    with open_registry(context, where, fingerprint=request.fingerprint, named=given) as client:
         secret = request.token()
         found = RegistryApi(client.address, client.api, secret).whoami()
         origin = client.origin
@@ -66,7 +67,7 @@ def who_am_i(context: Context, address: str | None) -> Login:
     named = where if address or context.registry else None
     if credential(where, named) is None:
         raise RyeError("not-logged-in", f"You are not logged in to {where}.", f"`rye login {where}` stores a token.")
-    with open_registry(context, where) as client:
+    with open_registry(context, where, named=address is not None) as client:
         found = open_api(context, client, argument=named).whoami()
         return Login(where, client.origin, found.name, tuple(found.namespaces), found.token)
 

@@ -63,7 +63,7 @@ def pinned_registries() -> tuple[PinnedRegistry, ...]:
 def trusted_state(context: Context, address: str | None) -> TrustedState:
     """What is trusted of a registry after its head was fetched; None: of the one that flag, project or user name."""
     where = normal_address(address, context.cwd) if address else configured(context).main()
-    with open_registry(context, where) as client:
+    with open_registry(context, where, named=address is not None) as client:
         root, head = client.state.root, client.head
         return TrustedState(
             registry=where,

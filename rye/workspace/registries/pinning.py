@@ -49,7 +49,7 @@ def pin_registry(context: Context, request: PinRequest) -> PinnedRegistry:
 
 def _opened(context: Context, request: PinRequest, where: str) -> AbstractContextManager[RegistryClient]:
     if request.bundle is None:
-        return open_registry(context, where, fingerprint=request.fingerprint)
+        return open_registry(context, where, fingerprint=request.fingerprint, named=True)
     return open_from_airgap(context, request.bundle, where, request.fingerprint or pin_question(context))
 
 

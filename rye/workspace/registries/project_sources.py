@@ -17,7 +17,7 @@ from rye.registry.transport.seam import NoAnswer
 from rye.storage.folders import cache_dir
 from rye.workspace.context import Context
 from rye.workspace.registries.airgap_access import airgap_opener
-from rye.workspace.registries.pin_question import pin_question
+from rye.workspace.registries.pin_question import pin_question, require_contact
 from rye.workspace.registries.project_registries import project_registries, user_verdicts
 from rye.workspace.trusting.given_pins import given_pins
 
@@ -52,6 +52,8 @@ def project_sources(
         pins = given_pins(context)
 
         def open_one(address: str) -> RegistryClient:
+            if not (offline if offline is not None else context.offline):
+                require_contact(context, address, asks=asks)
             client = RegistryClient.open(
                 address,
                 accept_root=pin_question(context, asks=asks),

@@ -12,7 +12,7 @@ from rye.project.registries import Registries, normal_address, registries
 from rye.project.user_config import credential, read_settings
 from rye.registry.client import RegistryClient
 from rye.registry.transport.api import RegistryApi
-from rye.workspace.registries.pin_question import pin_question
+from rye.workspace.registries.pin_question import pin_question, require_contact
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,9 +36,20 @@ def configured(context: Context) -> Registries:
 
 @contextmanager
 def open_registry(
-    context: Context, address: str, *, fingerprint: str | None = None, origin: str | None = None
+    context: Context,
+    address: str,
+    *,
+    fingerprint: str | None = None,
+    origin: str | None = None,
+    named: bool = False,
 ) -> Iterator[RegistryClient]:
-    """A client with a verified head; what it came to trust is kept when the block ends without an error."""
+    """A client with a verified head; what it came to trust is kept when the block ends without an error.
+
+    ``named``: whether the user gave this very address; else it must be pinned, configured, or agreed to
+    (:func:`rye.workspace.registries.pin_question.require_contact`).
+    """
+    if not named and fingerprint is None:
+        require_contact(context, address)
     client = RegistryClient.open(
         address,
         accept_root=fingerprint or pin_question(context),
