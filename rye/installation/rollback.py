@@ -1,12 +1,15 @@
 """One step back: the lock and manifest before the last change of the lock, kept in the project's work folder.
 
 They are kept and replaced in the same transaction as the lock, so they always fit it. What they say is not believed: going back
-resolves nothing, but every byte is fetched, verified and consented to as in any other installation.
+resolves nothing, but every byte is fetched, verified and consented to as in any other installation. Because a clone can bring
+such a folder, :func:`kept_sha256` lets the user's own memory tell what their rye kept.
 """
 
 from __future__ import annotations
 
 import difflib
+import hashlib
+from collections.abc import Iterable
 
 from rye.errors import RyeError
 from rye.installation.transaction import Change
@@ -18,7 +21,8 @@ from rye.project.manifest import parse_manifest
 from rye.project.project_file import read_project_file
 
 _FOLDER = ".ai/.rye/previous"
-_LEFT = f"{_FOLDER}/rye.toml.left"
+_LEFT_NAME = f"{MANIFEST}.left"
+_LEFT = f"{_FOLDER}/{_LEFT_NAME}"
 
 
 def keep_previous(project: Project, left: str | None = None) -> list[Change]:
@@ -31,6 +35,24 @@ def keep_previous(project: Project, left: str | None = None) -> list[Change]:
         source = project.root / name
         found.append(Change(f"{_FOLDER}/{name}", source.read_bytes() if source.exists() else None))
     return found
+
+
+def kept_sha256(kept: Iterable[Change]) -> str:
+    """What tells one kept state from another: a hash over the paths and bytes of :func:`keep_previous`."""
+    state = hashlib.sha256()
+    for change in sorted(kept, key=lambda change: change.path):
+        data = b"-" if change.data is None else b"+" + hashlib.sha256(change.data).digest()
+        state.update(hashlib.sha256(change.path.encode()).digest() + data)
+    return state.hexdigest()
+
+
+def present_sha256(project: Project) -> str:
+    """:func:`kept_sha256` of what the project's work folder holds now."""
+    limits = {LOCK: PROJECT.lock_bytes, MANIFEST: PROJECT.manifest_bytes, _LEFT_NAME: PROJECT.manifest_bytes}
+    return kept_sha256(
+        Change(f"{_FOLDER}/{name}", read_project_file(project.root / _FOLDER / name, limit))
+        for name, limit in limits.items()
+    )
 
 
 def previous(project: Project) -> tuple[Lock, str | None]:

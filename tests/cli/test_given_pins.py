@@ -63,7 +63,8 @@ def test_another_origin_or_fingerprint_is_an_error(registry: RealRegistry, serve
         (f"other.example {registry.fingerprint} {registry.url}", "root-origin"),
         (f"{ORIGIN} {'0' * 64} {registry.url}", "root-fingerprint"),
     ):
-        assert server.run("ci", "--json", env=pins(server, line)).error["code"] == code
+        for words in (["ci"], ["info", "acme/work/base"]):
+            assert server.run(*words, "--json", env=pins(server, line)).error["code"] == code
     assert not server.path(".ai/packages").exists()
 
 

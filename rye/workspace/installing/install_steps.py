@@ -29,6 +29,7 @@ from rye.workspace.installing.following import follow
 from rye.workspace.installing.install_outcome import InstallOutcome
 from rye.workspace.installing.install_request import Proposal
 from rye.workspace.installing.install_session import InstallSession, Look
+from rye.workspace.installing.own_previous import remember_previous
 from rye.workspace.registries.project_sources import Outages, judging_environment, project_sources
 from rye.workspace.trusting.acceptance import approvals, remember, remember_accepted, trusts_lock
 from rye.workspace.trusting.known_signers import agreed_signers, remember_signers
@@ -212,7 +213,9 @@ def _switch(session: InstallSession, sources: Sources, prepared: Prepared, lock:
         if request.lock_use == "frozen":
             found = [change for change in found if change.path not in (LOCK, MANIFEST)]
         if text is not None or any(c.path == LOCK and c.data != before.lock_bytes for c in found):
-            found.extend(keep_previous(project, session.manifest_text))
+            kept = keep_previous(project, session.manifest_text)
+            remember_previous(project, kept)
+            found.extend(kept)
         if request.follow is None:
             return writer.apply(found), None
         said: list[object] = []

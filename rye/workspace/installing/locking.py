@@ -17,6 +17,7 @@ from rye.workspace.installing.install_outcome import LockCheck, LockOutcome
 from rye.workspace.installing.install_session import retry_when_overtaken
 from rye.workspace.installing.lock_fit import lock_problems
 from rye.workspace.installing.lock_moves import lock_moves
+from rye.workspace.installing.own_previous import remember_previous
 from rye.workspace.installing.project_state import ProjectState, read_state
 from rye.workspace.registries.project_registries import same_registries
 from rye.workspace.registries.project_sources import judging_environment, project_sources
@@ -60,5 +61,7 @@ def _relock(context: Context, project: Project, dry_run: bool) -> LockOutcome:
     if changed and not dry_run:
         with exclusive(project) as writer:
             state.require_unchanged("rye lock")
-            writer.apply([Change(LOCK, text.encode()), *keep_previous(project, state.manifest_text)])
+            kept = keep_previous(project, state.manifest_text)
+            remember_previous(project, kept)
+            writer.apply([Change(LOCK, text.encode()), *kept])
     return LockOutcome(changed, len(items), dry_run, lock_moves(before, items))

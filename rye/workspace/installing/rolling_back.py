@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from rye.errors import RyeError
-from rye.installation.install import choose_locked
+from rye.installation.completeness import does_not_fit, problems
+from rye.installation.install import check_rows, choose_locked, verify_chosen
 from rye.installation.rollback import edits_since, previous
+from rye.installation.verified import signed_words
+from rye.project.freshness import is_stale
 from rye.project.layout import Project
 from rye.workspace.context import Context
 from rye.workspace.installing.install_outcome import InstallOutcome
 from rye.workspace.installing.install_request import Agree, InstallRequest
 from rye.workspace.installing.install_session import InstallSession, open_session
 from rye.workspace.installing.install_steps import install_chosen, session_sources
+from rye.workspace.installing.own_previous import require_own_previous
 from rye.workspace.registries.project_sources import judging_environment
 
 SHOWN_EDITS = 20
@@ -19,9 +23,11 @@ SHOWN_EDITS = 20
 def rollback(context: Context, project: Project, request: InstallRequest, agree: Agree) -> InstallOutcome:
     """Install exactly the previous lock, under the previous manifest. Running it again goes forward again.
 
-    Raises RyeError ``nothing-to-roll-back``, and ``edited-manifest`` where that gives up edits of rye.toml.
+    Raises RyeError ``nothing-to-roll-back``, ``edited-manifest`` where that gives up edits of rye.toml, and ``lock-mismatch`` or
+    ``lock-does-not-fit`` where the previous lock was never in order.
     """
     lock, text = previous(project)
+    require_own_previous(project)
     session = open_session(context, project, request, agree, text)
     if text is not None and text != session.before.manifest_text:
         _refuse_edits(context, session)
@@ -29,6 +35,11 @@ def rollback(context: Context, project: Project, request: InstallRequest, agree:
         environment = judging_environment(context, session.manifest, session.policies)
         with context.progress("resolving"):
             chosen = choose_locked(lock, sources, environment)
+        check_rows(lock.items, verify_chosen(chosen, sources))
+        if not is_stale(lock, session.manifest):
+            signed = {identity: signed_words(entry.record.release) for identity, entry in chosen.items()}
+            if found := problems(session.manifest, lock, signed):
+                raise does_not_fit(found)
         # The previous manifest may have asked for something newer already: the lock says what it was made for.
         return install_chosen(session, sources, environment, chosen, lock.wanted)
 

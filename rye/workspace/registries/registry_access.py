@@ -13,6 +13,7 @@ from rye.project.user_config import credential, read_settings
 from rye.registry.client import RegistryClient
 from rye.registry.transport.api import RegistryApi
 from rye.workspace.registries.pin_question import pin_question, require_contact
+from rye.workspace.trusting.given_pins import given_pins
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,7 +47,8 @@ def open_registry(
     """A client with a verified head; what it came to trust is kept when the block ends without an error.
 
     ``named``: whether the user gave this very address; else it must be pinned, configured, or agreed to
-    (:func:`rye.workspace.registries.pin_question.require_contact`).
+    (:func:`rye.workspace.registries.pin_question.require_contact`). Raises TrustError where ``RYE_PINS`` names another one,
+    also for a registry that was pinned before.
     """
     if not named and fingerprint is None:
         require_contact(context, address)
@@ -57,6 +59,8 @@ def open_registry(
         offline=context.offline,
     )
     with client:
+        if pin := given_pins(context).get(address):
+            pin.require(address, client.origin, client.state.fingerprint)
         for warning in client.warnings:
             context.warn(warning)
         yield client

@@ -64,9 +64,16 @@ _MARK_BYTES = 64
 
 
 def hook_text(hook: HookAction) -> str:
-    """A hook's condition and exact action, on one line."""
-    inputs = "".join(f" {name}={json.dumps(value, ensure_ascii=False)}" for name, value in hook.inputs)
-    return f"when {hook.when}: execute {hook.item_type} {hook.item_id}{inputs}"
+    """A hook's condition and exact action, on one line. Two hooks never read alike: what could be taken for another part of the
+    line is in quotation marks."""
+    inputs = "".join(f" {_word(name)}={json.dumps(value, ensure_ascii=False)}" for name, value in hook.inputs)
+    when = json.dumps(hook.when) if ": execute " in hook.when or not hook.when.isprintable() else hook.when
+    return f"when {when}: execute {_word(hook.item_type)} {_word(hook.item_id)}{inputs}"
+
+
+def _word(text: str) -> str:
+    plain = text.isascii() and text.replace("_", "").replace("-", "").replace("/", "").replace(".", "").isalnum()
+    return text if plain else json.dumps(text)
 
 
 def run_text(run: Run) -> str:

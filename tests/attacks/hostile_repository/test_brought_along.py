@@ -237,7 +237,6 @@ def test_a_user_s_folders_in_a_repository_are_nobody_s(theatre: Theatre, attack:
 READING = (("ci",), ("install", "--yes"), ("render", str(DEPLOY)), ("lock", "--check"), ("audit",))
 
 
-@pytest.mark.xfail(strict=True, reason="the address in rye.toml is asked before anybody pinned it")
 @pytest.mark.parametrize("words", READING, ids=lambda words: words[0])
 def test_an_address_that_nobody_pinned_is_not_contacted(theatre: Theatre, words: tuple[str, ...]) -> None:
     """Off a terminal, a clone makes no request to a host that only the repository names."""
@@ -258,7 +257,6 @@ def test_an_address_that_nobody_pinned_is_not_contacted(theatre: Theatre, words:
     assert asked == []
 
 
-@pytest.mark.xfail(strict=True, reason="only what writes refuses a link in place of .ai")
 @pytest.mark.parametrize(
     "words", [("render", str(DEPLOY)), ("show", str(DEPLOY)), ("audit",)], ids=lambda words: words[0]
 )
@@ -270,7 +268,6 @@ def test_items_behind_a_link_in_place_of_ai_are_not_the_project_s(theatre: Theat
     assert clone.read(*words).code == 1
 
 
-@pytest.mark.xfail(strict=True, reason="rollback takes .ai/.rye/previous for its own")
 def test_a_state_to_roll_back_to_that_came_along_is_not_taken(theatre: Theatre) -> None:
     clone = theatre.clone("member")
     shutil.copytree(clone.world.team.path(".ai/.rye"), clone.path(".ai/.rye"))
