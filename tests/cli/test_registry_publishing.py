@@ -440,6 +440,8 @@ class TestSearchAndInfo:
                 return sorted(row["id"] for row in found["results"])
 
             for one, two in ((registry.url, other.url), (registry.public.as_uri(), other.public.as_uri())):
+                user.ok("registry", "add", one, "--fingerprint", registry.fingerprint)
+                user.ok("registry", "add", two, "--fingerprint", other.fingerprint)
                 user.write(
                     "rye.toml", f'[project]\nname = "shop"\nregistry = "{one}"\n\n[registries]\npartner = "{two}"\n'
                 )
