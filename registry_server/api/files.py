@@ -62,6 +62,8 @@ class Files:
         if content is None:
             return None
         asked = {_ASKED[name]: value.decode("latin-1") for name, value in scope["headers"] if name in _ASKED}
+        if scope["method"] == "HEAD":
+            asked.pop("range", None)  # ranges are for GET alone (RFC 9110 §14.2)
         return answer(found, content, Asked(**asked), self._compressed)
 
     async def _get(self, path: str) -> bytes | None:

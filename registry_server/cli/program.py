@@ -13,6 +13,7 @@ from importlib import import_module
 import click
 
 from registry_server.cli.options import Output, json_option
+from registry_server.storage.first_line import first_line
 from rye import __version__
 from rye.errors import RyeError, UsageError
 
@@ -108,8 +109,8 @@ def _unforeseen(error: Exception) -> RyeError:
 
         if isinstance(error, DriverError):
             return explained(error)
-    text = str(error).strip()
-    reason = f"{type(error).__name__}: {text.splitlines()[0][:300]}" if text else type(error).__name__
+    name, said = type(error).__name__, first_line(error)
+    reason = f"{name}: {said}" if said != name else name
     return RyeError(
         "internal",
         f"The program failed in a way that it should not: {reason}",

@@ -224,7 +224,12 @@ class Sequencer:
                 if not isinstance(error, RyeError):
                     _log.exception("a request failed")
             else:
-                _log.warning("a batch of %d requests failed, each is tried alone: %s", len(batch), error)
+                _log.warning(
+                    "a batch of %d requests failed, each is tried alone: %s",
+                    len(batch),
+                    error,
+                    exc_info=not isinstance(error, RyeError),
+                )
                 outcomes = [self._alone(request, sender) for request, _, sender in batch]
         for (_, future, _), outcome in zip(batch, outcomes, strict=True):
             if isinstance(outcome, Receipt):
@@ -507,7 +512,7 @@ class Sequencer:
         return Sealed(first, published, files, blobs)
 
     def _finish(self, sealed: Sealed) -> None:
-        """After the commit: files, then the head, then what is not needed any more."""
+        """After the commit: files, then the head, then deleting what is no longer needed."""
         self.batches += 1
         self._fault("committed")
         with self._noticing():
@@ -518,7 +523,7 @@ class Sequencer:
             self.uploads.delete_all(sealed.blobs)
             self.public.delete_all(_old_partials(sealed.before, sealed.published.size))
         except RyeError as error:
-            _log.warning("what is not needed any more stays for now: %s", error)
+            _log.warning("files that are no longer needed could not be deleted: %s", error)
 
     def _sign(self, text: str, root: Root) -> str:
         """A note signed by every log key of ours that the root in force lists."""

@@ -13,6 +13,7 @@ from obstore.exceptions import AlreadyExistsError, PreconditionError
 from obstore.store import S3Store
 
 from registry_server.settings import Settings
+from registry_server.storage.first_line import first_line
 from registry_server.storage.served import served
 from registry_server.storage.store_seam import ABSENT, YOUNG_SECONDS, ChangedError, portions
 from rye.errors import RyeError
@@ -179,8 +180,7 @@ def _explaining_bucket() -> Iterator[None]:
     except (RyeError, ChangedError):
         raise
     except Exception as error:
-        text = str(error).strip()
-        reason = text.splitlines()[0][:300] if text else type(error).__name__
+        reason = first_line(error)
         if any(word in reason for word in _FULL_BUCKET):
             raise RyeError("storage-full", f"The bucket is full: {reason}", "Make room, then try again.") from error
         if any(word in reason for word in _NO_CREDENTIALS):

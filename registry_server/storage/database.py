@@ -27,6 +27,7 @@ from urllib.parse import quote
 import sqlalchemy as sa
 from sqlalchemy import event
 
+from registry_server.storage.first_line import first_line
 from rye.errors import RyeError
 
 #: Key of PostgreSQL's advisory lock: the ASCII text "rye-log" as a number.
@@ -150,8 +151,7 @@ def _explaining() -> Iterator[None]:
 
 
 def _reason(error: Exception) -> str:
-    text = str(getattr(error, "orig", None) or error).strip()
-    return text.splitlines()[0][:300] if text else type(error).__name__
+    return first_line(getattr(error, "orig", None) or error)
 
 
 def _bound_waiting(connection: sa.Connection) -> None:

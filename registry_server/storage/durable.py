@@ -17,7 +17,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import TypeVar
 
@@ -111,7 +111,9 @@ class Durable:
         with self._lock:
             if self._pool is None:
                 self._pool = ThreadPoolExecutor(THREADS, "durable")
-        for done in [self._pool.submit(work, value) for value in values]:
+        every = [self._pool.submit(work, value) for value in values]
+        wait(every)  # nothing is at work any longer when an error makes the caller clean up
+        for done in every:
             done.result()
 
 

@@ -41,6 +41,7 @@ from rye.installation.graph import locked_item
 from rye.installation.transaction import Change, Round, exclusive
 from rye.project.agent_programs import PROGRAMS, STATE
 from rye.project.layout import Project
+from rye.project.lock import Lock
 from rye.project.manifest_edit import set_deploy_targets
 from rye.workspace.context import Context
 from rye.workspace.installing.project_texts import manifest_text_of
@@ -260,7 +261,7 @@ def _planned(
     all_names = _with_deployed(read, remembered.state, names)
     disk = FolderDisk(root.root)
     labels = {given: str(locked_item(read.lock, given).identity) for given in (*request.items, *request.overwrite)}
-    allow = {str(locked_item(read.lock, given.partition("@")[0]).identity) for given in request.allow}
+    allow = {_allowed(read.lock, given) for given in request.allow}
     agreed = counted(context, read.project, remembered.state)
     targets = [target(name) for name in all_names]
     found = survey(context, read, disk, targets, request.scope, frozenset(agreed))
@@ -292,6 +293,19 @@ def _planned(
     allowed = [one for one in (*remembered.state.allowed, *given) if one in current or not _is_known(one, found)]
     plan = make_plan(wanted, remembered.state, disk.read, run, refused, allowed, disk.is_folder)
     return _Planned(plan, _of_run(found, run), remembered, () if every else given, read, disk)
+
+
+def _allowed(lock: Lock, given: str) -> str:
+    """The item of ``--allow-widening ID[@VERSION]``. Raises UsageError where another version is locked than was looked at."""
+    name, _, version = given.partition("@")
+    row = locked_item(lock, name)
+    if version not in ("", row.version):
+        raise UsageError(
+            "usage",
+            f"{row.identity} is locked at {row.version}, not at {version}.",
+            "`rye deploy --dry-run` shows what it asks for.",
+        )
+    return str(row.identity)
 
 
 def _without(wanted: Sequence[Wanted], pairs: set[tuple[str, str]]) -> tuple[Wanted, ...]:

@@ -130,7 +130,7 @@ class _Reader:
             self.skip()
             member = _Member(key, lead, start, self.value(depth + 1))
             if found.member(key) is not None:
-                raise NotReadable(f"the key {key!r} stands twice")
+                raise NotReadable(f"duplicate key {key!r}")
             found.members.append(member)
             self.skip()
             if self.text.startswith(",", self.position):
@@ -176,6 +176,12 @@ def keys_at(text: str, key: Sequence[str]) -> tuple[str, ...]:
     found = _find(value, key) if key else None
     inner = value if not key else found.value if found is not None else None
     return tuple(one.key for one in inner.members or ()) if inner is not None else ()
+
+
+def is_empty_object(text: str, key: Sequence[str]) -> bool:
+    """Whether an object without members is there; a string or an array is none. Raises NotReadable."""
+    found = _find(_Reader(text).document(), key)
+    return found is not None and found.value.members == []
 
 
 def put(text: str, key: Sequence[str], value: str) -> tuple[str, tuple[str, ...] | None]:
@@ -249,7 +255,7 @@ def _joined(text: str, above: _Value, last: _Member | None, piece: str) -> str:
 
 
 def _indent_of(text: str, position: int) -> str:
-    """The blanks at the beginning of the line."""
+    """The spaces at the beginning of the line."""
     start = text.rfind("\n", 0, position) + 1
     end = start
     while end < len(text) and text[end] in " \t":

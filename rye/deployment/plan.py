@@ -5,13 +5,12 @@
 * One of ours with other bytes than we wrote was edited (``deploy-drift``), and stays unless the item was named with
   ``--overwrite-edited``. One that has the wanted bytes is in order, whoever wrote them.
 * A refusal is for one item in one target: of these, nothing is written. What is there of them stays.
-* What nothing wants any more goes, where it has the bytes that we wrote.
+* A file that nothing asks for any longer is deleted if it still has the bytes that we wrote.
 * In files of somebody else's only our block or key is looked at and changed.
 """
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Callable, Iterable, Sequence
 from hashlib import sha256
@@ -38,6 +37,7 @@ from rye.deployment.plan_values import (
 )
 from rye.deployment.state import Allowed, FileRow, State, made_by_us
 from rye.deployment.targets.protocol import Code, Form
+from rye.installation.comparing import unified
 from rye.limits import DEPLOY
 
 DIFF_LINES = 60
@@ -402,7 +402,7 @@ class _Planning:
             self.gone(row)
             for number in range(len(key) - 1, 0, -1):
                 above = f"{shared.path}#/{'/'.join(key[:number])}"
-                if above in self.made and not json_keys.keys_at(text, key[:number]):
+                if above in self.made and json_keys.is_empty_object(text, key[:number]):
                     text = json_keys.take_out(text, key[:number])
                     self.made.discard(above)
         for one in keep:
@@ -517,10 +517,7 @@ def _sha(text: str) -> str:
 def _diff(new: bytes, here: bytes, path: str) -> tuple[str, ...]:
     """From what Rye would write to what is there; nothing for what is no text."""
     try:
-        lines = difflib.unified_diff(
-            new.decode().split("\n"), here.decode().split("\n"), f"rye/{path}", path, lineterm=""
-        )
+        found = unified(new.decode(), here.decode(), f"rye/{path}", path)
     except UnicodeDecodeError:
         return ()
-    found = list(lines)
-    return tuple(found[:DIFF_LINES] + (["…"] if len(found) > DIFF_LINES else []))
+    return (*found[:DIFF_LINES], *(("…",) if len(found) > DIFF_LINES else ()))

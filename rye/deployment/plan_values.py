@@ -71,7 +71,7 @@ class Run(Struct, frozen=True):
     lets_go: bool = False
     """Whether edited files of what goes become somebody else's (``rye undeploy``); else they are refused."""
     removes: bool = True
-    """Whether what nothing wants any more goes."""
+    """Whether files that nothing asks for any longer are deleted."""
 
 
 class FileChange(Struct, frozen=True):

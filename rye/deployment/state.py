@@ -167,8 +167,9 @@ def is_ours(row: FileRow, target: Target | None, places: Places | None) -> bool:
         return kind == "knowledge" and row.path.endswith(".md") and places.index is not None
     place, hash_, pointer = row.path.partition("#/")
     if hash_:
-        keys = {key for name in names for key in (f"rye-{name}", f"rye-{name}_*")}
-        return kind == "directive" and place in places.settings and pointer.partition("/")[2] in keys
+        section, _, key = pointer.partition("/")
+        ours = {pair for name in names for pair in (("mcp", f"rye-{name}"), ("permission", f"rye-{name}_*"))}
+        return kind == "directive" and place in places.settings and (section, key) in ours
     if row.path == f"{places.knowledge}/{identifier}.md":
         return kind == "knowledge"
     for name in names:

@@ -25,7 +25,7 @@ class SignerHistory(Struct, frozen=True):
     keyset: int
     """The keyset under which the key signed."""
     old_key: str | None = None
-    """Why the key that signed before is not in the keyset any more, or that it is; None where no other key signed before."""
+    """Why the key that signed before is no longer in the keyset, or that it still is; None where no other key signed before."""
 
 
 def signer_history(chain: KeysetChain, record: ReleaseRecord, now: datetime, before: str | None) -> SignerHistory:

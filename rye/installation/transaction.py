@@ -371,12 +371,12 @@ def _require_written(row: _Row, target: Path) -> None:
 
 
 def _remove_folders(root: Path, folders: Sequence[str]) -> None:
-    """Those of these folders that are empty, the innermost first; a link is none."""
+    """Those of these folders that are empty, the innermost first; nothing is removed through a link."""
     for folder in sorted(folders, key=len, reverse=True):
         path = root / PurePosixPath(folder)
-        if not path.is_symlink():
-            with contextlib.suppress(OSError):
-                path.rmdir()
+        with contextlib.suppress(OSError, TransactionError):
+            _refuse_links(root, path)
+            path.rmdir()
 
 
 def _open_now(path: str, flags: int) -> int:

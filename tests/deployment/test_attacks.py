@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
@@ -113,6 +114,17 @@ def test_a_row_that_fits_does_not_delete_what_rye_did_not_write(shop: Shop) -> N
     result = shop.run("deploy", "--json")
     assert [one["code"] for one in result.json["refused"]] == ["deploy-drift"]
     assert shop.path(".claude/agents/other.md").read_text() == "mine"
+
+
+def test_a_folder_behind_a_link_stays(shop: Shop, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    (outside / "skills").mkdir(parents=True)
+    shutil.rmtree(shop.path(".claude"), ignore_errors=True)
+    shop.path(".claude").symlink_to(outside)
+    shop.write(".ai/deploy.lock", state_text(State((), (), (".claude/skills/",))))
+    shop.run("deploy")
+    shop.run("undeploy", "--all")
+    assert (outside / "skills").is_dir()
 
 
 @pytest.mark.parametrize("made", ["../../x/", "/tmp/", ".git/refs/", "src/", ".claude/agents/../../src/"])

@@ -364,6 +364,13 @@ def test_a_skill_that_widens_rights_needs_more_than_yes(shop: Shop, field: str) 
     shop.ok("deploy")
 
 
+def test_a_widening_is_allowed_for_the_version_that_was_looked_at(shop: Shop) -> None:
+    shop.install("skill", "acme/pdf", skill("pdf", more="allowed-tools: Read\n"), version="1.1.0")
+    assert shop.run("deploy", "--allow-widening", "acme/pdf@1.0.0", "--json").code == 2
+    assert not shop.path(".claude/skills").exists()
+    shop.ok("deploy", "--allow-widening", "acme/pdf@1.1.0")
+
+
 def test_what_was_allowed_is_asked_again_when_it_changes(shop: Shop) -> None:
     shop.install("skill", "acme/pdf", skill("pdf", more="allowed-tools: Read\n"))
     shop.ok("deploy", "--allow-widening", "acme/pdf")

@@ -56,6 +56,14 @@ def test_keys_go_in_last_and_come_out_without_a_trace(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("value", "empty"), [("{}", True), ("{ }", True), ('"ask"', False), ("[]", False), ('{"a": 1}', False)]
+)
+def test_only_an_object_without_members_is_an_empty_object(value: str, empty: bool) -> None:
+    """Rye made ``permission`` once; what a person put in its place is theirs."""
+    assert json_keys.is_empty_object(f'{{"permission": {value}, "model": "m"}}', ("permission",)) is empty
+
+
+@pytest.mark.parametrize(
     "text", ["", "[1]", "{", '{"a":1 "b":2}', '{"a":1,"a":2}', "{} x", '{"mcp": 5}', "/* {}", "{'a':1}"]
 )
 def test_what_is_no_settings_file_is_left_alone(text: str) -> None:

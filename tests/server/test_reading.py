@@ -197,6 +197,8 @@ def test_head_requests_and_preflights_have_no_body_and_the_rest_goes_to_the_fram
     app = Files(store, _behind)
     status, headers, body = asyncio.run(_call(app, "HEAD", f"/index/{HASH}"))
     assert (status, headers[b"content-length"], body) == (200, b"4", b"")
+    ranged = asyncio.run(_call(app, "HEAD", f"/index/{HASH}", (b"range", b"bytes=1-2")))
+    assert (ranged[0], ranged[1][b"content-length"]) == (200, b"4")  # RFC 9110 §14.2: ranges are for GET
     status, headers, body = asyncio.run(_call(app, "OPTIONS", "/head"))
     assert (status, body) == (204, b"")
     assert b"GET" in headers[b"access-control-allow-methods"]

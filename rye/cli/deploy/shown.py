@@ -53,6 +53,10 @@ def show_checked(session: Session, found: Sequence[Checked], targets: Sequence[s
     said = (
         f"{wrong} of {len(found)} files are not as they should be; `rye deploy` says why"
         if wrong
-        else (f"{len(found)} files, all as they should be" if found else "nothing is deployed")
+        else (
+            f"{len(found)} {'file is' if len(found) == 1 else 'files are'} as deployed"
+            if found
+            else "nothing is deployed"
+        )
     )
     session.console.say(said)

@@ -11,9 +11,11 @@ from pathlib import Path
 import msgspec
 
 from rye.registry.store.pins import state_path
+from rye.storage.file_lock import file_lock
 from rye.storage.private_files import make_folder, read_trusted, write
 
 _NAME = "withdrawn.json"
+_LOCK_SECONDS = 60.0
 _UNKNOWN = frozenset({"?"})
 """What a file that cannot be read says: nothing that was remembered while it could be read holds."""
 
@@ -29,13 +31,14 @@ def read_withdrawn(folder: Path, origin: str) -> frozenset[str]:
 
 
 def remember_withdrawn(folder: Path, origin: str, releases: Iterable[str]) -> None:
-    """Add releases. Raises OSError."""
-    known = read_withdrawn(folder, origin) - _UNKNOWN
-    every = known | frozenset(releases)
-    if every != known:
-        path = _path(folder, origin)
-        make_folder(path.parent)
-        write(path, msgspec.json.encode(sorted(every)).decode())
+    """Add releases; what another program adds at the same time stays. Raises OSError."""
+    path, added = _path(folder, origin), frozenset(releases)
+    if added <= read_withdrawn(folder, origin) - _UNKNOWN:
+        return
+    make_folder(path.parent)
+    with file_lock(path.with_name(f"{_NAME}.lock"), _LOCK_SECONDS):
+        known = read_withdrawn(folder, origin) - _UNKNOWN
+        write(path, msgspec.json.encode(sorted(known | added)).decode())
 
 
 def _path(folder: Path, origin: str) -> Path:

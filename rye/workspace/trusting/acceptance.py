@@ -119,14 +119,14 @@ def trusts_lock(context: Context, given: bool = False) -> bool:
 def unseen(project: Project, wanted: Iterable[Approval]) -> tuple[Approval, ...]:
     """Those of these approvals that this user has not agreed to in this project, sorted. A right that lies within those agreed
     to for the item is nothing new."""
-    known = _read(_place(project))
+    known = _read(memory_of(project, _FOLDER))
     return tuple(sorted(one for one in set(wanted) if one.line() not in known and not _within(one, known)))
 
 
 def accepted_before(project: Project) -> bool:
     """Whether this user accepted this very checkout, or installed in it: what changes an installed item later is told."""
     mark = _read_mark(project)
-    return mark is not None and _accepted(mark).line() in _read(_place(project))
+    return mark is not None and _accepted(mark).line() in _read(memory_of(project, _FOLDER))
 
 
 def remember_accepted(project: Project, agreed: Iterable[Approval]) -> None:
@@ -172,7 +172,7 @@ def _within(approval: Approval, known: frozenset[str]) -> bool:
 
 def remember(project: Project, agreed: Iterable[Approval]) -> None:
     """This user agreed to these in this project, now or by giving the approvals themselves."""
-    place = _place(project)
+    place = memory_of(project, _FOLDER)
     known = _read(place)
     lines = known | {one.line() for one in agreed}
     if lines != known:
@@ -182,7 +182,7 @@ def remember(project: Project, agreed: Iterable[Approval]) -> None:
 
 def forget(project: Project) -> bool:
     """Take the acceptance of a project back; whether there was any."""
-    place = _place(project)
+    place = memory_of(project, _FOLDER)
     existed = os.path.lexists(place)
     place.unlink(missing_ok=True)
     return existed
@@ -214,8 +214,9 @@ def _root(project: Project) -> str:
     return json.dumps(os.path.realpath(project.root))
 
 
-def _place(project: Project) -> Path:
-    return data_dir() / _FOLDER / hashlib.sha256(_root(project).encode()).hexdigest()[:32]
+def memory_of(project: Project, folder: str) -> Path:
+    """The file below ``folder`` in the user's data folder that is about this project, by its real place."""
+    return data_dir() / folder / hashlib.sha256(_root(project).encode()).hexdigest()[:32]
 
 
 def _read(place: Path) -> frozenset[str]:
