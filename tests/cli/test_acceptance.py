@@ -14,6 +14,8 @@ from tests.cli.test_claims import clone, edit, of
 from tests.directive_text import SHELL
 from tests.installation.real_registry import Author, RealRegistry, serving
 
+pytestmark = pytest.mark.processes
+
 PLAIN = """```yaml
 name: plain
 title: Plain

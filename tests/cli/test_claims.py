@@ -15,6 +15,8 @@ from tests.cli.running import Program
 from tests.directive_text import SHELL
 from tests.installation.real_registry import Author, RealRegistry, serving
 
+pytestmark = pytest.mark.processes
+
 TOP = ".ai/packages/acme/directives/work/top.md"
 SCRIPT = ".ai/packages/acme/skills/pdf/scripts/read.py"
 SKILL = """---

@@ -12,6 +12,8 @@ from tests.cli.running import Program
 from tests.directive_text import directive
 from tests.workspace.installed import put
 
+pytestmark = pytest.mark.processes
+
 
 class Listener:
     """A web server that answers nothing of use, and remembers who came."""

@@ -12,6 +12,8 @@ from tests.cli.running import Program
 from tests.installation.real_registry import Author, RealRegistry, serving
 from tests.registry_process import ORIGIN
 
+pytestmark = pytest.mark.processes
+
 
 @pytest.fixture(scope="module")
 def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealRegistry]:

@@ -12,6 +12,8 @@ from tests.cli.test_claims import clone
 from tests.cli.test_overlay import FORMULA, entry
 from tests.installation.real_registry import Author, RealRegistry, serving
 
+pytestmark = pytest.mark.processes
+
 OVERRIDES = ".ai/overrides/acme/work/plain.overrides.md"
 OVERLAY = ".ai/formula-overlays/flow.toml"
 ROLE_DIRECTIVE = ".ai/role-directives/mayor.md"

@@ -11,6 +11,8 @@ from tests.cli.test_claims import INSTALLING, READING, clone, codes
 from tests.directive_text import directive
 from tests.installation.real_registry import Author, RealRegistry, serving
 
+pytestmark = pytest.mark.processes
+
 HOOKS = (("true", "evil", "1"),)
 TOP = ".ai/packages/acme/directives/work/top.md"
 

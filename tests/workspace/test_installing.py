@@ -28,6 +28,8 @@ from tests.cli.running import Program
 from tests.directive_text import SHELL
 from tests.installation.real_registry import Author, RealRegistry, serving
 
+pytestmark = pytest.mark.processes
+
 REQUEST = InstallRequest("install")
 
 
