@@ -15,6 +15,7 @@ The rooms, from the ground up. A module imports from its own room and from rooms
 * :mod:`rye.publishing` writes to a registry; :mod:`rye.customization` keeps local changes through upgrades
 * :mod:`rye.installation`: plans a change of the project and makes it as one transaction
 * :mod:`rye.workspace`: the use cases, free of any face
+* :mod:`rye.runtime`: what a call may do, what it did, and tools in a sandbox
 * :mod:`rye.deployment`: what is installed, written where agent programs read it
 * :mod:`rye.cli`: commands, words and printing
 """

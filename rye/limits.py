@@ -307,3 +307,45 @@ class DeployLimits(Struct, frozen=True):
 
 
 DEPLOY = DeployLimits()
+
+
+class SandboxLimits(Struct, frozen=True):
+    """What one call of a tool may use (docs/tools.md). Whoever runs tools may ask for less, never for more."""
+
+    seconds: float = 120.0
+    """By the clock."""
+    cpu_seconds: int = 60
+    """Of all its processes together."""
+    memory_bytes: int = 1024 * MIB
+    """Of all its processes together."""
+    processes: int = 64
+    """At once, threads counted."""
+    file_bytes: int = 64 * MIB
+    """One file."""
+    open_files: int = 256
+    """Of one process."""
+    work_bytes: int = 1024 * MIB
+    """All files of the work folder together."""
+    code_bytes: int = 256 * KIB
+    """The tool itself, as for every item."""
+    parameters_bytes: int = MIB
+    """Its parameters as JSON."""
+    output_bytes: int = MIB
+    """Its result as JSON."""
+    stderr_bytes: int = 256 * KIB
+    """What is kept of its messages."""
+    stderr_flood_bytes: int = 16 * MIB
+    """After so much of messages it is killed."""
+    parameter_characters: int = 32 * KIB
+    """A longer text is not given to a shell tool as a variable; it is still on standard input."""
+    project_entries: int = 200_000
+    """Files and folders of the project that are looked at for secrets. What lies beyond is not readable."""
+    connections: int = 64
+    """To granted hosts, at once."""
+    connect_seconds: float = 10.0
+    """To open one of them."""
+    request_head_bytes: int = 16 * KIB
+    """What a tool may send before the proxy knows where it wants to go."""
+
+
+SANDBOX = SandboxLimits()

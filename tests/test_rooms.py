@@ -22,6 +22,7 @@ FLOORS = (
     ("publishing", "customization"),
     ("installation",),
     ("workspace",),
+    ("runtime",),
     ("mcp", "deployment"),
     ("cli",),
     ("__main__",),
