@@ -2,6 +2,8 @@
 
 * What rye.lock approves of the items counts once this user gave it here or accepted the project: else nothing is deployed, since
   an agent program would act by it at once. An item with a right, a tool or anything else that nobody approved is refused.
+* What the project changes about installed items (overrides, overlays, role directives) is asked about or told as ``rye install``
+  does it, and the policy's forbidden facts count for the effective text.
 * A widening of the state file counts once this user agreed to it in this project.
 
 Both count in a run that trusts what others agreed to (:mod:`rye.workspace.trusting.acceptance`).
@@ -9,7 +11,7 @@ Both count in a run that trusts what others agreed to (:mod:`rye.workspace.trust
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from rye.deployment.state import Allowed, State
 from rye.installation.audit import Finding, audit_lock, audit_runs
@@ -29,15 +31,27 @@ from rye.workspace.trusting.acceptance import (
     trusts_lock,
     unseen,
 )
+from rye.workspace.trusting.project_changes import project_changes, require_allowed, shown_lines, signed_files
 
 
-def require_accepted(context: Context, project: Project, rows: Iterable[LockedItem]) -> None:
-    """That this user knows what rye.lock approves of these items. Raises RyeError ``project-not-accepted``."""
+def require_accepted(context: Context, project: Project, manifest: Manifest, rows: Sequence[LockedItem]) -> None:
+    """That this user knows what rye.lock approves of these items, and what the project changes about them.
+
+    Raises RyeError ``project-not-accepted``, and ``policy-violation`` for a customization that brings what the policy forbids.
+    """
+    signed = signed_files(project)
+    require_allowed(policy_in_force(manifest, read_other_policies()), project, manifest, rows, signed)
+    changes = project_changes(project, manifest, rows, signed)
     if trusts_lock(context):
+        for line in shown_lines(changes.asked):
+            context.tell(line)
         return
-    waiting = unseen(project, approvals(rows))
+    waiting = (*unseen(project, approvals(rows)), *changes.asked)
     if waiting:
         raise not_accepted(waiting)
+    notice = changes.notice()
+    if notice is not None:
+        context.warn(*notice)
 
 
 def unapproved_items(

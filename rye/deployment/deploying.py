@@ -109,7 +109,7 @@ def deploy(context: Context, project: Project, request: DeployRequest, choose: C
         return _planned(context, read, root, request, names).outcome(names, dry_run=True)
     with exclusive(root) as writer:
         read = read_project(project)
-        require_accepted(context, project, deployed_rows(read))
+        require_accepted(context, project, read.manifest, deployed_rows(read))
         planned = _planned(context, read, root, request, names)
         changes = planned.transaction()
         if asked and root == project:

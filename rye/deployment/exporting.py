@@ -60,7 +60,7 @@ def export(context: Context, project: Project, form: Form, folder: Path) -> Expo
     """Write the export. Raises RyeError where a registry cannot be asked, or the folder holds something else."""
     read = read_project(project)
     rows = deployed_rows(read)
-    require_accepted(context, project, rows)
+    require_accepted(context, project, read.manifest, rows)
     gone = withdrawn(context, read, rows)
     files, items, refused = exported(context, read, [row for row in rows if row.identity not in gone], form)
     changed = write_export(folder, files)

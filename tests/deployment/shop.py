@@ -10,7 +10,7 @@ from unittest import mock
 
 from rye.project.layout import Project
 from rye.project.lock import Lock, LockedFile, LockedItem, lock_text, parse_lock
-from rye.workspace.trusting.acceptance import approvals, remember
+from rye.workspace.trusting.acceptance import approvals, remember_accepted
 from tests.cli.running import Program
 from tests.directive_text import SHELL, directive
 from tests.workspace.installed import count_as_verified
@@ -191,7 +191,7 @@ class Shop(Program):
         with mock.patch.dict(os.environ, self.environment, clear=True):
             count_as_verified(item)
             if agreed:
-                remember(self.project, approvals([item]))
+                remember_accepted(self.project, approvals([item]))
         path = self.project.lock_path
         lock = parse_lock(path.read_text()) if path.exists() else Lock()
         others = tuple(row for row in lock.items if row.identity != item.identity)
