@@ -32,6 +32,12 @@ class Settings:
     """Address to listen on. Loopback by default: put a TLS proxy in front before listening anywhere else."""
     port: int = 8420
     """TCP port; 0 takes a free one (printed, and written to ``--ready-file``)."""
+    address: str = ""
+    """The registry's address as people and build servers know it, e.g. ``https://registry.example.org``: what links begin with
+    and what OIDC tokens must be made for. Empty: the one that it listens on."""
+    trusted_proxies: str = ""
+    """Addresses of the proxies whose ``X-Forwarded-For`` and ``X-Forwarded-Proto`` are believed, or networks such as
+    ``10.0.0.0/8``, separated by commas. Loopback is believed when this is empty."""
     api: str = "/api"
     """What ``/config.json`` gives as the API's address: a path on the same host, or an absolute address."""
 
@@ -108,6 +114,12 @@ class Settings:
     def database_url(self) -> str:
         """The database's address, with the default filled in."""
         return self.database or f"sqlite:///{(self.data / 'registry.db').resolve()}"
+
+    @property
+    def public_address(self) -> str:
+        """The registry's address for links, without a slash at its end."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return (self.address or f"http://{host}:{self.port}").rstrip("/")
 
     @property
     def keys(self) -> Path:

@@ -12,9 +12,13 @@ from urllib.parse import quote
 
 import sqlalchemy as sa
 
-from registry_server.accounts.tokens import Account, matches, token_id
+from registry_server.accounts import roles
+from registry_server.accounts.tokens import Account, is_over, matches, token_id
 
-_ROW = "SELECT id, name, sha256, created, revoked FROM tokens WHERE id = ?"
+_ROW = (
+    "SELECT t.id, t.name, t.sha256, t.created, t.revoked, t.scopes, t.expires, t.last_used, t.account, a.disabled "
+    "FROM tokens t LEFT JOIN accounts a ON a.id = t.account WHERE t.id = ?"
+)
 _NAMESPACES = "SELECT namespace FROM token_namespaces WHERE token = ? ORDER BY 1"
 
 
@@ -39,13 +43,26 @@ class QuickLook:
             execute = self._open().execute
             row = execute(_ROW, (identifier,)).fetchone()
             names = execute(_NAMESPACES, (identifier,)).fetchall() if row is not None else []
+            member = row[8] if row is not None else None
+            held = execute(roles.OF_ACCOUNT, (member, member)).fetchall() if member is not None else []
         except (sqlite3.Error, OSError) as error:
             self.close()
             raise Unanswered from error
         is_right = matches(token, row[2] if row is not None else None)
-        if row is None or not is_right or row[4] is not None:
+        if row is None or not is_right or row[4] is not None or is_over(row[6]) or row[9] is not None:
             return None
-        return Account(row[0], row[1], tuple(name for (name,) in names), row[3], row[4])
+        return Account(
+            row[0],
+            row[1],
+            tuple(name for (name,) in names),
+            row[3],
+            row[4],
+            tuple(row[5].split()),
+            row[6],
+            row[7],
+            member,
+            roles.strongest(held),
+        )
 
     def close(self) -> None:
         if self._connection is not None:

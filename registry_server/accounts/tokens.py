@@ -1,7 +1,11 @@
-"""Upload tokens: who may send statements. A token authorizes the upload and nothing else; authorship is the signature's matter.
+"""Tokens: who may upload and read. A token opens doors and nothing else; authorship is the signature's matter.
 
 A token is ``rye_<id>_<secret>``: 16 hex digits that find it, 43 base64url characters (256 random bits) that prove it. The
 database holds the SHA-256 of the whole; a slow hash would protect nothing more, because the secret is random.
+
+What a token may do is the least of three: its scopes, the namespaces that it is bound to, and, where it belongs to an account,
+the account's roles at this moment (:mod:`registry_server.accounts.roles`). So a role that is taken away, and an account that is
+disabled, end the rights of every token at once.
 """
 
 from __future__ import annotations
@@ -15,62 +19,127 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
-from registry_server.storage.schema import token_namespaces, tokens
+from registry_server.accounts import roles
+from registry_server.accounts.scopes import DEFAULT_SCOPES
+from registry_server.accounts.times import after, now_text
+from registry_server.storage.schema import accounts, token_namespaces, tokens
 from rye.errors import RyeError
 from rye.items.identity import is_segment
 
+LIFETIME = "90d"
+"""Of a token for which a person says nothing."""
 _TOKEN = re.compile(r"rye_([0-9a-f]{16})_[A-Za-z0-9_-]{43}")
 _UNKNOWN = hashlib.sha256(b"").hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """What a token stands for. ``namespaces`` empty: any."""
+    """What a token, or someone who is signed in, stands for. ``namespaces`` empty: any."""
 
     token: str
+    """The token's public ID; of a session it is empty."""
     name: str
     namespaces: tuple[str, ...]
     created: str = ""
     revoked: str | None = None
+    scopes: tuple[str, ...] = DEFAULT_SCOPES
+    expires: str | None = None
+    last_used: str | None = None
+    account: str | None = None
+    """Whose it is; None: the operator's, whose only bounds are its own."""
+    roles: tuple[tuple[str, str], ...] = ()
+    """Namespace and role of that account, at this moment."""
+
+    def has(self, scope: str) -> bool:
+        return scope in self.scopes
+
+    def is_bound_to(self, namespace: str) -> bool:
+        """Whether the token's own list lets it near the namespace."""
+        return not self.namespaces or namespace in self.namespaces
 
     def may_write(self, namespace: str) -> bool:
-        return not self.namespaces or namespace in self.namespaces
+        """Whether it may send what is about this namespace, as far as scopes allow."""
+        return self.is_bound_to(namespace) and (
+            self.account is None or dict(self.roles).get(namespace) in roles.WRITERS
+        )
+
+    def may_read(self, namespace: str) -> bool:
+        """Whether it may have the bytes of this namespace, as far as scopes allow."""
+        return self.is_bound_to(namespace) and (self.account is None or namespace in dict(self.roles))
+
+    @property
+    def readable(self) -> tuple[str, ...] | None:
+        """The namespaces that it may read, as far as scopes allow; None: all."""
+        if self.account is None:
+            return self.namespaces or None
+        return tuple(namespace for namespace, _ in self.roles if self.is_bound_to(namespace))
 
     def as_json(self) -> dict[str, object]:
         return {
             "token": self.token,
             "name": self.name,
             "namespaces": list(self.namespaces),
+            "scopes": list(self.scopes),
+            "account": self.account,
             "created": self.created,
+            "expires": self.expires,
+            "last_used": self.last_used,
             "revoked": self.revoked,
         }
 
 
-def create(connection: sa.Connection, name: str, namespaces: Sequence[str], now: str) -> str:
-    """Make a token and return it: the only time that it is seen. Raises RyeError for a bad name or namespace."""
+def create(
+    connection: sa.Connection,
+    name: str,
+    namespaces: Sequence[str],
+    now: str,
+    *,
+    scopes: Sequence[str] = DEFAULT_SCOPES,
+    seconds: float | None = None,
+    account: str | None = None,
+) -> str:
+    """Make a token and return it: the only time that it is seen. ``seconds``: how long it is good, None for ever.
+
+    Raises RyeError for a bad name, a bad namespace, or no scope.
+    """
     if not name or len(name) > 100 or not name.isprintable():
         raise RyeError("bad-token-name", "A token's name is 1 to 100 printable characters.", None)
     for namespace in namespaces:
         if not is_segment(namespace):
             raise RyeError("bad-namespace", f"{namespace!r} is no namespace.", "Use a-z, 0-9, - and _, at most 64.")
+    if not scopes:
+        raise RyeError("bad-scope", "A token without a scope could do nothing.", "Name one: --scope read")
     identifier = secrets.token_hex(8)
     token = f"rye_{identifier}_{secrets.token_urlsafe(32)}"
-    connection.execute(tokens.insert().values(id=identifier, name=name, sha256=_digest(token), created=now))
+    row = {
+        "id": identifier,
+        "name": name,
+        "sha256": digest(token),
+        "account": account,
+        "scopes": " ".join(scopes),
+        "created": now,
+        "expires": None if seconds is None else after(now, seconds),
+    }
+    connection.execute(tokens.insert().values(row))
     for namespace in sorted(set(namespaces)):
         connection.execute(token_namespaces.insert().values(token=identifier, namespace=namespace))
     return token
 
 
-def check(connection: sa.Connection, token: str) -> Account | None:
-    """The account of ``token``; None when it is malformed, unknown, wrong or revoked (which of these is not told)."""
+def check(connection: sa.Connection, token: str, now: str | None = None) -> Account | None:
+    """The account of ``token``; None when it is malformed, unknown, wrong, expired or revoked (which is not told)."""
     identifier = token_id(token)
     if identifier is None:
         return None
     row = connection.execute(sa.select(tokens).where(tokens.c.id == identifier)).first()
     is_right = matches(token, row.sha256 if row else None)
-    if row is None or not is_right or row.revoked is not None:
+    if row is None or not is_right or row.revoked is not None or is_over(row.expires, now):
         return None
-    return _account(connection, row)
+    found = _account(connection, row)
+    if found.account is None:
+        return found
+    disabled = sa.select(accounts.c.disabled).where(accounts.c.id == found.account)
+    return None if connection.scalar(disabled) is not None else found
 
 
 def token_id(token: str) -> str | None:
@@ -81,26 +150,45 @@ def token_id(token: str) -> str | None:
 
 def matches(token: str, sha256: str | None) -> bool:
     """Whether the token has this digest; as long as ever where there is none."""
-    return hmac.compare_digest(_digest(token), sha256 or _UNKNOWN)
+    return hmac.compare_digest(digest(token), sha256 or _UNKNOWN)
 
 
-def listing(connection: sa.Connection) -> list[Account]:
-    """All tokens, revoked ones too, the oldest first."""
-    rows = connection.execute(sa.select(tokens).order_by(tokens.c.created, tokens.c.id)).all()
-    return [_account(connection, row) for row in rows]
+def is_over(expires: str | None, now: str | None = None) -> bool:
+    """Whether a moment has come."""
+    return expires is not None and expires <= (now or now_text())
 
 
-def revoke(connection: sa.Connection, identifier: str, now: str) -> Account:
-    """Make a token worthless from now on. ``identifier``: its 16 digits, or the token itself. Raises RyeError."""
-    match = _TOKEN.fullmatch(identifier)
-    identifier = match[1] if match else identifier
+def note_use(connection: sa.Connection, identifier: str, now: str) -> None:
+    """Remember that a token was used."""
+    connection.execute(tokens.update().where(tokens.c.id == identifier).values(last_used=now))
+
+
+def listing(connection: sa.Connection, account: str | None = None) -> list[Account]:
+    """All tokens, or those of one account, revoked ones too, the oldest first."""
+    query = sa.select(tokens).order_by(tokens.c.created, tokens.c.id)
+    if account is not None:
+        query = query.where(tokens.c.account == account)
+    return [_account(connection, row) for row in connection.execute(query).all()]
+
+
+def revoke(connection: sa.Connection, identifier: str, now: str, account: str | None = None) -> Account:
+    """Make a token worthless from now on. ``identifier``: its 16 digits, or the token itself; ``account``: only one of its own.
+
+    Raises RyeError ``unknown-token``.
+    """
+    identifier = token_id(identifier) or identifier
     row = connection.execute(sa.select(tokens).where(tokens.c.id == identifier)).first()
-    if row is None:
+    if row is None or (account is not None and row.account != account):
         raise RyeError("unknown-token", f"There is no token {identifier!r}.", "rye-registry token list shows them.")
     when = row.revoked or now
     connection.execute(tokens.update().where(tokens.c.id == identifier).values(revoked=when))
-    account = _account(connection, row)
-    return Account(account.token, account.name, account.namespaces, account.created, when)
+    again = connection.execute(sa.select(tokens).where(tokens.c.id == identifier)).one()
+    return _account(connection, again)
+
+
+def digest(secret: str) -> str:
+    """What the database holds of a secret."""
+    return hashlib.sha256(secret.encode()).hexdigest()
 
 
 def _account(connection: sa.Connection, row: sa.Row[tuple[object, ...]]) -> Account:
@@ -109,8 +197,16 @@ def _account(connection: sa.Connection, row: sa.Row[tuple[object, ...]]) -> Acco
         .where(token_namespaces.c.token == row.id)
         .order_by(sa.literal_column("1"))
     ).all()
-    return Account(row.id, row.name, tuple(names), row.created, row.revoked)
-
-
-def _digest(token: str) -> str:
-    return hashlib.sha256(token.encode()).hexdigest()
+    held = roles.of_account(connection, row.account) if row.account is not None else ()
+    return Account(
+        row.id,
+        row.name,
+        tuple(names),
+        row.created,
+        row.revoked,
+        tuple(row.scopes.split()),
+        row.expires,
+        row.last_used,
+        row.account,
+        held,
+    )

@@ -27,7 +27,9 @@ from litestar.exceptions import HTTPException
 
 from registry_server.accounts.quick_look import Unanswered
 from registry_server.accounts.tokens import Account
+from registry_server.api.examination import require_scope
 from registry_server.api.files import Application, Files
+from registry_server.api.forwarded import client_address
 from registry_server.api.service import Service
 from registry_server.sequencer.acceptance import Candidate
 from registry_server.sequencer.sequencer import Receipt, Sender
@@ -50,6 +52,7 @@ _SAFE_HEADERS = {
 #: HTTP status by error code; what is not listed is the sender's statement that cannot be processed (422).
 _STATUS = {
     "unauthorized": 401,
+    "insufficient-scope": 403,
     "wrong-namespace": 403,
     "claims-closed": 403,
     "not-found": 404,
@@ -129,6 +132,7 @@ async def _absent(request: Request[Any, Any, State]) -> Response[bytes]:
 async def _blobs(request: Request[Any, Any, State], sha256: str) -> Response[bytes]:
     service = _service(request)
     account = await _account(request)
+    require_scope(account, "publish", "stage")
     if _SHA256.fullmatch(sha256) is None:
         raise RyeError("bad-request", "A blob's name is its SHA-256: 64 lower-case hex digits.", None)
     with service.shares.request(account.token):
@@ -151,6 +155,8 @@ async def _statements(request: Request[Any, Any, State]) -> Response[bytes]:
         body = await _body(request, service.settings.request_bytes)
         with service.writing():
             receipt, candidates = await _append(request, account, body)
+    if account.account is not None:
+        await asyncio.to_thread(service.claimed, account, candidates, receipt)
     service.counted(candidates, receipt)
     results = [wire.StatementResult(result.position, result.duplicate) for result in receipt.results]
     return _json(wire.encode_json(wire.StatementsAnswer(results, receipt.size)))
@@ -167,7 +173,8 @@ async def _append(request: Request[Any, Any, State], account: Account, body: byt
             "Send them in several requests.",
         )
     candidates = await service.examiners.examine(account, wanted.notes)
-    sender = Sender(account.token, request.client.host[:64] if request.client else "")
+    address = client_address(request.scope, service.settings.trusted_proxies)
+    sender = Sender(account.token, address, account.account)
     future = service.sequencer.submit(candidates, sender)
     try:
         receipt = await asyncio.wait_for(asyncio.wrap_future(future), service.settings.answer_seconds)
@@ -205,7 +212,10 @@ async def _search(request: Request[Any, Any, State]) -> Response[bytes]:
 @get("/api/whoami")
 async def _whoami(request: Request[Any, Any, State]) -> Response[bytes]:
     account = await _account(request)
-    return _json(wire.encode_json(wire.WhoamiAnswer(account.name, account.token, list(account.namespaces))))
+    answer = wire.WhoamiAnswer(
+        account.name, account.token, list(account.namespaces), list(account.scopes), account.expires
+    )
+    return _json(wire.encode_json(answer))
 
 
 @get("/healthz")
@@ -244,9 +254,10 @@ async def _account(request: Request[Any, Any, State]) -> Account:
     if account is None:
         raise RyeError(
             "unauthorized",
-            "The token is missing, unknown or revoked.",
+            "The token is missing, unknown, expired or revoked.",
             "Log in with a token of this registry: rye login. Its operator makes one: rye-registry token create NAME",
         )
+    await service.note_use(account)
     return account
 
 

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 import sqlalchemy as sa
 
+from registry_server.accounts.scopes import scope_of
 from registry_server.accounts.tokens import Account
 from registry_server.sequencer.acceptance import Candidate, examine, namespace_of, read_note
 from registry_server.sequencer.ledger import Ledger
@@ -42,7 +43,7 @@ class Examination:
             ledger = Ledger(connection)
             for candidate in candidates:
                 namespace = namespace_of(candidate.statement) or ""
-                self._check_authority(account, ledger, namespace)
+                self._check_authority(account, ledger, candidate)
                 if namespace not in keys_of:
                     current = ledger.chain(namespace).current(now)
                     keys_of[namespace] = [PublicKey.from_raw(key) for key in current.keyset.keys] if current else []
@@ -58,16 +59,39 @@ class Examination:
         found = self._uploads.get(sha256)
         return found if found is not None else self._public.get(wire.blob_path(sha256))
 
-    def _check_authority(self, account: Account, ledger: Ledger, namespace: str) -> None:
-        if not account.may_write(namespace):
-            raise RyeError(
-                "wrong-namespace",
-                f"The token {account.name} is for {', '.join(account.namespaces)}, not for {namespace}.",
-                f"Use a token for {namespace}: rye-registry token create NAME --namespace {namespace}",
-            )
-        if not self._settings.open_claims and not account.namespaces and not ledger.chain(namespace).links:
+    def _check_authority(self, account: Account, ledger: Ledger, candidate: Candidate) -> None:
+        """Raises RyeError ``insufficient-scope``, ``wrong-namespace``, ``claims-closed``."""
+        require_scope(account, scope_of(candidate.statement))
+        namespace = namespace_of(candidate.statement) or ""
+        is_free = not ledger.chain(namespace).links
+        may_claim = is_free and self._settings.open_claims and account.is_bound_to(namespace)
+        if not account.may_write(namespace) and not may_claim:
+            raise RyeError("wrong-namespace", _not_for(account, namespace), _hint_for(account, namespace))
+        if not self._settings.open_claims and not account.namespaces and account.account is None and is_free:
             raise RyeError(
                 "claims-closed",
                 f"Nobody has claimed {namespace}, and this registry gives namespaces out by name.",
                 f"Ask its operator for a token: rye-registry token create NAME --namespace {namespace}",
             )
+
+
+def require_scope(account: Account, *scopes: str) -> None:
+    """One of these scopes must be the token's. Raises RyeError ``insufficient-scope``."""
+    if not any(account.has(scope) for scope in scopes):
+        raise RyeError(
+            "insufficient-scope",
+            f"The token {account.name} has the scopes {', '.join(account.scopes)}; this needs {' or '.join(scopes)}.",
+            f"Ask for a token that has it: rye-registry token create NAME --scope {scopes[0]}",
+        )
+
+
+def _not_for(account: Account, namespace: str) -> str:
+    if not account.is_bound_to(namespace):
+        return f"The token {account.name} is for {', '.join(account.namespaces)}, not for {namespace}."
+    return f"The account of the token {account.name} has no role that may publish in {namespace}."
+
+
+def _hint_for(account: Account, namespace: str) -> str:
+    if not account.is_bound_to(namespace):
+        return f"Use a token for {namespace}: rye-registry token create NAME --namespace {namespace}"
+    return f"The operator gives it one: rye-registry role add {namespace} --account NAME --role publisher"

@@ -93,14 +93,14 @@ class Examiners:
         for _ in range(self._most - len(self._workers)):
             try:
                 worker = await _Worker.start(start)
-                await asyncio.wait_for(worker.ask(Work("", "", (), [])), self._settings.answer_seconds)
+                await asyncio.wait_for(worker.ask(Work(Account("", "", ()), [])), self._settings.answer_seconds)
             except (OSError, Gone, TimeoutError) as error:
                 _log.warning("no process to examine requests could be started: %s", error or type(error).__name__)
                 return
             self._workers.append(worker)
 
     async def _ask(self, worker: _Worker, account: Account, texts: Sequence[str]) -> Done:
-        work = Work(account.token, account.name, account.namespaces, list(texts))
+        work = Work(account, list(texts))
         try:
             return await asyncio.wait_for(asyncio.shield(worker.ask(work)), self._settings.answer_seconds)
         except TimeoutError:

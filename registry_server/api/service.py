@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
+import logging
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -11,12 +13,14 @@ from datetime import UTC, datetime
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
 
-from registry_server.accounts import keys, tokens
+from registry_server.accounts import audit_events, keys, roles, tokens
 from registry_server.accounts.quick_look import QuickLook
 from registry_server.accounts.shares import Shares
+from registry_server.accounts.times import now_text
 from registry_server.accounts.tokens import Account
 from registry_server.api.examination import Examination
 from registry_server.api.examiners import Examiners
+from registry_server.api.forwarded import networks
 from registry_server.migrations import opening
 from registry_server.search import documents as search
 from registry_server.search.documents import Hit
@@ -28,12 +32,21 @@ from registry_server.storage import database
 from registry_server.storage.objects import Folder, public_objects, upload_objects
 from rye.errors import RyeError
 from rye.registry.protocol import wire
+from rye.registry.protocol.statements import Keyset
+
+_log = logging.getLogger("rye.registry")
+_NOTED_SECONDS = 300.0
+"""How exact a token's last use is."""
+_NOTED_TOKENS = 10_000
+_NOTING_SECONDS = 0.25
+"""How long a request waits for its token's use to be noted."""
 
 
 class Service:
     """Opens everything on construction; :meth:`start` begins to take writes, :meth:`close` ends it."""
 
     def __init__(self, settings: Settings) -> None:
+        networks(settings.trusted_proxies)  # refuse a wrong setting now
         self.settings = settings
         self.engine = opening.open_database(settings)
         with database.reader(self.engine) as connection:
@@ -48,6 +61,8 @@ class Service:
         self.quick_look = QuickLook(self.engine)
         self._writes = threading.BoundedSemaphore(max(settings.concurrent_writes, 1))
         self.shares = Shares(settings.account_requests, settings.account_uploads_bytes)
+        self._noted: dict[str, float] = {}
+        self._noting: set[asyncio.Task[None]] = set()
         self._kept_bytes = 0
         self._swept = 0.0
         self._sweeping = threading.Lock()
@@ -90,6 +105,43 @@ class Service:
     def account(self, token: str) -> Account | None:
         with database.reader(self.engine) as connection:
             return tokens.check(connection, token)
+
+    async def note_use(self, account: Account) -> None:
+        """Remember that the token was used; every few minutes, and never long to the cost of the request."""
+        if time.monotonic() - self._noted.get(account.token, -_NOTED_SECONDS) < _NOTED_SECONDS:
+            return
+        if len(self._noted) > _NOTED_TOKENS:
+            self._noted.clear()
+        self._noted[account.token] = time.monotonic()
+        noting = asyncio.create_task(asyncio.to_thread(self._note_use, account.token))
+        self._noting.add(noting)
+        noting.add_done_callback(self._noting.discard)
+        await asyncio.wait({noting}, timeout=_NOTING_SECONDS)
+
+    def _note_use(self, token: str) -> None:
+        try:
+            with database.change(self.engine) as connection:
+                tokens.note_use(connection, token, now_text())
+        except RyeError as error:
+            _log.warning("the use of a token could not be noted: %s", error)
+
+    def claimed(self, account: Account, candidates: Sequence[Candidate], receipt: Receipt) -> None:
+        """Whoever claimed a namespace just now owns it. A replay of somebody's claim is a duplicate, and gives nothing."""
+        for candidate, result in zip(candidates, receipt.results, strict=True):
+            statement = candidate.statement
+            if isinstance(statement, Keyset) and statement.number == 1 and not result.duplicate:
+                with database.change(self.engine) as connection:
+                    roles.give(connection, statement.namespace, "owner", account=account.account)
+                    detail = {"who": account.account, "role": "owner", "log": result.position}
+                    subject = f"namespace:{statement.namespace}"
+                    audit_events.record(
+                        connection,
+                        now_text(),
+                        "namespace.claim",
+                        subject,
+                        actor=f"token:{account.token}",
+                        detail=detail,
+                    )
 
     def search(
         self, query: str, kind: str | None, namespace: str | None, limit: int, offset: int

@@ -36,9 +36,7 @@ class Start(Struct, frozen=True):
 class Work(Struct, frozen=True):
     """Statements of one request, which the server has parsed already."""
 
-    token: str
-    name: str
-    namespaces: tuple[str, ...]
+    account: Account
     notes: list[str]
 
 
@@ -75,9 +73,8 @@ def read_frame(stream: BinaryIO) -> bytes | None:
 
 def answer(examination: Examination, work: Work) -> Done:
     """Examine one request."""
-    account = Account(work.token, work.name, work.namespaces)
     try:
-        found = examination.look_into(account, examination.read(work.notes))
+        found = examination.look_into(work.account, examination.read(work.notes))
     except RyeError as error:
         return Done(code=error.code, message=error.message, hint=error.hint)
     return Done([Finding(candidate.signer, candidate.keywords) for candidate in found])

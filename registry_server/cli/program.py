@@ -19,15 +19,22 @@ from rye.errors import RyeError, UsageError
 
 COMMANDS: dict[str, tuple[str, str]] = {
     # name: (module:attribute, one line of help)
+    "account": ("registry_server.cli.account:account", "Accounts: people who sign in, make tokens, approve stages."),
+    "audit-events": (
+        "registry_server.cli.audit_events:audit_events",
+        "What was done to accounts, rights and releases.",
+    ),
     "backup": ("registry_server.cli.backup:backup", "Back the registry up to a folder, while it runs."),
     "export": ("registry_server.cli.static_files:export_command", "Copy the static registry to a folder."),
     "init": ("registry_server.cli.init:init", "Make a registry: its folder, keys, root and first signed head."),
     "rebuild": ("registry_server.cli.static_files:rebuild", "Write every static file again from the database."),
     "restore": ("registry_server.cli.backup:restore", "Bring a registry back from a backup, mirror or export."),
+    "role": ("registry_server.cli.role:role", "Who may upload to a namespace, and who may read it."),
     "root": ("registry_server.cli.root:root", "Root statements: who owns the registry, and until when."),
     "serve": ("registry_server.cli.serve:serve", "Serve the registry until SIGTERM or Ctrl-C."),
     "takedown": ("registry_server.cli.takedown:takedown_command", "Stop serving one blob, and log why."),
-    "token": ("registry_server.cli.token:token", "Upload tokens: who may send statements."),
+    "team": ("registry_server.cli.team:team", "Teams: several accounts that hold roles together."),
+    "token": ("registry_server.cli.token:token", "Tokens: who may upload and read."),
     "verify": (
         "registry_server.cli.static_files:verify",
         "Compute everything again, and compare it with what is served.",

@@ -1,37 +1,68 @@
-"""``rye-registry token``: who may send statements."""
+"""``rye-registry token``: who may upload and read."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 
-from registry_server.accounts import tokens
+from registry_server.accounts import audit_events, members, tokens
+from registry_server.accounts.scopes import DEFAULT_SCOPES, SCOPES, parse_scopes
+from registry_server.accounts.times import now_text, read_span
+from registry_server.accounts.tokens import Account
 from registry_server.cli.options import Output, data_option, json_option, pass_output
 from registry_server.cli.registry_access import changing, reading
 
 
 @click.group(no_args_is_help=True)
 def token() -> None:
-    """Upload tokens: who may send statements."""
+    """Tokens: who may upload and read."""
 
 
 @token.command("create")
-@click.argument("name")
+@click.argument("name", default="token")
 @click.option(
     "--namespace", "namespaces", multiple=True, help="Bind the token to this namespace; repeatable. None: any."
 )
+@click.option(
+    "--scope",
+    "scopes",
+    multiple=True,
+    metavar="SCOPE",
+    help=f"What it may do: {', '.join(SCOPES)}. Repeatable, or separated by commas. Default: all but admin.",
+)
+@click.option(
+    "--expires", default=tokens.LIFETIME, show_default=True, help="How long it is good, e.g. 12h, 7d, 4w; or never."
+)
+@click.option("--account", metavar="NAME", help="Whose it is: it then may no more than this account's roles allow.")
 @data_option
 @json_option
 @pass_output
-def token_create(output: Output, name: str, namespaces: tuple[str, ...], data: Path) -> None:
+def token_create(
+    output: Output,
+    name: str,
+    namespaces: tuple[str, ...],
+    scopes: tuple[str, ...],
+    expires: str,
+    account: str | None,
+    data: Path,
+) -> None:
     """Make a token and print it: the only time that it is shown."""
+    now, seconds = now_text(), read_span(expires)
+    wanted = parse_scopes(scopes) or DEFAULT_SCOPES
     with changing(data) as connection:
-        made = tokens.create(connection, name, namespaces, _now())
-    output.result({"token": made, "name": name, "namespaces": sorted(set(namespaces))}, made)
+        owner = members.named(connection, account).id if account is not None else None
+        made = tokens.create(connection, name, namespaces, now, scopes=wanted, seconds=seconds, account=owner)
+        found = tokens.check(connection, made, now)
+        assert found is not None
+        detail = {"name": name, "scopes": list(found.scopes), "namespaces": list(found.namespaces), "account": owner}
+        audit_events.record(connection, now, "token.create", f"token:{found.token}", detail=detail)
+    document = {**found.as_json(), "id": found.token, "token": made}
+    output.result(document, made)
+    until = f"It is good until {found.expires}." if found.expires else "It never expires."
     output.say(
-        "Keep it secret. Log in with it: `rye login ADDRESS --token -` (it reads the token from standard input)."
+        f"Keep it secret. {until} Log in with it: `rye login ADDRESS --token -` "
+        "(it reads the token from standard input)."
     )
 
 
@@ -43,12 +74,15 @@ def token_list(output: Output, data: Path) -> None:
     """List all tokens, without their secrets."""
     with reading(data) as connection:
         found = tokens.listing(connection)
+        names = {member.id: member.name for member in members.listing(connection)}
     rows = [
-        f"{account.token}  {'revoked' if account.revoked else 'active '}  {account.name}  "
-        f"{', '.join(account.namespaces) or 'any namespace'}"
-        for account in found
+        f"{one.token}  {_state(one):7}  {one.name}  {', '.join(one.namespaces) or 'any namespace'}  "
+        f"{' '.join(one.scopes)}  until {one.expires or 'ever'}  "
+        f"last used {one.last_used or 'never'}{f'  of {names[one.account]}' if one.account else ''}"
+        for one in found
     ]
-    output.result({"tokens": [account.as_json() for account in found]}, "\n".join(rows) or "No tokens.")
+    document = [{**one.as_json(), "id": one.token, "state": _state(one)} for one in found]
+    output.result({"tokens": document}, "\n".join(rows) or "No tokens.")
 
 
 @token.command("revoke")
@@ -58,10 +92,14 @@ def token_list(output: Output, data: Path) -> None:
 @pass_output
 def token_revoke(output: Output, token_id: str, data: Path) -> None:
     """Make a token worthless. TOKEN_ID: its 16 digits, as `token list` shows them."""
+    now = now_text()
     with changing(data) as connection:
-        account = tokens.revoke(connection, token_id, _now())
+        account = tokens.revoke(connection, token_id, now)
+        audit_events.record(connection, now, "token.revoke", f"token:{account.token}", detail={"name": account.name})
     output.result(account.as_json(), f"Revoked {account.token} ({account.name}).")
 
 
-def _now() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+def _state(account: Account) -> str:
+    if account.revoked:
+        return "revoked"
+    return "expired" if tokens.is_over(account.expires) else "active"

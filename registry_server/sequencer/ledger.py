@@ -436,16 +436,16 @@ class Ledger:
         where = sa.and_(keysets.c.recovery > write_time(earlier), keysets.c.recovery <= write_time(later))
         return list(self.connection.scalars(sa.select(keysets.c.namespace).where(where).distinct()))
 
-    def record_submissions(self, rows: Sequence[tuple[int, str, str]], now: datetime) -> None:
-        """Who sent entries: position, token, address."""
+    def record_submissions(self, rows: Sequence[tuple[int, str, str | None, str]], now: datetime) -> None:
+        """Who sent entries: position, token, account, address."""
         if rows:
             self.flush()
             time = write_time(now)
             self.connection.execute(
                 submissions.insert(),
                 [
-                    {"position": position, "token": token, "address": address, "time": time}
-                    for position, token, address in rows
+                    {"position": position, "token": token, "account": account, "address": address, "time": time}
+                    for position, token, account, address in rows
                 ],
             )
 

@@ -119,7 +119,9 @@ class Sender:
     token: str
     """The token's public ID."""
     address: str
-    """Of the machine that spoke to this server; a proxy's, where there is one."""
+    """Of the machine that spoke to this server; a proxy's, where there is one that is not trusted to tell."""
+    account: str | None = None
+    """Whose token it is; None: one that the operator made for nobody."""
 
 
 Outcome = Receipt | Exception
@@ -569,7 +571,7 @@ def _old_partials(old: int, new: int) -> list[str]:
 def _record(ledger: Ledger, outcomes: Sequence[Outcome], senders: Sequence[Sender | None], now: datetime) -> None:
     """Keep who sent the new entries of a batch."""
     rows = [
-        (result.position, sender.token, sender.address)
+        (result.position, sender.token, sender.account, sender.address)
         for outcome, sender in zip(outcomes, senders, strict=True)
         if isinstance(outcome, Receipt) and sender is not None
         for result in outcome.results

@@ -12,6 +12,7 @@ from __future__ import annotations
 from sqlalchemy import (
     BigInteger,
     Boolean,
+    CheckConstraint,
     Column,
     ForeignKey,
     Index,
@@ -21,11 +22,12 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    UniqueConstraint,
 )
 
 metadata = MetaData()
 
-REVISION = "0003"
+REVISION = "0004"
 """The newest alembic revision: what a database must be at. A test compares it with the revisions' folder."""
 
 registry = Table(
@@ -136,6 +138,7 @@ submissions = Table(
     metadata,
     Column("position", BigInteger, ForeignKey("log_entries.position"), primary_key=True, autoincrement=False),
     Column("token", String(16), nullable=False),
+    Column("account", String(16), comment="Whose token it was; empty: one that the operator made for nobody."),
     Column("address", String(64), nullable=False, comment="Where the request came from; empty: unknown."),
     Column("time", String(20), nullable=False),
     Index("submissions_token", "token"),
@@ -166,13 +169,80 @@ documents = Table(
     comment="What search finds: one row per name with a release that is not yanked.",
 )
 
+accounts = Table(
+    "accounts",
+    metadata,
+    Column("id", String(16), primary_key=True),
+    Column(
+        "issuer",
+        String(500),
+        nullable=False,
+        comment="Who vouches for the person: an OIDC issuer; empty: the operator.",
+    ),
+    Column("subject", String(255), nullable=False, comment="What the issuer calls the person."),
+    Column("name", String(100), nullable=False, unique=True),
+    Column("created", String(20), nullable=False),
+    Column("disabled", String(20)),
+    UniqueConstraint("issuer", "subject", name="accounts_person"),
+)
+
+account_links = Table(
+    "account_links",
+    metadata,
+    Column("sha256", String(64), primary_key=True, comment="Of the secret in the link."),
+    Column("account", String(16), ForeignKey("accounts.id"), nullable=False),
+    Column("expires", String(20), nullable=False),
+    Column("used", String(20)),
+    comment="Links that sign someone in, each once.",
+)
+
+sessions = Table(
+    "sessions",
+    metadata,
+    Column("sha256", String(64), primary_key=True, comment="Of the secret in the cookie."),
+    Column("account", String(16), ForeignKey("accounts.id"), nullable=False),
+    Column("created", String(20), nullable=False),
+    Column("expires", String(20), nullable=False),
+)
+
+teams = Table(
+    "teams",
+    metadata,
+    Column("name", String(64), primary_key=True),
+    Column("created", String(20), nullable=False),
+)
+
+team_members = Table(
+    "team_members",
+    metadata,
+    Column("team", String(64), ForeignKey("teams.name"), primary_key=True),
+    Column("account", String(16), ForeignKey("accounts.id"), primary_key=True),
+)
+
+namespace_roles = Table(
+    "namespace_roles",
+    metadata,
+    Column("number", Integer, primary_key=True),
+    Column("namespace", String(64), nullable=False),
+    Column("account", String(16), ForeignKey("accounts.id")),
+    Column("team", String(64), ForeignKey("teams.name")),
+    Column("role", String(16), nullable=False, comment="owner, publisher or reader."),
+    UniqueConstraint("namespace", "account", name="namespace_roles_account"),
+    UniqueConstraint("namespace", "team", name="namespace_roles_team"),
+    CheckConstraint("(account IS NULL) <> (team IS NULL)", name="namespace_roles_one"),
+)
+
 tokens = Table(
     "tokens",
     metadata,
     Column("id", String(16), primary_key=True),
     Column("name", String(100), nullable=False),
     Column("sha256", String(64), nullable=False, comment="Of the whole token; the token itself is never stored."),
+    Column("account", String(16), ForeignKey("accounts.id"), comment="Whose it is; empty: the operator's."),
+    Column("scopes", String(100), nullable=False, comment="What it may do, separated by spaces."),
     Column("created", String(20), nullable=False),
+    Column("expires", String(20), comment="Empty: never."),
+    Column("last_used", String(20), comment="To some minutes."),
     Column("revoked", String(20)),
 )
 
@@ -182,4 +252,138 @@ token_namespaces = Table(
     Column("token", String(16), ForeignKey("tokens.id"), primary_key=True),
     Column("namespace", String(64), primary_key=True),
     comment="What a token is bound to. No row: any namespace.",
+)
+
+trusted_publishers = Table(
+    "trusted_publishers",
+    metadata,
+    Column("id", String(16), primary_key=True),
+    Column("namespace", String(64), nullable=False),
+    Column("issuer", String(500), nullable=False),
+    Column("repository", String(400), nullable=False),
+    Column("workflow", String(400), nullable=False),
+    Column("environment", String(255), nullable=False, comment="Empty: any."),
+    Column("scopes", String(100), nullable=False, comment="Of the tokens that it gets."),
+    Column("created", String(20), nullable=False),
+    UniqueConstraint("namespace", "issuer", "repository", "workflow", "environment", name="trusted_publishers_once"),
+    comment="Which workflows of which repositories get tokens for a namespace.",
+)
+
+exchanged_jwts = Table(
+    "exchanged_jwts",
+    metadata,
+    Column("sha256", String(64), primary_key=True, comment="Of issuer and jti: each is exchanged once."),
+    Column("expires", String(20), nullable=False),
+)
+
+device_logins = Table(
+    "device_logins",
+    metadata,
+    Column("sha256", String(64), primary_key=True, comment="Of the device code."),
+    Column("user_code", String(16), nullable=False, unique=True),
+    Column("name", String(100), nullable=False, comment="What the device calls itself."),
+    Column("created", String(20), nullable=False),
+    Column("expires", String(20), nullable=False),
+    Column("polled", String(32), comment="When the device asked last."),
+    Column("account", String(16), ForeignKey("accounts.id"), comment="Who decided."),
+    Column("state", String(16), nullable=False, comment="waiting, approved, denied or done."),
+)
+
+stages = Table(
+    "stages",
+    metadata,
+    Column("id", String(16), primary_key=True),
+    Column("namespace", String(64), nullable=False),
+    Column("name", String(1100), nullable=False, comment="kind:id"),
+    Column("version", String(256), nullable=False),
+    Column("draft", LargeBinary, nullable=False, comment="The release note, without signatures."),
+    Column("note", LargeBinary, comment="The note that maintainers sign, with the signatures so far."),
+    Column("size", BigInteger, nullable=False, comment="Of all its files."),
+    Column("token", String(16), nullable=False),
+    Column("account", String(16)),
+    Column("address", String(64), nullable=False),
+    Column("created", String(20), nullable=False),
+    Column("expires", String(20), nullable=False),
+    Column("state", String(16), nullable=False, comment="staged, approved or rejected."),
+    Column("position", BigInteger, comment="In the log, once it is approved."),
+    Column("decided", String(20)),
+    Column("reason", Text),
+    Index("stages_name", "name", "version"),
+    comment="Releases that nobody sees before a maintainer signs them.",
+)
+
+stage_files = Table(
+    "stage_files",
+    metadata,
+    Column("stage", String(16), ForeignKey("stages.id"), primary_key=True),
+    Column("sha256", String(64), primary_key=True),
+    Index("stage_files_sha256", "sha256"),
+)
+
+audit_events = Table(
+    "audit_events",
+    metadata,
+    Column("position", BigInteger, primary_key=True, autoincrement=False),
+    Column("time", String(20), nullable=False),
+    Column("actor", String(140), nullable=False, comment="operator, token:ID, account:ID, or registry."),
+    Column("address", String(64), nullable=False),
+    Column("action", String(64), nullable=False),
+    Column("subject", String(1400), nullable=False),
+    Column("detail", Text, nullable=False, comment="JSON."),
+    Column("previous", String(64), nullable=False),
+    Column("hash", String(64), nullable=False, comment="SHA-256 over all of this row and the hash before."),
+    comment="What was done to accounts, rights and releases. Only ever appended to.",
+)
+
+audit_head = Table(
+    "audit_head",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False, comment="Always 1."),
+    Column("size", BigInteger, nullable=False),
+    Column("hash", String(64), nullable=False),
+    comment="The end of audit_events: a last row that is gone is noticed.",
+)
+
+webhooks = Table(
+    "webhooks",
+    metadata,
+    Column("id", String(16), primary_key=True),
+    Column("url", String(2000), nullable=False),
+    Column("namespace", String(64), nullable=False, comment="Empty: all."),
+    Column("events", String(200), nullable=False, comment="Separated by spaces."),
+    Column("secret", String(100), nullable=False),
+    Column("created", String(20), nullable=False),
+)
+
+deliveries = Table(
+    "deliveries",
+    metadata,
+    Column("id", String(16), primary_key=True),
+    Column("webhook", String(16), nullable=False),
+    Column("event", String(32), nullable=False),
+    Column("body", Text, nullable=False),
+    Column("created", String(20), nullable=False),
+    Column("due", String(20), comment="When it is tried next; empty: never again."),
+    Column("attempts", Integer, nullable=False),
+    Column("status", Integer, comment="Of the last answer."),
+    Column("error", Text),
+    Column("delivered", String(20)),
+    Index("deliveries_due", "due"),
+)
+
+downloads_daily = Table(
+    "downloads_daily",
+    metadata,
+    Column("day", String(10), primary_key=True),
+    Column("sha256", String(64), primary_key=True, comment="The item's file."),
+    Column("downloads", BigInteger, nullable=False),
+    comment="How often this server sent a file; what caches and mirrors sent is not in it.",
+)
+
+blob_namespaces = Table(
+    "blob_namespaces",
+    metadata,
+    Column("sha256", String(64), primary_key=True),
+    Column("namespace", String(64), primary_key=True),
+    comment="Who owns a file: for private reading by namespace. Filled from the log as far as it was read.",
 )

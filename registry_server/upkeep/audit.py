@@ -16,6 +16,7 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
+from registry_server.accounts import audit_events
 from registry_server.sequencer.ledger import Ledger
 from registry_server.sequencer.showing import check_contained, shown_checkpoint
 from registry_server.sequencer.tree import Edge
@@ -175,6 +176,7 @@ def verify(
             problems.append("The last snapshot does not fix the index that the entries make.")
     except RyeError as error:
         problems.append(f"The head is not signed by the log's key: {error.message}")
+    problems += audit_events.problems(ledger.connection)
     problems += derived.compare(ledger, found.lines, found.nodes, found.edge, found.roots, published.time).problems
     for path, sha256 in found.files.items():
         problems += _check(public, path, sha256)

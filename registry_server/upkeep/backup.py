@@ -44,7 +44,22 @@ from rye.signing.keys import PrivateKey as ItemKey
 from rye.signing.sealing import seal, unseal
 from rye.storage.atomic import replace_file
 
-TABLES = (schema.log_entries, schema.head, schema.tokens, schema.token_namespaces, schema.submissions)
+KEPT = (
+    (schema.accounts, ("id",)),
+    (schema.teams, ("name",)),
+    (schema.team_members, ("team", "account")),
+    (schema.namespace_roles, ("number",)),
+    (schema.tokens, ("id",)),
+    (schema.token_namespaces, ("token", "namespace")),
+    (schema.trusted_publishers, ("id",)),
+    (schema.submissions, ("position",)),
+    (schema.audit_events, ("position",)),
+    (schema.audit_head, ("id",)),
+    (schema.webhooks, ("id",)),
+    (schema.downloads_daily, ("day", "sha256")),
+)
+"""Tables beside the log, each after those that it refers to, and their keys. Sessions, links and stages end soon."""
+TABLES = (schema.log_entries, schema.head, *(table for table, _ in KEPT))
 """What does not follow from anything else."""
 _ROWS = 1000
 

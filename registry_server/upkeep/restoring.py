@@ -17,6 +17,8 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
+from registry_server.accounts import audit_events
+from registry_server.accounts.scopes import DEFAULT_SCOPES
 from registry_server.sequencer.acceptance import Candidate, keywords_of
 from registry_server.sequencer.leadership import confirm, holder_name, take
 from registry_server.sequencer.ledger import Ledger, Published
@@ -26,6 +28,7 @@ from registry_server.sequencer.tree import Edge
 from registry_server.storage import database, schema
 from registry_server.storage.objects import Objects
 from registry_server.upkeep import audit
+from registry_server.upkeep.backup import KEPT
 from registry_server.upkeep.sources import Backup, Checked
 from rye.errors import RyeError
 from rye.items.published import read_published
@@ -179,18 +182,30 @@ def _keywords(release: Release, public: Objects) -> str:
 
 
 def _restore_rows(engine: sa.Engine, source: Backup) -> None:
-    """Tokens, and who uploaded what: rows that the database has already stay as they are, revoked or not."""
+    """Accounts, tokens, who uploaded what: rows that the database has already stay as they are, revoked or not."""
     with database.change(engine) as connection:
-        for table, key in (
-            (schema.tokens, ("id",)),
-            (schema.token_namespaces, ("token", "namespace")),
-            (schema.submissions, ("position",)),
-        ):
+        goes_on = _continues_events(connection, source)
+        for table, key in KEPT:
+            if table in (schema.audit_events, schema.audit_head) and not goes_on:
+                continue
             columns = [table.c[name] for name in key]
             present = {tuple(row) for row in connection.execute(sa.select(*columns))}
             fresh = [row for row in source.rows(table.name) if tuple(row[name] for name in key) not in present]
+            if table is schema.tokens:
+                fresh = [{"scopes": " ".join(DEFAULT_SCOPES), **row} for row in fresh]  # older backups have no scopes
             if fresh:
                 connection.execute(table.insert(), fresh)
+        if goes_on:
+            rows = source.rows(schema.audit_head.name)
+            if rows:
+                connection.execute(schema.audit_head.update().values(size=rows[0]["size"], hash=rows[0]["hash"]))
+
+
+def _continues_events(connection: sa.Connection, source: Backup) -> bool:
+    """Whether the database's chain of audit events is the beginning of the backup's: only then does it go on with that."""
+    size, last = audit_events.head(connection)
+    rows = source.rows(schema.audit_events.name)
+    return size == 0 or any((row["position"], row["hash"]) == (size - 1, last) for row in rows)
 
 
 def _sha256(data: bytes) -> str:

@@ -69,10 +69,22 @@ BLOB_SHA256 = hashlib.sha256(BLOB).hexdigest()
 START = datetime.now(UTC).replace(microsecond=0)
 ARBITRARY = {("documents", "number"), ("map_nodes", "since")}
 """Columns in which two databases of the same registry may differ."""
-NEW_TABLES = {"0001": {"leader", "takedowns", "submissions", "map_nodes"}, "0002": {"map_nodes"}}
+ACCOUNT_TABLES = {
+    *("accounts", "account_links", "sessions", "teams", "team_members", "namespace_roles", "trusted_publishers"),
+    *("exchanged_jwts", "device_logins", "stages", "stage_files", "audit_events", "audit_head", "webhooks"),
+    *("deliveries", "downloads_daily", "blob_namespaces"),
+}
+ACCOUNT_COLUMNS = {
+    *(("tokens", name) for name in ("account", "scopes", "expires", "last_used")),
+    ("submissions", "account"),
+}
+NEW_TABLES = {
+    "0001": {"leader", "takedowns", "submissions", "map_nodes", *ACCOUNT_TABLES},
+    "0002": {"map_nodes", *ACCOUNT_TABLES},
+}
 NEW_COLUMNS = {
-    "0001": {("keysets", "recovery"), ("name_entries", "text_sha256"), ("head", "map")},
-    "0002": {("head", "map")},
+    "0001": {("keysets", "recovery"), ("name_entries", "text_sha256"), ("head", "map"), *ACCOUNT_COLUMNS},
+    "0002": {("head", "map"), *ACCOUNT_COLUMNS},
 }
 """What each revision lacks of the newest tables."""
 LATER = START + timedelta(hours=74)

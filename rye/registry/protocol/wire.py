@@ -122,6 +122,9 @@ class WhoamiAnswer(Struct, frozen=True, forbid_unknown_fields=True):
     name: str
     token: str
     namespaces: Annotated[list[str], Meta(max_length=10_000)]
+    scopes: Annotated[list[str], Meta(max_length=20)] = []
+    expires: Annotated[str, Meta(max_length=20)] | None = None
+    """When the token ends; None: never."""
 
 
 class ErrorBody(Struct, frozen=True, forbid_unknown_fields=True):

@@ -1,0 +1,115 @@
+"""What was done to accounts, rights and releases: rows that are only ever appended, each with the hash of the one before.
+
+The hash of row *n* is SHA-256 over the hash of row *n-1* (64 zeros for the first), LF, and the row's other values as compact
+JSON with sorted keys. ``audit_head`` holds the number of rows and the last hash. So a row that was changed, removed, put in or
+moved is found by :func:`problems`; one who may write to the whole database can still compute a new chain, so copies of the last
+hash belong elsewhere too: :func:`head` gives it, webhooks and backups carry it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+
+import sqlalchemy as sa
+from msgspec import Struct
+
+from registry_server.storage.schema import audit_events, audit_head
+
+FIRST = "0" * 64
+OPERATOR = "operator"
+"""Whoever may run ``rye-registry`` on the server."""
+_ROWS = 1000
+
+
+class Event(Struct, frozen=True):
+    """One row of the chain."""
+
+    position: int
+    time: str
+    actor: str
+    address: str
+    action: str
+    subject: str
+    detail: dict[str, object]
+    hash: str
+
+    def as_json(self) -> dict[str, object]:
+        return {name: getattr(self, name) for name in self.__struct_fields__}
+
+
+def record(
+    connection: sa.Connection,
+    now: str,
+    action: str,
+    subject: str,
+    *,
+    actor: str = OPERATOR,
+    address: str = "",
+    detail: Mapping[str, object] | None = None,
+) -> None:
+    """Append one event, in the transaction of what it tells of."""
+    lock = sa.select(audit_head).where(audit_head.c.id == 1).with_for_update()
+    if connection.dialect.name == "postgresql":
+        connection.execute(sa.text("LOCK TABLE audit_head IN EXCLUSIVE MODE"))
+    last = connection.execute(lock).first()
+    position, previous = (last.size, last.hash) if last is not None else (0, FIRST)
+    row: dict[str, object] = {
+        "position": position,
+        "time": now,
+        "actor": actor[:140],
+        "address": address[:64],
+        "action": action,
+        "subject": subject[:1400],
+        "detail": json.dumps(dict(detail or {}), ensure_ascii=False, sort_keys=True, separators=(",", ":")),
+        "previous": previous,
+    }
+    value = _hash(row)
+    connection.execute(audit_events.insert().values({**row, "hash": value}))
+    head_row = {"size": position + 1, "hash": value}
+    if last is None:
+        connection.execute(audit_head.insert().values(id=1, **head_row))
+    else:
+        connection.execute(audit_head.update().values(head_row))
+
+
+def head(connection: sa.Connection) -> tuple[int, str]:
+    """How many events there are, and the last one's hash."""
+    row = connection.execute(sa.select(audit_head)).first()
+    return (row.size, row.hash) if row is not None else (0, FIRST)
+
+
+def listing(connection: sa.Connection, since: int = 0, most: int | None = None) -> Iterator[Event]:
+    """Events from a position on, the oldest first."""
+    query = sa.select(audit_events).where(audit_events.c.position >= since).order_by(audit_events.c.position)
+    for row in connection.execute(query.limit(most) if most is not None else query):
+        detail = json.loads(row.detail)
+        yield Event(row.position, row.time, row.actor, row.address, row.action, row.subject, detail, row.hash)
+
+
+def problems(connection: sa.Connection) -> list[str]:
+    """What is wrong with the chain, recomputed from its first row; the first break only, as everything after it follows."""
+    previous, expected = FIRST, 0
+    rows = connection.execution_options(yield_per=_ROWS).execute(
+        sa.select(audit_events).order_by(audit_events.c.position)
+    )
+    for row in rows:
+        values = dict(row._mapping)
+        value = values.pop("hash")
+        if row.position != expected:
+            return [f"audit event {expected} is gone: {row.position} follows {expected - 1}"]
+        if row.previous != previous:
+            return [f"audit event {row.position} does not follow the one before it"]
+        if _hash(values) != value:
+            return [f"audit event {row.position} was changed after it was written"]
+        previous, expected = value, expected + 1
+    if head(connection) != (expected, previous):
+        return [f"the chain of audit events ends at {expected}, and the database remembers {head(connection)[0]}"]
+    return []
+
+
+def _hash(row: Mapping[str, object]) -> str:
+    values = {name: value for name, value in row.items() if name != "previous"}
+    text = json.dumps(values, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(f"{row['previous']}\n{text}".encode()).hexdigest()

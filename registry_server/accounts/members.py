@@ -1,0 +1,184 @@
+"""People with an account, the links that sign them in once, and their sessions.
+
+Secrets of links and sessions are 256 random bits; the database holds their SHA-256 only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+
+import sqlalchemy as sa
+from msgspec import Struct
+
+from registry_server.accounts import roles
+from registry_server.accounts.times import after
+from registry_server.accounts.tokens import digest, is_over
+from registry_server.storage.schema import account_links, accounts, sessions, tokens
+from rye.errors import RyeError
+
+LINK_SECONDS = 72 * 3600
+"""How long a link waits for the person that it is for."""
+SESSION_SECONDS = 12 * 3600
+_NAME_CHARACTERS = 100
+
+
+class Member(Struct, frozen=True):
+    """One person. ``issuer`` empty: the operator made the account."""
+
+    id: str
+    name: str
+    issuer: str
+    subject: str
+    created: str
+    disabled: str | None
+
+
+def create(connection: sa.Connection, name: str, now: str, *, issuer: str = "", subject: str = "") -> Member:
+    """Make an account. Raises RyeError ``bad-account-name``, ``account-exists``."""
+    if not name or len(name) > _NAME_CHARACTERS or not name.isprintable() or name != name.strip():
+        raise RyeError("bad-account-name", "An account's name is 1 to 100 printable characters.", None)
+    if connection.scalar(sa.select(accounts.c.id).where(accounts.c.name == name)) is not None:
+        raise RyeError(
+            "account-exists", f"There is an account {name} already.", "rye-registry account list shows them."
+        )
+    identifier = secrets.token_hex(8)
+    row = {
+        "id": identifier,
+        "issuer": issuer,
+        "subject": subject or identifier,
+        "name": name,
+        "created": now,
+    }
+    connection.execute(accounts.insert().values(row))
+    return get(connection, identifier)
+
+
+def of_issuer(connection: sa.Connection, issuer: str, subject: str, wanted: str, now: str) -> Member:
+    """The account of a person whom an issuer vouches for; made at their first sign-in, under a name that is free.
+
+    Raises RyeError ``account-disabled``.
+    """
+    where = sa.and_(accounts.c.issuer == issuer, accounts.c.subject == subject)
+    found = connection.scalar(sa.select(accounts.c.id).where(where))
+    if found is None:
+        plain = (
+            "".join(letter for letter in wanted if letter.isprintable()).strip()[: _NAME_CHARACTERS - 10] or "member"
+        )
+        name, number = plain, 1
+        while connection.scalar(sa.select(accounts.c.id).where(accounts.c.name == name)) is not None:
+            number += 1
+            name = f"{plain}-{number}"
+        return create(connection, name, now, issuer=issuer, subject=subject)
+    member = get(connection, found)
+    if member.disabled is not None:
+        raise RyeError("account-disabled", f"The account {member.name} is disabled.", "Ask the registry's operator.")
+    return member
+
+
+def get(connection: sa.Connection, identifier: str) -> Member:
+    """By its ID. Raises RyeError ``unknown-account``."""
+    row = connection.execute(sa.select(accounts).where(accounts.c.id == identifier)).first()
+    if row is None:
+        raise _unknown(identifier)
+    return _member(row)
+
+
+def named(connection: sa.Connection, name: str) -> Member:
+    """By its name or ID. Raises RyeError ``unknown-account``."""
+    row = connection.execute(sa.select(accounts).where(accounts.c.name == name)).first()
+    if row is None:
+        row = connection.execute(sa.select(accounts).where(accounts.c.id == name)).first()
+    if row is None:
+        raise _unknown(name)
+    return _member(row)
+
+
+def listing(connection: sa.Connection) -> list[Member]:
+    """All accounts, the oldest first."""
+    return [_member(row) for row in connection.execute(sa.select(accounts).order_by(accounts.c.created, accounts.c.id))]
+
+
+def disable(connection: sa.Connection, identifier: str, now: str) -> Member:
+    """End an account: sessions and links go, and every token of it is revoked."""
+    member = get(connection, identifier)
+    connection.execute(accounts.update().where(accounts.c.id == identifier).values(disabled=member.disabled or now))
+    connection.execute(sessions.delete().where(sessions.c.account == identifier))
+    connection.execute(account_links.delete().where(account_links.c.account == identifier))
+    still = sa.and_(tokens.c.account == identifier, tokens.c.revoked.is_(None))
+    connection.execute(tokens.update().where(still).values(revoked=now))
+    return get(connection, identifier)
+
+
+# -- links ---------------------------------------------------------------------------------------------------------------
+
+
+def make_link(connection: sa.Connection, account: str, now: str) -> str:
+    """The secret of a link that signs this account in once; those made before are worthless from now on."""
+    connection.execute(account_links.delete().where(account_links.c.account == account, account_links.c.used.is_(None)))
+    secret = secrets.token_urlsafe(32)
+    row = {"sha256": digest(secret), "account": account, "expires": after(now, LINK_SECONDS)}
+    connection.execute(account_links.insert().values(row))
+    return secret
+
+
+def link_account(connection: sa.Connection, secret: str, now: str) -> Member | None:
+    """Whose link it is; None for one that is unknown, used or expired."""
+    row = connection.execute(sa.select(account_links).where(account_links.c.sha256 == digest(secret))).first()
+    if row is None or row.used is not None or is_over(row.expires, now):
+        return None
+    member = get(connection, row.account)
+    return member if member.disabled is None else None
+
+
+def use_link(connection: sa.Connection, secret: str, now: str) -> Member:
+    """Use a link up. Raises RyeError ``link-used`` for one that is not good, and for the second of two at once."""
+    member = link_account(connection, secret, now)
+    unused = sa.and_(account_links.c.sha256 == digest(secret), account_links.c.used.is_(None))
+    if member is None or connection.execute(account_links.update().where(unused).values(used=now)).rowcount != 1:
+        raise RyeError(
+            "link-used", "This link was used or has expired.", "Ask the registry's operator for another one."
+        )
+    return member
+
+
+# -- sessions ------------------------------------------------------------------------------------------------------------
+
+
+def open_session(connection: sa.Connection, account: str, now: str) -> str:
+    """The secret of a new session; what has expired is swept away."""
+    connection.execute(sessions.delete().where(sessions.c.expires <= now))
+    secret = secrets.token_urlsafe(32)
+    row = {"sha256": digest(secret), "account": account, "created": now, "expires": after(now, SESSION_SECONDS)}
+    connection.execute(sessions.insert().values(row))
+    return secret
+
+
+def session_member(connection: sa.Connection, secret: str, now: str) -> Member | None:
+    """Who is signed in; None for a session that is unknown or over."""
+    row = connection.execute(sa.select(sessions).where(sessions.c.sha256 == digest(secret))).first()
+    if row is None or is_over(row.expires, now):
+        return None
+    member = get(connection, row.account)
+    return member if member.disabled is None else None
+
+
+def close_session(connection: sa.Connection, secret: str) -> None:
+    connection.execute(sessions.delete().where(sessions.c.sha256 == digest(secret)))
+
+
+def form_proof(secret: str) -> str:
+    """What a form of this session must carry, so that no other site can send it."""
+    return hashlib.sha256(b"rye form\n" + secret.encode()).hexdigest()
+
+
+def roles_of(connection: sa.Connection, member: Member) -> tuple[tuple[str, str], ...]:
+    return roles.of_account(connection, member.id)
+
+
+def _member(row: sa.Row[tuple[object, ...]]) -> Member:
+    return Member(row.id, row.name, row.issuer, row.subject, row.created, row.disabled)
+
+
+def _unknown(name: str) -> RyeError:
+    return RyeError("unknown-account", f"There is no account {name[:80]!r}.", "rye-registry account list shows them.")

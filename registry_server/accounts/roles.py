@@ -1,0 +1,137 @@
+"""Roles in namespaces, of accounts and of teams. A role lets someone upload and read; what counts stays with the keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import sqlalchemy as sa
+from msgspec import Struct
+
+from registry_server.storage.schema import accounts, namespace_roles, team_members, teams
+from rye.errors import RyeError
+from rye.items.identity import is_segment
+
+ROLES = ("owner", "publisher", "reader")
+"""The strongest first. Owners may also decide about stages and say who reads."""
+WRITERS = frozenset({"owner", "publisher"})
+OF_ACCOUNT = (
+    "SELECT namespace, role FROM namespace_roles WHERE account = ? "
+    "OR team IN (SELECT team FROM team_members WHERE account = ?)"
+)
+"""The query of :func:`of_account`, for SQLite's own driver (:mod:`registry_server.accounts.quick_look`)."""
+
+
+class Given(Struct, frozen=True):
+    """A role as it was given."""
+
+    namespace: str
+    role: str
+    account: str | None
+    """The account's name."""
+    team: str | None
+
+
+def strongest(rows: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """Namespace and role, each namespace once with its strongest role, sorted."""
+    best: dict[str, str] = {}
+    for namespace, role in rows:
+        if namespace not in best or ROLES.index(role) < ROLES.index(best[namespace]):
+            best[namespace] = role
+    return tuple(sorted(best.items()))
+
+
+def of_account(connection: sa.Connection, account: str) -> tuple[tuple[str, str], ...]:
+    """The roles of an account, its teams' included."""
+    own_teams = sa.select(team_members.c.team).where(team_members.c.account == account)
+    where = sa.or_(namespace_roles.c.account == account, namespace_roles.c.team.in_(own_teams))
+    rows = connection.execute(sa.select(namespace_roles.c.namespace, namespace_roles.c.role).where(where))
+    return strongest((row.namespace, row.role) for row in rows)
+
+
+def give(
+    connection: sa.Connection, namespace: str, role: str, *, account: str | None = None, team: str | None = None
+) -> None:
+    """Give a role to an account (by its ID) or a team; the one that it had in the namespace goes. Raises RyeError."""
+    if not is_segment(namespace):
+        raise RyeError("bad-namespace", f"{namespace[:80]!r} is no namespace.", "Use a-z, 0-9, - and _, at most 64.")
+    if role not in ROLES:
+        raise RyeError("bad-role", f"{role[:80]!r} is no role.", f"Roles: {', '.join(ROLES)}.")
+    take(connection, namespace, account=account, team=team)
+    connection.execute(namespace_roles.insert().values(namespace=namespace, role=role, account=account, team=team))
+
+
+def take(connection: sa.Connection, namespace: str, *, account: str | None = None, team: str | None = None) -> bool:
+    """Take a role away; returns whether there was one."""
+    who = namespace_roles.c.account == account if account is not None else namespace_roles.c.team == team
+    done = connection.execute(namespace_roles.delete().where(namespace_roles.c.namespace == namespace, who))
+    return done.rowcount > 0
+
+
+def listing(connection: sa.Connection, namespace: str | None = None) -> list[Given]:
+    """All roles, or those in one namespace."""
+    query = (
+        sa.select(namespace_roles, accounts.c.name.label("person"))
+        .outerjoin(accounts, accounts.c.id == namespace_roles.c.account)
+        .order_by(namespace_roles.c.namespace, namespace_roles.c.number)
+    )
+    if namespace is not None:
+        query = query.where(namespace_roles.c.namespace == namespace)
+    return [Given(row.namespace, row.role, row.person, row.team) for row in connection.execute(query)]
+
+
+# -- teams ---------------------------------------------------------------------------------------------------------------
+
+
+def create_team(connection: sa.Connection, name: str, now: str) -> None:
+    """Raises RyeError ``bad-team``, ``team-exists``."""
+    if not is_segment(name):
+        raise RyeError("bad-team", f"{name[:80]!r} is no name for a team.", "Use a-z, 0-9, - and _, at most 64.")
+    if connection.scalar(sa.select(teams.c.name).where(teams.c.name == name)) is not None:
+        raise RyeError("team-exists", f"There is a team {name} already.", "rye-registry team list shows them.")
+    connection.execute(teams.insert().values(name=name, created=now))
+
+
+def delete_team(connection: sa.Connection, name: str) -> None:
+    """A team with its roles. Raises RyeError ``unknown-team``."""
+    require_team(connection, name)
+    connection.execute(namespace_roles.delete().where(namespace_roles.c.team == name))
+    connection.execute(team_members.delete().where(team_members.c.team == name))
+    connection.execute(teams.delete().where(teams.c.name == name))
+
+
+def join(connection: sa.Connection, team: str, account: str) -> bool:
+    """Put an account into a team; False where it was in it. Raises RyeError ``unknown-team``."""
+    require_team(connection, team)
+    there = sa.select(team_members.c.team).where(team_members.c.team == team, team_members.c.account == account)
+    if connection.scalar(there) is not None:
+        return False
+    connection.execute(team_members.insert().values(team=team, account=account))
+    return True
+
+
+def leave(connection: sa.Connection, team: str, account: str) -> bool:
+    """Take an account out of a team; False where it was not in it. Raises RyeError ``unknown-team``."""
+    require_team(connection, team)
+    where = sa.and_(team_members.c.team == team, team_members.c.account == account)
+    return connection.execute(team_members.delete().where(where)).rowcount > 0
+
+
+def require_team(connection: sa.Connection, name: str) -> None:
+    """Raises RyeError ``unknown-team``."""
+    if connection.scalar(sa.select(teams.c.name).where(teams.c.name == name)) is None:
+        raise RyeError("unknown-team", f"There is no team {name[:80]!r}.", "Make it: rye-registry team create NAME")
+
+
+def team_listing(connection: sa.Connection) -> dict[str, list[str]]:
+    """The members' names of each team."""
+    found: dict[str, list[str]] = {
+        name: [] for name in connection.scalars(sa.select(teams.c.name).order_by(teams.c.name))
+    }
+    rows = connection.execute(
+        sa.select(team_members.c.team, accounts.c.name)
+        .join(accounts, accounts.c.id == team_members.c.account)
+        .order_by(accounts.c.name)
+    )
+    for row in rows:
+        found[row.team].append(row.name)
+    return found

@@ -1,0 +1,38 @@
+"""What a token may do. A scope opens a door; whether a statement counts is the signature's matter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rye.errors import RyeError
+from rye.registry.protocol.statements import Keyset, Logged, Release
+
+SCOPES: dict[str, str] = {
+    "read": "read what is not public",
+    "publish": "upload releases that are signed",
+    "stage": "upload releases that a maintainer has yet to sign",
+    "yank": "yanks, deprecations, advisories",
+    "claim": "claim namespaces and change their keys",
+    "admin": "decide about stages, and read who did what",
+}
+"""In the order in which they are shown."""
+DEFAULT_SCOPES = ("read", "publish", "stage", "yank", "claim")
+"""Of a token for which nothing is said."""
+
+
+def parse_scopes(given: Iterable[str]) -> tuple[str, ...]:
+    """Scopes from words that may hold several, separated by commas or spaces. Raises RyeError ``bad-scope``."""
+    words = [word for text in given for word in text.replace(",", " ").split()]
+    for word in words:
+        if word not in SCOPES:
+            raise RyeError("bad-scope", f"{word[:80]!r} is not a scope.", f"Scopes: {', '.join(SCOPES)}.")
+    return tuple(scope for scope in SCOPES if scope in words)
+
+
+def scope_of(statement: Logged) -> str:
+    """The scope that a token needs to send a statement."""
+    if isinstance(statement, Release):
+        return "publish"
+    if isinstance(statement, Keyset):
+        return "claim"
+    return "yank"

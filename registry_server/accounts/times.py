@@ -1,0 +1,36 @@
+"""Moments and spans as the accounts' tables have them: text ``YYYY-MM-DDTHH:MM:SSZ``, which sorts as time does."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+
+from rye.errors import RyeError
+from rye.registry.protocol.lines import write_time
+
+_SPAN = re.compile(r"([1-9][0-9]{0,5})([smhdw])")
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+_MOST_DAYS = 3660
+
+
+def now_text() -> str:
+    """This moment."""
+    return write_time(datetime.now(UTC))
+
+
+def after(now: str, seconds: float) -> str:
+    """A moment so many seconds after another."""
+    return write_time(datetime.strptime(now, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC) + timedelta(seconds=seconds))
+
+
+def read_span(text: str) -> int | None:
+    """Seconds of ``30m``, ``12h``, ``7d``, ``4w``; None for ``never``. Raises RyeError ``bad-time-span``."""
+    if text == "never":
+        return None
+    match = _SPAN.fullmatch(text)
+    seconds = int(match[1]) * _UNITS[match[2]] if match else 0
+    if not 0 < seconds <= _MOST_DAYS * 86_400:
+        raise RyeError(
+            "bad-time-span", f"{text[:80]!r} is not a span of time.", "Give one such as 12h, 7d or 4w; or never."
+        )
+    return seconds

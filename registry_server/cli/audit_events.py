@@ -1,0 +1,50 @@
+"""``rye-registry audit-events``: what was done to accounts, rights and releases."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from registry_server.accounts import audit_events as chain
+from registry_server.cli.options import Output, data_option, json_option, pass_output
+from registry_server.cli.registry_access import reading
+
+
+@click.group("audit-events", no_args_is_help=True)
+def audit_events() -> None:
+    """What was done to accounts, rights and releases: a chain of hashes."""
+
+
+@audit_events.command("list")
+@click.option("--since", type=click.IntRange(0), default=0, help="From this event on.")
+@click.option("--limit", type=click.IntRange(1), default=1000, show_default=True, help="At most so many.")
+@data_option
+@json_option
+@pass_output
+def audit_events_list(output: Output, since: int, limit: int, data: Path) -> None:
+    """List events, the oldest first."""
+    with reading(data) as connection:
+        found = list(chain.listing(connection, since, limit))
+    lines = [
+        f"{event.position}  {event.time}  {event.actor}  {event.action}  {event.subject}"
+        + "".join(f"  {name}={value}" for name, value in event.detail.items() if value not in (None, []))
+        for event in found
+    ]
+    output.result({"events": [event.as_json() for event in found]}, "\n".join(lines) or "No events.")
+
+
+@audit_events.command("verify")
+@data_option
+@json_option
+@pass_output
+def audit_events_verify(output: Output, data: Path) -> None:
+    """Compute the chain again. Exits 1 when an event was changed or is gone."""
+    with reading(data) as connection:
+        problems = chain.problems(connection)
+        size, value = chain.head(connection)
+    text = "\n".join(problems) or f"{size} events, each follows the one before it. The last hash: {value}"
+    output.result({"ok": not problems, "size": size, "hash": value, "problems": problems}, text)
+    if problems:
+        sys.exit(1)

@@ -1,0 +1,87 @@
+"""``rye-registry role``: who may upload to a namespace, and who may read it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import sqlalchemy as sa
+
+from registry_server.accounts import audit_events, members, roles
+from registry_server.accounts.times import now_text
+from registry_server.cli.options import Output, data_option, json_option, pass_output
+from registry_server.cli.registry_access import changing, reading
+from rye.errors import UsageError
+
+_account = click.option("--account", metavar="NAME", help="The account.")
+_team = click.option("--team", metavar="NAME", help="The team.")
+
+
+@click.group(no_args_is_help=True)
+def role() -> None:
+    """Roles of accounts and teams in namespaces: owner, publisher, reader."""
+
+
+@role.command("add")
+@click.argument("namespace")
+@_account
+@_team
+@click.option("--role", "wanted", type=click.Choice(roles.ROLES), required=True, help="The role.")
+@data_option
+@json_option
+@pass_output
+def role_add(output: Output, namespace: str, account: str | None, team: str | None, wanted: str, data: Path) -> None:
+    """Give an account or a team a role in NAMESPACE, in the place of the one that it has there."""
+    with changing(data) as connection:
+        who, found = _who(connection, account, team)
+        roles.give(connection, namespace, wanted, account=found, team=team)
+        audit_events.record(
+            connection, now_text(), "role.add", f"namespace:{namespace}", detail={"who": who, "role": wanted}
+        )
+    output.result({"namespace": namespace, "who": who, "role": wanted}, f"{who} is {wanted} of {namespace}.")
+
+
+@role.command("remove")
+@click.argument("namespace")
+@_account
+@_team
+@data_option
+@json_option
+@pass_output
+def role_remove(output: Output, namespace: str, account: str | None, team: str | None, data: Path) -> None:
+    """Take the role in NAMESPACE away from an account or a team."""
+    with changing(data) as connection:
+        who, found = _who(connection, account, team)
+        removed = roles.take(connection, namespace, account=found, team=team)
+        if removed:
+            audit_events.record(connection, now_text(), "role.remove", f"namespace:{namespace}", detail={"who": who})
+    words = f"{who} has no role in {namespace} now." if removed else f"{who} had no role in {namespace}."
+    output.result({"namespace": namespace, "who": who, "removed": removed}, words)
+
+
+@role.command("list")
+@click.argument("namespace", required=False)
+@data_option
+@json_option
+@pass_output
+def role_list(output: Output, namespace: str | None, data: Path) -> None:
+    """List the roles, of NAMESPACE or all."""
+    with reading(data) as connection:
+        found = roles.listing(connection, namespace)
+    rows = [{"namespace": one.namespace, "role": one.role, "account": one.account, "team": one.team} for one in found]
+    lines = [
+        f"{one.namespace}  {one.role}  {one.account if one.account is not None else f'team {one.team}'}"
+        for one in found
+    ]
+    output.result({"roles": rows}, "\n".join(lines) or "No roles.")
+
+
+def _who(connection: sa.Connection, account: str | None, team: str | None) -> tuple[str, str | None]:
+    """Words for the one that is meant, and its account's ID."""
+    if (account is None) == (team is None):
+        raise UsageError("usage", "Give --account NAME or --team NAME.", "rye-registry role --help")
+    if account is not None:
+        member = members.named(connection, account)
+        return member.name, member.id
+    roles.require_team(connection, str(team))
+    return f"team {team}", None

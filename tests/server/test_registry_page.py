@@ -1,0 +1,61 @@
+"""The commands of docs/registry.md about accounts are played as they stand there."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from registry_server.api.forwarded import client_address, is_secure, networks
+from rye.errors import RyeError
+from tests.registry_process import init, run
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "registry.md").read_text("utf-8")
+
+
+def commands(heading: str) -> list[list[str]]:
+    """The words of each ``rye-registry`` line in the first block below a heading."""
+    block = PAGE.partition(f"\n## {heading}\n")[2].partition("```\n")[2].partition("```")[0]
+    lines = [re.sub(r"\s+#.*", "", line) for line in block.splitlines()]
+    return [shlex.split(line)[1:] for line in lines if line.startswith("rye-registry ")]
+
+
+def test_who_may_do_what(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    init(data)
+    played = commands("Who may do what")
+    assert len(played) >= 9
+    for words in played:
+        run(*words, "--data", str(data))
+
+
+@pytest.mark.parametrize(
+    ("peer", "headers", "address", "secure"),
+    [
+        ("127.0.0.1", {}, "127.0.0.1", False),
+        ("127.0.0.1", {"x-forwarded-for": "203.0.113.9", "x-forwarded-proto": "https"}, "203.0.113.9", True),
+        ("127.0.0.1", {"x-forwarded-for": "6.6.6.6, 203.0.113.9"}, "203.0.113.9", False),  # the first one is made up
+        ("127.0.0.1", {"x-forwarded-for": "203.0.113.9, 127.0.0.2"}, "203.0.113.9", False),
+        ("127.0.0.1", {"x-forwarded-for": "<script>"}, "127.0.0.1", False),
+        ("203.0.113.5", {"x-forwarded-for": "6.6.6.6", "x-forwarded-proto": "https"}, "203.0.113.5", False),
+        ("::ffff:127.0.0.1", {"x-forwarded-for": "2001:db8::1"}, "2001:db8::1", False),
+        ("127.0.0.1", {"x-forwarded-proto": "https, http"}, "127.0.0.1", False),
+    ],
+)
+def test_only_a_trusted_proxy_says_where_a_request_came_from(
+    peer: str, headers: dict[str, str], address: str, secure: bool
+) -> None:
+    scope = {
+        "client": (peer, 1),
+        "scheme": "http",
+        "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
+    }
+    assert client_address(scope, "") == address
+    assert is_secure(scope, "") is secure
+
+
+def test_a_setting_that_is_no_network_is_refused() -> None:
+    with pytest.raises(RyeError, match="trusted_proxies"):
+        networks("10.0.0.0/8, proxy.example")
