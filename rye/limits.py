@@ -349,3 +349,49 @@ class SandboxLimits(Struct, frozen=True):
 
 
 SANDBOX = SandboxLimits()
+
+
+class RuntimeLimits(Struct, frozen=True):
+    """What one run may ask for, keep and answer (docs/runtime.md)."""
+
+    query_characters: int = 400
+    """The query of ``rye_search``."""
+    results: int = 50
+    """Results of ``rye_search``."""
+    argument_bytes: int = 256 * KIB
+    """The arguments of one call, as JSON."""
+    output_bytes: int = MIB
+    """What a tool may print."""
+    error_bytes: int = 2 * KIB
+    """One error, as JSON."""
+    approval_seconds: int = 10 * 60
+    """How long a person's yes to one call counts."""
+    questions: int = 100
+    """Calls of one run that wait for a person."""
+    log_bytes: int = 64 * MIB
+    """The log of one run. A full log stops the run: what cannot be written down does not happen."""
+    logged_characters: int = 400
+    """One text among a call's parameters in the log; a longer one is cut."""
+    logged_bytes: int = 8 * KIB
+    """All parameters of a call in the log; more are left out, and the log says how many bytes."""
+    runs_listed: int = 1_000
+    """Runs that ``rye runs list`` shows, the newest."""
+    token_characters: int = 4 * KIB
+    """A bearer token."""
+    token_seconds: int = 30 * 24 * 3600
+    """The longest life of a token."""
+    principals: int = 256
+    """Runs that one server keeps at once: one for each token."""
+    tool_name_characters: int = 64
+    """The name of a tool under ``--expand``."""
+    skill_files: int = 512
+    """Files of one skill that the protocol's extension for skills serves."""
+    skill_bytes: int = 16 * MIB
+    """All of them together."""
+    listed: int = 10_000
+    """Items that a server lists as prompts, resources, skills or tools."""
+    request_bytes: int = 4 * MIB
+    """One request over HTTP."""
+
+
+RUNTIME = RuntimeLimits()

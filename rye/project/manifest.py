@@ -31,6 +31,11 @@
     allow-override-widening = false
     [policy.risk]                      # tiers of your own, before the built-in table
     "rye.execute.tool.acme.payments.*" = "elevated"
+    [policy.limits]                    # of every run (docs/runtime.md)
+    calls = 200
+    spend = 2.50
+    [policy.approval]                  # which calls a person is asked about: ask | deny | allow
+    "rye.execute.tool.acme.shell.*" = "ask"
 
     [deploy]                           # see docs/agents.md
     targets = ["claude", "codex"]
@@ -49,6 +54,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from datetime import date, timedelta
+from decimal import Decimal
 from typing import Any
 
 from msgspec import Struct, field
@@ -56,6 +62,7 @@ from msgspec import Struct, field
 from rye.errors import RyeError, UsageError
 from rye.items.identity import is_id, is_segment
 from rye.items.kinds import KINDS
+from rye.limits import PERMISSIONS
 from rye.project.agent_programs import program_names
 from rye.text.facts.fact import FACTS
 from rye.text.spelling import close_words
@@ -63,6 +70,9 @@ from rye.text.toml_keys import has_long_key
 
 TIERS = ("safe", "write", "elevated", "unrestricted")
 PREFIXES = ("never", "on-clash", "always")
+APPROVALS = ("ask", "deny", "allow")
+LIMITS = ("turns", "tokens", "spend", "duration", "depth", "spawns", "calls", "tool_seconds")
+"""What a run may be limited in (:mod:`rye.runtime.limits`); whole numbers, but for dollars."""
 _TABLES = {"project", "dependencies", "groups", "registries", "environment", "policy", "deploy", "audit"}
 MAIN_GROUP = "main"
 """The group that ``[dependencies]`` is."""
@@ -100,6 +110,10 @@ class PolicyTable(Struct, frozen=True):
     """Pattern → tier."""
     forbidden_facts: tuple[str, ...] = ()
     """``[policy.facts]``, sorted: what no item may mention (:mod:`rye.text.facts`)."""
+    limits: Mapping[str, int | Decimal] = field(default_factory=dict)
+    """``[policy.limits]``: the most that a run may use, by the names of :data:`LIMITS`."""
+    approval: Mapping[str, str] = field(default_factory=dict)
+    """``[policy.approval]``: pattern → one of :data:`APPROVALS`."""
 
 
 class DeployTable(Struct, frozen=True):
@@ -196,6 +210,7 @@ def parse_manifest(text: str, source: str = "rye.toml") -> Manifest:
 _ADVISORY = re.compile(r"[A-Z0-9-]{1,64}")
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _AGE = re.compile(r"(\d{1,5})\s*([hdw])")
+_MOST = 10**15
 _UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
 
 
@@ -287,6 +302,8 @@ class _Reader:
                 "allow-override-widening",
                 "risk",
                 "facts",
+                "limits",
+                "approval",
             },
         )
         tier = self.text(table, where, "max-tier")
@@ -307,7 +324,33 @@ class _Reader:
             allow_override_widening=self.flag(table, where, "allow-override-widening"),
             risk=risk,
             forbidden_facts=self.facts(self.table(table, "facts")),
+            limits=self.limits(self.table(table, "limits")),
+            approval=self.approval(self.table(table, "approval")),
         )
+
+    def limits(self, table: Mapping[str, Any]) -> dict[str, int | Decimal]:
+        """``[policy.limits]``: ``NAME = NUMBER``."""
+        self.known(table, "policy.limits", set(LIMITS))
+        found: dict[str, int | Decimal] = {}
+        for name, value in table.items():
+            money = name == "spend"
+            fits = type(value) is int or (money and type(value) is float)
+            if not fits or not 0 <= value < _MOST:
+                wanted = "a number of dollars" if money else "a whole number"
+                raise self.fail(f"[policy.limits] {name} = {value!r} is no limit.", f"Write {wanted}, at least 0.")
+            found[name] = Decimal(str(value)) if money else int(value)
+        return found
+
+    def approval(self, table: Mapping[str, Any]) -> dict[str, str]:
+        """``[policy.approval]``: ``"PATTERN" = "ask"``."""
+        for pattern, value in table.items():
+            if not pattern.startswith("rye.") or len(pattern) > PERMISSIONS.path_characters:
+                hint = 'Write "rye.execute.tool.acme.shell.*" = "ask".'
+                raise self.fail(f"[policy.approval] {pattern[:80]!r} is no pattern of capabilities.", hint)
+            if value not in APPROVALS:
+                hint = f"Write one of {', '.join(APPROVALS)}."
+                raise self.fail(f"[policy.approval] {pattern} = {value!r} means nothing.", hint)
+        return dict(table)
 
     def deploy(self, table: Mapping[str, Any]) -> DeployTable:
         where, keys = "deploy", {"targets", "after-install", "include", "prefix"}

@@ -1,1 +1,4 @@
-"""Running items: deciding what a call may do, logging it, and doing it (docs/tools.md for tools in their sandbox)."""
+"""What binds while an agent works: rights, limits, approvals and the log, decided outside the model; tools in their sandbox.
+
+docs/runtime.md, docs/tools.md.
+"""

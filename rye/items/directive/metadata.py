@@ -19,7 +19,15 @@ _LIST_MARKER = re.compile(r"[-*+][ \t]+")
 _USAGE = ("low", "medium", "high")
 
 _LIMIT_ALIASES = {"turns": "max_turns", "tokens": "max_tokens"}
-_INTEGER_LIMITS = {"max_turns": 1, "max_tokens": 1, "duration_seconds": 1, "depth": 0, "spawns": 0}
+_INTEGER_LIMITS = {
+    "max_turns": 1,
+    "max_tokens": 1,
+    "duration_seconds": 1,
+    "depth": 0,
+    "spawns": 0,
+    "calls": 0,
+    "tool_seconds": 0,
+}
 """The least value of each."""
 LIMITS = (*_LIMIT_ALIASES, *_INTEGER_LIMITS, "spend")
 

@@ -9,6 +9,7 @@ another item file, such as a formula's parent, hand it to :func:`refuse_changed`
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, MutableMapping
 from datetime import date
 from pathlib import Path
@@ -24,8 +25,9 @@ from rye.errors import RyeError, UsageError
 from rye.installation.shadows import Shadow, shadow_of
 from rye.items.identity import Identity, lookup_key, parse_reference
 from rye.items.location import Location, locate
+from rye.items.reading import ReadOptions
 from rye.project.context import load_manifest
-from rye.project.item_file import ItemFile
+from rye.project.item_file import ItemFile, load_item
 from rye.project.layout import Project, find_project, installed_place
 from rye.project.lock_file import read_lock
 from rye.project.spaces import Entry, looks_like_path, user_space
@@ -140,6 +142,29 @@ def effective_item(
     installed = checked_item(context, target.item)
     found = EffectiveItem(target.item, target.entry, target.project, installed=installed)
     return found if base else customized(context, found, inspect=inspect, today=today)
+
+
+def effective_entry(
+    context: Context,
+    entry: Entry,
+    project: Project,
+    manifest: Manifest,
+    locks: MutableMapping[Path, Lock] | None = None,
+) -> EffectiveItem:
+    """As :func:`effective_item`, for an item that a program looked up by its id: no id is ever taken for a file's path.
+
+    ``locks``: as :func:`checked_item` takes them; the row must then be verified already.
+    """
+    named = f"{entry.location.kind}:{entry.id}"
+    _refuse_shadow(context, named, entry, project)
+    options = ReadOptions(tools=manifest.tools)
+    item = load_item(entry.path, shown=_shown(entry.path, project), kind=entry.location.kind, options=options)
+    installed = checked_item(context, item, locks)
+    return customized(context, EffectiveItem(item, entry, project, installed=installed), manifest=manifest)
+
+
+def _shown(path: Path, project: Project) -> str:
+    return os.path.relpath(path, project.root) if path.is_relative_to(project.root) else str(path)
 
 
 # -- the check ---------------------------------------------------------------------------------------------------------

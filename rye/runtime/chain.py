@@ -1,0 +1,186 @@
+"""Who asks, and whether everybody in the row allows it: chains of callers as conjunctions (DESIGN 7; docs/runtime.md).
+
+* A level is one item whose text steers the model: the directive that a run was started for, then every directive that was started
+  inline. Its rights are those that this user agreed to, never those that its text wishes for.
+* An action is allowed when every level allows it by itself. There is no pattern arithmetic.
+* A chain only grows. A directive that runs inline stays in the model's context, so its level stays here: :meth:`Chain.push` gives
+  a longer chain, and nothing gives a shorter one. A run of its own is the only way to get rights back.
+* A search without an id shows what the chain may search: all of a kind, or the ids that every level names. A level without any
+  right to search the kind denies it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from rye.items.capabilities import PRIMARIES
+from rye.items.identity import is_id
+from rye.items.kinds import KINDS
+from rye.items.reading import HookAction
+from rye.permissions.containment import TooComplex, find
+from rye.permissions.matching import allowed_by, search_allowed_by
+from rye.runtime.limits import Limits
+
+READ_ONLY_RIGHTS = ("rye.load.*", "rye.search.*")
+"""What a run may do that was started for no item: search and load what is here, execute nothing."""
+
+
+class Level(Struct, frozen=True):
+    """One item in the row, as it was when it was read."""
+
+    id: str
+    kind: str
+    version: str | None
+    sha256: str
+    """Of the bytes that were read, verified and used."""
+    rights: tuple[str, ...]
+    """Capability patterns that count here."""
+    hooks: tuple[HookAction, ...] = ()
+    """Those that somebody approved here."""
+    limits: Limits = field(default_factory=Limits)
+
+    @property
+    def label(self) -> str:
+        """``kind:id@version``, as errors and the log name it."""
+        return f"{self.kind}:{self.id}@{self.version}" if self.version else f"{self.kind}:{self.id}"
+
+
+READ_ONLY = Level("read-only", "operator", None, "0" * 64, READ_ONLY_RIGHTS)
+"""The root of a run that was started without an item."""
+
+
+class LevelDecision(Struct, frozen=True):
+    """What one level says."""
+
+    id: str
+    """Its label."""
+    by: str | None
+    """The first of its rights that allows the action; None: it denies it."""
+
+    def as_json(self) -> dict[str, object]:
+        return {"id": self.id, "by": self.by}
+
+
+class Decision(Struct, frozen=True):
+    """What a chain says about one action."""
+
+    allowed: bool
+    required: str
+    """The capability string that the action asks for."""
+    levels: tuple[LevelDecision, ...]
+    """From the root to the caller."""
+
+    @property
+    def by(self) -> str | None:
+        """The caller's right that allowed it; None where it was denied."""
+        return self.levels[-1].by if self.allowed else None
+
+    @property
+    def denied_by(self) -> str | None:
+        """The first level that denies it."""
+        return next((level.id for level in self.levels if level.by is None), None)
+
+
+class Chain(Struct, frozen=True):
+    """Levels from the root to the caller; at least one."""
+
+    levels: tuple[Level, ...]
+
+    @property
+    def root(self) -> Level:
+        return self.levels[0]
+
+    @property
+    def caller(self) -> Level:
+        return self.levels[-1]
+
+    @property
+    def depth(self) -> int:
+        """Levels below the root."""
+        return len(self.levels) - 1
+
+    def push(self, level: Level) -> Chain:
+        """The chain with one more caller. There is no way back."""
+        return replace(self, levels=(*self.levels, level))
+
+
+def capability_of(primary: str, kind: str, item_id: str | None = None) -> str:
+    """``rye.{primary}.{kind}.{id}`` for every kind of item; without an id only a search.
+
+    Raises ValueError for an unknown primary or kind, and an id that breaks the name grammar.
+    """
+    if primary not in PRIMARIES:
+        raise ValueError(f"{primary!r} is not one of {', '.join(PRIMARIES)}")
+    if kind not in KINDS:
+        raise ValueError(f"{kind[:80]!r} is not one of {', '.join(KINDS)}")
+    if item_id is None:
+        if primary != "search":
+            raise ValueError("only a search goes without an id")
+        return f"rye.search.{kind}"
+    if not is_id(item_id):
+        raise ValueError(f"{item_id[:80]!r} is not an id")
+    return f"rye.{primary}.{kind}.{item_id.replace('/', '.')}"
+
+
+def decide(chain: Chain, capability: str) -> Decision:
+    """Whether every level allows the action that ``capability`` names. An empty chain denies.
+
+    ``rye.search.<kind>`` is a search without an id: a level allows it with a right to search anything of the kind.
+    """
+    kind = _kind_of_search(capability)
+    levels = tuple(
+        LevelDecision(
+            level.label,
+            _may_search_some(level.rights, kind) if kind is not None else allowed_by(level.rights, capability),
+        )
+        for level in chain.levels
+    )
+    return Decision(bool(levels) and all(level.by is not None for level in levels), capability, levels)
+
+
+def allows(chain: Chain, primary: str, kind: str, item_id: str) -> bool:
+    """Whether every level allows it: as :func:`decide`, where nobody asks why. A right to search a kind as a whole
+    (``rye.search.tool``) is one to find each of its items."""
+    capability = capability_of(primary, kind, item_id)
+    return bool(chain.levels) and all(
+        allowed_by(level.rights, capability) is not None
+        or (primary == "search" and _searches_all(level.rights, kind) is not None)
+        for level in chain.levels
+    )
+
+
+def any_right(chain: Chain, primary: str, kinds: Iterable[str]) -> bool:
+    """Whether the chain may do the action with anything of one of the kinds, as far as each level by itself says."""
+    return any(all(_reaches(level.rights, f"rye.{primary}.{kind}.*") for level in chain.levels) for kind in kinds)
+
+
+def _kind_of_search(capability: str) -> str | None:
+    """The kind of a search without an id; None for any other action."""
+    parts = capability.split(".")
+    return parts[2] if len(parts) == 3 and parts[:2] == ["rye", "search"] else None
+
+
+@lru_cache(maxsize=256)
+def _searches_all(rights: tuple[str, ...], kind: str) -> str | None:
+    return search_allowed_by(rights, kind)
+
+
+@lru_cache(maxsize=256)
+def _may_search_some(rights: tuple[str, ...], kind: str) -> str | None:
+    return _searches_all(rights, kind) or _reaches(rights, f"rye.search.{kind}.*")
+
+
+@lru_cache(maxsize=1024)
+def _reaches(rights: tuple[str, ...], pattern: str) -> str | None:
+    """The first right that shares an action with ``pattern``; one that is too complex to compare shares none."""
+    for right in rights:
+        try:
+            if find([right, pattern], [], real_actions=False) is not None:
+                return right
+        except TooComplex:
+            continue
+    return None

@@ -1,0 +1,258 @@
+"""The log of one run: ``.ai/runs/<ulid>/events.jsonl``, written and flushed before what it tells of happens.
+
+Each line is one JSON object of exactly these keys in this order, without blanks, in ASCII::
+
+    {"n","time","prev","principal","event","tool","item","sha256","params_sha256","params_redacted","decision","by","exit","seconds"}
+
+``n`` counts from 1. ``prev`` is the SHA-256 of the line before without its newline; the first has 64 zeros. A key that says
+nothing is null. A run that came to its end has ``end`` as its last event; one that was killed verifies as incomplete.
+
+Beside it, ``head`` holds the number and the hash of the last line, so that a change of that line and a log that was cut short
+show as well. Both are evidence against accidents and other programs, not against this user, who can write both.
+
+:func:`line`, :func:`verify` and :func:`parse_head` are pure; :class:`EventLog` writes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import Literal, get_args
+
+from msgspec import Struct
+
+from rye.errors import RyeError
+from rye.limits import RUNTIME
+
+EventName = Literal["call", "allow", "deny", "approve", "limit", "hook", "return", "end"]
+NAMES = get_args(EventName)
+FIRST = "0" * 64
+"""``prev`` of the first line."""
+EVENTS = "events.jsonl"
+HEAD = "head"
+
+
+class Event(Struct, frozen=True):
+    """What one line tells, apart from its place in the log."""
+
+    event: EventName
+    tool: str | None = None
+    """One of the five tools."""
+    item: str | None = None
+    """``kind:id@version``."""
+    sha256: str | None = None
+    """Of the item's bytes that are used."""
+    params_sha256: str | None = None
+    params_redacted: object = None
+    decision: str | None = None
+    """``allowed``, or the code of the error."""
+    by: str | None = None
+    """The right that allowed it, the level that denied it, or who approved it."""
+    exit: int | None = None
+    seconds: float | None = None
+
+
+KEYS = ("n", "time", "prev", "principal", *Event.__struct_fields__)
+
+
+class Verdict(Struct, frozen=True):
+    """What a log is worth."""
+
+    state: Literal["ok", "incomplete", "broken"]
+    lines: int
+    """Whole lines that follow each other."""
+    line: int | None = None
+    """The first line that is wrong, from 1; None: none is."""
+    reason: str | None = None
+
+    def as_json(self) -> dict[str, object]:
+        return {"state": self.state, "lines": self.lines, "line": self.line, "reason": self.reason}
+
+
+def line(n: int, time: str, prev: str, principal: str, event: Event) -> bytes:
+    """One line without its newline."""
+    values = (n, time, prev, principal, *(getattr(event, name) for name in Event.__struct_fields__))
+    return _encoded(dict(zip(KEYS, values, strict=True)))
+
+
+def timestamp(now: datetime) -> str:
+    """``2026-11-22T12:00:00.123Z``."""
+    return now.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def hash_of(written: bytes) -> str:
+    """What the next line has as ``prev``."""
+    return sha256(written).hexdigest()
+
+
+def parse_head(data: bytes) -> tuple[int, str] | None:
+    """Number and hash of the last line as ``head`` has them; None for anything else."""
+    number, _, digest = data.decode("ascii", "replace").strip().partition(" ")
+    return (int(number), digest) if number.isdigit() and len(digest) == 64 else None
+
+
+def verify(data: bytes, head: tuple[int, str] | None = None) -> Verdict:
+    """Whether the lines follow each other, and whether the run came to its end."""
+    *whole, rest = data.split(b"\n")
+    prev, ended = FIRST, False
+    for number, written in enumerate(whole, 1):
+        reason = _wrong(written, number) if not ended else "it stands after the end of the run"
+        if reason is not None:
+            return Verdict("broken", number - 1, number, reason)
+        found = json.loads(written)
+        digest = hash_of(written)
+        if found["prev"] != prev:
+            following = whole[number] if number < len(whole) else None
+            changed = number - 1 if number > 1 and _is_whole(digest, number, following, head) else number
+            return Verdict("broken", changed - 1, changed, "it is not the line that was written")
+        prev, ended = digest, found["event"] == "end"
+        if head is not None and head[0] == number and head[1] != prev:
+            return Verdict("broken", number - 1, number, "it is not the line that was written")
+    lines = len(whole)
+    if head is not None and head[0] > lines:
+        return Verdict("broken", lines, lines + 1, "it is missing")
+    if rest:
+        if ended:
+            return Verdict("broken", lines, lines + 1, "it stands after the end of the run")
+        return Verdict("incomplete", lines, lines + 1, "the last line was not written to its end")
+    if not ended:
+        return Verdict("incomplete", lines, None, "the run did not come to its end")
+    if head is None or head[0] != lines:
+        return Verdict("incomplete", lines, None, "the end of the run was not sealed")
+    return Verdict("ok", lines)
+
+
+def _wrong(written: bytes, number: int) -> str | None:
+    """What is wrong with one line by itself; None: nothing."""
+    try:
+        found = json.loads(written)
+    except (ValueError, RecursionError):
+        return "it is not JSON"
+    if not isinstance(found, dict) or tuple(found) != KEYS or _encoded(found) != written:
+        return "it is not a line of this log"
+    if found["n"] != number or type(found["n"]) is not int:
+        return "it has another line's number"
+    if found["event"] not in NAMES:
+        return "it tells of an unknown event"
+    return None
+
+
+def _is_whole(digest: str, number: int, following: bytes | None, head: tuple[int, str] | None) -> bool:
+    """Whether what comes after a line says that it is as it was written; then it is the line before that was changed."""
+    if following is None:
+        return head == (number, digest)
+    return f'"prev":"{digest}"'.encode() in following[:200]
+
+
+def _encoded(value: object) -> bytes:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode()
+
+
+class LogUnwritable(RyeError):
+    """What cannot be written down does not happen."""
+
+    def __init__(self, path: Path, reason: str):
+        super().__init__(
+            "log-unwritable",
+            f"The log {path} cannot be written: {reason}. Nothing was done.",
+            "Make room, or make the folder .ai/runs this user's own.",
+        )
+
+
+class EventLog:
+    """The log of one run, open for writing. Its folder is made by the first event."""
+
+    def __init__(self, folder: Path, principal: str):
+        self.folder = folder
+        self.principal = principal
+        self.lines = 0
+        self.ended = False
+        self._prev = FIRST
+        self._bytes = 0
+        self._file: int | None = None
+        self._head: int | None = None
+
+    @property
+    def path(self) -> Path:
+        return self.folder / EVENTS
+
+    def append(self, now: datetime, *events: Event) -> int:
+        """Write lines and flush them to disk together; the number of the first. Raises LogUnwritable, and then nothing of them
+        counts as written: the log takes no more."""
+        if self.ended:
+            raise LogUnwritable(self.path, "the run came to its end")
+        time, prev, first = timestamp(now), self._prev, self.lines + 1
+        written = b""
+        for number, event in enumerate(events, first):
+            one = line(number, time, prev, self.principal, event)
+            prev = hash_of(one)
+            written += one + b"\n"
+        if self._bytes + len(written) > RUNTIME.log_bytes:
+            raise LogUnwritable(self.path, f"it is larger than {RUNTIME.log_bytes} bytes")
+        try:
+            self._write(written, first + len(events) - 1, prev)
+        except OSError as error:
+            self.ended = True
+            raise LogUnwritable(self.path, error.strerror or str(error)) from error
+        self.lines += len(events)
+        self._prev = prev
+        self._bytes += len(written)
+        return first
+
+    def close(self, now: datetime, event: Event | None = None) -> None:
+        """The last line, if anything was written before; nothing follows it."""
+        if self._file is None or self._head is None:
+            self.ended = True
+            return
+        try:
+            if not self.ended:
+                self.append(now, event or Event("end"))
+                os.fsync(self._head)
+        finally:
+            self.ended = True
+            os.close(self._file)
+            os.close(self._head)
+            self._file = self._head = None
+
+    def _write(self, written: bytes, number: int, digest: str) -> None:
+        if self._file is None or self._head is None:
+            self._open()
+        assert self._file is not None
+        assert self._head is not None
+        here, there = os.fstat(self._file), os.stat(self.path, follow_symlinks=False)
+        if (here.st_dev, here.st_ino) != (there.st_dev, there.st_ino):
+            raise OSError(None, "another file has taken its place")
+        while written:
+            written = written[os.write(self._file, written) :]
+        os.fdatasync(self._file) if hasattr(os, "fdatasync") else os.fsync(self._file)
+        os.pwrite(self._head, f"{number:>12} {digest}\n".encode(), 0)
+
+    def _open(self) -> None:
+        make_runs_folder(self.folder.parent)
+        os.mkdir(self.folder, 0o700)
+        flags = os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+        self._file = os.open(self.path, flags | os.O_WRONLY | os.O_APPEND, 0o600)
+        self._head = os.open(self.folder / HEAD, flags | os.O_WRONLY, 0o600)
+
+
+def make_runs_folder(runs: Path) -> None:
+    """``.ai/runs``, this user's own and no link: whoever can commit must not have logs written elsewhere. Version control ignores
+    what is in it. Raises OSError."""
+    for folder in (runs.parent, runs):
+        try:
+            os.mkdir(folder, 0o755 if folder != runs else 0o700)
+        except FileExistsError:
+            status = os.lstat(folder)
+            if not stat.S_ISDIR(status.st_mode):
+                raise OSError(None, f"{folder} is not a folder") from None
+            if folder == runs and status.st_uid != os.geteuid():
+                raise OSError(None, f"{folder} belongs to another user") from None
+    ignored = runs / ".gitignore"
+    if not os.path.lexists(ignored):
+        descriptor = os.open(ignored, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(b"*\n")

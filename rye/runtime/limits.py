@@ -1,0 +1,172 @@
+"""How much a run may use: the least of what every level of its chain and every policy says.
+
+=============  ======================================================  ==================================
+limit          counts                                                  written
+=============  ======================================================  ==================================
+turns, tokens  answers of a model, and what its provider bills         ``<limits>``, ``<cost><context>``
+spend          dollars                                                 ``<limits>``, ``<cost><spend>``
+duration       seconds since the start                                 ``<limits>``, ``<cost><duration>``
+depth          directives below one another                            ``<limits>``
+spawns         directives that were started                            ``<limits>``
+calls          calls of the five tools, refused ones too, but the      ``<limits>``
+               one that returns
+tool_seconds   seconds that tools ran, added up                        ``<limits>``
+=============  ======================================================  ==================================
+
+Reaching a limit is allowed, going beyond it is not. A level counts from when it joined the chain. What a host's own model uses
+cannot be counted from here, so a server says that it does not enforce :data:`UNCOUNTED_UNDER_MCP`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+if TYPE_CHECKING:
+    from rye.items.directive.model import Directive
+
+LIMITS = ("turns", "tokens", "spend", "duration", "depth", "spawns", "calls", "tool_seconds")
+UNCOUNTED_UNDER_MCP = ("turns", "tokens", "spend")
+"""Under MCP the host owns the model."""
+Number = int | float | Decimal
+
+
+class Limits(Struct, frozen=True):
+    """The most of each; None: no limit."""
+
+    turns: int | None = None
+    tokens: int | None = None
+    spend: Decimal | None = None
+    """Dollars."""
+    duration: int | None = None
+    """Seconds."""
+    depth: int | None = None
+    spawns: int | None = None
+    calls: int | None = None
+    tool_seconds: int | None = None
+
+    def as_json(self) -> dict[str, object]:
+        """Those that are set; spend as text, so that no reader rounds it."""
+        found = ((name, getattr(self, name)) for name in LIMITS)
+        return {name: str(value) if isinstance(value, Decimal) else value for name, value in found if value is not None}
+
+
+class Used(Struct, frozen=True):
+    """What was used up, of each limit's measure."""
+
+    turns: int = 0
+    tokens: int = 0
+    spend: Decimal = Decimal(0)
+    duration: float = 0.0
+    depth: int = 0
+    spawns: int = 0
+    calls: int = 0
+    tool_seconds: float = 0.0
+
+
+class Crossing(Struct, frozen=True):
+    """A limit that was gone beyond."""
+
+    limit: str
+    current: Number
+    maximum: Number
+
+    def as_json(self) -> dict[str, object]:
+        return {"limit": self.limit, "current": _plain(self.current), "maximum": _plain(self.maximum)}
+
+
+class Bound(Struct, frozen=True):
+    """Limits of one level or policy, and what was used when it began to count."""
+
+    limits: Limits
+    since: Used = Used()
+
+
+def of_directive(directive: Directive) -> Limits:
+    """What a directive's ``<limits>`` and ``<cost>`` say; where both say something, the lesser."""
+    given, cost = directive.limits, directive.cost
+    context = cost.context if cost is not None else None
+    return minimum(
+        (
+            Limits(
+                turns=_integer(given, "max_turns"),
+                tokens=_integer(given, "max_tokens"),
+                spend=_decimal(given, "spend"),
+                duration=_integer(given, "duration_seconds"),
+                depth=_integer(given, "depth"),
+                spawns=_integer(given, "spawns"),
+                calls=_integer(given, "calls"),
+                tool_seconds=_integer(given, "tool_seconds"),
+            ),
+            Limits(
+                turns=context.turns if context is not None else None,
+                tokens=context.max_tokens if context is not None else None,
+                spend=cost.spend.amount if cost is not None and cost.spend is not None else None,
+                duration=cost.duration if cost is not None else None,
+            ),
+        )
+    )
+
+
+def minimum(all_limits: Iterable[Limits]) -> Limits:
+    """The least of each."""
+    given = tuple(all_limits)
+    found: dict[str, Number] = {}
+    for name in LIMITS:
+        values = [value for each in given if (value := getattr(each, name)) is not None]
+        if values:
+            found[name] = min(values)
+    return Limits(**found)  # type: ignore[arg-type]  # each value came out of a field of the same name
+
+
+def crossed(bounds: Iterable[Bound], used: Used, names: Iterable[str] = LIMITS) -> Crossing | None:
+    """The first limit that ``used`` goes beyond, in the order of ``names``; of several bounds the lowest."""
+    given = tuple(bounds)
+    for name in names:
+        found = None
+        for bound in given:
+            maximum: Number | None = getattr(bound.limits, name)
+            if maximum is None:
+                continue
+            current = getattr(used, name) - getattr(bound.since, name)
+            if current > maximum and (found is None or maximum < found.maximum):
+                found = Crossing(name, current, maximum)
+        if found is not None:
+            return found
+    return None
+
+
+def left(bounds: Iterable[Bound], used: Used, name: str) -> Number | None:
+    """How much of one limit is left, at least 0; None: it has none."""
+    rest: list[Number] = [
+        maximum - (getattr(used, name) - getattr(bound.since, name))
+        for bound in bounds
+        if (maximum := getattr(bound.limits, name)) is not None
+    ]
+    return max(min(rest), type(rest[0])(0)) if rest else None
+
+
+def remaining(bounds: Iterable[Bound], used: Used) -> Limits:
+    """What is left of every limit: the most that a child run may use. Parts of a second count as used."""
+    given = tuple(bounds)
+    rest = {name: left(given, used, name) for name in LIMITS}
+    whole = {name: int(rest[name] or 0) for name in ("duration", "tool_seconds") if rest[name] is not None}
+    return replace(Limits(), **{name: value for name, value in {**rest, **whole}.items() if value is not None})
+
+
+def _integer(given: Mapping[str, int | Decimal | str], name: str) -> int | None:
+    value = given.get(name)
+    return value if isinstance(value, int) else None
+
+
+def _decimal(given: Mapping[str, int | Decimal | str], name: str) -> Decimal | None:
+    value = given.get(name)
+    return value if isinstance(value, Decimal) else None
+
+
+def _plain(value: Number) -> int | float | str:
+    return str(value) if isinstance(value, Decimal) else round(value, 3) if isinstance(value, float) else value

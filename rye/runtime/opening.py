@@ -1,0 +1,117 @@
+"""Starting a run: who it is for, under which rules, and where its log lies."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from rye.errors import UsageError
+from rye.items.identity import parse_reference
+from rye.project.context import load_manifest, require_project
+from rye.project.layout import Project
+from rye.runtime.chain import READ_ONLY, Chain, Level
+from rye.runtime.effects import Ask, Children, Tools, UsableItem
+from rye.runtime.event_log import EventLog
+from rye.runtime.limits import Limits
+from rye.runtime.own_signing import OwnSigner
+from rye.runtime.project_items import ProjectItems
+from rye.runtime.redaction import known_secrets
+from rye.runtime.rules_in_force import rules_in_force
+from rye.runtime.session import Binding, Session, World
+from rye.runtime.ulid import new_ulid
+from rye.workspace.context import Context
+
+RUNS = "runs"
+"""The folder of logs below ``.ai``."""
+
+
+class Opened(Struct, frozen=True):
+    """A run that can begin."""
+
+    session: Session
+    items: ProjectItems
+    project: Project
+    directive: UsableItem | None
+    """What it was started for."""
+
+
+class SessionClock:
+    """The context's time, and the machine's steady clock."""
+
+    def __init__(self, context: Context):
+        self.context = context
+
+    def now(self) -> datetime:
+        return self.context.now()
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+
+def open_session(
+    context: Context,
+    reference: str | None,
+    tools: Callable[[ProjectItems], Tools],
+    *,
+    read_only: bool = False,
+    ask: Ask = lambda question: None,
+    passphrase: Callable[[str], str] = lambda question: "",
+    children: Children | None = None,
+    binding: Binding = "advisory",
+    not_enforced: Sequence[str] = (),
+    above: Sequence[Level] = (),
+    limits: Limits | None = None,
+    run: str | None = None,
+) -> Opened:
+    """A run for the directive ``[directive:]ID[@VERSION]``; None: one that may search and load, and nothing else.
+
+    ``tools``: what runs tools, given the items; ``read_only``: search and load only, whatever the directive may do; ``above``:
+    the callers of a child run, the root first; ``limits``: the most that a parent or a person allows; ``run``: its name, else
+    a new one. Raises RyeError.
+    """
+    project = require_project(context.cwd)
+    manifest = load_manifest(project)
+    items = ProjectItems(context, project)
+    directive, levels = None, tuple(above)
+    if reference is not None:
+        directive, level = read_directive(items, reference)
+        levels = (*levels, level)
+    if read_only or not levels:
+        levels = (*levels, READ_ONLY)
+    run = run or new_ulid(context.now())
+    log = EventLog(project.ai / RUNS / run, levels[0].label)
+    world = World(
+        items,
+        tools(items),
+        OwnSigner(context, project, passphrase),
+        SessionClock(context),
+        ask,
+        children,
+        known_secrets(context.environment),
+    )
+    session = Session(
+        run,
+        Chain(levels),
+        world,
+        log,
+        rules_in_force(context, project, manifest),
+        binding=binding,
+        not_enforced=not_enforced,
+        limits=limits,
+        declared=directive.directive.outputs if directive is not None and directive.directive is not None else None,
+    )
+    return Opened(session, items, project, directive)
+
+
+def read_directive(items: ProjectItems, reference: str) -> tuple[UsableItem, Level]:
+    """The directive that ``[directive:]ID[@VERSION]`` means, ready to be a caller. Raises RyeError."""
+    wanted = parse_reference(reference)
+    if wanted.kind not in (None, "directive"):
+        message = f"{reference!r} is a {wanted.kind}; a run is started for a directive."
+        raise UsageError("not-a-directive", message, "Name a directive: --as namespace/category/name.")
+    item, level = items.level(wanted.id, wanted.range)
+    return item, replace(level, id=item.id)

@@ -1,0 +1,68 @@
+"""Signing an item of the project's own for a run: a person was asked about exactly these bytes, and the key stays here."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from hashlib import sha256
+
+from rye.errors import RyeError
+from rye.items.identity import Reference
+from rye.items.reading import ReadOptions
+from rye.project.checking import check_files
+from rye.project.context import load_manifest
+from rye.project.discovery import Found
+from rye.project.layout import Project
+from rye.project.spaces import Entry, find
+from rye.runtime.effects import OwnFile
+from rye.signing.sign_item import sign_bytes
+from rye.storage.atomic import replace_file
+from rye.workspace.context import Context
+from rye.workspace.trusting.own_keys import OwnKeys
+
+
+class OwnSigner:
+    """:class:`rye.runtime.effects.Signer` with the user's default key."""
+
+    def __init__(self, context: Context, project: Project, passphrase: Callable[[str], str]):
+        self.context = context
+        self.project = project
+        self._passphrase = passphrase
+
+    def find(self, kind: str, item_id: str) -> OwnFile:
+        entry = self._entry(kind, item_id)
+        data, _ = self._valid(entry)
+        return OwnFile(kind, entry.id, os.path.relpath(entry.path, self.project.root), sha256(data).hexdigest())
+
+    def sign(self, file: OwnFile) -> dict[str, object]:
+        entry = self._entry(file.kind, file.id)
+        data, kind = self._valid(entry)
+        if sha256(data).hexdigest() != file.sha256:
+            raise RyeError(
+                "modified-item", f"{file.path} was changed while a person was asked about it.", "Call again."
+            )
+        private = OwnKeys(self.context, self._passphrase).private(None)
+        signed = sign_bytes(data, kind, entry.path.name, private, self.context.now())
+        replace_file(entry.path.resolve(), signed)
+        return {"path": file.path, "sha256": sha256(signed).hexdigest(), "key": private.public.fingerprint}
+
+    def _entry(self, kind: str, item_id: str) -> Entry:
+        entry = find(Reference(item_id, kind), self.project, load_manifest(self.project).namespace)
+        inside = entry.path.resolve().is_relative_to(self.project.root.resolve())
+        if entry.space != "project" or not inside:
+            message = f"{kind}:{item_id} is not one of this project's own items; it stays as its author signed it."
+            raise RyeError("installed-item", message, "Only items in the project's .ai folder are signed.")
+        return entry
+
+    def _valid(self, entry: Entry) -> tuple[bytes, str]:
+        """The bytes and the kind of an item without errors."""
+        shown = os.path.relpath(entry.path, self.project.root)
+        options = ReadOptions(tools=load_manifest(self.project).tools)
+        (checked,) = check_files([Found(entry.path, shown)], entry.location.kind, options)
+        errors = [finding for finding in checked.diagnostics if finding.severity == "error"]
+        if errors or checked.item is None:
+            first = errors[0].message if errors else "it cannot be read"
+            raise RyeError(
+                "invalid-item", f"{shown} is not valid: {first}", f"`rye validate {shown}` shows all findings."
+            )
+        return checked.item.data, entry.location.kind

@@ -1,0 +1,222 @@
+"""The items of a project as a run uses them: each read once, checked, and those bytes used (DESIGN 6.1; docs/runtime.md).
+
+An installed item must be what rye.lock and its release say, this user must have agreed to what it comes with, and no advisory
+of more than low severity may be about it. An own item that is executed must carry a valid signature of a key that the user
+trusts; one that is only read may be unsigned, and then has no signer, but never one that was changed after it was signed.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from pathlib import Path
+
+from rye.errors import RyeError
+from rye.items.directive.model import Directive
+from rye.items.identity import Identity, Reference, lookup_key
+from rye.items.reading import HookAction
+from rye.project.context import load_manifest
+from rye.project.layout import Project
+from rye.project.lock_file import read_lock
+from rye.project.manifest import Manifest
+from rye.project.spaces import Entry, entries, find
+from rye.rendering.inputs import resolve
+from rye.rendering.prompt import first_uses, render, source_of
+from rye.runtime.chain import Level
+from rye.runtime.effects import SearchRow, UsableItem
+from rye.runtime.limits import Limits, of_directive
+from rye.signing.verification import Verification, verify
+from rye.workspace.context import Context
+from rye.workspace.installing.hook_approval import approved_hooks
+from rye.workspace.items.agreement import require_agreed
+from rye.workspace.items.effective_item import EffectiveItem, effective_entry
+from rye.workspace.items.local_search import score
+from rye.workspace.items.rights import capabilities_here
+from rye.workspace.trusting.known_advisories import known_advisories
+from rye.workspace.trusting.trusted_keys import trusted_keys
+
+_LIMIT_CODES = frozenset({"D013", "D020", "D021", "R07"})
+"""Findings of a directive whose limits cannot be told."""
+
+
+class ProjectItems:
+    """:class:`rye.runtime.effects.Items` for a project on disk. Safe for several threads."""
+
+    def __init__(self, context: Context, project: Project):
+        self.context = context
+        self.project = project
+        self._lock = threading.RLock()
+        self._stamp: object = None
+        self._entries: dict[tuple[str, str], list[Entry]] = {}
+        self._manifest = Manifest()
+        self._advised: dict[Identity, str] | None = None
+
+    # -- looking up ----------------------------------------------------------------------------------------------------
+
+    def resolve(self, kind: str, item_id: str) -> str:
+        return self._entry(kind, item_id).id
+
+    def listed(self, kind: str) -> list[Entry]:
+        """The items of a kind, each id once, sorted: what can be named. Nothing is read."""
+        with self._lock:
+            self._refresh(force=True)
+            return [found[0] for (each, _), found in sorted(self._entries.items()) if each == kind]
+
+    def _entry(self, kind: str, item_id: str) -> Entry:
+        """The entry of a whole id, from what is known; of any other id, or an unknown one, after looking again."""
+        with self._lock:
+            for force in (False, True):
+                self._refresh(force=force)
+                found = self._entries.get((kind, lookup_key(item_id)), [])
+                if len(found) == 1:
+                    return found[0]
+            return find(Reference(item_id, kind), self.project, self._manifest.namespace)
+
+    def _refresh(self, *, force: bool) -> None:
+        """Read again what the project has, when rye.toml or rye.lock changed, or an id is not known."""
+        stamp = tuple(_stamp(path) for path in (self.project.manifest_path, self.project.lock_path))
+        if stamp == self._stamp and not force:
+            return
+        self._manifest = load_manifest(self.project)
+        self._entries = {}
+        taken: set[tuple[str, str]] = set()
+        for _, present in entries(self.project, self._manifest.namespace):
+            here: dict[tuple[str, str], list[Entry]] = {}
+            for entry in present:
+                here.setdefault((entry.location.kind, lookup_key(entry.id)), []).append(entry)
+            for key, found in here.items():
+                if key not in taken:
+                    taken.add(key)
+                    self._entries[key] = found
+        if stamp != self._stamp:
+            self._advised = None
+        self._stamp = stamp
+
+    # -- reading -------------------------------------------------------------------------------------------------------
+
+    def read(self, kind: str, item_id: str, version: str | None = None, *, runs: bool) -> UsableItem:
+        entry = self._entry(kind, item_id)
+        found = effective_entry(self.context, entry, self.project, self._manifest)
+        require_agreed(self.context, found)
+        signer, log, registry = None, None, None
+        if found.installed is not None:
+            row = found.installed.row
+            signer, log, registry = row.signer, row.log, row.registry
+            if runs:
+                self._refuse_advised(row.identity)
+        else:
+            signer = self._signer(found, runs=runs)
+        text = found.item.text
+        if text is None:
+            raise RyeError("does-not-parse", f"{found.item.shown} is not text.")
+        metadata, own = found.item.reading.metadata, found.version()
+        if version is not None and own != version:
+            message = f"{kind}:{entry.id} is here in version {own or 'unknown'}, not {version}."
+            raise RyeError("other-version", message, "`rye list` shows what is installed.")
+        directive = found.item.reading.value
+        digest = sha256(text.encode()).hexdigest()
+        level = self._level(found, entry.id, own, digest, directive) if isinstance(directive, Directive) else None
+        if runs:
+            found.parsed()
+        return UsableItem(
+            kind,
+            entry.id,
+            own,
+            digest,
+            signer,
+            text,
+            bool(found.overrides),
+            found.item.suffix,
+            metadata.description if metadata is not None else "",
+            directive if isinstance(directive, Directive) else None,
+            level,
+            log,
+            registry,
+        )
+
+    def level(self, item_id: str, version: str | None = None) -> tuple[UsableItem, Level]:
+        """A directive as the root of a chain. Raises RyeError; ``not-a-directive`` for anything else."""
+        item = self.read("directive", item_id, version, runs=True)
+        if item.level is None:
+            raise RyeError("does-not-parse", f"{item.label} has no directive that can be read.", "Run `rye validate`.")
+        return item, item.level
+
+    def _level(
+        self, found: EffectiveItem, item_id: str, version: str | None, digest: str, directive: Directive
+    ) -> Level:
+        rights = capabilities_here(self.context, found, directive.capabilities)
+        approved = approved_hooks(self.context, found)
+        hooks = tuple(HookAction(hook.when, hook.item_type, hook.item_id, hook.inputs) for hook in directive.hooks)
+        if approved is not None:
+            hooks = tuple(hook for hook in hooks if hook in approved)
+        return Level(item_id, "directive", version, digest, rights, hooks, self._limits(found, directive))
+
+    @staticmethod
+    def _limits(found: EffectiveItem, directive: Directive) -> Limits:
+        """Its limits; a directive whose limits cannot be told has none that could be held to, so it is not run."""
+        for finding in found.item.reading.diagnostics:
+            if finding.severity == "error" and finding.code in _LIMIT_CODES:
+                hint = f"`rye validate {found.item.shown}` shows all findings."
+                raise RyeError("does-not-parse", f"{found.item.shown}: {finding.message}", hint)
+        return of_directive(directive)
+
+    def _signer(self, found: EffectiveItem, *, runs: bool) -> str | None:
+        """Whose valid signature an own item carries. Raises RyeError for one that may not be used so."""
+        keys = trusted_keys(())
+        item = found.item
+        data = found.result.base.encode() if found.result is not None and found.overrides else item.data
+        judged = verify(data, item.kind.name, item.path.name, keys.keys, keys.revoked)
+        if judged.verdict == "valid" and judged.key is not None:
+            return judged.key.fingerprint
+        if not runs and judged.verdict in ("unsigned", "untrusted", "partial"):
+            return None
+        raise _refused(item.shown, judged)
+
+    def _refuse_advised(self, identity: Identity) -> None:
+        """Raise RyeError ``advisory`` for an item that a known advisory of more than low severity is about."""
+        with self._lock:
+            if self._advised is None:
+                rows = read_lock(self.project).items if self.project.lock_path.exists() else ()
+                self._advised = known_advisories(self.context, self.project, self._manifest, rows)
+            said = self._advised.get(identity)
+        if said is not None:
+            hint = f"`rye audit` shows it; `rye update {identity}` looks for another version."
+            raise RyeError("advisory", f"{identity} is not run: {said}.", hint)
+
+    # -- using ---------------------------------------------------------------------------------------------------------
+
+    def search(self, kind: str, query: str) -> Sequence[SearchRow]:
+        rows = []
+        for entry in self.listed(kind):
+            try:
+                item = self.read(kind, entry.id, runs=False)
+            except RyeError:  # what may not be used is not offered
+                continue
+            found = score(query, item.id, item.description) if query.strip() else 1.0
+            if found > 0:
+                rows.append(SearchRow(item.id, kind, item.version, item.description, found))
+        return sorted(rows, key=lambda row: (-row.score, row.id))
+
+    def render(self, item: UsableItem, inputs: Mapping[str, object]) -> str:
+        assert item.directive is not None
+        source = source_of(item.directive)
+        return render(source, resolve(item.directive.inputs, None, inputs, uses=first_uses(source)))
+
+
+def _stamp(path: Path) -> tuple[int, int, int] | None:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size, status.st_ino
+
+
+def _refused(shown: str, judged: Verification) -> RyeError:
+    code = {"modified": "modified-item", "bad-signature": "modified-item", "revoked": "signer-revoked"}
+    return RyeError(
+        code.get(judged.verdict, "untrusted"),
+        f"{shown} is {judged.verdict}: {judged.detail}",
+        f"What is executed must be signed by a key that you trust: `rye sign {shown}`, or `rye trust add`.",
+    )
