@@ -180,9 +180,9 @@ class EventLog:
     def path(self) -> Path:
         return self.folder / EVENTS
 
-    def append(self, now: datetime, *events: Event) -> int:
-        """Write lines and flush them to disk together; the number of the first. Raises LogUnwritable, and then nothing of them
-        counts as written: the log takes no more."""
+    def append(self, now: datetime, *events: Event, flush: bool = True) -> int:
+        """Write lines and flush them to disk together; the number of the first. Without ``flush``, for what happened already,
+        they reach the disk with the next line. Raises LogUnwritable, and then the log takes no more."""
         if self.ended:
             raise LogUnwritable(self.path, "the run came to its end")
         time, prev, first = timestamp(now), self._prev, self.lines + 1
@@ -194,7 +194,7 @@ class EventLog:
         if self._bytes + len(written) > RUNTIME.log_bytes:
             raise LogUnwritable(self.path, f"it is larger than {RUNTIME.log_bytes} bytes")
         try:
-            self._write(written, first + len(events) - 1, prev)
+            self._write(written, first + len(events) - 1, prev, flush)
         except OSError as error:
             self.ended = True
             raise LogUnwritable(self.path, error.strerror or str(error)) from error
@@ -218,7 +218,7 @@ class EventLog:
             os.close(self._head)
             self._file = self._head = None
 
-    def _write(self, written: bytes, number: int, digest: str) -> None:
+    def _write(self, written: bytes, number: int, digest: str, flush: bool) -> None:
         if self._file is None or self._head is None:
             self._open()
         assert self._file is not None
@@ -228,7 +228,8 @@ class EventLog:
             raise OSError(None, "another file has taken its place")
         while written:
             written = written[os.write(self._file, written) :]
-        os.fdatasync(self._file) if hasattr(os, "fdatasync") else os.fsync(self._file)
+        if flush:
+            (os.fdatasync if hasattr(os, "fdatasync") else os.fsync)(self._file)
         os.pwrite(self._head, f"{number:>12} {digest}\n".encode(), 0)
 
     def _open(self) -> None:

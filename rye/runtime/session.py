@@ -444,8 +444,8 @@ class Session:
             params_redacted=asked.params if event == "call" else None,
         )
 
-    def _append(self, *events: Event) -> int:
-        return self.log.append(self.world.clock.now(), *events)
+    def _append(self, *events: Event, flush: bool = True) -> int:
+        return self.log.append(self.world.clock.now(), *events, flush=flush)
 
     def _allow(self, asked: _Asked, allowed: _Allowed, before: Event | None = None) -> None:
         decided = replace(self._event("allow", asked, allowed), decision="allowed", by=allowed.decision.by)
@@ -492,7 +492,7 @@ class Session:
                 seconds = round(self.world.clock.monotonic() - started, 3)
                 event = replace(self._event("return", asked, allowed), decision=code, exit=exit_status, seconds=seconds)
                 if not self.log.ended:
-                    self._append(event)
+                    self._append(event, flush=False)
 
     def _effect(self, asked: _Asked, allowed: _Allowed, cancel: threading.Event) -> dict[str, object]:
         call, item = asked.call, allowed.item
