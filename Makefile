@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-.PHONY: demo test test-fast lint bench fuzz mutate requirements clean
+.PHONY: demo test test-fast test-clients lint bench fuzz mutate requirements clean
 
 # A stamp for each set of pinned requirements: installing is skipped until the pins or the project's metadata change.
 $(VENV)/.runtime: requirements/runtime.txt pyproject.toml
@@ -25,7 +25,13 @@ test: $(VENV)/.dev
 
 # For while you work: under a minute, no processes.
 test-fast: $(VENV)/.dev
-	RYE_TEST_FAST=1 $(BIN)/python -m pytest -m "not processes and not slow"
+	RYE_TEST_FAST=1 $(BIN)/python -m pytest -m "not processes and not slow and not clients"
+
+# The real agent programs against what `rye deploy` writes. Needs npm; what cannot be installed in CLIENTS_SECONDS is skipped, and says so.
+CLIENTS_SECONDS ?= 600
+test-clients: $(VENV)/.dev
+	$(BIN)/python -m tests.clients.installing --seconds $(CLIENTS_SECONDS)
+	$(BIN)/python -m pytest -m clients -rs -n 2 tests/clients
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rye.deployment.bound_server import bound_server
 from rye.deployment.items import Argument, DeployableItem
 from rye.deployment.rights import Rights, rights_of
 from rye.deployment.targets.protocol import (
@@ -12,7 +13,6 @@ from rye.deployment.targets.protocol import (
     Places,
     Refusal,
     Rendered,
-    Server,
     SharedEdit,
     Target,
     TargetOptions,
@@ -173,7 +173,6 @@ def _role_draft(item: DeployableItem, role: Role, options: TargetOptions) -> Age
 
 
 def _bound_draft(item: DeployableItem, directive: Directive, options: TargetOptions) -> AgentDraft:
-    arguments = ("mcp", "serve", "--as", f"{item.identity.id}@{item.version}")
     limits = tuple(f"{name} {value}" for name, value in directive.limits.items())
     return AgentDraft(
         options.name,
@@ -181,7 +180,7 @@ def _bound_draft(item: DeployableItem, directive: Directive, options: TargetOpti
         _with_inputs(item),
         mark(item),
         Rights(()),
-        server=Server("rye", "rye", arguments),
+        server=bound_server(options.name, item.identity.id, item.version),
         limits=limits,
         model=directive.model.tier if directive.model is not None else None,
     )

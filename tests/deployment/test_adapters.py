@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from rye.deployment.bound_server import bound_server
 from rye.deployment.rights import Rights, rights_of
-from rye.deployment.targets.protocol import AgentDraft, AgentText, Server, TargetOptions, all_targets, target
+from rye.deployment.targets.protocol import AgentDraft, AgentText, TargetOptions, all_targets, target
 from rye.errors import UsageError
 from rye.items.agent_tools import agent_tools
 from rye.project.agent_programs import PROGRAMS, is_deploy_place, is_shared_file, program_names
@@ -142,7 +143,7 @@ def granted(name: str, fields: dict[str, Any]) -> set[str]:
         assert next(iter(fields["permission"].items())) == ("*", "deny")
         said = [word for word, value in fields["permission"].items() if word != "*" and value != "deny"]
     else:
-        if "tools" not in fields or (name == "gemini" and not fields["tools"]):
+        if "tools" not in fields:
             return set(EVERY)
         said = fields["tools"]
     return {tool for word in said for tool in words[word].split()}
@@ -158,7 +159,6 @@ def granted(name: str, fields: dict[str, Any]) -> set[str]:
         ("copilot", Rights(("TodoWrite",)), "tools.allowed"),
         ("opencode", Rights(("Edit",)), "tools.allowed"),
         ("gemini", Rights(("Task",)), "tools.allowed"),
-        ("gemini", Rights(()), "tools.allowed"),
         ("codex", Rights(("Read",)), "tools.allowed"),
         ("codex", Rights((*READ, "WebFetch")), "tools.allowed"),
         ("cursor", Rights(("Read", "Write")), "tools.allowed"),
@@ -212,10 +212,11 @@ def test_no_tools_at_all_is_not_all_tools() -> None:
     fields, _ = made("claude", Rights(()))
     assert (fields["tools"], fields["disallowedTools"]) == ("Read", "Read")
     assert made("copilot", Rights(()))[0]["tools"] == []
+    assert made("gemini", Rights(()))[0]["tools"] == []
     assert made("opencode", Rights(()))[0]["permission"] == {"*": "deny"}
 
 
-SERVER = Server("rye", "rye", ("mcp", "serve", "--as", "acme/work/ship@1.0.0"))
+SERVER = bound_server("x", "acme/work/ship", "1.0.0")
 
 
 def test_a_bound_agent_has_the_server_s_tools_and_no_others() -> None:
@@ -224,13 +225,13 @@ def test_a_bound_agent_has_the_server_s_tools_and_no_others() -> None:
 
     command = {"command": "rye", "args": ["mcp", "serve", "--as", "acme/work/ship@1.0.0"]}
     claude = bound("claude")
-    assert claude["mcpServers"] == [{"rye": {"type": "stdio", **command}}]
-    assert all(tool.startswith("mcp__rye__rye_") for tool in claude["tools"].split(", "))
-    assert bound("copilot")["tools"] == ["rye/*"]
-    assert bound("copilot")["mcp-servers"]["rye"] == {"type": "local", **command, "tools": ["*"]}
-    assert bound("gemini")["tools"] == ["mcp_rye_*"]
-    assert bound("gemini")["mcpServers"] == {"rye": command}
-    assert bound("codex")["mcp_servers"] == {"rye": command}
+    assert claude["mcpServers"] == [{"rye-x": {"type": "stdio", **command}}]
+    assert all(tool.startswith("mcp__rye-x__rye_") for tool in claude["tools"].split(", "))
+    assert bound("copilot")["tools"] == ["rye-x/*"]
+    assert bound("copilot")["mcp-servers"]["rye-x"] == {"type": "local", **command, "tools": ["*"]}
+    assert bound("gemini")["tools"] == ["mcp_rye-x_*"]
+    assert bound("gemini")["mcp_servers"] == {"rye-x": command}
+    assert bound("codex")["mcp_servers"] == {"rye-x": command}
     assert bound("codex")["sandbox_mode"] == "read-only"
     assert bound("opencode")["permission"] == {"*": "deny", "rye-x_*": "allow"}
 
@@ -240,6 +241,14 @@ def test_opencode_denies_the_server_s_tools_to_everybody_else() -> None:
     values = {edit.key: json.loads(edit.text) for edit in edits}
     assert values["permission", "rye-x_*"] == "deny"
     assert values["mcp", "rye-x"]["command"] == ["rye", "mcp", "serve", "--as", "acme/work/ship@1.0.0"]
+
+
+def test_gemini_is_not_given_a_text_that_it_fills_in_itself() -> None:
+    given = AgentDraft("x", "Says x", "Run ${HOME}/x.", "rye:deployed agent:a/x@1.0.0", Rights(()))
+    found = target("gemini").agent(given, OPTIONS)
+    assert found.data is None
+    assert (found.refusals[0].field, found.refusals[0].code) == ("body", "deploy-inexpressible")
+    assert target("claude").agent(given, OPTIONS).data is not None
 
 
 def test_cursor_cannot_hold_a_bound_agent() -> None:

@@ -1,4 +1,7 @@
-"""Claude Code (tried with 2.1). An agent without ``tools`` has all of them, so "none" is one tool that is taken away again."""
+"""Claude Code (tried with 2.1.330). An agent without ``tools`` has all of them, so "none" is one tool that is taken away again.
+
+It starts the server of a project's agent in trusted folders only. An agent with Bash searches with it, and gets no Glob and Grep.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,7 @@ TARGET = Target(
     name="claude",
     title=_TITLE,
     adapter="claude/1",
-    tried="2.1",
+    tried="2.1.330",
     places={
         "project": Places(
             detected_by=(".claude", "CLAUDE.md"),

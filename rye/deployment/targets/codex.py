@@ -1,4 +1,7 @@
-"""Codex (tried with 0.169). It has no list of tools: an agent runs in a sandbox, and its shell always stays."""
+"""Codex (tried with 0.169.0). It has no list of tools: an agent runs in a sandbox, and its shell always stays.
+
+It reads a project's agents in trusted folders only, and drops one whose file has a key that it does not know.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ TARGET = Target(
     name="codex",
     title=_TITLE,
     adapter="codex/1",
-    tried="0.169",
+    tried="0.169.0",
     places={
         "project": Places(
             detected_by=(".codex",),

@@ -1,4 +1,7 @@
-"""GitHub Copilot CLI (tried with 1.0) and VS Code. Without ``tools`` an agent has all of them; an empty list is none."""
+"""GitHub Copilot CLI (tried with 1.0.102) and VS Code. Without ``tools`` an agent has all of them; an empty list is none.
+
+Whatever the list says, Copilot CLI adds ``skill`` and ``sql``, a database of its own session.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,7 @@ TARGET = Target(
     name="copilot",
     title=_TITLE,
     adapter="copilot/1",
-    tried="1.0",
+    tried="1.0.102",
     places={
         "project": Places(
             detected_by=(".github/agents", ".github/skills", ".github/copilot-instructions.md", ".copilot"),

@@ -1,10 +1,17 @@
-"""Gemini CLI (tried with 0.61). An agent without ``tools`` has all of its parent's; skills need a trusted folder."""
+"""Gemini CLI (tried with 0.61.0). An agent without ``tools`` has all of its parent's; one with an empty list has none.
+
+It reads skills and agents of trusted folders only, asks once before it uses a project's agent, and gives every agent
+``complete_task``. Its documentation names ``mcpServers``; the program refuses an agent with that key and reads ``mcp_servers``.
+"""
 
 from __future__ import annotations
 
+import re
+from functools import lru_cache
+
 from rye.deployment.rights import worded
 from rye.deployment.targets import losses
-from rye.deployment.targets.protocol import AgentDraft, AgentText, Places, Target, TargetOptions
+from rye.deployment.targets.protocol import AgentDraft, AgentText, Places, Refusal, Target, TargetOptions
 from rye.deployment.written_forms import Yaml, frontmatter
 
 _TITLE = "Gemini CLI"
@@ -20,22 +27,27 @@ _WORDS = {
 }
 
 
+@lru_cache(maxsize=1)
+def _inputs() -> re.Pattern[str]:
+    return re.compile(r"\$\{\w+\}")
+
+
 def agent(draft: AgentDraft, options: TargetOptions) -> AgentText:
+    found = _inputs().search(draft.body)
+    if found is not None:
+        message = f"Gemini CLI takes {found[0]} in an agent's text for an input and does not start the agent."
+        return AgentText(None, refusals=(Refusal("body", "deploy-inexpressible", message),))
     fields: dict[str, Yaml | None] = {"name": draft.name, "description": draft.description}
     if draft.server is not None:
         fields["tools"] = [f"mcp_{draft.server.name}_*"]
-        fields["mcpServers"] = {
+        fields["mcp_servers"] = {
             draft.server.name: {"command": draft.server.command, "args": draft.server.arguments},
         }
         return AgentText(frontmatter(draft.mark, fields, draft.body))
     rights = draft.rights
     widenings = (*losses.filters(rights, _TITLE), *losses.tools(rights, _TITLE, _WORDS))
     if rights.allowed is not None:
-        words = losses.nearest(rights, _WORDS) if widenings else worded(rights, _WORDS).words
-        if not words:  # an empty list and no list are one thing to some versions
-            can = "an agent without a list of tools has all of its parent's"
-            widenings = (*widenings, losses.inexact(rights, _TITLE, can))
-        fields["tools"] = words
+        fields["tools"] = losses.nearest(rights, _WORDS) if widenings else worded(rights, _WORDS).words
     fields["max_turns"] = draft.turns
     return AgentText(frontmatter(draft.mark, fields, draft.body), widenings)
 
@@ -44,7 +56,7 @@ TARGET = Target(
     name="gemini",
     title=_TITLE,
     adapter="gemini/1",
-    tried="0.61",
+    tried="0.61.0",
     places={
         "project": Places(
             detected_by=(".gemini", "GEMINI.md"),
@@ -65,5 +77,4 @@ TARGET = Target(
     says_turns=True,
     settings_hooks=((".gemini/settings.json", ("hooks",)),),
     settings_servers=((".gemini/settings.json", ("mcpServers",)),),
-    notes={"skill": "Gemini CLI reads skills of a trusted folder only"},
 )

@@ -1,4 +1,4 @@
-"""OpenCode (tried with 1.18). An agent without permissions has all of them, and the last pattern that matches wins."""
+"""OpenCode (tried with 1.18.33). An agent without permissions has all of them, and the last pattern that matches wins."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _all_but(rights: Rights) -> tuple[Yaml, tuple[str, ...], tuple[Widening, ...
 def _bound(draft: AgentDraft, options: TargetOptions, fields: dict[str, Yaml | None]) -> AgentText:
     """The server stands in the settings, where every agent sees it: its tools are denied there and allowed here."""
     assert draft.server is not None
-    server = f"rye-{draft.name}"
+    server = draft.server.name
     fields["permission"] = {"*": "deny", f"{server}_*": "allow"}
     settings = TARGET.places[options.scope].settings
     command = json.dumps({"type": "local", "command": [draft.server.command, *draft.server.arguments], "enabled": True})
@@ -95,7 +95,7 @@ TARGET = Target(
     name="opencode",
     title=_TITLE,
     adapter="opencode/1",
-    tried="1.18",
+    tried="1.18.33",
     places={
         "project": Places(
             detected_by=(".opencode", "opencode.json", "opencode.jsonc"),

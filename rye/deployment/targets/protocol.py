@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Literal, cast
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from rye.deployment.request import Scope
 from rye.deployment.rights import Rights
@@ -170,8 +170,6 @@ class Target(Struct, frozen=True):
     """Where the program's own project settings name hooks: file and key."""
     settings_servers: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """Where they name servers: file and key."""
-    notes: Mapping[str, str] = field(default_factory=dict)
-    """What to know about a kind here, by kind."""
 
 
 def target(name: str) -> Target:

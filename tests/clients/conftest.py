@@ -1,0 +1,71 @@
+"""A project with one item of each kind, and a person at each program who has nothing but what Rye deployed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.clients import tool_server
+from tests.clients.model import Provider, providing
+from tests.clients.program import PROGRAMS, Seat
+from tests.deployment.shop import Shop, agent, bound, knowledge, skill
+
+AGENTS = {
+    "reviewer": "tools:\n  allowed: [Read, Glob, Grep]\n",
+    "writer": "tools:\n  allowed: [Read, Glob, Grep, Write, Edit, Bash]\n",
+    "nothing": "tools:\n  allowed: []\n",
+    "anything": "",
+}
+"""Agents and their tools as the source has them."""
+
+TakeSeat = Callable[..., Seat]
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Shop:
+    """Installed, and not yet deployed anywhere."""
+    made = Shop(tmp_path / "shop", "")
+    made.install("skill", "acme/release-notes", skill("release-notes", description="Writes release notes."))
+    for name, tools in AGENTS.items():
+        made.install("agent", f"acme/{name}", agent(name, tools))
+    made.install("directive", "acme/work/ship", bound())
+    made.install("knowledge", "acme/notes/style", knowledge("style"))
+    return made
+
+
+@pytest.fixture
+def take_seat(tmp_path: Path, shop: Shop) -> TakeSeat:
+    """A person in the project with an empty home folder; skips where the program is not installed."""
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    start = tools / "rye"
+    start.write_text(f"#!{sys.executable}\n{Path(tool_server.__file__).read_text('utf-8')}", "utf-8")
+    start.chmod(0o755)
+
+    def take(name: str, environment: Mapping[str, str] | None = None, *, as_user: bool = False) -> Seat:
+        """``as_user``: the one whose home folder Rye deployed to, in a folder that is no project."""
+        program = PROGRAMS[name]
+        if not program.is_installed():
+            pytest.skip(program.why_not())
+        folder = tmp_path / "elsewhere" if as_user else shop.folder
+        home = shop.home if as_user else tmp_path / "person"
+        folder.mkdir(exist_ok=True)
+        home.mkdir(exist_ok=True)
+        return Seat(program, home, folder, environment or {}, tools)
+
+    return take
+
+
+@pytest.fixture
+def provider() -> Iterator[Provider]:
+    with providing() as made:
+        yield made
+
+
+def started(seat: Seat) -> list[str]:
+    """How the program started ``rye``, a line each."""
+    notes = seat.tools / "rye.started"
+    return notes.read_text("utf-8").splitlines() if notes.exists() else []

@@ -1,0 +1,140 @@
+"""One agent program as npm installs it, and how a test runs it: without a login, in an empty home folder, with a time limit."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+FOLDER = Path(__file__).parent / "programs"
+"""A folder for each program, with its package.json and its lock; npm's ``node_modules`` in it are ignored by git."""
+WHY_NOT = ".why-not"
+"""In ``node_modules``: why the program is not there."""
+SECONDS = 90.0
+_NOWHERE = "http://127.0.0.1:9"
+"""Stands in for every proxy: whatever a program asks of the network fails at once."""
+
+
+class AgentProgram(Struct, frozen=True):
+    """One program. ``start``: below ``node_modules``; a script is run by node."""
+
+    name: str
+    package: str
+    start: str
+
+    @property
+    def modules(self) -> Path:
+        return FOLDER / self.name / "node_modules"
+
+    @property
+    def version(self) -> str:
+        """The one that package.json pins."""
+        wanted = json.loads((FOLDER / self.name / "package.json").read_text("utf-8"))["dependencies"]
+        return str(wanted[self.package])
+
+    def is_installed(self) -> bool:
+        """Whether npm installed exactly the pinned version."""
+        try:
+            found = json.loads((self.modules / self.package / "package.json").read_text("utf-8"))
+        except (OSError, ValueError):
+            return False
+        return bool(found["version"] == self.version) and self._start() is not None
+
+    def why_not(self) -> str:
+        """Why it is not there, for people."""
+        try:
+            why = (self.modules / WHY_NOT).read_text("utf-8").strip()
+        except OSError:
+            why = "run `make test-clients`, which installs it"
+        return f"{self.package} {self.version} is not installed: {why}"
+
+    def command(self) -> list[str]:
+        """What starts it."""
+        start = self._start()
+        assert start is not None
+        node = shutil.which("node")
+        return [str(node), str(start)] if start.suffix in (".js", ".cjs") else [str(start)]
+
+    def _start(self) -> Path | None:
+        return next((path for path in sorted(self.modules.glob(self.start)) if path.is_file()), None)
+
+
+PROGRAMS = {
+    program.name: program
+    for program in (
+        AgentProgram("claude", "@anthropic-ai/claude-code", "@anthropic-ai/claude-code/cli-wrapper.cjs"),
+        AgentProgram("codex", "@openai/codex", "@openai/codex/bin/codex.js"),
+        AgentProgram("copilot", "@github/copilot", "@github/copilot/npm-loader.js"),
+        AgentProgram("gemini", "@google/gemini-cli", "@google/gemini-cli/bundle/gemini.js"),
+        AgentProgram("opencode", "opencode-ai", "opencode-*/bin/opencode"),
+    )
+}
+
+
+class Done(Struct, frozen=True):
+    """What one run gave."""
+
+    code: int
+    stdout: str
+    stderr: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.stdout)
+
+
+class Seat(Struct, frozen=True):
+    """A person at a program: a home folder, and a folder to work in."""
+
+    program: AgentProgram
+    home: Path
+    folder: Path
+    environment: Mapping[str, str]
+    """What this program needs besides, e.g. to trust the folder."""
+    tools: Path
+    """A folder with a ``rye`` that serves tools; it stands first in PATH."""
+
+    def run(self, *words: str, ok: bool = True) -> Done:
+        """Run it; what it started ends with it. ``ok``: it must end with 0."""
+        node = Path(str(shutil.which("node"))).parent
+        environment = {
+            "HOME": str(self.home),
+            "PATH": os.pathsep.join([str(self.tools), str(node), "/usr/bin", "/bin"]),
+            "TERM": "xterm-256color",
+            "LANG": "C.UTF-8",
+            "HTTP_PROXY": _NOWHERE,
+            "HTTPS_PROXY": _NOWHERE,
+            "NO_PROXY": "127.0.0.1",
+            **self.environment,
+        }
+        done = run_bounded([*self.program.command(), *words], self.folder, environment, SECONDS)
+        assert not ok or done.code == 0, (words, done)
+        return done
+
+
+def run_bounded(command: Sequence[str], folder: Path, environment: Mapping[str, str], seconds: float) -> Done:
+    """Run a program in a process group of its own, which ends with it or with the time."""
+    running = subprocess.Popen(
+        command,
+        cwd=folder,
+        env=dict(environment),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    try:
+        out, err = running.communicate(timeout=seconds)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(running.pid, signal.SIGKILL)
+        running.wait(10)
+    return Done(running.returncode, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"))

@@ -1,0 +1,76 @@
+"""Codex: what it tells its model of skills and agents."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.clients.conftest import AGENTS, TakeSeat
+from tests.clients.program import Seat
+from tests.deployment.shop import Shop
+
+pytestmark = [pytest.mark.clients, pytest.mark.processes]
+EXPRESSIBLE = {*AGENTS, "ship"} - {"nothing"}
+
+
+def trust(seat: Seat, folder: Path) -> None:
+    """As if the person had said yes to the program's question."""
+    place = seat.home / ".codex/config.toml"
+    place.parent.mkdir(exist_ok=True)
+    place.write_text(f'[projects."{folder}"]\ntrust_level = "trusted"\n', "utf-8")
+
+
+def told(seat: Seat) -> str:
+    """All that the model is told."""
+    return seat.run("debug", "prompt-input").stdout
+
+
+def roles(seat: Seat) -> set[str]:
+    """The agents of ours that the model may start."""
+    text = told(seat)
+    return {name for name in (*AGENTS, "ship") if f"\\n{name}: {{" in text}
+
+
+@pytest.fixture
+def seat(take_seat: TakeSeat) -> Seat:
+    return take_seat("codex")
+
+
+def test_skills_and_agents_are_there_until_they_are_undeployed(shop: Shop, seat: Seat) -> None:
+    assert shop.run("deploy", "--target", "codex").code == 1  # there is no agent without tools
+    text = told(seat)
+    assert "release-notes: Writes release notes." in text
+    assert ".agents/knowledge/acme/notes/style.md" in text
+    assert roles(seat) == set()  # the folder is not trusted
+    trust(seat, shop.folder)
+    assert roles(seat) == EXPRESSIBLE
+    shop.ok("undeploy", "--all")
+    assert "release-notes" not in told(seat)
+    assert "style.md" not in told(seat)
+    assert roles(seat) == set()
+
+
+def test_an_agent_with_a_key_that_codex_does_not_know_would_be_dropped(shop: Shop, seat: Seat) -> None:
+    """So all keys that we write are known."""
+    shop.run("deploy", "--target", "codex")
+    trust(seat, shop.folder)
+    file = shop.path(".codex/agents/reviewer.toml")
+    file.write_text(file.read_text() + 'tools = ["x"]\n')
+    assert roles(seat) == EXPRESSIBLE - {"reviewer"}
+
+
+def test_the_user_s_scope(shop: Shop, take_seat: TakeSeat) -> None:
+    shop.run("deploy", "--target", "codex", "--scope", "user")
+    seat = take_seat("codex", as_user=True)
+    assert "release-notes: Writes release notes." in told(seat)
+    assert "style.md" in told(seat)
+    assert roles(seat) == EXPRESSIBLE
+
+
+def test_an_export_is_a_marketplace(shop: Shop, seat: Seat, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rye.deployment.exporting.withdrawn", lambda *_: set())
+    shop.run("deploy", "export", "--for", "codex", "out")
+    seat.run("plugin", "marketplace", "add", str(shop.folder / "out"))
+    seat.run("plugin", "add", "acme@shop")
+    assert "release-notes: Writes release notes." in told(seat)

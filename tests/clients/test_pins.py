@@ -1,0 +1,21 @@
+"""What the adapters say that they were tried with is what is installed here. Needs none of the programs."""
+
+from __future__ import annotations
+
+import json
+
+from rye.deployment.targets.protocol import target
+from tests.clients.program import FOLDER, PROGRAMS
+
+
+def test_every_adapter_names_the_version_that_it_is_tried_with() -> None:
+    assert {name: target(name).tried for name in PROGRAMS} == {name: one.version for name, one in PROGRAMS.items()}
+
+
+def test_the_locks_hold_hashes_and_no_addresses() -> None:
+    for program in PROGRAMS.values():
+        text = (FOLDER / program.name / "package-lock.json").read_text("utf-8")
+        assert "://" not in text
+        packages = json.loads(text)["packages"]
+        assert packages[f"node_modules/{program.package}"]["version"] == program.version
+        assert all(row["integrity"].startswith("sha512-") for name, row in packages.items() if name)
