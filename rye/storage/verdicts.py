@@ -3,7 +3,7 @@
 Rules:
 
 * A verdict is the result of a pure function that accepted its arguments. Its key is a hash of everything that the function
-  reads: the bytes, the keys that they were judged against, and whatever judged (:func:`code_identity`). A refusal is never
+  reads: the bytes, the keys that they were judged against, and whatever judged (:func:`running_code`). A refusal is never
   remembered.
 * Verdicts lie beside the trusted state, in the user's own data folder, and never in the cache: a cache may be shared, or
   restored from somewhere by a build server. Whoever can write verdicts can as well replace the keys that are trusted; a file
@@ -22,6 +22,7 @@ import os
 import stat
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -58,7 +59,7 @@ class Verdicts:
     def key(self, function: str, *arguments: bytes | str) -> bytes:
         """The key of one call; 32 bytes."""
         if self._code is None:
-            self._code = code_identity()
+            self._code = running_code()
         digest = hashlib.sha256()
         for argument in (self._code, function, *arguments):
             data = argument.encode() if isinstance(argument, str) else argument
@@ -156,6 +157,12 @@ class Verdicts:
     def _leave_alone(self) -> None:
         self.close()
         self._path = None
+
+
+@cache
+def running_code() -> bytes:
+    """The identity of the code in this process, found once: a program that is replaced while it runs still runs as it was."""
+    return code_identity()
 
 
 def code_identity() -> bytes:

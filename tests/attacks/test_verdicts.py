@@ -604,7 +604,7 @@ class TestInstalling:
         scene.user.ok("update", "--yes")
         assert (judged.take(), read.take()) == (1, 1)  # of the one that has a new release
 
-        monkeypatch.setattr(module, "code_identity", lambda: b"a newer rye")
+        monkeypatch.setattr(module, "running_code", lambda: b"a newer rye")
         shutil.rmtree(scene.user.path(".ai"))
         scene.user.ok(*INSTALL)
         assert (judged.take(), read.take()) == (2, 2)
