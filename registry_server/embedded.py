@@ -10,6 +10,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import IO
 
 from rye.errors import RyeError
 
@@ -31,15 +32,12 @@ def start_embedded(data: Path, *, port: int = 0, arguments: Sequence[str] = ()) 
             raise RyeError("no-registry", f"{data} holds no registry: {error.strerror}.", hint) from error
         with log:
             before = log.tell()
-            process = subprocess.Popen(
+            process = launch(
                 [
                     *(sys.executable, "-m", "registry_server.cli", "serve", "--data", str(data), "--host", "127.0.0.1"),
                     *("--port", str(port), "--ready-file", str(ready), *arguments),
                 ],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                env={**os.environ, "PYTHONUNBUFFERED": "1"},
+                log,
             )
         deadline = time.monotonic() + START_SECONDS
         while not ready.exists():
@@ -53,6 +51,12 @@ def start_embedded(data: Path, *, port: int = 0, arguments: Sequence[str] = ()) 
                 )
             time.sleep(0.01)
         return process, str(json.loads(ready.read_text("utf-8"))["url"])
+
+
+def launch(words: Sequence[str], log: IO[bytes]) -> subprocess.Popen[bytes]:
+    """Start a program that writes to ``log`` and reads nothing."""
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    return subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment)
 
 
 def stop_embedded(process: subprocess.Popen[bytes], seconds: float = 15.0) -> None:

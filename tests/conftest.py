@@ -5,6 +5,8 @@ unmarked test that starts a process fails, so that the marker cannot be forgotte
 
 Every hint that an error of this process carries is read: a command in it that the command line does not know fails the test that
 met it (``tests/hints.py``; ``tests/test_hints.py`` reads the sources).
+
+Registries that tests serve are forked, not started (``tests/forked_registry.py``).
 """
 
 from __future__ import annotations
@@ -16,7 +18,9 @@ from typing import Any
 
 import pytest
 
+import registry_server.embedded
 from rye.errors import RyeError
+from tests import forked_registry
 
 _STARTS = frozenset({"subprocess.Popen", "os.posix_spawn", "os.fork", "os.forkpty", "os.system", "os.exec"})
 
@@ -30,6 +34,7 @@ if os.environ.get("RYE_TEST_FAST"):
     sys.addaudithook(_refuse)
 
 
+registry_server.embedded.launch = forked_registry.launch
 _hints: set[str] = set()
 """Hints with a command that no test has met before."""
 _read: set[str] = set()

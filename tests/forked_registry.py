@@ -1,0 +1,167 @@
+"""A registry's process without the second that its imports take: forked from a process that has imported them already.
+
+Each process of the test run keeps one such process, the nursery, which starts when the first registry is served and ends with it.
+A forked registry is a process of its own in every other way: it has its own id, environment, folder and log, it can be stopped,
+killed and waited for, and it runs ``rye-registry serve`` from its first argument on. Tests whose subject is how the program
+starts use :func:`tests.registry_process.spawn`.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Sequence
+from functools import cache
+from importlib import import_module
+from typing import IO, Any, NoReturn
+
+_MOST_BYTES = 1 << 20
+_NEEDED = (
+    "registry_server.cli.program",
+    "registry_server.cli.serve",
+    "registry_server.api.serving",
+    "registry_server.migrations.opening",
+    "alembic.command",
+    "sqlalchemy.dialects.sqlite.pysqlite",
+    "obstore.store",
+    "litestar.plugins.attrs",
+    "litestar.plugins.pydantic",
+    "encodings.idna",
+)
+"""What a registry imports until it answers. Nothing here may start a thread: a fork would not have it."""
+
+
+class ForkedProcess(subprocess.Popen[bytes]):
+    """A process that the nursery forked, in the form of one that was started."""
+
+    _child_created = False  # nothing for Popen's own finalizer to do
+
+    def __init__(self, words: Sequence[str], status: int, pid: int) -> None:
+        self.args = list(words)
+        self.pid = pid
+        self.returncode: int | None = None
+        self.stdin = self.stdout = self.stderr = None
+        self._status = status
+
+    def poll(self) -> int | None:
+        return self._look(0)
+
+    def wait(self, timeout: float | None = None) -> int:
+        code = self._look(None if timeout is None else max(timeout, 0))
+        if code is None:
+            raise subprocess.TimeoutExpired(self.args, timeout or 0)
+        return code
+
+    def send_signal(self, sig: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, sig)
+
+    def _look(self, seconds: float | None) -> int | None:
+        """The exit code once there is one, waiting for it so long at most."""
+        if self.returncode is None and select.select([self._status], [], [], seconds)[0]:
+            self.returncode = int(os.read(self._status, 32) or -signal.SIGKILL)
+            os.close(self._status)
+        return self.returncode
+
+
+def launch(words: Sequence[str], log: IO[bytes]) -> subprocess.Popen[bytes]:
+    """In place of :func:`registry_server.embedded.launch`."""
+    sys.audit("subprocess.Popen", words[0], list(words), None, None)
+    told, telling = os.pipe()
+    request = {"words": list(words), "environment": dict(os.environ), "folder": os.getcwd()}
+    nursery = _nursery()
+    socket.send_fds(nursery, [json.dumps(request).encode()], [log.fileno(), telling])
+    os.close(telling)
+    return ForkedProcess(words, told, int(nursery.recv(32)))
+
+
+@cache
+def _nursery() -> socket.socket:
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _MOST_BYTES)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.forked_registry", str(theirs.fileno())], pass_fds=[theirs.fileno()]
+    )
+    theirs.close()
+
+    def end() -> None:
+        ours.close()
+        process.wait(10)
+
+    atexit.register(end)
+    return ours
+
+
+# In the nursery.
+
+
+def _serve(requests: socket.socket) -> None:
+    """Fork for each request, and tell when a child has ended. When the test process goes, so do the children."""
+    waiting = select.poll()
+    waiting.register(requests, select.POLLIN)
+    children: dict[int, tuple[int, int]] = {}
+    while True:
+        for ready, _ in waiting.poll():
+            if ready != requests.fileno():
+                pid, telling = children.pop(ready)
+                waiting.unregister(ready)
+                os.close(ready)
+                os.write(telling, b"%d" % os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+                os.close(telling)
+                continue
+            data, files, _, _ = socket.recv_fds(requests, _MOST_BYTES, 2)
+            if not data:
+                for pid, _ in children.values():
+                    os.kill(pid, signal.SIGKILL)
+                return
+            log, telling = files
+            pid = os.fork()
+            if not pid:
+                requests.close()
+                os.close(telling)
+                _become(json.loads(data), log)
+            os.close(log)
+            watched = os.pidfd_open(pid)
+            children[watched] = (pid, telling)
+            waiting.register(watched, select.POLLIN)
+            requests.send(b"%d" % pid)
+
+
+def _become(request: dict[str, Any], log: int) -> NoReturn:
+    """Be ``python -m registry_server.cli …`` with the words of the request."""
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(log, 1)
+    os.dup2(log, 2)
+    os.close(log)
+    sys.stdout.reconfigure(write_through=True)  # type: ignore[union-attr]
+    sys.stderr.reconfigure(write_through=True)  # type: ignore[union-attr]
+    os.environ.clear()
+    os.environ.update(request["environment"])
+    os.chdir(request["folder"])
+    words = request["words"]
+    sys.argv = ["rye-registry", *words[words.index("registry_server.cli") + 1 :]]
+    code = 1
+    try:
+        import_module("registry_server.cli").main()
+        code = 0
+    except SystemExit as ended:
+        code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for name in _NEEDED:
+        with contextlib.suppress(ImportError):  # the framework imports what is installed
+            import_module(name)
+    _serve(socket.socket(fileno=int(sys.argv[1])))
