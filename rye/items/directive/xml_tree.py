@@ -255,19 +255,19 @@ class _Reader:
         open_tags: list[_Tag] = []
         depth, attributes = CONTENT.xml_depth, CONTENT.xml_attributes
         crowded = self.content.count("<") > CONTENT.xml_elements
+        namespaces = "xmlns" in self.content
         for found in _TOKEN.finditer(self.content):
             what = found.lastindex
             if what == 2 or what == 3:
                 name, rest, closed = found.group(1, 2, 3)
-                at, inner = found.start(), found.end(2) + 1
-                prefixed = ":" in name or ((":" in rest or "xmlns" in rest) and _XMLNS.search(rest) is not None)
-                tag = _Tag(name, at, inner, inner, prefixed)
+                inner = found.end(2) + 1
+                prefixed = ":" in name or (namespaces and _XMLNS.search(rest) is not None)
+                # An element of text alone is the commonest: its closing tag is part of the match.
+                tag = _Tag(name, found.start(), inner, inner if closed is None else found.start(3), prefixed)
                 if not open_tags or crowded or len(open_tags) >= depth or len(rest) > attributes:
                     self._refuse_too_much(tag, rest, tags, open_tags)
                 tags.append(tag)
-                if closed is not None:  # an element of text alone, the commonest: its closing tag is part of the match
-                    tag.end = found.start(3)
-                elif rest[-1:] != "/":
+                if closed is None and rest[-1:] != "/":
                     open_tags.append(tag)
             elif what == 4:
                 self._close(found[4], found.start(), open_tags)
@@ -328,51 +328,58 @@ class _Reader:
             raise self._syntax_error(error) from None
         if "<!" in self.content and root.getroottree().docinfo.internalDTD is not None:
             raise self.fail("A DOCTYPE is not allowed.", 0, "Delete it.", "D004")
-        following = iter(tags)
-        try:
-            element = self._element(root, following)
-            unread = next(following, None)
-        except StopIteration:
-            unread = tags[-1]
-        if unread is not None:
+        nodes = list(root.iter())
+        for node, tag in zip(nodes, tags, strict=False):
+            name = node.tag
+            if name != tag.name or ":" in name or "}" in name:
+                self._check_name(name, tag)
+        if len(nodes) != len(tags):
+            unread = tags[min(len(nodes), len(tags) - 1)]
             raise self.fail("The XML reads in two ways here.", unread.start, "Write it more plainly.")
+        element = self._element(nodes, tags)
+        if self.references:
+            self._refuse_hidden(element)
         return element
 
-    def _element(self, node: _Element, following: Iterator[_Tag]) -> Element:
-        """``node`` and all below it. Depth is capped by :meth:`scan`, so recursion is bounded."""
-        tag = next(following)
-        name = node.tag
-        if name != tag.name or "}" in name or ":" in name:
-            self._check_name(name, tag)
-        text = node.text or ""
-        children: tuple[Element, ...] = ()
-        below = list(node)
-        if below:
-            elements = []
-            for child in below:
-                elements.append(self._element(child, following))
-                text += child.tail or ""
-            children = tuple(elements)
-        given = node.items()
-        attributes = {str(key): str(value) for key, value in given} if given else {}
-        if self.references:
-            for read in (text, *attributes.values()):
-                self._refuse_hidden(read, tag)
-        return Element(tag.name, attributes, children, text, self.document, tag.start, tag.inner, tag.end, tag.prefixed)
+    def _element(self, nodes: list[_Element], tags: list[_Tag]) -> Element:
+        """The root's element. ``nodes``: the root and all below it in document order; their tags at the same places.
+
+        From the last node to the first, so that an element's children are complete before it. Names in document order with
+        the number of each one's children leave one tree only: lxml's.
+        """
+        document = self.document
+        waiting: list[Element] = []  # those whose parent is still to come, the last child first
+        for index in range(len(nodes) - 1, -1, -1):
+            node, tag = nodes[index], tags[index]
+            text = node.text or ""
+            children: tuple[Element, ...] = ()
+            count = len(node)
+            if count:
+                children = tuple(waiting[: -count - 1 : -1])
+                del waiting[-count:]
+                text += "".join([child.tail or "" for child in node])
+            given = node.items()
+            attributes: dict[str, str] = dict(given) if given else {}  # type: ignore[arg-type]
+            waiting.append(
+                Element(tag.name, attributes, children, text, document, tag.start, tag.inner, tag.end, tag.prefixed)
+            )
+        return waiting[0]
 
     def _check_name(self, name: object, tag: _Tag) -> None:
         """Refuse an element that is not the one whose tag was found; its namespace is not compared."""
         if not isinstance(name, str) or name.rpartition("}")[2] != tag.name.rpartition(":")[2]:
             raise self.fail("The XML reads in two ways here.", tag.start, "Write it more plainly.")
 
-    def _refuse_hidden(self, text: str, tag: _Tag) -> None:
+    def _refuse_hidden(self, root: Element) -> None:
         """What a character reference brought in that the file itself may not hold."""
-        if text.isascii() and text.isprintable():
-            return
-        for found in check_text(text):
-            if found.severity == "error":
-                message = f"A character reference in `<{tag.name}>` brings in what a file may not hold: {found.message}"
-                raise self.fail(message, tag.start, "Delete the reference.", "D007")
+        for element in root.walk():
+            for text in (element.text, *element.attributes.values()):
+                if text.isascii() and text.isprintable():
+                    continue
+                for found in check_text(text):
+                    if found.severity == "error":
+                        message = f"A character reference in `<{element.tag}>` brings in what a file may not hold:"
+                        raise self.fail(f"{message} {found.message}", element.start, "Delete the reference.", "D007")
 
     def _syntax_error(self, error: SyntaxError) -> XmlError:
         line, column = error.lineno or 1, (error.offset or 0) + 1
