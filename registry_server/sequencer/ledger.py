@@ -10,30 +10,15 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 import sqlalchemy as sa
 
-from registry_server.search import documents as search
+from registry_server.sequencer import offering, questions
 from registry_server.sequencer.acceptance import Candidate, blobs_of
 from registry_server.sequencer.chains import read_chain, read_root
 from registry_server.sequencer.waiting import KnownRelease, Waiting
-from registry_server.storage.schema import (
-    head,
-    keysets,
-    log_entries,
-    map_nodes,
-    name_entries,
-    names,
-    registry,
-    releases,
-    roots,
-    submissions,
-    takedowns,
-    tree_edge,
-)
 from rye.errors import RyeError
-from rye.items.identity import Identity, fold
+from rye.items.identity import fold
 from rye.registry.protocol import notes
 from rye.registry.protocol.lines import read_time, write_time
 from rye.registry.protocol.merkle import leaf_hash
@@ -49,48 +34,12 @@ from rye.registry.protocol.statements import (
 )
 from rye.registry.protocol.wire import IndexLine, index_name
 from rye.registry.trust.keysets import KeysetChain
-from rye.registry.trust.records import ReleaseRecord, judge
-from rye.registry.trust.trust_error import TrustError
-from rye.registry.trust.trusted import read_line
-from rye.resolution.versions import Version, comparable
+from rye.registry.trust.records import ReleaseRecord
 
 _CHUNK = 500
-"""Values in one IN list."""
+"""Values in one list."""
 _HASHES = 100_000
 """Leaf hashes read at once."""
-
-
-def _some(column: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:
-    return column.in_(sa.bindparam("some", expanding=True))
-
-
-# What every batch asks: built once, because to build a statement takes longer than to run it.
-_ORIGIN_AND_NEWEST = sa.select(
-    registry.c.value, sa.select(sa.func.max(log_entries.c.position)).scalar_subquery().label("newest")
-).where(registry.c.key == "origin")
-_HEAD = sa.select(head)
-_EDGE = sa.select(tree_edge)
-_NAMES_BY_FOLD = sa.select(names.c.name, names.c.fold).where(_some(names.c.fold))
-_LEAVES = (
-    sa.select(log_entries.c.leaf)
-    .where(log_entries.c.position >= sa.bindparam("start"), log_entries.c.position < sa.bindparam("end"))
-    .order_by(log_entries.c.position)
-)
-_INDEX_LINES = (
-    sa.select(name_entries.c.name, name_entries.c.position, log_entries.c.leaf)
-    .join(log_entries, log_entries.c.position == name_entries.c.position)
-    .where(_some(name_entries.c.name))
-    .order_by(name_entries.c.name, name_entries.c.position)
-)
-_KEYSETS = (
-    sa.select(keysets.c.namespace, keysets.c.position, keysets.c.note)
-    .where(_some(keysets.c.namespace))
-    .order_by(keysets.c.namespace, keysets.c.position)
-)
-_TAKEDOWNS = sa.select(takedowns).where(_some(takedowns.c.sha256)).order_by(takedowns.c.position)
-_OFFERED = sa.select(releases).where(_some(releases.c.name), releases.c.yanked.is_(sa.false()))
-_WRITE_INDEX = names.update().where(names.c.name == sa.bindparam("which"))
-_INSERTS = {table.name: table.insert() for table in (log_entries, names, name_entries, releases)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,81 +61,85 @@ class Ledger:
         self.connection = connection
         self._waiting = Waiting()
         self._roots: list[Root] | None = None
+        self._published: Published | None = None
         self.touched: set[str] = set()
         """Names whose index files changed in this transaction."""
-        found = connection.execute(_ORIGIN_AND_NEWEST).first()
+        found = questions.ORIGIN_AND_NEWEST.first(connection)
         if found is None:
             raise RyeError(
                 "no-registry", "The database holds no registry.", "Make one: rye-registry init --origin NAME"
             )
-        self.origin: str = found.value
-        self.size: int = 0 if found.newest is None else found.newest + 1
+        self.origin: str = found[0]
+        self.size: int = 0 if found[1] is None else found[1] + 1
 
     def prepare(self, candidates: Iterable[Candidate]) -> None:
         """Read what :func:`registry_server.sequencer.admission.admit` will ask about a batch's releases, all at once."""
-        names_wanted: set[str] = set()
-        texts: set[tuple[str, bytes]] = set()
+        texts: dict[str, set[bytes]] = {}
         versions: set[tuple[str, str]] = set()
         blobs: set[str] = set()
         namespaces: set[str] = set()
+        known, connection = self._waiting, self.connection
         for candidate in candidates:
             statement = candidate.statement
             if isinstance(statement, Release):
-                name = name_of(statement)
-                names_wanted.add(name)
-                texts.add((name, _text_sha256(candidate.note.text)))
+                name, sha256 = name_of(statement), _text_sha256(candidate.note.text)
+                texts.setdefault(name, set()).add(sha256)
+                known.texts[name, sha256] = None
                 versions.add((name, statement.version))
                 blobs.update(blobs_of(statement))
                 namespaces.add(statement.identity.namespace)
-        known, execute = self._waiting, self.connection.execute
-        known.names.update(dict.fromkeys(names_wanted, False))
-        known.folds.update(dict.fromkeys(map(folded, names_wanted)))
-        known.texts.update(dict.fromkeys(texts))
+        known.names.update(dict.fromkeys(texts, False))
+        known.folds.update(dict.fromkeys(map(folded, texts)))
         known.releases.update(dict.fromkeys(versions))
         for chunk in _chunks(sorted(known.folds)):
-            for taken in execute(_NAMES_BY_FOLD, {"some": chunk}):
-                known.folds[taken.fold] = taken.name
-                known.names[taken.name] = True
-        for chunk in _chunks(sorted(name for name in names_wanted if known.names[name])):
+            for name, fold_ in questions.NAMES_BY_FOLD.rows(connection, {"some": chunk}):
+                known.folds[fold_] = name
+                known.names[name] = True
+        for chunk in _chunks(sorted(name for name in texts if known.names[name])):
             some = set(chunk)
-            entries = sa.select(name_entries).where(
-                name_entries.c.name.in_(chunk),
-                name_entries.c.text_sha256.in_([sha256 for name, sha256 in texts if name in some]),
-            )
-            for entry in execute(entries.order_by(name_entries.c.position.desc())):
-                known.texts[entry.name, bytes(entry.text_sha256)] = entry.position  # the first one last
-            made = sa.select(releases).where(
-                releases.c.name.in_(chunk),
-                releases.c.version.in_({version for name, version in versions if name in some}),
-            )
-            for release in execute(made):
-                known.releases[release.name, release.version] = KnownRelease(release.position, release.content)
+            for name, sha256, position in questions.TEXTS.rows(connection, {"some": chunk}):
+                if bytes(sha256) in texts[name]:
+                    known.texts[name, bytes(sha256)] = position  # the first one last
+            wanted = sorted({version for name, version in versions if name in some})
+            for name, version, position, content in questions.RELEASES.rows(
+                connection, {"some": chunk, "versions": wanted}
+            ):
+                known.releases[name, version] = KnownRelease(position, content)
         self.taken_down(blobs)
         for chunk in _chunks(sorted(namespaces)):
             self._read_keysets(chunk)
 
     def flush(self) -> None:
         """Write what waits, many rows at a time. Every question about the tables that is not answered from memory does it."""
-        if not self._waiting.rows and not self._waiting.stale:
+        waiting = self._waiting
+        if not any(waiting.rows.values()) and not waiting.stale:
             return
-        for table in (log_entries, names, name_entries, releases):
-            rows = self._waiting.rows.get(table.name)
-            if rows:
-                self.connection.execute(_INSERTS[table.name], rows)
-        stale = sorted(self._waiting.stale)
-        self._waiting.written()
+        for table, insert in questions.INSERTS.items():
+            insert.run_all(self.connection, waiting.rows.get(table, ()))
+        stale, new = sorted(waiting.stale), frozenset(waiting.new_names)
+        waiting.written()
         for chunk in _chunks(stale):
-            self._refresh_documents(chunk)
+            offering.offer(self, chunk, new)
+
+    def settle(self) -> None:
+        """Write what waits and forget how to take it back: for a log of any length in one transaction."""
+        self.flush()
+        self._waiting.settled()
 
     # -- questions ----------------------------------------------------------------------------------------------------
 
     def published(self) -> Published | None:
-        row = self.connection.execute(_HEAD).first()
-        return None if row is None else Published(row.size, read_time(row.time), row.checkpoint, row.document, row.map)
+        """The newest head."""
+        if self._published is None:
+            row = questions.HEAD.first(self.connection)
+            if row is not None:
+                size, time, checkpoint, document, map_ = row
+                self._published = Published(size, read_time(time), bytes(checkpoint), bytes(document), map_)
+        return self._published
 
     def edge(self) -> dict[int, bytes]:
         """The tree's partial tiles as of the newest head."""
-        return {row.level: row.hashes for row in self.connection.execute(_EDGE)}
+        return {level: bytes(hashes) for level, hashes in questions.EDGE.rows(self.connection)}
 
     def roots(self) -> list[Root]:
         """All root statements, from number 1 on."""
@@ -196,7 +149,7 @@ class Ledger:
 
     def root_notes(self) -> list[tuple[int, bytes]]:
         """``(number, signed note)`` of all root statements."""
-        return [(row.number, row.note) for row in self.connection.execute(sa.select(roots).order_by(roots.c.number))]
+        return [(number, bytes(note)) for number, note in questions.ROOTS.rows(self.connection)]
 
     def chain(self, namespace: str) -> KeysetChain:
         """The keysets of a namespace, verified from their notes."""
@@ -207,42 +160,38 @@ class Ledger:
 
     def _read_keysets(self, namespaces: list[str]) -> None:
         found: dict[str, list[tuple[int, bytes]]] = {namespace: [] for namespace in namespaces}
-        for row in self.connection.execute(_KEYSETS, {"some": namespaces}):
-            found[row.namespace].append((row.position, bytes(row.note)))
+        for namespace, position, note in questions.KEYSETS.rows(self.connection, {"some": namespaces}):
+            found[namespace].append((position, bytes(note)))
         self._waiting.keysets.update((namespace, tuple(rows)) for namespace, rows in found.items())
 
     def position_of(self, candidate: Candidate) -> int | None:
         """Where this statement's text stands first in the index of its name, whatever signatures it has there."""
         statement, text = candidate.statement, candidate.note.text
         if isinstance(statement, Root):
-            row = self.connection.execute(sa.select(roots).where(roots.c.number == statement.number)).first()
-            is_same = row is not None and notes.parse(row.note).text == text
-            return row.position if row is not None and is_same else None
+            row = questions.ROOT.first(self.connection, {"number": statement.number})
+            return row[0] if row is not None and notes.parse(row[1]).text == text else None
         if isinstance(statement, Snapshot | FormerSnapshot):
             return None
         key = (name_of(statement), _text_sha256(text))
         if key not in self._waiting.texts:
-            where = sa.and_(name_entries.c.name == key[0], name_entries.c.text_sha256 == key[1])
-            self._waiting.texts[key] = self.connection.scalar(
-                sa.select(sa.func.min(name_entries.c.position)).where(where)
-            )
+            row = questions.TEXT.first(self.connection, {"name": key[0], "sha256": key[1]})
+            self._waiting.texts[key] = row[0] if row is not None else None
         return self._waiting.texts[key]
 
     def leaf_hashes(self, size: int, start: int = 0) -> Iterator[bytes]:
         """The leaf hashes of the entries from position ``start`` up to ``size``, in order."""
         self.flush()
         for first in range(start, size, _HASHES):
-            where = sa.and_(log_entries.c.position >= first, log_entries.c.position < min(first + _HASHES, size))
-            yield from self.connection.scalars(
-                sa.select(log_entries.c.hash).where(where).order_by(log_entries.c.position)
-            )
+            end = min(first + _HASHES, size)
+            for (sha256,) in questions.LEAF_HASHES.rows(self.connection, {"start": first, "end": end}):
+                yield bytes(sha256)
 
     def leading_to(self, hashes: Iterable[str]) -> set[str]:
         """Of these hashes those of an index file or a node of the name map that the newest head leads to."""
         found: set[str] = set()
         for chunk in _chunks(sorted(set(hashes))):
-            for column in (names.c.index_sha256, map_nodes.c.sha256):
-                found.update(self.connection.scalars(sa.select(column).where(column.in_(chunk))))
+            for question in (questions.INDEXES_AMONG, questions.MAP_NODES_AMONG):
+                found.update(row[0] for row in question.rows(self.connection, {"some": chunk}))
         return found
 
     def taken_down(self, hashes: Iterable[str]) -> dict[str, str]:
@@ -252,75 +201,85 @@ class Ledger:
         unknown = [sha256 for sha256 in wanted if sha256 not in reasons]
         reasons.update(dict.fromkeys(unknown))
         for chunk in _chunks(unknown):
-            for row in self.connection.execute(_TAKEDOWNS, {"some": chunk}):
-                reasons[row.sha256] = reasons[row.sha256] or row.reason
-        return {sha256: reason for sha256 in wanted if (reason := reasons[sha256]) is not None}
+            for sha256, reason in questions.TAKEDOWNS.rows(self.connection, {"some": chunk}):
+                reasons[sha256] = reasons[sha256] or reason
+        return {sha256: why for sha256 in wanted if (why := reasons[sha256]) is not None}
 
     def all_taken_down(self) -> list[str]:
         """The hashes of all blobs that were taken down."""
-        return list(self.connection.scalars(sa.select(takedowns.c.sha256).distinct().order_by(takedowns.c.sha256)))
+        return [sha256 for (sha256,) in questions.ALL_TAKEDOWNS.rows(self.connection)]
 
     def release(self, name: str, version: str) -> KnownRelease | None:
         key = (name, version)
         if key not in self._waiting.releases:
-            where = sa.and_(releases.c.name == name, releases.c.version == version)
-            row = self.connection.execute(sa.select(releases.c.position, releases.c.content).where(where)).first()
-            self._waiting.releases[key] = KnownRelease(row.position, row.content) if row is not None else None
+            row = questions.RELEASE.first(self.connection, {"name": name, "version": version})
+            self._waiting.releases[key] = KnownRelease(row[0], row[1]) if row is not None else None
         return self._waiting.releases[key]
 
     def has_name(self, name: str) -> bool:
         if name not in self._waiting.names:
-            row = self.connection.scalar(sa.select(names.c.name).where(names.c.name == name))
-            self._waiting.names[name] = row is not None
+            self._waiting.names[name] = questions.NAME.first(self.connection, {"name": name}) is not None
         return self._waiting.names[name]
 
     def look_alike(self, name: str) -> str | None:
         """Another name, already taken, that folds to the same letters."""
         fold_ = folded(name)
         if fold_ not in self._waiting.folds:
-            self._waiting.folds[fold_] = self.connection.scalar(sa.select(names.c.name).where(names.c.fold == fold_))
+            row = questions.NAME_BY_FOLD.first(self.connection, {"fold": fold_})
+            self._waiting.folds[fold_] = row[0] if row is not None else None
         other = self._waiting.folds[fold_]
         return other if other != name else None
 
     def leaves(self, start: int, end: int) -> list[bytes]:
         """Entries from position ``start`` up to ``end``."""
         self.flush()
-        return list(self.connection.scalars(_LEAVES, {"start": start, "end": end}))
+        return [bytes(leaf) for (leaf,) in questions.LEAVES.rows(self.connection, {"start": start, "end": end})]
+
+    def appended_since(self, start: int) -> list[tuple[bytes, bytes]]:
+        """Leaf and leaf hash of each entry from ``start`` on, all of them appended in this transaction."""
+        appended = self._waiting.appended
+        return appended[len(appended) - (self.size - start) :] if self.size > start else []
 
     def index_lines(self, wanted: Iterable[str]) -> Iterator[tuple[str, list[IndexLine]]]:
-        """Each of the names with all lines of its index file."""
-        self.flush()
+        """Each of the names with all lines of its index file, those that wait to be written included."""
+        waiting = self._waiting
         for chunk in _chunks(sorted(wanted)):
-            rows = self.connection.execute(_INDEX_LINES, {"some": chunk})
             found: dict[str, list[IndexLine]] = {}
-            for row in rows:
-                found.setdefault(row.name, []).append(IndexLine(row.position, row.leaf.decode()))
+            written = [name for name in chunk if name not in waiting.new_names]
+            if written:
+                for name, position, leaf in questions.INDEX_LINES.rows(self.connection, {"some": written}):
+                    found.setdefault(name, []).append(IndexLine(position, bytes(leaf).decode()))
+            for name in chunk:
+                unwritten = waiting.lines.get(name)
+                if unwritten:
+                    found.setdefault(name, []).extend(unwritten)
             yield from found.items()
 
     def map_nodes(self, hashes: Iterable[str] | None = None) -> dict[str, bytes]:
         """Nodes of the newest head's name map by their hashes; without ``hashes`` all."""
         if hashes is None:
-            return {row.sha256: bytes(row.data) for row in self.connection.execute(sa.select(map_nodes))}
-        found: dict[str, bytes] = {}
-        for chunk in _chunks(sorted(set(hashes))):
-            rows = self.connection.execute(sa.select(map_nodes).where(map_nodes.c.sha256.in_(chunk)))
-            found.update((row.sha256, bytes(row.data)) for row in rows)
-        return found
+            rows = questions.MAP_NODES.rows(self.connection)
+        else:
+            chunks = _chunks(sorted(set(hashes)))
+            rows = [row for some in chunks for row in questions.MAP_NODES_AMONG.rows(self.connection, {"some": some})]
+        return {sha256: bytes(data) for sha256, data in rows}
 
     def map_nodes_since(self, size: int) -> dict[str, bytes]:
         """The nodes of the name map that heads of a log of at most ``size`` entries do not need."""
-        rows = self.connection.execute(sa.select(map_nodes).where(map_nodes.c.since >= size))
-        return {row.sha256: bytes(row.data) for row in rows}
+        rows = questions.MAP_NODES_SINCE.rows(self.connection, {"start": size})
+        return {sha256: bytes(data) for sha256, data in rows}
 
     def all_names(self) -> list[str]:
-        return list(self.connection.scalars(sa.select(names.c.name).order_by(names.c.name)))
+        return [name for (name,) in questions.ALL_NAMES.rows(self.connection)]
 
     # -- changes ------------------------------------------------------------------------------------------------------
 
     def append_leaf(self, leaf: bytes) -> int:
         """Put an entry at the end of the log; returns its position."""
         position = self.size
-        self._waiting.insert("log_entries", {"position": position, "leaf": leaf, "hash": leaf_hash(leaf)})
+        hashed = leaf_hash(leaf)
+        self._waiting.insert("log_entries", {"position": position, "leaf": leaf, "hash": hashed})
+        self._waiting.add_leaf(leaf, hashed)
         self.size += 1
         return position
 
@@ -330,13 +289,14 @@ class Ledger:
         position = self.append_leaf(leaf)
         if isinstance(statement, Root):
             self.flush()
-            self.connection.execute(roots.insert().values(number=statement.number, position=position, note=leaf))
+            row = {"number": statement.number, "position": position, "note": leaf}
+            questions.ADD_ROOT.run(self.connection, row)
             self._roots = None
             return position
         if isinstance(statement, Snapshot | FormerSnapshot):
             raise ValueError("a snapshot is a bare leaf")
         name = name_of(statement)
-        self._add_to_index(name, position, candidate.note.text)
+        self._add_to_index(name, position, candidate.note.text, leaf)
         if isinstance(statement, Release):
             content = content_digest(statement)
             self._waiting.insert(
@@ -358,20 +318,21 @@ class Ledger:
         if isinstance(statement, Keyset):
             recovery = write_time(statement.recovery) if statement.recovery else None
             values = {"namespace": statement.namespace, "position": position, "note": leaf, "recovery": recovery}
-            self.connection.execute(keysets.insert().values(values))
+            questions.ADD_KEYSET.run(self.connection, values)
             self._waiting.keysets.pop(statement.namespace, None)
             if statement.revoked:
                 self.refresh_namespace(statement.namespace, now)
         elif isinstance(statement, Takedown):
             for sha256 in statement.files:
-                self.connection.execute(
-                    takedowns.insert().values(
-                        sha256=sha256,
-                        position=position,
-                        name=name,
-                        version=statement.version,
-                        reason=statement.reason,
-                    )
+                questions.ADD_TAKEDOWN.run(
+                    self.connection,
+                    {
+                        "sha256": sha256,
+                        "position": position,
+                        "name": name,
+                        "version": statement.version,
+                        "reason": statement.reason,
+                    },
                 )
                 self._waiting.reasons.pop(sha256, None)
             self.refresh(name, now)
@@ -389,65 +350,29 @@ class Ledger:
 
     def refresh(self, name: str, now: datetime) -> None:
         """Bring the withdrawn releases of a name, and what search finds, up to what clients read in its index."""
-        self.flush()
-        withdrawn = self.withdrawn(name, now)
-        if withdrawn is None:
-            return  # clients refuse the whole history; `verify` says so
-        where = releases.c.name == name
-        rows = self.connection.execute(sa.select(releases.c.version, releases.c.yanked).where(where)).all()
-        for version, before in rows:
-            if before != (version in withdrawn):
-                change = releases.update().where(sa.and_(where, releases.c.version == version))
-                self.connection.execute(change.values(yanked=version in withdrawn))
-        self._refresh_documents([name])
+        offering.refresh(self, name, now)
 
     def refresh_namespace(self, namespace: str, now: datetime) -> None:
         """All names of a namespace: a key of it was revoked, so what it signed may count no more."""
-        self.flush()
-        parts = sa.select(releases.c.name).where(releases.c.name.like(f"%:{_like(namespace)}/%", escape="!")).distinct()
-        for name in self.connection.scalars(parts).all():
-            self.refresh(name, now)
-
-    def withdrawn(self, name: str, now: datetime) -> frozenset[str] | None:
-        """The versions that search must not offer: yanked, signed by a revoked key or taken down, as clients judge it.
-
-        None: clients refuse the history as a whole.
-        """
-        try:
-            return frozenset(record.version for record in self._judged(name, now) if record.is_withdrawn)
-        except TrustError:
-            return None
+        offering.refresh_namespace(self, namespace, now)
 
     def history(self, name: str, now: datetime) -> tuple[ReleaseRecord, ...]:
         """The releases of a name as clients judge them; none where they refuse its history as a whole."""
-        try:
-            return self._judged(name, now)
-        except TrustError:
-            return ()
-
-    def _judged(self, name: str, now: datetime) -> tuple[ReleaseRecord, ...]:
-        kind, _, identifier = name.partition(":")
-        identity = Identity(kind, identifier)
-        entries = [read_line(line, name) for line in dict(self.index_lines([name])).get(name, [])]
-        return judge(identity, entries, self.chain(identity.namespace), self.roots(), now).records
+        return offering.history(self, name, now)
 
     def recovered_between(self, earlier: datetime, later: datetime) -> list[str]:
         """Namespaces with a recovery that took effect after ``earlier`` and not after ``later``."""
-        where = sa.and_(keysets.c.recovery > write_time(earlier), keysets.c.recovery <= write_time(later))
-        return list(self.connection.scalars(sa.select(keysets.c.namespace).where(where).distinct()))
+        if earlier >= later:
+            return []
+        span = {"earlier": write_time(earlier), "later": write_time(later)}
+        return [namespace for (namespace,) in questions.RECOVERED.rows(self.connection, span)]
 
     def record_submissions(self, rows: Sequence[tuple[int, str, str | None, str]], now: datetime) -> None:
         """Who sent entries: position, token, account, address."""
-        if rows:
-            self.flush()
-            time = write_time(now)
-            self.connection.execute(
-                submissions.insert(),
-                [
-                    {"position": position, "token": token, "account": account, "address": address, "time": time}
-                    for position, token, account, address in rows
-                ],
-            )
+        time = write_time(now)
+        for position, token, account, address in rows:
+            row = {"position": position, "token": token, "account": account, "address": address, "time": time}
+            self._waiting.insert("submissions", row)
 
     def mark(self) -> tuple[int, int]:
         """The present state, for :meth:`take_back`."""
@@ -466,62 +391,58 @@ class Ledger:
 
     def write_indexes(self, files: Iterable[tuple[str, str, int]]) -> None:
         """Name, SHA-256 and size of index files that changed."""
-        self.flush()
-        rows = [{"which": name, "index_sha256": sha256, "index_size": size} for name, sha256, size in files]
-        if rows:
-            self.connection.execute(_WRITE_INDEX, rows)
+        waiting = {row["name"]: row for row in self._waiting.rows.get("names", ())}
+        rows = []
+        for name, sha256, size in files:
+            if name in waiting:
+                waiting[name].update(index_sha256=sha256, index_size=size)
+            else:
+                rows.append({"which": name, "sha256": sha256, "size": size})
+        questions.WRITE_INDEX.run_all(self.connection, rows)
 
     def write_map(self, new: Mapping[str, bytes], dropped: Iterable[str], since: int) -> None:
         """Nodes that come into the name map of a log of more than ``since`` entries, and those that leave it."""
         for chunk in _chunks(sorted(dropped)):
-            self.connection.execute(map_nodes.delete().where(map_nodes.c.sha256.in_(chunk)))
-        if new:
-            rows = [{"sha256": sha256, "data": data, "since": since} for sha256, data in new.items()]
-            self.connection.execute(map_nodes.insert(), rows)
+            questions.REMOVE_MAP_NODES.run(self.connection, {"some": chunk})
+        rows = [{"sha256": sha256, "data": data, "since": since} for sha256, data in new.items()]
+        questions.ADD_MAP_NODE.run_all(self.connection, rows)
 
-    def write_head(self, published: Published, edge: dict[int, bytes]) -> None:
-        time = write_time(published.time)
-        self.connection.execute(head.delete())
-        self.connection.execute(
-            head.insert().values(
-                id=1,
-                size=published.size,
-                time=time,
-                checkpoint=published.checkpoint,
-                document=published.document,
-                map=published.map,
-            )
-        )
-        self.connection.execute(tree_edge.delete())
-        for level, hashes in edge.items():
-            self.connection.execute(tree_edge.insert().values(level=level, hashes=hashes))
+    def write_head(
+        self, published: Published, edge: Mapping[int, bytes], before: Mapping[int, bytes] | None = None
+    ) -> None:
+        """Make this the newest head, on a tree with these partial tiles. ``before``: those in the database, where known."""
+        self.flush()
+        before = self.edge() if before is None else before
+        values = {
+            "new_size": published.size,
+            "new_time": write_time(published.time),
+            "new_checkpoint": published.checkpoint,
+            "new_document": published.document,
+            "new_map": published.map,
+        }
+        if not questions.MOVE_HEAD.run(self.connection, values):
+            questions.FIRST_HEAD.run(self.connection, values)
+        self._published = published
+        changed = [level for level in {**before, **edge} if before.get(level) != edge.get(level)]
+        questions.REMOVE_EDGE.run_all(self.connection, [{"which": level} for level in changed if level in before])
+        new = [{"level": level, "hashes": edge[level]} for level in changed if level in edge]
+        questions.ADD_EDGE.run_all(self.connection, new)
 
-    def _add_to_index(self, name: str, position: int, text: str) -> None:
+    def _add_to_index(self, name: str, position: int, text: str, leaf: bytes) -> None:
         waiting = self._waiting
         if not self.has_name(name):
             fold_ = folded(name)
             row = {"name": name, "fold": fold_, "index_sha256": "", "index_size": 0}
             waiting.insert("names", row)
+            waiting.add(waiting.new_names, name)
             waiting.learn(waiting.names, name, True)
             waiting.learn(waiting.folds, fold_, name)
         sha256 = _text_sha256(text)
         waiting.insert("name_entries", {"name": name, "position": position, "text_sha256": sha256})
+        waiting.add_line(name, IndexLine(position, leaf.decode()))
         if waiting.texts.get((name, sha256)) is None:
             waiting.learn(waiting.texts, (name, sha256), position)
         waiting.add(self.touched, name)
-
-    def _refresh_documents(self, some: list[str]) -> None:
-        """Make the search entries of some items again: the newest release that is not withdrawn, or nothing."""
-        latest: dict[str, sa.Row[Any]] = {}
-        for row in self.connection.execute(_OFFERED, {"some": some}):
-            if row.name not in latest or rank(row.version) > rank(latest[row.name].version):
-                latest[row.name] = row
-        offered = []
-        for row in latest.values():
-            kind, _, identifier = row.name.partition(":")
-            offered.append(search.Document(kind, identifier, row.version, row.description, row.keywords))
-        search.remove_all(self.connection, some)
-        search.put_all(self.connection, offered)
 
 
 def name_of(statement: Keyset | ItemStatement) -> str:
@@ -535,21 +456,10 @@ def content_digest(release: Release) -> str:
     return hashlib.sha256("\n".join(content).encode()).hexdigest()
 
 
-def rank(version: str) -> tuple[bool, Version]:
-    """Versions as search prefers them: a release before any pre-release, then by precedence; last what cannot be compared."""
-    parsed = comparable(version)
-    return (not parsed.is_prerelease, parsed) if parsed is not None else (False, Version.of(0, 0, 0, "0"))
-
-
 def folded(name: str) -> str:
     """The name with look-alike letters folded."""
     kind, _, identifier = name.partition(":")
     return f"{kind}:{fold(identifier)}"
-
-
-def _like(text: str) -> str:
-    """A literal part of a LIKE pattern: ``_`` is a letter of names."""
-    return text.replace("!", "!!").replace("_", "!_").replace("%", "!%")
 
 
 def _text_sha256(text: str) -> bytes:

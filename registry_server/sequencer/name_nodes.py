@@ -5,22 +5,28 @@ Rows are nodes by their hash. A node that a batch replaces leaves the table; its
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import ChainMap
+from collections.abc import Iterable, Mapping, Sequence
 
 from registry_server.sequencer.ledger import Ledger
 from rye.errors import RyeError
 from rye.registry.protocol import name_map
 from rye.registry.protocol.name_map import EMPTY_MAP, EMPTY_MAP_SHA256, Inner, MapEntry, Node, Place, Update
 
-_REMEMBERED = 1024
+_INNER = 1024
 """Inner nodes kept in memory: those of the upper levels, which nearly every batch reads, and some MiB at most."""
+_LEAVES = 512
+"""Leaves kept in memory, the newest: some MiB, too."""
 
 
 class NameNodes:
     """The map, with what this process remembers of it. Nodes are named by their content, so none grows old."""
 
     def __init__(self) -> None:
-        self._remembered: dict[str, Node] = {EMPTY_MAP_SHA256: name_map.decode_node(EMPTY_MAP)}
+        self._empty: dict[str, Node] = {EMPTY_MAP_SHA256: name_map.decode_node(EMPTY_MAP)}
+        self._inner: dict[str, Node] = {}
+        self._leaves: dict[str, Node] = {}
+        self._known: ChainMap[str, Node] = ChainMap(self._inner, self._leaves, self._empty)
 
     def change(self, ledger: Ledger, root: str | None, entries: Iterable[MapEntry], since: int) -> Update:
         """Bring the map up to date in the database; the nodes to write into the store come back.
@@ -29,7 +35,7 @@ class NameNodes:
         ``since``: the size of the log whose head has the map as it is.
         """
         changed = list(entries)
-        nodes = dict(self._remembered)
+        nodes = self._known.new_child()
 
         def read(places: Sequence[Place]) -> list[bytes]:
             found = ledger.map_nodes(place.sha256 for place in places)
@@ -46,11 +52,19 @@ class NameNodes:
         if root is None and done.root == EMPTY_MAP_SHA256:
             done = Update(done.root, {EMPTY_MAP_SHA256: EMPTY_MAP}, {}, frozenset())
         ledger.write_map(done.files, done.dropped, since)
-        self._remember({**nodes, **done.nodes}, done.dropped)
+        self._remember({**nodes.maps[0], **done.nodes}, done.dropped)
         return done
 
-    def _remember(self, nodes: dict[str, Node], dropped: frozenset[str]) -> None:
-        inner = [(sha256, node) for sha256, node in nodes.items() if isinstance(node, Inner) and sha256 not in dropped]
-        inner.sort(key=lambda entry: len(entry[1].prefix))
-        empty = {EMPTY_MAP_SHA256: nodes[EMPTY_MAP_SHA256]}
-        self._remembered = empty | dict(inner[:_REMEMBERED])
+    def _remember(self, nodes: Mapping[str, Node], dropped: frozenset[str]) -> None:
+        for sha256 in dropped:
+            self._inner.pop(sha256, None)
+            self._leaves.pop(sha256, None)
+        for sha256, node in nodes.items():
+            if sha256 not in dropped:
+                (self._inner if isinstance(node, Inner) else self._leaves)[sha256] = node
+        if len(self._inner) > _INNER:
+            upper = sorted(self._inner.items(), key=lambda entry: len(entry[1].prefix))[:_INNER]
+            self._inner.clear()
+            self._inner.update(upper)
+        for sha256 in list(self._leaves)[: max(len(self._leaves) - _LEAVES, 0)]:
+            del self._leaves[sha256]

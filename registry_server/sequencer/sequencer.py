@@ -6,9 +6,9 @@ batch is one database transaction under the writer's lock, and goes in steps tha
 1. ``begun``: the lock is held, and the store has every file that the newest head needs; each request is admitted by itself.
 2. ``appended``: index files, name map, the snapshot and its leaf, tiles and bundles are computed, snapshot and checkpoint
    signed. Uploads that become public are known to be there.
-3. ``committed``: the database holds entries, head and signed checkpoint. From here on the batch exists for ever. The lock
-   is free.
-4. ``written``: the files that follow from the batch, blobs included, are in the store, many at a time.
+3. ``committed``: the uploads are durable, and the database holds entries, head and signed checkpoint. From here on the batch
+   exists for ever. The lock is free.
+4. ``written``: the files that follow from the batch, blobs included, are durable in the store, many at a time.
 5. ``shown``: ``/checkpoint`` and ``/head`` are replaced, each as a whole, by the batch's own.
 6. The requests are answered.
 
@@ -24,13 +24,10 @@ see: not by a crash, not by an old backup, not by a leader that was stopped and 
 from __future__ import annotations
 
 import logging
-import queue
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future
-from contextlib import contextmanager
-from dataclasses import dataclass
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 
@@ -38,94 +35,30 @@ import sqlalchemy as sa
 
 from registry_server.accounts.keys import PrivateKey
 from registry_server.sequencer.acceptance import Candidate, blobs_of
-from registry_server.sequencer.admission import Admitted, admit
-from registry_server.sequencer.derived_files import (
-    File,
-    bundle_files,
-    files_since,
-    has_root,
-    index_files,
-    map_files,
-    owed_since,
-    root_files,
-)
+from registry_server.sequencer.admission import admit
+from registry_server.sequencer.batching import TROUBLE, Batches, Outcome, Receipt, Sender, is_trouble
+from registry_server.sequencer.catching_up import catch_up, move_blobs, put_back
 from registry_server.sequencer.leadership import confirm, holder_name, take
 from registry_server.sequencer.ledger import Ledger, Published
-from registry_server.sequencer.name_nodes import NameNodes
+from registry_server.sequencer.sealing import Sealed, Sealer, old_partials
 from registry_server.sequencer.showing import Showing
-from registry_server.sequencer.tree import Edge
 from registry_server.settings import Settings
 from registry_server.storage import database
 from registry_server.storage.objects import Objects
 from rye.errors import RyeError
-from rye.registry.protocol import notes, wire
-from rye.registry.protocol.merkle import leaf_hash
-from rye.registry.protocol.name_map import MapEntry, node_path
-from rye.registry.protocol.statements import Checkpoint, Release, Root, Snapshot
-from rye.registry.protocol.tiles import WIDTH, Tile
+from rye.registry.protocol import wire
+from rye.registry.protocol.statements import Checkpoint, Release
 from rye.registry.protocol.wire import WireError
+
+__all__ = ["TROUBLE", "Fault", "Outcome", "Receipt", "Sender", "Sequencer"]
 
 _log = logging.getLogger("rye.registry")
 
-TROUBLE = frozenset(
-    {
-        "database-behind",
-        "database-busy",
-        "database-damaged",
-        "database-unavailable",
-        "log-key-missing",
-        "storage-full",
-        "store-credentials",
-        "store-foreign",
-        "store-unavailable",
-    }
-)
-"""Errors of the database or the store, not of a request: all that waits fails, and it is for the operator to act."""
-_BLOBS_AT_ONCE = 16
-"""Blobs in memory at once, of some MiB each."""
 _EXPIRY_SECONDS = 600.0
 """An upload that expires sooner does not become public: it could be gone before it does."""
-_SILENCE_SECONDS = 2.0
-"""How long a batch may be at work on files before it tells PostgreSQL that it is alive."""
 
 #: Told the name of each step that is done; a test raises in it, or ends the process, to see what a crash leaves.
 Fault = Callable[[str], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Receipt:
-    """What one request came to: a result for each of its statements, and a checkpointed size that covers them."""
-
-    results: tuple[Admitted, ...]
-    size: int
-
-
-@dataclass(frozen=True, slots=True)
-class Sealed:
-    """A batch that is computed and signed, and what it asks of the store once it is committed."""
-
-    before: int
-    """Size of the log before it."""
-    published: Published
-    files: list[File]
-    blobs: frozenset[str]
-    """Uploads that become public."""
-
-
-@dataclass(frozen=True, slots=True)
-class Sender:
-    """Who sent a request, for the operator's records."""
-
-    token: str
-    """The token's public ID."""
-    address: str
-    """Of the machine that spoke to this server; a proxy's, where there is one that is not trusted to tell."""
-    account: str | None = None
-    """Whose token it is; None: one that the operator made for nobody."""
-
-
-Outcome = Receipt | Exception
-_Waiting = tuple[tuple[Candidate, ...], Future[Receipt], Sender | None]
 
 
 class Sequencer:
@@ -148,128 +81,35 @@ class Sequencer:
         self.settings = settings
         self.batches = 0
         """Batches that were committed."""
-        self._log_keys = tuple(log_keys)
+        self.trouble: RyeError | None = None
+        """Why the last attempt to write failed, where it was not the request's fault: database or store."""
         self._clock = clock
         self._fault = fault
         self._showing = Showing(public)
-        self._name_nodes = NameNodes()
+        self._sealer = Sealer(log_keys)
         self._holder = holder_name()
-        self.trouble: RyeError | None = None
-        """Why the last attempt to write failed, where it was not the request's fault: database or store."""
-        self._queue: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
-        self._thread: threading.Thread | None = None
+        self._queue = Batches(self, settings.batch_statements, settings.heartbeat_check_seconds)
+        self._beside = ThreadPoolExecutor(1, "settling")
 
     # -- requests -----------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
         """Begin to take requests. :meth:`recover` comes first."""
-        self._thread = threading.Thread(target=self._run, name="sequencer", daemon=True)
-        self._thread.start()
+        self._queue.start()
 
     def stop(self, seconds: float | None = None) -> bool:
         """Finish what waits, then stop; False when that takes longer than ``seconds``. What is cut off then is as after a
         crash.
         """
-        if self._thread is not None:
-            self._queue.put(None)
-            self._thread.join(seconds)
-            if self._thread.is_alive():
-                return False
-            self._thread = None
-        return True
+        return self._queue.stop(seconds)
 
     def submit(self, candidates: Sequence[Candidate], sender: Sender | None = None) -> Future[Receipt]:
         """Hand in one request. Its result comes when its entries are in a signed, durable checkpoint; or a RyeError."""
-        future: Future[Receipt] = Future()
-        self._queue.put((tuple(candidates), future, sender))
-        return future
+        return self._queue.submit(candidates, sender)
 
-    def _run(self) -> None:
-        while True:
-            try:
-                first = self._queue.get(timeout=max(self.settings.heartbeat_check_seconds, 0.05))
-            except queue.Empty:
-                self._beat()
-                continue
-            batch, stopping = [], first is None
-            waiting = first
-            count = 0
-            while waiting is not None:
-                batch.append(waiting)
-                count += len(waiting[0])
-                if count >= self.settings.batch_statements:
-                    break
-                try:
-                    waiting = self._queue.get_nowait()
-                except queue.Empty:
-                    break
-                stopping = waiting is None
-            if batch:
-                self._serve(batch)
-            if stopping:
-                return
-
-    def _serve(self, batch: list[_Waiting]) -> None:
-        """Append a batch and answer it; nothing that a request does or its sender cancels ends the thread."""
-        # From here on nobody can cancel; who did before, because the answer took too long, is left out.
-        batch = [entry for entry in batch if entry[1].set_running_or_notify_cancel()]
-        requests = [candidates for candidates, _, _ in batch]
-        senders = [sender for _, _, sender in batch]
-        try:
-            outcomes = self.append(requests, senders)
-        except Exception as error:
-            if _is_trouble(error):
-                outcomes = [error] * len(batch)
-                self._give_up_waiting(error)
-            elif len(batch) == 1:
-                outcomes = [error]
-                if not isinstance(error, RyeError):
-                    _log.exception("a request failed")
-            else:
-                _log.warning(
-                    "a batch of %d requests failed, each is tried alone: %s",
-                    len(batch),
-                    error,
-                    exc_info=not isinstance(error, RyeError),
-                )
-                outcomes = [self._alone(request, sender) for request, _, sender in batch]
-        for (_, future, _), outcome in zip(batch, outcomes, strict=True):
-            if isinstance(outcome, Receipt):
-                future.set_result(outcome)
-            else:
-                future.set_exception(outcome)
-
-    def _give_up_waiting(self, error: Exception) -> None:
-        """Requests that waited behind a batch which found no database or store need not wait for the same again."""
-        _log.warning("nothing can be published: %s", error)
-        waiting: list[_Waiting | None] = []
-        while True:
-            try:
-                waiting.append(self._queue.get_nowait())
-            except queue.Empty:
-                break
-        for entry in waiting:
-            if entry is None:
-                self._queue.put(None)  # stop comes last
-            elif entry[1].set_running_or_notify_cancel():
-                entry[1].set_exception(error)
-
-    def _alone(self, request: tuple[Candidate, ...], sender: Sender | None) -> Outcome:
-        """One request of a batch that failed as a whole; what the batch had committed all the same is a duplicate now."""
-        try:
-            return self.append([request], [sender])[0]
-        except Exception as error:
-            if not isinstance(error, RyeError):
-                _log.exception("a request failed")
-            return error
-
-    def _beat(self) -> None:
-        try:
-            self.heartbeat()
-        except RyeError as error:
-            _log.warning("the heartbeat failed; it will be tried again: %s", error)
-        except Exception:
-            _log.exception("the heartbeat failed; it will be tried again")
+    def expecting(self) -> AbstractContextManager[None]:
+        """Around the examination of a request that may be submitted: a batch waits a little for it."""
+        return self._queue.expecting()
 
     # -- the work -----------------------------------------------------------------------------------------------------
 
@@ -292,7 +132,13 @@ class Sequencer:
                 outcomes.append(self._admit(ledger, request, now))
             if ledger.size > before:
                 _record(ledger, outcomes, senders or [None] * len(outcomes), now)
-                sealed = self._seal(ledger, newest, now, self._uploaded(ledger, requests, outcomes))
+                uploaded = self._uploaded(ledger, requests, outcomes)
+                settled = self._beside.submit(self.uploads.settle, sorted(uploaded)) if uploaded else None
+                try:
+                    sealed = self._sealer.seal(ledger, newest, now, uploaded, self._fault)
+                finally:
+                    if settled is not None:
+                        settled.result()
                 newest = sealed.published
         if sealed is not None:
             self._finish(sealed)
@@ -304,20 +150,19 @@ class Sequencer:
     def heartbeat(self) -> bool:
         """Sign a fresh snapshot when the newest is older than the setting; returns whether it did. Shows a head that waits."""
         age = timedelta(seconds=self.settings.heartbeat_seconds)
-        with database.reader(self.engine) as connection:
+        with self._noticing(), database.reader(self.engine) as connection:
             ledger = Ledger(connection)
             published = ledger.published()
-            with self._noticing():
-                shown = self._showing.check(ledger)
+            shown = self._showing.check(ledger)
         if published is not None and self._clock() - published.time < age:
-            if shown is None or shown.size < published.size:
-                self.show()
+            if self.trouble is not None or shown is None or shown.size < published.size:
+                self.show()  # after trouble, only writing tells whether writing works again
             return False
         with self._writing() as (ledger, _):
             old = ledger.published()
             if old is not None and self._clock() - old.time < age:
                 return False  # another process was faster
-            sealed = self._seal(ledger, old, self._now(old), frozenset())
+            sealed = self._sealer.seal(ledger, old, self._now(old), frozenset(), self._fault)
         self._finish(sealed)
         return True
 
@@ -328,22 +173,12 @@ class Sequencer:
         if published is not None:
             self._show(published)
 
-    def _show(self, published: Published) -> None:
-        """Replace ``/checkpoint`` and ``/head``, unless the store shows a later head. Every file that it needs is there."""
-        with self._noticing(), database.writer(self.engine) as connection:
-            self._showing.replace(Ledger(connection), published, self._fault)
-
     def is_shown(self) -> bool:
         """Whether the store shows the newest head. Raises RyeError ``database-behind`` or ``store-foreign``."""
         with self._noticing(), database.reader(self.engine) as connection:
             ledger = Ledger(connection)
-            self._showing.check(ledger, thorough=True)
             published = ledger.published()
-            return (
-                published is not None
-                and self.public.get("head") == published.document
-                and self.public.get("checkpoint") == published.checkpoint
-            )
+            return published is not None and Showing(self.public).shows(ledger, published)
 
     def recover(self) -> None:
         """After a start: show the newest head, having put back whatever static file it needs and is missing."""
@@ -359,33 +194,24 @@ class Sequencer:
                     "Restore the database from a backup: rye-registry restore. Nothing was changed.",
                 )
             if shown is not None and shown.size == published.size:
-                self._put_back(ledger, published)
+                put_back(ledger, published, self.public)
             taken_down = ledger.all_taken_down()
             sealed = None
             if not _is_current(published):
-                sealed = self._seal(ledger, published, self._now(published), frozenset())
+                sealed = self._sealer.seal(ledger, published, self._now(published), frozenset(), self._fault)
         if sealed is not None:
             self._finish(sealed)
         else:
             self._show(published)
         self.remove_taken_down(taken_down)
 
-    def _put_back(self, ledger: Ledger, published: Published) -> None:
-        """Files that a head which is shown needs, and that somebody took away: those that a look at a few finds missing."""
-        self.public.put_all(root_files(ledger))
-        if self.public.get(node_path(published.map)) is None:
-            self.public.put_all(index_files(ledger, ledger.all_names()).values())
-            self.public.put_all(map_files(ledger.map_nodes()))
-        edge = Edge(ledger.size, ledger.edge())
-        self.public.put_all((tile.path, data) for tile, data in edge.tiles())
-        first = ledger.size // WIDTH * WIDTH
-        self.public.put_all(bundle_files(ledger.leaves(first, ledger.size), first))
-
     def remove_taken_down(self, hashes: Iterable[str]) -> None:
         """Delete blobs whose takedown is in a checkpoint that is shown."""
-        for sha256 in hashes:
-            self.public.delete(wire.blob_path(sha256))
-            self.uploads.delete(sha256)
+        gone = list(hashes)
+        self.public.delete_all(map(wire.blob_path, gone))
+        self.uploads.delete_all(gone)
+
+    # -- steps of a batch ---------------------------------------------------------------------------------------------
 
     @contextmanager
     def _writing(self) -> Iterator[tuple[Ledger, Checkpoint | None]]:
@@ -399,28 +225,19 @@ class Sequencer:
             shown = self._showing.check(ledger, thorough=term.is_new)
             published = ledger.published()
             if published is not None and (shown is None or shown.size < published.size):
-                self._catch_up(ledger, shown)
+                catch_up(ledger, shown, self.public, self.uploads)
             yield ledger, shown
             confirm(connection, self._holder, term)
 
-    def _catch_up(self, ledger: Ledger, shown: Checkpoint | None) -> None:
-        """Write what committed batches owe the store: after a crash, or for a process that has not come to it yet."""
-        owed = owed_since(ledger, shown.size if shown else 0, ledger.size)
-        files = chain(self._blobs(owed.blobs), files_since(ledger, self.public, shown, owed))
-        self.public.put_all(_keeping_alive(ledger.connection, files))
-
     @contextmanager
     def _noticing(self) -> Iterator[None]:
-        """Remember whether database and store let this process write."""
+        """Remember why database or store do not let this process write. Only a head that is shown proves that they do again."""
         try:
             yield
         except RyeError as error:
-            if _is_trouble(error):
+            if is_trouble(error):
                 self.trouble = error
             raise
-        self.trouble = None
-
-    # -- steps of a batch ---------------------------------------------------------------------------------------------
 
     def _now(self, old: Published | None) -> datetime:
         """The clock in whole seconds, never before the newest snapshot: time does not run backwards in the log."""
@@ -477,80 +294,28 @@ class Sequencer:
                 raise RyeError("blob-missing", f"The blob {sha256} is gone.", "Upload it again.")
         return frozenset(uploaded)
 
-    def _seal(self, ledger: Ledger, old: Published | None, now: datetime, blobs: frozenset[str]) -> Sealed:
-        """Compute and sign everything that follows from the new entries, and put the head into the database."""
-        first = old.size if old else 0
-        if old is not None:
-            for namespace in ledger.recovered_between(old.time, now):
-                ledger.refresh_namespace(namespace, now)
-        indexes = index_files(ledger, ledger.touched)
-        changed = [MapEntry(name, path.rpartition("/")[2], len(data)) for name, (path, data) in indexes.items()]
-        ledger.write_indexes((entry.name, entry.sha256, entry.size) for entry in changed)
-        names = self._name_nodes.change(ledger, old.map if old else None, changed, first)
-        root = ledger.roots()[-1]
-        snapshot_note = self._sign(Snapshot(ledger.origin, now, root.number, names.root).text(), root)
-        ledger.append_leaf(snapshot_note.encode())
-        edge = Edge(first, ledger.edge())
-        entries = ledger.leaves(first // WIDTH * WIDTH, ledger.size)
-        for leaf in entries[first % WIDTH :]:
-            edge.append(leaf_hash(leaf))
-        checkpoint_note = self._sign(Checkpoint(ledger.origin, edge.size, edge.range.root()).text(), root)
-        document = wire.encode_head(
-            wire.Head(checkpoint_note, snapshot_note, [wire.encode_hash(node) for node in edge.last_proof], names.root)
-        )
-        if len(document) > wire.MAX_HEAD_BYTES:
-            raise RyeError("head-too-large", "The head has become larger than clients accept.", None)
-        self._fault("appended")
-        new = entries[first % WIDTH :]
-        files = [
-            *indexes.values(),
-            *map_files(names.files),
-            *((tile.path, data) for tile, data in edge.tiles()),
-            *bundle_files(entries, first // WIDTH * WIDTH),
-            *(root_files(ledger) if first == 0 or has_root(new) else ()),
-        ]
-        published = Published(edge.size, now, checkpoint_note.encode(), document, names.root)
-        ledger.write_head(published, edge.partial())
-        return Sealed(first, published, files, blobs)
-
     def _finish(self, sealed: Sealed) -> None:
         """After the commit: files, then the head, then deleting what is no longer needed."""
         self.batches += 1
         self._fault("committed")
+        published = sealed.published
         with self._noticing():
-            self.public.put_all(chain(self._blobs(sealed.blobs), sealed.files))
+            moved = move_blobs(sealed.blobs, self.public, self.uploads)
+            heads = [("checkpoint", published.checkpoint), ("head", published.document)]
+            self.public.put_all(chain(moved, sealed.files), heads)
         self._fault("written")
-        self._show(sealed.published)
+        self._show(published)
         try:
             self.uploads.delete_all(sealed.blobs)
-            self.public.delete_all(_old_partials(sealed.before, sealed.published.size))
+            self.public.delete_all(old_partials(sealed.before, published.size))
         except RyeError as error:
             _log.warning("files that are no longer needed could not be deleted: %s", error)
 
-    def _sign(self, text: str, root: Root) -> str:
-        """A note signed by every log key of ours that the root in force lists."""
-        signers = [key.signer for key in self._log_keys if key.verifier.key in root.logs]
-        if not signers:
-            raise RyeError(
-                "log-key-missing",
-                f"No log key of root {root.number} is in the key folder.",
-                "Put the log's key file back into the keys folder, or publish a root that lists the key that is there.",
-            )
-        return notes.sign(text, signers).encode()
-
-    def _blobs(self, hashes: Iterable[str]) -> Iterator[tuple[str, bytes]]:
-        """Uploads with their public paths. One that is gone from both stores is a hole that `verify` reports."""
-        wanted = sorted(hashes)
-        for start in range(0, len(wanted), _BLOBS_AT_ONCE):
-            some = wanted[start : start + _BLOBS_AT_ONCE]
-            for sha256, data in zip(some, self.uploads.get_all(some), strict=True):
-                path = wire.blob_path(sha256)
-                if data is not None:
-                    yield path, data
-                elif self.public.modified(path) is None:
-                    _log.error(
-                        "the blob %s is gone, though a release in the log has it; restore it from a backup", sha256
-                    )
+    def _show(self, published: Published) -> None:
+        """Replace ``/checkpoint`` and ``/head``, unless the store shows a later head. Every file that it needs is there."""
+        with self._noticing(), database.writer(self.engine) as connection:
+            self._showing.replace(Ledger(connection), published, self._fault)
+        self.trouble = None
 
 
 def _is_current(published: Published) -> bool:
@@ -559,13 +324,6 @@ def _is_current(published: Published) -> bool:
         return wire.decode_head(published.document).map == published.map
     except WireError:
         return False
-
-
-def _old_partials(old: int, new: int) -> list[str]:
-    """Partial tiles may go when the full one exists (tlog-tiles); the newest full tile keeps its own for slow readers."""
-    tiles = range(max(old // WIDTH - 1, 0), new // WIDTH - 1)
-    partials = [Tile(0, tile, width) for tile in tiles for width in range(1, WIDTH)]
-    return [path for partial in partials for path in (partial.path, partial.entries_path)]
 
 
 def _record(ledger: Ledger, outcomes: Sequence[Outcome], senders: Sequence[Sender | None], now: datetime) -> None:
@@ -578,18 +336,3 @@ def _record(ledger: Ledger, outcomes: Sequence[Outcome], senders: Sequence[Sende
         if not result.duplicate
     ]
     ledger.record_submissions(rows, now)
-
-
-def _is_trouble(error: Exception) -> bool:
-    """Whether no request can be blamed: to try each alone would only take longer."""
-    return isinstance(error, RyeError) and error.code in TROUBLE
-
-
-def _keeping_alive(connection: sa.Connection, objects: Iterable[tuple[str, bytes]]) -> Iterator[tuple[str, bytes]]:
-    """The objects one by one, with a word to the database now and then: a slow store is not a leader that hangs."""
-    last = time.monotonic()
-    for entry in objects:
-        if time.monotonic() - last > _SILENCE_SECONDS:
-            database.keep_alive(connection)
-            last = time.monotonic()
-        yield entry

@@ -13,6 +13,7 @@ Rules:
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 
 from registry_server.sequencer.ledger import Ledger, Published
 from registry_server.storage.objects import Objects
@@ -25,6 +26,7 @@ _ATTEMPTS = 8
 """Other processes may replace the head as often as this while one tries to."""
 
 
+@lru_cache(maxsize=64)
 def shown_checkpoint(path: str, data: bytes | None) -> Checkpoint | None:
     """What ``/head`` or ``/checkpoint`` says, without a look at its signatures; None when it is missing or damaged."""
     if data is None:
@@ -62,7 +64,9 @@ def _behind(what: str) -> RyeError:
 
 def _root_at(ledger: Ledger, size: int, published: Published | None) -> bytes:
     if published is not None and published.size == size:
-        return Checkpoint.parse(notes.parse(published.checkpoint).text).root_hash
+        signed = shown_checkpoint("checkpoint", published.checkpoint)
+        if signed is not None:
+            return signed.root_hash
     tree = merkle.CompactRange()
     for leaf_hash in ledger.leaf_hashes(size):
         tree, _ = tree.append(leaf_hash)
@@ -70,7 +74,7 @@ def _root_at(ledger: Ledger, size: int, published: Published | None) -> bytes:
 
 
 class Showing:
-    """One process's knowledge of what the store shows."""
+    """What the store shows, as far as its owner has seen it. Belongs to whoever writes, or to one look."""
 
     def __init__(self, public: Objects) -> None:
         self._public = public
@@ -110,11 +114,20 @@ class Showing:
             return True
         raise RyeError("database-busy", "Other processes replace the head all the time.", "Try again in a moment.")
 
+    def shows(self, ledger: Ledger, published: Published) -> bool:
+        """Whether the store shows exactly this head. Raises RyeError like :meth:`check`."""
+        wanted = {"head": published.document, "checkpoint": published.checkpoint}
+        return {path: self._compared(ledger, path)[0] for path in wanted} == wanted
+
     def _look(self, ledger: Ledger, path: str) -> Checkpoint | None:
+        return self._compared(ledger, path)[1]
+
+    def _compared(self, ledger: Ledger, path: str) -> tuple[bytes | None, Checkpoint | None]:
+        """What is at this path, once it is known to be in the database."""
         self._tags.pop(path, None)
         data, tag = self._public.get_tagged(path)
         shown = shown_checkpoint(path, data)
         if shown is not None:
             check_contained(ledger, shown)
         self._tags[path] = tag
-        return shown
+        return data, shown

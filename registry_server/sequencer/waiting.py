@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from rye.registry.protocol.wire import IndexLine
+
 _K = TypeVar("_K")
 _V = TypeVar("_V")
 
@@ -41,6 +43,12 @@ class Waiting:
     """Namespace → position and note of each of its keysets, in order."""
     rows: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     """Table → rows to insert."""
+    lines: dict[str, list[IndexLine]] = field(default_factory=dict)
+    """Name → the lines of its index that are among the rows."""
+    new_names: set[str] = field(default_factory=set)
+    """Names that are among the rows: no table has anything of them."""
+    appended: list[tuple[bytes, bytes]] = field(default_factory=list)
+    """Leaf and leaf hash of the entries that this transaction appended, written or not."""
     stale: set[str] = field(default_factory=set)
     """Items whose entry in the search index is to be made again."""
     _undo: list[Callable[[], object]] = field(default_factory=list)
@@ -58,6 +66,16 @@ class Waiting:
         rows = self.rows.setdefault(table, [])
         rows.append(row)
         self._undo.append(lambda: rows and rows.pop())  # nothing is left of it once it was written
+
+    def add_line(self, name: str, line: IndexLine) -> None:
+        """A line of an index that is among the rows."""
+        lines = self.lines.setdefault(name, [])
+        lines.append(line)
+        self._undo.append(lambda: lines and lines.pop())
+
+    def add_leaf(self, leaf: bytes, hashed: bytes) -> None:
+        self.appended.append((leaf, hashed))
+        self._undo.append(self.appended.pop)
 
     def add(self, names: set[str], name: str) -> None:
         """Put a name into a set that belongs to the batch."""
@@ -78,4 +96,12 @@ class Waiting:
         """All rows are in the tables: they can no longer be taken back here, facts can."""
         for rows in self.rows.values():
             rows.clear()
+        for lines in self.lines.values():
+            lines.clear()
+        self.new_names.clear()
         self.stale.clear()
+
+    def settled(self) -> None:
+        """Nothing before this moment is taken back any more."""
+        self._undo.clear()
+        self.appended.clear()

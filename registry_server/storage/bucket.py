@@ -21,6 +21,8 @@ from rye.errors import RyeError
 if TYPE_CHECKING:
     from obstore import Attributes, PutMode
 
+    from registry_server.storage.objects import Objects
+
 _FULL_BUCKET = ("507 ", "StorageFull", "QuotaExceeded", "InsufficientCapacity", "EntityTooLarge", "NoSpace")
 _NO_CREDENTIALS = ("169.254.", "NoCredentials", "credential", "InvalidAccessKeyId", "SignatureDoesNotMatch")
 
@@ -68,7 +70,16 @@ class Bucket:
                 raise ChangedError(path) from error
             return written["e_tag"] or ABSENT
 
-    def put_all(self, objects: Iterable[tuple[str, bytes]]) -> None:
+    def put_soon(self, path: str, content: bytes) -> None:
+        self.put(path, content)
+
+    def settle(self, paths: Sequence[str]) -> None:
+        """The service made each object durable before it answered."""
+
+    def take_all(self, other: Objects, moves: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+        return list(moves)
+
+    def put_all(self, objects: Iterable[tuple[str, bytes]], ahead: Sequence[tuple[str, bytes]] = ()) -> None:
         for some in portions(objects):
             self._each(lambda entry: self._settle(*entry), some)
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -111,9 +112,9 @@ DriverError = sa.exc.SQLAlchemyError
 """Everything that the driver and SQLAlchemy raise."""
 
 
-def explained(error: DriverError) -> RyeError:
+def explained(error: Exception) -> RyeError:
     """A driver's error in our words: ``database-busy``, ``storage-full`` or ``database-unavailable``."""
-    original = getattr(error, "orig", None)
+    original = getattr(error, "orig", None) or error
     state = getattr(original, "sqlstate", None) or ""
     name = getattr(original, "sqlite_errorname", None) or ""
     if isinstance(error, sa.exc.TimeoutError) or state in _BUSY_STATES or name.startswith(_BUSY_NAMES):
@@ -146,8 +147,14 @@ _FULL_NAMES = ("SQLITE_FULL", "SQLITE_IOERR_SHMSIZE")
 def _explaining() -> Iterator[None]:
     try:
         yield
-    except sa.exc.SQLAlchemyError as error:
+    except _driver_errors() as error:
         raise explained(error) from error
+
+
+def _driver_errors() -> tuple[type[Exception], ...]:
+    """SQLAlchemy's errors, and those of the drivers, which prepared statements meet."""
+    psycopg = sys.modules.get("psycopg")
+    return (sa.exc.SQLAlchemyError, sqlite3.Error, *([psycopg.Error] if psycopg is not None else []))
 
 
 def _reason(error: Exception) -> str:

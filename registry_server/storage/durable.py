@@ -1,11 +1,13 @@
 """Writing many files so that all are durable: what one batch of the log leaves in a folder.
 
-A file gets its bytes under another name, is made durable and then takes its place, so a reader sees the old file or the new
-one, and a file that reads the same is durable. There are two ways to make files durable, with the same result:
+A file gets its bytes under another name and then takes its place, so a reader sees the old file or the new one. When ``write``
+returns, bytes and names are durable. There are two ways to get there:
 
-* ``syncfs``: one call for all of them, cheapest where it can be trusted: Linux from 5.8 on, which reports failed writes. It
-  waits for what other programs write to the same file system, too; when that takes long, the other way is taken for a while.
-* threads: ``fsync`` for each file and folder, many at once, because the file system merges what waits.
+* ``syncfs``: one call after all files have their places, cheapest where it can be trusted: Linux from 5.8 on, which reports
+  failed writes. It waits for what other programs write to the same file system, too; when that takes long, the other way is
+  taken for a while. A power cut before the call may leave a file with any bytes, so whoever writes must not have told anybody
+  about it yet, and must compare bytes before it believes a file that is there.
+* threads: ``fsync`` for each file, then for each folder, many at once, because the file system merges what waits.
 """
 
 from __future__ import annotations
@@ -18,13 +20,14 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
 _T = TypeVar("_T")
 THREADS = 16
 FEW = 3
-"""Up to so many files are not worth a ``syncfs``: each is synced alone, in threads."""
+"""Up to so many files and folders are not worth a ``syncfs``: each is synced alone."""
 SLOW_SECONDS = 0.03
 """A ``syncfs`` that takes longer waits for what others write."""
 AVOID_SECONDS = 10.0
@@ -42,47 +45,124 @@ class Durable:
         self._avoid_until = 0.0
         self._pool: ThreadPoolExecutor | None = None
         self._lock = threading.Lock()
+        self._changed: set[str] = set()
+        """Folders with new names that are not durable yet."""
+        self._ready: dict[str, tuple[bytes, str]] = {}
+        """What `replace` will be given: place → bytes and the durable file that has them."""
 
-    def write(self, files: Sequence[tuple[str, bytes]], named: Iterable[str] = ()) -> None:
+    def write(
+        self,
+        files: Sequence[tuple[str, bytes]],
+        named: Iterable[str] = (),
+        ahead: Sequence[tuple[str, bytes]] = (),
+    ) -> None:
         """Write each file at its relative path, replacing an older one; all are durable at the end. Raises OSError.
 
-        ``named``: files that have the right bytes already, whose names become durable with the others.
+        ``named``: files that have the right bytes already and become durable with the others. ``ahead``: files that
+        ``replace`` will be given; their bytes become durable now, so that it need not wait for the disk.
         """
         places = [(os.path.join(self._root, path), content) for path, content in files]
+        present = [os.path.join(self._root, path) for path in named]
+        later = [(os.path.join(self._root, path), content) for path, content in ahead]
         folders = {os.path.dirname(place) for place, _ in places}
-        to_sync = folders | _make(folders) | {os.path.dirname(os.path.join(self._root, path)) for path in named}
-        waiting: list[tuple[str, str]] = []
+        with self._lock:
+            changed, self._changed = self._changed, set()
         try:
-            use_syncfs = len(places) > FEW and self._may_syncfs()
+            to_sync = folders | _make(folders) | {os.path.dirname(place) for place in present} | changed
+            self._write(places, present, later, to_sync)
+        except BaseException:
+            with self._lock:
+                self._changed |= changed
+            raise
+
+    def _write(
+        self,
+        places: Sequence[tuple[str, bytes]],
+        present: Sequence[str],
+        later: Sequence[tuple[str, bytes]],
+        to_sync: set[str],
+    ) -> None:
+        waiting = [(_beside(place), place) for place, _ in (*places, *later)]
+        contents = [content for _, content in (*places, *later)]
+        try:
+            use_syncfs = len(contents) + len(present) + len(to_sync) > FEW and self._may_syncfs()
             if use_syncfs:
-                for place, content in places:
-                    waiting.append((_beside(place), place))
-                    _fill(waiting[-1][0], content, sync=False)
+                for (temporary, _), content in zip(waiting, contents, strict=True):
+                    _fill(temporary, content, sync=False)
+            else:
+                self._each(lambda at: _fill(waiting[at][0], contents[at], sync=True), range(len(waiting)))
+                self._each(_sync_file, present)
+            for temporary, place in waiting[: len(places)]:
+                os.replace(temporary, place)
+            if use_syncfs:
                 self._sync_all()
             else:
-                waiting = [(_beside(place), place) for place, _ in places]
-                self._each(lambda at: _fill(waiting[at][0], places[at][1], sync=True), range(len(places)))
-            for temporary, place in waiting:
-                os.replace(temporary, place)
+                self._each(sync_folder, sorted(to_sync))
         except BaseException:
             for temporary, _ in waiting:
                 _remove(temporary)
             raise
-        if use_syncfs or (len(to_sync) > FEW and self._may_syncfs()):
-            self._sync_all()
-        else:
-            self._each(sync_folder, sorted(to_sync))
+        for (temporary, place), content in zip(waiting[len(places) :], contents[len(places) :], strict=True):
+            older = self._ready.get(place)
+            self._ready[place] = (content, temporary)
+            if older is not None:
+                _remove(older[1])
 
     def replace(self, path: str, content: bytes) -> None:
         """Write one file whose folder exists. After a power cut it may be the one before, whole. Raises OSError."""
         place = os.path.join(self._root, path)
-        temporary = _beside(place)
+        prepared, temporary = self._ready.pop(place, (b"", ""))
         try:
+            if temporary and prepared == content:
+                with suppress(FileNotFoundError):  # somebody tidied up
+                    os.replace(temporary, place)
+                    return
+            if temporary:
+                _remove(temporary)
+            temporary = _beside(place)
             _fill(temporary, content, sync=True)
             os.replace(temporary, place)
         except BaseException:
             _remove(temporary)
             raise
+
+    def put_soon(self, path: str, content: bytes) -> None:
+        """Write one file that need not be durable before :meth:`settle`. Raises OSError."""
+        place = os.path.join(self._root, path)
+        _make([os.path.dirname(place)])
+        temporary = _beside(place)
+        try:
+            _fill(temporary, content, sync=False)
+            os.replace(temporary, place)
+        except BaseException:
+            _remove(temporary)
+            raise
+
+    def settle(self, paths: Iterable[str]) -> None:
+        """Make these files durable with their names; one that is not there is left out. Raises OSError."""
+        places = [os.path.join(self._root, path) for path in paths]
+        if len(places) > 1 and self._may_syncfs():
+            self._sync_all()
+        elif places:
+            self._each(_sync_file, places)
+            self._each(sync_folder, sorted({os.path.dirname(place) for place in places}))
+
+    def link(self, source: str, path: str) -> bool:
+        """Give the file at the absolute path ``source``, which is durable, a name here; durable with the next ``write``.
+
+        False where it cannot be done: there is no such file, the name is taken, or the file systems differ.
+        """
+        place = os.path.join(self._root, path)
+        folder = os.path.dirname(place)
+        made = _make([folder])
+        try:
+            os.link(source, place)
+        except OSError:
+            return False
+        finally:
+            with self._lock:
+                self._changed |= {folder, *made}
+        return True
 
     def remove(self, paths: Iterable[str]) -> None:
         """Remove files where they are. Not made durable: what comes back after a power cut is removed again or does no harm."""
@@ -105,8 +185,9 @@ class Durable:
             self._avoid_until = ended + AVOID_SECONDS
 
     def _each(self, work: Callable[[_T], None], values: Sequence[_T]) -> None:
-        if len(values) == 1:
-            work(values[0])
+        if len(values) <= 1:
+            for value in values:
+                work(value)
             return
         with self._lock:
             if self._pool is None:
@@ -122,6 +203,18 @@ def sync_folder(folder: str) -> None:
     if os.name == "nt":
         return  # folders cannot be opened for syncing there
     descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _sync_file(place: str) -> None:
+    """Make the bytes of a file durable, where it is there. Raises OSError."""
+    try:
+        descriptor = os.open(place, os.O_RDWR | getattr(os, "O_BINARY", 0))
+    except FileNotFoundError:
+        return
     try:
         os.fsync(descriptor)
     finally:

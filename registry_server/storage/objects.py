@@ -54,10 +54,23 @@ class Objects(Protocol):
         After a power cut the object may be the one before; whoever relies on the newest compares with the database.
         """
 
-    def put_all(self, objects: Iterable[tuple[str, bytes]]) -> None:
+    def put_all(self, objects: Iterable[tuple[str, bytes]], ahead: Sequence[tuple[str, bytes]] = ()) -> None:
         """Write several objects, all durable when it returns; those that are there with the same bytes are left alone.
 
         Tiles are compared too, never taken as written because they exist: a batch that was not committed may have left one.
+        ``ahead``: what ``replace`` will be given next, so that a folder can make all of it durable at once.
+        """
+
+    def put_soon(self, path: str, content: bytes) -> None:
+        """Write the object, replacing an older one. A power cut may take it away until :meth:`settle` has returned."""
+
+    def settle(self, paths: Sequence[str]) -> None:
+        """Make what ``put_soon`` wrote durable."""
+
+    def take_all(self, other: Objects, moves: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+        """Give settled objects of another store, by their paths there, a path here as well; durable with ``put_all``.
+
+        What cannot be done without reading comes back and is the caller's to read and write.
         """
 
     def delete(self, path: str) -> None:
@@ -111,20 +124,37 @@ class Folder:
         if self.get_tagged(path)[1] != tag:
             raise ChangedError(path)
         with _explaining_disk(path):
+            self._durable.replace(path, content)
             if tag == ABSENT:
-                self._durable.write([(path, content)])
-            else:
-                self._durable.replace(path, content)
+                self._durable.settle([path])
         return hashlib.sha256(content).hexdigest()
 
-    def put_all(self, objects: Iterable[tuple[str, bytes]]) -> None:
+    def put_all(self, objects: Iterable[tuple[str, bytes]], ahead: Sequence[tuple[str, bytes]] = ()) -> None:
         for some in portions(objects):
             with _explaining_disk(some[0][0]):
                 new = [entry for entry in some if not self._is_same(*entry)]
-                self._durable.write(new, (path for path, _ in some))
+                fresh = {path for path, _ in new}
+                self._durable.write(new, [path for path, _ in some if path not in fresh], ahead)
+                ahead = ()
+        if ahead:
+            with _explaining_disk(ahead[0][0]):
+                self._durable.write([], (), ahead)
+
+    def put_soon(self, path: str, content: bytes) -> None:
+        with _explaining_disk(path):
+            self._durable.put_soon(path, content)
+
+    def settle(self, paths: Sequence[str]) -> None:
+        with _explaining_disk("an upload"):
+            self._durable.settle(paths)
+
+    def take_all(self, other: Objects, moves: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+        if not isinstance(other, Folder):
+            return list(moves)
+        with _explaining_disk("a blob"):
+            return [move for move in moves if not self._durable.link(f"{other.root}/{move[0]}", move[1])]
 
     def _is_same(self, path: str, content: bytes) -> bool:
-        # A file takes its place only after its bytes are on the disk: of one that reads the same only the name may not be.
         if self.get(path) != content:
             return False
         os.utime(self.root / path)  # young again: clean-up leaves it alone

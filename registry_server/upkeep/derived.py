@@ -15,7 +15,8 @@ from typing import TypeVar
 
 import sqlalchemy as sa
 
-from registry_server.sequencer.ledger import Ledger, content_digest, folded, rank
+from registry_server.sequencer.ledger import Ledger, content_digest, folded
+from registry_server.sequencer.offering import rank
 from registry_server.storage import schema
 from rye.items.identity import Identity
 from rye.registry.protocol import notes, wire

@@ -155,7 +155,7 @@ def _replay(ledger: Ledger, public: Objects, checked: Checked) -> None:
         keywords = _keywords(statement, public) if isinstance(statement, Release) else ""
         ledger.append(Candidate(note, statement, keywords=keywords), time)
         if position % _WRITTEN_AT_ONCE == 0:
-            ledger.flush()
+            ledger.settle()
     files = {name: wire.encode_index(lines) for name, lines in ledger.index_lines(ledger.touched)}
     published = ledger.published()
     changed = [MapEntry(name, _sha256(data), len(data)) for name, data in files.items()]

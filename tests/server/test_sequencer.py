@@ -6,7 +6,7 @@ import os
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -181,8 +181,8 @@ def test_files_that_a_crash_left_unwritten_are_written_before_anything_else(
         sequencer.append([[acme.claim_candidate()]])
     whole = Durable.write
 
-    def write_some(self: Durable, files: Sequence[tuple[str, bytes]], named: Iterable[str] = ()) -> None:
-        whole(self, files[:count], named)
+    def write_some(self: Durable, files: Sequence[tuple[str, bytes]], *_more: object) -> None:
+        whole(self, files[:count])
         raise Crash
 
     with opened(data) as sequencer:

@@ -1,0 +1,92 @@
+"""Bringing the store up to what is committed: after a crash, at a start, and for a process that has not come to it yet."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+
+import sqlalchemy as sa
+
+from registry_server.sequencer.derived_files import (
+    bundle_files,
+    files_since,
+    index_files,
+    map_files,
+    owed_since,
+    root_files,
+)
+from registry_server.sequencer.ledger import Ledger, Published
+from registry_server.sequencer.tree import Edge
+from registry_server.storage import database
+from registry_server.storage.objects import Objects
+from rye.registry.protocol import wire
+from rye.registry.protocol.name_map import node_path
+from rye.registry.protocol.statements import Checkpoint
+from rye.registry.protocol.tiles import WIDTH
+
+_log = logging.getLogger("rye.registry")
+_BLOBS_AT_ONCE = 16
+"""Blobs in memory at once, of some MiB each."""
+_SILENCE_SECONDS = 2.0
+"""How long a batch may be at work on files before it tells PostgreSQL that it is alive."""
+
+
+def catch_up(ledger: Ledger, shown: Checkpoint | None, public: Objects, uploads: Objects) -> None:
+    """Write every file that the newest head needs and the shown one did not."""
+    owed = owed_since(ledger, shown.size if shown else 0, ledger.size)
+    uploads.settle(sorted(owed.blobs))
+    files = chain(blobs(owed.blobs, public, uploads), files_since(ledger, public, shown, owed))
+    public.put_all(_keeping_alive(ledger.connection, files))
+
+
+def put_back(ledger: Ledger, published: Published, public: Objects) -> None:
+    """Files that a head which is shown needs, and that somebody took away: those that a look at a few finds missing."""
+    lost_map = public.get(node_path(published.map)) is None
+    first = ledger.size // WIDTH * WIDTH
+    public.put_all(
+        chain(
+            root_files(ledger),
+            index_files(ledger, ledger.all_names()).values() if lost_map else (),
+            map_files(ledger.map_nodes()) if lost_map else (),
+            ((tile.path, data) for tile, data in Edge(ledger.size, ledger.edge()).tiles()),
+            bundle_files(ledger.leaves(first, ledger.size), first),
+        )
+    )
+
+
+def move_blobs(hashes: Iterable[str], public: Objects, uploads: Objects) -> Iterator[tuple[str, bytes]]:
+    """Give uploads, which are settled, their public places; what has to be written for it comes back."""
+    rest = public.take_all(uploads, [(sha256, wire.blob_path(sha256)) for sha256 in sorted(hashes)])
+    return blobs((sha256 for sha256, _ in rest), public, uploads)
+
+
+def blobs(hashes: Iterable[str], public: Objects, uploads: Objects) -> Iterator[tuple[str, bytes]]:
+    """Uploads with their public paths. One that is gone from both stores is a hole that `verify` reports."""
+    wanted = sorted(hashes)
+    for start in range(0, len(wanted), _BLOBS_AT_ONCE):
+        some = wanted[start : start + _BLOBS_AT_ONCE]
+        found = uploads.get_all(some)
+        yield from (
+            (wire.blob_path(sha256), data) for sha256, data in zip(some, found, strict=True) if data is not None
+        )
+        gone = [sha256 for sha256, data in zip(some, found, strict=True) if data is None]
+        _report_missing(gone, public)
+
+
+def _report_missing(hashes: Sequence[str], public: Objects) -> None:
+    times = public.modified_all([wire.blob_path(sha256) for sha256 in hashes])
+    for sha256, modified in zip(hashes, times, strict=True):
+        if modified is None:
+            _log.error("the blob %s is gone, though a release in the log has it; restore it from a backup", sha256)
+
+
+def _keeping_alive(connection: sa.Connection, objects: Iterable[tuple[str, bytes]]) -> Iterator[tuple[str, bytes]]:
+    """The objects one by one, with a word to the database now and then: a slow store is not a leader that hangs."""
+    last = time.monotonic()
+    for entry in objects:
+        if time.monotonic() - last > _SILENCE_SECONDS:
+            database.keep_alive(connection)
+            last = time.monotonic()
+        yield entry

@@ -1,0 +1,99 @@
+"""What search offers of each name: the newest release that clients would not refuse.
+
+Kept beside the log, as a function of it: ``rye-registry verify`` makes it again and compares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from registry_server.search import documents as search
+from registry_server.sequencer import questions
+from registry_server.storage.prepared import Row
+from rye.items.identity import Identity
+from rye.registry.trust.records import ReleaseRecord, judge
+from rye.registry.trust.trust_error import TrustError
+from rye.registry.trust.trusted import read_line
+from rye.resolution.versions import Version, comparable
+
+if TYPE_CHECKING:
+    from registry_server.sequencer.ledger import Ledger
+
+
+def refresh(ledger: Ledger, name: str, now: datetime) -> None:
+    """Bring the withdrawn releases of a name, and what search finds, up to what clients read in its index."""
+    ledger.flush()
+    withdrawn = withdrawn_versions(ledger, name, now)
+    if withdrawn is None:
+        return  # clients refuse the whole history; `verify` says so
+    for version, before in questions.WITHDRAWN.rows(ledger.connection, {"name": name}):
+        if bool(before) != (version in withdrawn):
+            questions.WITHDRAW.run(
+                ledger.connection, {"which": name, "one": version, "withdrawn": version in withdrawn}
+            )
+    offer(ledger, [name])
+
+
+def refresh_namespace(ledger: Ledger, namespace: str, now: datetime) -> None:
+    """All names of a namespace: a key of it was revoked, so what it signed may count no more."""
+    ledger.flush()
+    for (name,) in questions.NAMES_OF_RELEASES.rows(ledger.connection, {"pattern": f"%:{_like(namespace)}/%"}):
+        refresh(ledger, name, now)
+
+
+def withdrawn_versions(ledger: Ledger, name: str, now: datetime) -> frozenset[str] | None:
+    """The versions that search must not offer: yanked, signed by a revoked key or taken down, as clients judge it.
+
+    None: clients refuse the history as a whole.
+    """
+    try:
+        return frozenset(record.version for record in _judged(ledger, name, now) if record.is_withdrawn)
+    except TrustError:
+        return None
+
+
+def history(ledger: Ledger, name: str, now: datetime) -> tuple[ReleaseRecord, ...]:
+    """The releases of a name as clients judge them; none where they refuse its history as a whole."""
+    try:
+        return _judged(ledger, name, now)
+    except TrustError:
+        return ()
+
+
+def offer(ledger: Ledger, some: Sequence[str], new: frozenset[str] = frozenset()) -> None:
+    """Make the search entries of some names again: the newest release that is not withdrawn, or nothing.
+
+    ``new``: those of the names that search cannot have yet.
+    """
+    latest: dict[str, Row] = {}
+    for row in questions.OFFERED.rows(ledger.connection, {"some": list(some)}):
+        if row[0] not in latest or rank(row[1]) > rank(latest[row[0]][1]):
+            latest[row[0]] = row
+    offered = []
+    for name, version, description, keywords in latest.values():
+        kind, _, identifier = name.partition(":")
+        offered.append(search.Document(kind, identifier, version, description, keywords))
+    known = [name for name in some if name not in new]
+    if known:
+        search.remove_all(ledger.connection, known)
+    search.put_all(ledger.connection, offered)
+
+
+def rank(version: str) -> tuple[bool, Version]:
+    """Versions as search prefers them: a release before any pre-release, then by precedence; last what cannot be compared."""
+    parsed = comparable(version)
+    return (not parsed.is_prerelease, parsed) if parsed is not None else (False, Version.of(0, 0, 0, "0"))
+
+
+def _judged(ledger: Ledger, name: str, now: datetime) -> tuple[ReleaseRecord, ...]:
+    kind, _, identifier = name.partition(":")
+    identity = Identity(kind, identifier)
+    entries = [read_line(line, name) for line in dict(ledger.index_lines([name])).get(name, [])]
+    return judge(identity, entries, ledger.chain(identity.namespace), ledger.roots(), now).records
+
+
+def _like(text: str) -> str:
+    """A literal part of a LIKE pattern: ``_`` is a letter of names."""
+    return text.replace("!", "!!").replace("_", "!_").replace("%", "!%")

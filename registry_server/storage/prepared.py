@@ -1,0 +1,122 @@
+"""Statements that run often: compiled once for each dialect, then handed to the driver as they are.
+
+SQLAlchemy's own execution costs more than SQLite's answer to a small question. A :class:`Prepared` statement is written in
+SQLAlchemy Core, so it fits both dialects, but it runs on the driver's cursor inside the connection's transaction, and its
+rows are plain tuples. The driver's errors are raised as they are; :mod:`registry_server.storage.database` words them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.elements import ColumnElement
+
+Row = tuple[Any, ...]
+Values = Mapping[str, object]
+
+
+class Among(ColumnElement[bool]):
+    """Whether a text column has one of the values of the list parameter ``some``: one spelling, however many values."""
+
+    inherit_cache = False
+    type: Any = sa.types.NullType()  # as a Boolean, SQLite would be asked whether it is 1
+
+    def __init__(self, column: sa.ColumnElement[Any], parameter: str = "some") -> None:
+        self.column = column
+        self.values = sa.bindparam(parameter, type_=sa.types.NullType())
+
+
+@compiles(Among, "sqlite")
+def _among_json(element: Among, compiler: Any, **options: Any) -> str:
+    column, values = compiler.process(element.column, **options), compiler.process(element.values)
+    return f"{column} IN (SELECT value FROM json_each({values}))"
+
+
+@compiles(Among, "postgresql")
+def _among_array(element: Among, compiler: Any, **options: Any) -> str:
+    column, values = compiler.process(element.column, **options), compiler.process(element.values)
+    return f"{column} = ANY({values})"
+
+
+class Prepared:
+    """One statement. Parameters are given by name; a list stands for :class:`Among`'s values."""
+
+    def __init__(self, statement: sa.Executable) -> None:
+        self._statement: Any = statement
+        self._compiled: dict[tuple[str, tuple[str, ...]], _Text] = {}
+
+    def rows(self, connection: sa.Connection, values: Values = {}) -> list[Row]:  # noqa: B006
+        """All rows of the answer."""
+        cursor = self._cursor(connection)
+        try:
+            text = self._text(connection, values)
+            cursor.execute(text.sql, text.arguments(values))
+            found: list[Row] = cursor.fetchall()
+        finally:
+            cursor.close()
+        return found
+
+    def first(self, connection: sa.Connection, values: Values = {}) -> Row | None:  # noqa: B006
+        found = self.rows(connection, values)
+        return found[0] if found else None
+
+    def run(self, connection: sa.Connection, values: Values = {}) -> int:  # noqa: B006
+        """Run what answers no rows; returns how many rows it changed."""
+        cursor = self._cursor(connection)
+        try:
+            text = self._text(connection, values)
+            cursor.execute(text.sql, text.arguments(values))
+            return int(cursor.rowcount)
+        finally:
+            cursor.close()
+
+    def run_all(self, connection: sa.Connection, rows: Sequence[Values]) -> None:
+        """Run it once for each row of values, all of them with the same names."""
+        if not rows:
+            return
+        if len(rows) == 1:
+            self.run(connection, rows[0])
+            return
+        cursor = self._cursor(connection)
+        try:
+            text = self._text(connection, rows[0])
+            cursor.executemany(text.sql, [text.arguments(row) for row in rows])
+        finally:
+            cursor.close()
+
+    @staticmethod
+    def _cursor(connection: sa.Connection) -> Any:
+        return connection.connection.cursor()
+
+    def _text(self, connection: sa.Connection, values: Values) -> _Text:
+        key = (connection.dialect.name, tuple(values))
+        found = self._compiled.get(key)
+        if found is None:
+            found = self._compiled[key] = _Text(self._statement, connection.dialect, key[1])
+        return found
+
+
+class _Text:
+    """A statement as one driver takes it."""
+
+    def __init__(self, statement: Any, dialect: sa.Dialect, names: tuple[str, ...]) -> None:
+        is_insert = isinstance(statement, sa.Insert)
+        compiled = statement.compile(dialect=dialect, column_keys=list(names) if is_insert else None)
+        self.sql: str = compiled.string
+        self._constants = {name: value for name, value in compiled.params.items() if name not in names}
+        self._order: list[str] | None = compiled.positiontup
+        self._is_sqlite = dialect.name == "sqlite"
+
+    def arguments(self, values: Values) -> Any:
+        if self._order is None:
+            return {**self._constants, **values} if self._constants else values
+        constants = self._constants
+        return [_for_sqlite(values[name] if name in values else constants[name]) for name in self._order]
+
+
+def _for_sqlite(value: object) -> object:
+    return json.dumps(value) if isinstance(value, list) else value
