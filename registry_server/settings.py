@@ -53,6 +53,9 @@ class Settings:
     """Region of the bucket; empty: from the environment."""
 
     # Who may do what.
+    read: str = "public"
+    """Who may read: ``public``; ``members``, who have a token or an account; or ``namespaces``: members, and the bytes of items
+    only where their token and role allow the namespace."""
     open_claims: bool = True
     """Whether a token that is not bound to namespaces may claim a free one."""
     metrics: bool = True
@@ -137,6 +140,7 @@ class Settings:
         return self.data / "uploads"
 
 
+_CHOICES = {"read": ("public", "members", "namespaces")}
 _TYPES: dict[str, type] = {field.name: type(field.default) for field in fields(Settings) if field.name != "data"}
 
 
@@ -176,6 +180,9 @@ def _checked(name: str, value: object, where: str) -> object:
         value = float(value)
     if type(value) is not kind:
         raise RyeError("bad-setting", f"{name} in {where} is {value!r}, which is no {kind.__name__}.", None)
+    choices = _CHOICES.get(name)
+    if choices is not None and value not in choices:
+        raise RyeError("bad-setting", f"{name} in {where} is {value!r}.", f"It is one of {', '.join(choices)}.")
     if isinstance(value, int | float) and not isinstance(value, bool) and value < 0:
         raise RyeError("bad-setting", f"{name} in {where} is negative.", "Give a number from 0.")
     return value

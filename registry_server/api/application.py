@@ -19,6 +19,7 @@ import asyncio
 import logging
 import re
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any, cast
 
 from litestar import HttpMethod, Litestar, Request, Response, get, route
@@ -30,6 +31,18 @@ from registry_server.accounts.tokens import Account
 from registry_server.api.examination import require_scope
 from registry_server.api.files import Application, Files
 from registry_server.api.forwarded import client_address
+from registry_server.api.private_reading import (
+    ACCOUNT_KEY,
+    bearer_of,
+    blob_of,
+    hidden_blob,
+    is_limited,
+    is_open,
+    refusal,
+    require_reader,
+    session_of,
+)
+from registry_server.api.reading import Answer
 from registry_server.api.service import Service
 from registry_server.sequencer.acceptance import Candidate
 from registry_server.sequencer.sequencer import Receipt, Sender
@@ -104,7 +117,39 @@ def create_app(service: Service) -> Files:
         request_max_body_size=None,  # bodies are read and capped here
         logging_config=None,
     )
-    return Files(service.public, cast(Application, framework))
+    gate = None if service.settings.read == "public" else partial(_gate, service)
+    return Files(service.public, cast(Application, framework), gate)
+
+
+async def _gate(service: Service, scope: Any) -> Answer | None:
+    """Whether a request to a registry that is not public may be answered (:mod:`registry_server.api.private_reading`)."""
+    path = scope["path"]
+    if is_open(path):
+        return None
+    try:
+        account = require_reader(await _reader_of(service, scope))
+        scope[ACCOUNT_KEY] = account
+        sha256 = blob_of(path) if is_limited(service.settings) else None
+        if sha256 is not None and account.readable is not None:
+            owners = await asyncio.to_thread(service.blob_owners, sha256)
+            if not any(account.may_read(namespace) for namespace in owners):
+                raise hidden_blob(path)
+    except RyeError as error:
+        service.refused(error.code)
+        return refusal(error, _STATUS.get(error.code, 422))
+    return None
+
+
+async def _reader_of(service: Service, scope: Any) -> Account | None:
+    """Who reads: the token's account, or who is signed in."""
+    token = bearer_of(scope)
+    if token:
+        account = await _known(service, token)
+        if account is not None:
+            await service.note_use(account)
+        return account
+    secret = session_of(scope)
+    return await asyncio.to_thread(service.session_account, secret) if secret else None
 
 
 # -- static files --------------------------------------------------------------------------------------------------------
@@ -122,7 +167,7 @@ async def _absent(request: Request[Any, Any, State]) -> Response[bytes]:
             raise RyeError("taken-down", f"The registry's owners took this file down: {reason}", None)
     if found is not None:
         await asyncio.to_thread(service.public.get, found.path)  # an error of the store is not an absence
-    raise RyeError("not-found", f"There is nothing at {path[:200]}.", "docs/protocol.md lists what a registry serves.")
+    raise hidden_blob(path)
 
 
 # -- writing -------------------------------------------------------------------------------------------------------------
@@ -193,6 +238,10 @@ async def _append(request: Request[Any, Any, State], account: Account, body: byt
 @get("/api/search")
 async def _search(request: Request[Any, Any, State]) -> Response[bytes]:
     service, limits = _service(request), _service(request).settings
+    visible: tuple[str, ...] | None = None
+    if limits.read != "public":
+        account = require_reader(await _reader_of(service, request.scope))
+        visible = account.readable if is_limited(limits) else None
     query = request.query_params.get("q", "")
     kind = request.query_params.get("kind") or None
     namespace = request.query_params.get("namespace") or None
@@ -204,7 +253,7 @@ async def _search(request: Request[Any, Any, State]) -> Response[bytes]:
         raise RyeError("bad-request", f"{namespace[:80]!r} is no namespace.", None)
     limit = _number(request, "limit", 20, 1, limits.search_results)
     offset = _number(request, "offset", 0, 0, limits.search_offset)
-    hits, total = await asyncio.to_thread(service.search, query, kind, namespace, limit, offset)
+    hits, total = await asyncio.to_thread(service.search, query, kind, namespace, limit, offset, visible)
     results = [wire.SearchResult(hit.id, hit.kind, hit.version, hit.description, hit.score) for hit in hits]
     return _json(wire.encode_json(wire.SearchAnswer(results, total)))
 
@@ -244,13 +293,8 @@ def _service(request: Request[Any, Any, State]) -> Service:
 
 async def _account(request: Request[Any, Any, State]) -> Account:
     service = _service(request)
-    scheme, _, token = _header(request, b"authorization").partition(" ")
-    account = None
-    if scheme.lower() == "bearer" and len(token) < 200:
-        try:
-            account = service.quick_look.check(token.strip())
-        except Unanswered:
-            account = await asyncio.to_thread(service.account, token.strip())
+    token = bearer_of(request.scope)
+    account = await _known(service, token) if token else None
     if account is None:
         raise RyeError(
             "unauthorized",
@@ -259,6 +303,13 @@ async def _account(request: Request[Any, Any, State]) -> Account:
         )
     await service.note_use(account)
     return account
+
+
+async def _known(service: Service, token: str) -> Account | None:
+    try:
+        return service.quick_look.check(token)
+    except Unanswered:
+        return await asyncio.to_thread(service.account, token)
 
 
 async def _body(request: Request[Any, Any, State], most: int) -> bytes:
@@ -308,7 +359,7 @@ def _json(body: bytes, status: int = 200, headers: dict[str, str] | None = None)
         body,
         status_code=status,
         media_type=_JSON,
-        headers={"Cache-Control": "no-store", **_SAFE_HEADERS, **(headers or {})},
+        headers={"Cache-Control": "private, no-store", **_SAFE_HEADERS, **(headers or {})},
     )
 
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any
 
+from registry_server.api.private_reading import kept_private
 from registry_server.api.reading import PREFLIGHT, Answer, Asked, Compressed, answer
 from registry_server.sequencer.showing import shown_checkpoint
 from registry_server.storage.objects import Objects
@@ -21,6 +23,8 @@ Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[Any]]
 Send = Callable[[Any], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+Gate = Callable[[Scope], Awaitable[Answer | None]]
+"""Asks whether a request may be answered; the refusal where it may not."""
 
 _HEAD_SECONDS = 0.5
 """For how long the size that the head shows is believed, where a tile seems to lie beyond it."""
@@ -31,9 +35,11 @@ _ASKED = {b"if-none-match": "if_none_match", b"accept-encoding": "accept_encodin
 class Files:
     """Answers reads from a store, and passes on the rest."""
 
-    def __init__(self, public: Objects, behind: Application) -> None:
+    def __init__(self, public: Objects, behind: Application, gate: Gate | None = None) -> None:
+        """``gate``: of a registry that is not public."""
         self._public = public
         self._behind = behind
+        self._gate = gate
         self._compressed = Compressed()
         self._size = 0
         self._looked = -_HEAD_SECONDS
@@ -41,6 +47,11 @@ class Files:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             method = scope["method"]
+            if self._gate is not None:
+                refused = await self._gate(scope)
+                if refused is not None:
+                    await _send(send, refused if method != "HEAD" else replace(refused, body=b""))
+                    return
             if method in ("GET", "HEAD", "OPTIONS"):
                 found = served(scope["path"])
                 if found is not None and method == "OPTIONS":
@@ -48,6 +59,7 @@ class Files:
                     return
                 made = await self._answer(found, scope) if found is not None else None
                 if made is not None:
+                    made = made if self._gate is None else kept_private(made)
                     await _send(send, made if method == "GET" else Answer(made.status, made.headers, b""))
                     return
         await self._behind(scope, receive, send)

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
 
-from registry_server.accounts import audit_events, keys, roles, tokens
+from registry_server.accounts import audit_events, blob_owners, keys, members, roles, tokens
 from registry_server.accounts.quick_look import QuickLook
 from registry_server.accounts.shares import Shares
 from registry_server.accounts.times import now_text
@@ -144,10 +144,32 @@ class Service:
                     )
 
     def search(
-        self, query: str, kind: str | None, namespace: str | None, limit: int, offset: int
+        self,
+        query: str,
+        kind: str | None,
+        namespace: str | None,
+        limit: int,
+        offset: int,
+        visible: Sequence[str] | None = None,
     ) -> tuple[list[Hit], int]:
+        """``visible``: the namespaces whose items may be found; None: all."""
         with database.reader(self.engine) as connection:
-            return search.find(connection, query, kind=kind, namespace=namespace, limit=limit, offset=offset)
+            return search.find(
+                connection, query, kind=kind, namespace=namespace, visible=visible, limit=limit, offset=offset
+            )
+
+    def session_account(self, secret: str) -> Account | None:
+        """What someone who is signed in may read."""
+        with database.reader(self.engine) as connection:
+            member = members.session_member(connection, secret, now_text())
+            if member is None:
+                return None
+            held = roles.of_account(connection, member.id)
+        return Account("", member.name, (), scopes=("read",), account=member.id, roles=held)
+
+    def blob_owners(self, sha256: str) -> frozenset[str]:
+        """The namespaces that released a file."""
+        return blob_owners.owners(self.engine, sha256)
 
     def keep_upload(self, account: Account, sha256: str, content: bytes) -> bool:
         """Keep bytes until a statement refers to them; returns whether they were new. Raises RyeError."""

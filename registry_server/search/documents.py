@@ -107,10 +107,14 @@ def find(
     *,
     kind: str | None = None,
     namespace: str | None = None,
+    visible: Sequence[str] | None = None,
     limit: int = 20,
     offset: int = 0,
 ) -> tuple[list[Hit], int]:
-    """One page of results, the best first, and how many there are in all. An empty query finds everything, by id."""
+    """One page of results, the best first, and how many there are in all. An empty query finds everything, by id.
+
+    ``visible``: the namespaces whose items may be found; None: all.
+    """
     words = [word.lower() for word in _WORD.findall(query)][:_MAX_WORDS]
     if not words and query.strip():
         return [], 0
@@ -121,6 +125,8 @@ def find(
             conditions.append(documents.c.kind == kind)
         if namespace is not None:
             conditions.append(documents.c.namespace == namespace)
+        if visible is not None:
+            conditions.append(documents.c.namespace.in_(sorted(visible)))
         found = (
             sa.select(documents, ranked.c.rank).join(ranked, ranked.c.number == documents.c.number).where(*conditions)
         )

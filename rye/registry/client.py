@@ -159,7 +159,7 @@ class RegistryClient:
         survives_outages: bool = False,
         patient: bool = False,
         allow_http: bool = False,
-        token: str | None = None,
+        token: str | Callable[[], str | None] | None = None,
         verdicts: Verdicts | None = None,
     ) -> RegistryClient:
         """A client with a fresh, verified head. ``origin``: what the project or lock expects there.

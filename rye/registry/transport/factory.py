@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -14,11 +15,16 @@ from rye.registry.transport.seam import Transport
 
 
 def open_transport(
-    address: str, limits: RegistryLimits = REGISTRY, *, allow_http: bool = False, token: str | None = None
+    address: str,
+    limits: RegistryLimits = REGISTRY,
+    *,
+    allow_http: bool = False,
+    token: str | Callable[[], str | None] | None = None,
 ) -> Transport:
     """The end for an address: ``https://…``, ``http://`` on loopback, or ``file://…``. Raises UsageError (``registry-address``).
 
-    ``token`` is sent with every request to this host, for registries that only members may read.
+    ``token`` is sent with every request to this host alone, for registries that only members may read; a function is called once
+    the registry asks for a token. Over plain http it goes to this machine only.
     """
     parts = urlsplit(address)
     if parts.username or parts.password or parts.query or parts.fragment or re.search(r"[\x00-\x20\\]", address):
@@ -33,6 +39,8 @@ def open_transport(
         raise _bad_address(
             address, "http:// is for loopback addresses only; anybody on the way could read what you fetch"
         )
+    if parts.scheme == "http" and not is_loopback(parts.hostname):
+        token = None
     from rye.registry.transport.http import HttpTransport  # what a folder does not need
 
     return HttpTransport(address, limits, token=token)

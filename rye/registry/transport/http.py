@@ -17,9 +17,10 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import cache
 from urllib.parse import urljoin, urlsplit
 
 from rye.limits import RegistryLimits
@@ -52,6 +53,8 @@ _REPEATED = frozenset({408, 425, 429, 500, 502, 503, 504})
 _TICK_SECONDS = 0.25
 _ROUND_TRIPS = 5
 """From a connection that is open to the end of a small answer, with TLS and some to spare."""
+_TOKEN_WANTED = "fetch-unauthorized"
+Token = str | Callable[[], str | None] | None
 _TAG = re.compile(r'(?:W/)?"[\x21\x23-\x7e]{0,200}"')
 """An entity tag that is sent back: ASCII, and not so long that a server could hide much in it."""
 
@@ -59,15 +62,18 @@ _TAG = re.compile(r'(?:W/)?"[\x21\x23-\x7e]{0,200}"')
 class HttpTransport:
     """Files below an ``https`` (or permitted ``http``) address. Raises RyeError (``bad-token``) for what can be no token."""
 
-    def __init__(self, address: str, limits: RegistryLimits, *, token: str | None = None):
+    def __init__(self, address: str, limits: RegistryLimits, *, token: Token = None):
+        """``token``: sent to this host alone, with every request; a function is called once the registry asks for one (401)."""
         self._address = address.rstrip("/") + "/"
         self._limits = limits
         self._headers = {"Accept-Encoding": "identity", "User-Agent": "rye", "Accept": "*/*"}
-        self._redirects = (
-            limits.redirects if token is None else 0
-        )  # a token is sent where the user meant it and nowhere else
-        if token is not None:
-            self._headers["Authorization"] = bearer(token)
+        self._redirects = limits.redirects
+        self._token: Callable[[], str | None] | None = None
+        if callable(token):
+            self._token = cache(token)
+        elif token is not None:
+            self._send_token(token)
+        self._asking = threading.Lock()
         self._tls: ssl.SSLContext | None = None
         self._connections: deque[Connection] = deque()
         self._left = limits.total_seconds
@@ -198,6 +204,28 @@ class HttpTransport:
         self, connection: Connection, request: Request, tag: str | None
     ) -> tuple[Tagged | FetchError, float | None]:
         """One try: what came of it, and the least wait before a repeat (None: a repeat would not help)."""
+        fetched, wait = self._try(connection, request, tag)
+        if isinstance(fetched, FetchError) and fetched.code == _TOKEN_WANTED and self._take_token():
+            fetched, wait = self._try(connection, request, tag)
+        return fetched, wait
+
+    def _take_token(self) -> bool:
+        """Send the token from now on; False where there is none to be had."""
+        if self._token is None:
+            return False
+        with self._asking:
+            token = self._token()
+            if token is not None:
+                self._send_token(token)
+            return token is not None
+
+    def _send_token(self, token: str) -> None:
+        self._headers["Authorization"] = bearer(token)
+        self._redirects = 0  # a token is sent where the user meant it and nowhere else
+
+    def _try(
+        self, connection: Connection, request: Request, tag: str | None
+    ) -> tuple[Tagged | FetchError, float | None]:
         address = self._address + request.path
         condition = NO_HEADERS if tag is None else {"If-None-Match": tag}
         unheard = None if not self._answered else 0.0
@@ -234,6 +262,9 @@ class HttpTransport:
     def _read(self, answer: Answer, request: Request) -> tuple[Tagged | FetchError, float | None]:
         if answer.status in (404, 410):
             return not_found(request.path), None
+        if answer.status == 401:
+            message = f"The registry at {urlsplit(self._address).netloc} is for its members: {request.path} needs a good token."
+            return FetchError(_TOKEN_WANTED, message, "`rye login` stores one; in CI, set RYE_TOKEN."), None
         if answer.status != 200:
             family = NoAnswer if answer.status in _REPEATED or answer.status >= 500 else FetchError
             error = family("fetch-status", f"The registry answered {answer.status} for {request.path}.")

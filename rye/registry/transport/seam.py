@@ -31,7 +31,7 @@ class FetchError(RyeError):
     """A file that could not be fetched.
 
     Codes: ``fetch-not-found``, ``fetch-too-large``, ``fetch-endless``, ``fetch-slow``, ``fetch-deadline``, ``fetch-redirect``,
-    ``fetch-status``, ``fetch-unreachable``, ``fetch-truncated``, ``fetch-unsafe``, ``fetch-offline``.
+    ``fetch-status``, ``fetch-unreachable``, ``fetch-truncated``, ``fetch-unsafe``, ``fetch-offline``, ``fetch-unauthorized``.
     """
 
 

@@ -31,6 +31,7 @@ from rye.workspace.customizing.overlaying import OverlayChecked, formula_problem
 from rye.workspace.customizing.overriding import check_overrides
 from rye.workspace.customizing.roles import known_roles
 from rye.workspace.registries.pin_question import require_contact
+from rye.workspace.registries.registry_access import reading_token
 from rye.workspace.trusting.customizations import remember_made_here
 
 
@@ -88,7 +89,7 @@ def registry(context: Context, address: str | None) -> tuple[Check, Check]:
 
     try:
         require_contact(context, address, asks=False)
-        with RegistryClient.open(address, offline=context.offline) as client:
+        with RegistryClient.open(address, offline=context.offline, token=reading_token(context, address)) as client:
             time, origin, warnings = client.head.snapshot.time, client.origin, client.warnings
     except RyeError as error:
         found = Check("registry", "warning" if context.offline else "error", error.message, hint=error.hint)

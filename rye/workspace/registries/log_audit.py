@@ -24,7 +24,7 @@ from rye.registry.trust.keysets import log_keys
 from rye.registry.trust.records import ReleaseRecord
 from rye.storage.folders import data_dir
 from rye.workspace.registries.published_items import published_release, registry_of
-from rye.workspace.registries.registry_access import configured, open_registry
+from rye.workspace.registries.registry_access import configured, open_registry, reading_token
 
 if TYPE_CHECKING:
     from rye.workspace.context import Context
@@ -58,7 +58,7 @@ def audit_log(context: Context) -> LogAudit:
     address = configured(context).main()
     with open_registry(context, address) as client:
         state, head = client.state, client.head
-    transport = open_transport(address, mirroring.transport_limits())
+    transport = open_transport(address, mirroring.transport_limits(), token=reading_token(context, address))
     auditor = Auditor(state.fingerprint)
     try:
         with context.progress("reading the log", mirroring.steps(state)) as advance:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -23,7 +24,7 @@ class LoginRequest(Struct, frozen=True):
 
     address: str | None
     token: Callable[[], str]
-    """Gives the token; called when the registry is known to be the one that is pinned."""
+    """Gives the token; called once, when the registry asks for it or is known to be the one that is pinned."""
     fingerprint: str | None = None
     """Pin a new registry when its root has this fingerprint."""
 
@@ -43,11 +44,11 @@ def log_in(context: Context, request: LoginRequest) -> Login:
     """Store a token that the registry confirms. The first registry becomes the default one."""
     where = _address(context, request.address)
     given = request.address is not None
-    with open_registry(context, where, fingerprint=request.fingerprint, named=given) as client:
-        secret = request.token()
-        found = RegistryApi(client.address, client.api, secret).whoami()
+    secret = cache(request.token)  # a registry for members alone wants it before it shows anything
+    with open_registry(context, where, fingerprint=request.fingerprint, named=given, token=secret) as client:
+        found = RegistryApi(client.address, client.api, secret()).whoami()
         origin = client.origin
-    store_credential(Credential(where, secret, found.name))
+    store_credential(Credential(where, secret(), found.name))
     if read_settings().get("registry") is None:
         set_setting("registry", where)
     return Login(where, origin, found.name, tuple(found.namespaces))

@@ -19,6 +19,7 @@ from rye.workspace.context import Context
 from rye.workspace.registries.airgap_access import airgap_opener
 from rye.workspace.registries.pin_question import pin_question, require_contact
 from rye.workspace.registries.project_registries import project_registries, user_verdicts
+from rye.workspace.registries.registry_access import reading_token
 from rye.workspace.trusting.given_pins import given_pins
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ def project_sources(
                 patient=outages == "survive-patiently",
                 cache=cache,
                 verdicts=verdicts,
+                token=reading_token(context, address),
             )
             try:
                 if address in pins:

@@ -16,7 +16,7 @@ from rye.workspace.registries.pin_question import pin_question, require_contact
 from rye.workspace.trusting.given_pins import given_pins
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from rye.project.manifest import Manifest
     from rye.registry.protocol.statements import Keyset
@@ -43,12 +43,13 @@ def open_registry(
     fingerprint: str | None = None,
     origin: str | None = None,
     named: bool = False,
+    token: Callable[[], str | None] | None = None,
 ) -> Iterator[RegistryClient]:
     """A client with a verified head; what it came to trust is kept when the block ends without an error.
 
     ``named``: whether the user gave this very address; else it must be pinned, configured, or agreed to
     (:func:`rye.workspace.registries.pin_question.require_contact`). Raises TrustError where ``RYE_PINS`` names another one,
-    also for a registry that was pinned before.
+    also for a registry that was pinned before. ``token``: gives the token in the place of the stored one.
     """
     if not named and fingerprint is None:
         require_contact(context, address)
@@ -57,6 +58,7 @@ def open_registry(
         accept_root=fingerprint or pin_question(context),
         origin=origin,
         offline=context.offline,
+        token=token or reading_token(context, address, address if named else None),
     )
     with client:
         if pin := given_pins(context).get(address):
@@ -64,6 +66,22 @@ def open_registry(
         for warning in client.warnings:
             context.warn(warning)
         yield client
+
+
+def reading_token(context: Context, address: str, argument: str | None = None) -> Callable[[], str | None]:
+    """Gives the token for a registry that only members may read; nothing is looked up before the registry asks for it.
+
+    ``argument``: the address, where the command was given it. RYE_TOKEN also goes to the one registry that RYE_PINS names.
+    """
+
+    def look_up() -> str | None:
+        pins = [pinned for pinned in given_pins(context) if pinned]
+        only_pin = pins[0] if len(pins) == 1 else None
+        named = argument or (context.registry and normal_address(context.registry, context.cwd)) or only_pin
+        found = credential(address, named)
+        return found.token if found is not None else None
+
+    return look_up
 
 
 def open_api(

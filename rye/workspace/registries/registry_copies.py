@@ -17,9 +17,10 @@ from rye.registry.mirroring import Mirrored
 from rye.registry.store.state import StateStore
 from rye.registry.transport.factory import open_transport
 from rye.storage.folders import data_dir
-from rye.workspace.registries.registry_access import configured, open_registry
+from rye.workspace.registries.registry_access import configured, open_registry, reading_token
 
 if TYPE_CHECKING:
+    from rye.registry.transport.seam import Transport
     from rye.workspace.context import Context
 
 
@@ -36,7 +37,7 @@ def mirror_registry(context: Context, target: Path) -> MirrorOutcome:
     address = configured(context).main()
     with open_registry(context, address) as client:
         state = client.state
-    transport = open_transport(address, mirroring.transport_limits())
+    transport = open_transport(address, mirroring.transport_limits(), token=reading_token(context, address))
     try:
         with context.progress("mirroring") as advance:
             done = mirroring.mirror(transport, state, target, advance)
@@ -61,8 +62,12 @@ def write_airgap_file(context: Context, file: Path) -> AirgapOutcome:
         raise RyeError("empty-lock", "rye.lock names nothing to bundle.", "Make one with `rye lock` or `rye add`.")
     store = StateStore(data_dir() / "registries")
     wanted = _wanted(context, lock)
+
+    def open_one(address: str) -> Transport:
+        return open_transport(address, token=reading_token(context, address))
+
     with context.progress("bundling", len(wanted)) as advance:
-        size = write_airgap(file, project.lock_path.read_bytes(), wanted, open_transport, store, advance)
+        size = write_airgap(file, project.lock_path.read_bytes(), wanted, open_one, store, advance)
     return AirgapOutcome(size, len(lock.items), tuple(part.origin for part in wanted))
 
 

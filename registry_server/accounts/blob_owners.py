@@ -1,0 +1,74 @@
+"""Which namespaces released a file: a table that is filled from the log as far as someone had to know it.
+
+Only a registry that is read by namespace needs it, so publishing does not wait for it: a look-up that finds nothing first reads
+the entries that came since.
+"""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+from registry_server.storage import database
+from registry_server.storage.schema import blob_namespaces, log_entries, registry
+from rye.registry.protocol import notes, statements
+from rye.registry.protocol.statements import Release
+
+_CURSOR = "blob-namespaces"
+_ROWS = 500
+
+
+def owners(engine: sa.Engine, sha256: str) -> frozenset[str]:
+    """The namespaces that released a file; none: nobody did."""
+    query = sa.select(blob_namespaces.c.namespace).where(blob_namespaces.c.sha256 == sha256)
+    with database.reader(engine) as connection:
+        found = frozenset(connection.scalars(query))
+        is_behind = not found and _cursor(connection) < _size(connection)
+    if not is_behind:
+        return found
+    while _fill(engine):
+        pass
+    with database.reader(engine) as connection:
+        return frozenset(connection.scalars(query))
+
+
+def _fill(engine: sa.Engine) -> bool:
+    """Read some more entries; returns whether there may be others."""
+    with database.reader(engine) as connection:
+        first = _cursor(connection)
+        query = sa.select(log_entries.c.position, log_entries.c.leaf).where(log_entries.c.position >= first)
+        rows = connection.execute(query.order_by(log_entries.c.position).limit(_ROWS)).all()
+    if not rows:
+        return False
+    pairs: set[tuple[str, str]] = set()
+    for row in rows:
+        text = notes.parse(bytes(row.leaf)).text
+        if text.startswith(Release.TITLE):
+            release = statements.parse(text)
+            assert isinstance(release, Release)
+            namespace = release.identity.namespace
+            pairs.add((release.file.sha256, namespace))
+            pairs.update((entry.sha256, namespace) for entry in release.attached)
+    with database.change(engine) as connection:
+        for sha256, namespace in sorted(pairs):
+            connection.execute(_INSERT, {"sha256": sha256, "namespace": namespace})
+        _move(connection, first, rows[-1].position + 1)
+    return len(rows) == _ROWS
+
+
+_INSERT = sa.text("INSERT INTO blob_namespaces (sha256, namespace) VALUES (:sha256, :namespace) ON CONFLICT DO NOTHING")
+
+
+def _move(connection: sa.Connection, before: int, after: int) -> None:
+    """Set the cursor, unless another process moved it meanwhile; what both wrote is the same."""
+    if _cursor(connection) != before:
+        return
+    connection.execute(registry.delete().where(registry.c.key == _CURSOR))
+    connection.execute(registry.insert().values(key=_CURSOR, value=str(after)))
+
+
+def _cursor(connection: sa.Connection) -> int:
+    return int(connection.scalar(sa.select(registry.c.value).where(registry.c.key == _CURSOR)) or 0)
+
+
+def _size(connection: sa.Connection) -> int:
+    return int(connection.scalar(sa.select(sa.func.max(log_entries.c.position))) or 0) + 1

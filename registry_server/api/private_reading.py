@@ -1,0 +1,116 @@
+"""Who may read, where a registry is not public (the setting ``read``).
+
+``members``     any good token with the scope ``read``, or someone who is signed in, reads everything
+``namespaces``  the same, but the bytes of items only where token and account may read their namespace; log, name map and index
+                are one for all members, so names, descriptions and hashes are seen by all of them
+
+``/config.json``, ``/livez``, ``/readyz`` and what signs people in are open; the API asks for tokens by itself. Everything else is
+closed, whatever is added later. A blob that is refused looks like one that is not there.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from registry_server.accounts.tokens import Account
+from registry_server.api.reading import Answer
+from registry_server.settings import Settings
+from registry_server.storage.served import served
+from rye.errors import RyeError
+from rye.registry.protocol import wire
+
+SESSION_COOKIE = "rye_session"
+ACCOUNT_KEY = "rye_account"
+"""Where the scope of a request keeps who reads."""
+_OPEN = frozenset({"/config.json", "/livez", "/readyz"})
+_OPEN_BELOW = ("/-/account", "/api/")
+_COOKIE = re.compile(rf"(?:^|;\s*){SESSION_COOKIE}=([A-Za-z0-9_-]{{43}})(?:;|$)")
+
+
+def is_open(path: str) -> bool:
+    """Whether a path is answered without asking who reads; what is below ``/api/`` asks by itself."""
+    return path in _OPEN or any(path == base or path.startswith(f"{base.rstrip('/')}/") for base in _OPEN_BELOW)
+
+
+def bearer_of(scope: Any) -> str:
+    """The token that a request carries; empty where there is none."""
+    scheme, _, token = _header(scope, b"authorization").partition(" ")
+    return token.strip() if scheme.lower() == "bearer" and len(token) < 200 else ""
+
+
+def session_of(scope: Any) -> str:
+    """The session's secret that a request's cookie carries; empty where there is none."""
+    match = _COOKIE.search(_header(scope, b"cookie"))
+    return match[1] if match else ""
+
+
+def require_reader(account: Account | None) -> Account:
+    """Raises RyeError ``unauthorized``, ``insufficient-scope``."""
+    if account is None:
+        raise RyeError(
+            "unauthorized",
+            "This registry is for its members: the token is missing, unknown, expired or revoked.",
+            "Log in: `rye login ADDRESS`. Its operator makes tokens: `rye-registry token create NAME --scope read`",
+        )
+    if not account.has("read"):
+        raise RyeError(
+            "insufficient-scope",
+            f"The token {account.name} has the scopes {', '.join(account.scopes)}; reading needs read.",
+            "Ask for a token that has it: rye-registry token create NAME --scope read",
+        )
+    return account
+
+
+def blob_of(path: str) -> str | None:
+    """The SHA-256 of the blob that a path asks for."""
+    found = served(path)
+    return found.path.rpartition("/")[2] if found is not None and found.path.startswith("blobs/") else None
+
+
+def hidden_blob(path: str) -> RyeError:
+    """What is said of a blob that is not there, and of one that this reader may not have."""
+    return RyeError("not-found", f"There is nothing at {path[:200]}.", "docs/protocol.md lists what a registry serves.")
+
+
+def is_limited(settings: Settings) -> bool:
+    """Whether reading depends on the namespace."""
+    return settings.read == "namespaces"
+
+
+def kept_private(answer: Answer) -> Answer:
+    """The same for one reader: no shared cache keeps it, and no other site reads it."""
+    headers = [
+        (name, value.replace(b"public", b"private") if name == b"cache-control" else value)
+        for name, value in answer.headers
+        if not name.startswith(b"access-control-") and name not in (b"vary", b"cross-origin-resource-policy")
+    ]
+    vary = [value for name, value in answer.headers if name == b"vary"]
+    return Answer(
+        answer.status,
+        (
+            *headers,
+            (b"vary", b", ".join([b"Authorization", b"Cookie", *vary])),
+            (b"cross-origin-resource-policy", b"same-origin"),
+        ),
+        answer.body,
+    )
+
+
+def refusal(error: RyeError, status: int) -> Answer:
+    """An error as the API words it."""
+    body = wire.encode_json(wire.ErrorAnswer(wire.ErrorBody(error.code, error.message, error.hint)))
+    headers = [
+        (b"content-type", b"application/json"),
+        (b"cache-control", b"private, no-store"),
+        (b"content-length", str(len(body)).encode()),
+        (b"x-content-type-options", b"nosniff"),
+        (b"vary", b"Authorization, Cookie"),
+    ]
+    if status == 401:
+        headers.append((b"www-authenticate", b"Bearer"))
+    return Answer(status, tuple(headers), body)
+
+
+def _header(scope: Any, name: bytes) -> str:
+    return next((value.decode("latin-1") for key, value in scope["headers"] if key == name), "")
