@@ -143,7 +143,7 @@ class RegistryLimits(Struct, frozen=True):
     """How old the last verified head may be for `install` and `ci` to go on with it while the registry does not answer."""
     answer_seconds: float = 1.8
     """Until a registry answers the first request of a run, repeats included; afterwards the limits below hold."""
-    hasty_answer_seconds: float = 0.5
+    hasty_answer_seconds: float = 0.3
     """The same where the last verified head will do, and the host is near; one far away gets some round trips more."""
     connect_seconds: float = 10.0
     """To open one connection."""

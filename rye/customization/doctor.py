@@ -103,14 +103,21 @@ def python_version(version: Sequence[int]) -> Check:
     return Check("python", "ok", f"Python {shown}")
 
 
-def keys(count: int, warnings: Sequence[str]) -> Check:
-    """The user's own keys, and what is wrong with their files."""
+def keys(names: Sequence[str], warnings: Sequence[str], default: str | None) -> Check:
+    """The user's own keys, and what is wrong with their files. ``default``: the name of the key that signs."""
+    if default is not None and default not in names:
+        other = f"choose another: `rye keys default {names[0]}`" if names else "make another: `rye keys generate`"
+        hint = (
+            f"Restore {default}.key and {default}.pub from a backup, or {other}. A namespace that only the missing key "
+            "owned needs `rye namespace recover NAMESPACE`."
+        )
+        return Check("keys", "error", "\n".join([f"the default key {default!r} is missing", *warnings]), hint=hint)
     if warnings:
         return Check("keys", "error", "\n".join(warnings))
-    if not count:
+    if not names:
         hint = "Only who publishes needs one: `rye keys generate`."
         return Check("keys", "ok", "no signing key", hint=hint)
-    return Check("keys", "ok", f"{count} key(s), readable by you alone")
+    return Check("keys", "ok", f"{len(names)} key(s), readable by you alone")
 
 
 def clock(now: datetime, registry_time: datetime | None) -> Check:

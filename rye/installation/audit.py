@@ -10,6 +10,7 @@ extra-file         error        A file that nobody installed lies among the inst
 revoked-key        error        The release is signed with a key that was revoked.
 changed-release    error        The registry no longer has the release as the lock names it.
 lock-mismatch      error        The lock says something else of the release than the release itself does.
+not-examined       error        The release could not be looked at, e.g. because its bytes could not be fetched.
 policy             error        The policy forbids what the item asks for, its signer, or a release as young as this one.
 advisory           error        An advisory is about this version (a warning when its severity is low).
 unapproved-right   error        The item has a right that nobody approved.
@@ -73,6 +74,7 @@ RULES: Mapping[str, str] = {
     "revoked-key": "A release is signed with a key that was revoked.",
     "changed-release": "The registry no longer has a release as the lock names it.",
     "lock-mismatch": "rye.lock says something else of a release than the release itself does.",
+    "not-examined": "A release could not be looked at, so nothing is known of it.",
     "policy": "The policy forbids what an item asks for, its signer or its age.",
     "advisory": "An advisory is about an installed version.",
     "unapproved-right": "An item has a right that nobody approved.",
@@ -115,8 +117,12 @@ HELP: Mapping[str, str] = {
     "wrong-flag": "Run `rye install`; it sets executable bits right.",
     "extra-file": "Move the file out of .ai/packages: agent tools read what lies there. Own items belong below .ai.",
     "revoked-key": _UPDATE,
-    "changed-release": "Do not install it. Ask the publisher and the registry's operator; `rye log verify` checks the log.",
+    "changed-release": (
+        "Compare rye.lock with version control: `git log -p rye.lock`. If nobody edited it, install nothing from the "
+        "registry and tell its operator; `rye log verify` checks the log."
+    ),
     "lock-mismatch": _COMPARE,
+    "not-examined": "Run `rye audit` again when the registry answers. Until then nothing is known of the item.",
     "policy": "Choose another item or version, or have the policy changed by whoever answers for it.",
     "advisory": _UPDATE,
     "unapproved-right": _AGREE,
@@ -321,12 +327,14 @@ def audit_origin(items: Iterable[LockedItem], sources: Sources) -> list[Finding]
 
 def audit_refused(refused: Iterable[tuple[LockedItem, RyeError]]) -> list[Finding]:
     """Rows that could not be verified, by what the check said of each: the bytes tell what a release's note leaves out, such as
-    hooks' conditions and what can run. Errors of the network are none of the lock's."""
+    hooks' conditions and what can run. An item whose bytes did not come was not examined, and that is said."""
     found = []
     for item, error in refused:
-        rule = "lock-mismatch" if error.code == "lock-mismatch" else "changed-release"
-        if rule == error.code or isinstance(error, TrustError):
-            found.append(Finding(rule, "error", error.message, item_path(item), item, error.hint))
+        rule, message = "not-examined", f"{item.identity} {item.version} was not examined: {error.message}"
+        if error.code == "lock-mismatch" or (isinstance(error, TrustError) and error.code != "blob-missing"):
+            rule = "lock-mismatch" if error.code == "lock-mismatch" else "changed-release"
+            message = error.message
+        found.append(Finding(rule, "error", message, item_path(item), item, error.hint))
     return found
 
 

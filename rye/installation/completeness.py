@@ -39,6 +39,8 @@ RULES: Mapping[str, str] = {
     "G5": "rye.lock approves what the item does not ask for.",
     "G6": "A locked item conflicts with another, or requires what the project does not provide.",
 }
+OTHER_REGISTRY = "other-registry"
+"""The rule of a problem that is none of the lock's content: an item is locked to another registry than rye.toml names."""
 MANIFEST_NAME = "rye.toml"
 _LISTED = 3
 
@@ -79,18 +81,26 @@ def does_not_fit(found: Sequence[Problem]) -> RyeError:
     """The error for a lock with these problems."""
     listed = "\n".join(f"  {_line(problem)}" for problem in found[:_LISTED])
     more = f"\n  and {len(found) - _LISTED} more" if len(found) > _LISTED else ""
-    if all(problem.repairable for problem in found):
-        hint = "Run `rye install` to repair it, and commit rye.lock."
-    else:
-        hint = (
-            "Change rye.toml so that both sides fit: another range, another item, or what [environment] provides. "
-            "`rye why ID` shows why an item is here."
-        )
     return RyeError(
         "lock-does-not-fit",
         f"rye.lock does not fit rye.toml:\n{listed}{more}",
-        hint,
+        next_step(found),
         details={"problems": [problem.as_json() for problem in found]},
+    )
+
+
+def next_step(found: Sequence[Problem]) -> str:
+    """What to do about a lock with these problems; none: it was made for another rye.toml."""
+    if any(problem.rule == OTHER_REGISTRY for problem in found):
+        return (
+            "Where rye.toml names the wrong registry, put the right address there, or map the namespace in [registries]. "
+            "Else `rye lock` chooses versions again, from the registry that rye.toml names."
+        )
+    if all(problem.repairable for problem in found):
+        return "Run `rye install` to repair it, and commit rye.lock."
+    return (
+        "Change rye.toml so that both sides fit: another range, another item, or what [environment] provides. "
+        "`rye why ID` shows why an item is here."
     )
 
 

@@ -138,5 +138,5 @@ def expect_origin(client: RegistryClient, origin: str, what: str) -> None:
         raise RyeError(
             "other-registry",
             f"{what} is locked to the registry {origin}; {client.address} is {client.origin}.",
-            "Map the namespace to its registry in [registries] of rye.toml, or resolve anew with `rye lock`.",
+            "Map the namespace to its registry in [registries] of rye.toml, or choose versions again with `rye lock`.",
         )

@@ -10,7 +10,7 @@ from rye.errors import RyeError
 from rye.items.reading import ReadOptions
 from rye.limits import PROJECT
 from rye.project.discovery import Found, expand, own_items
-from rye.project.layout import Project, find_project
+from rye.project.layout import LOCK, Project, find_project
 from rye.project.manifest import Manifest, parse_manifest
 from rye.project.project_file import read_project_file
 
@@ -19,8 +19,19 @@ def require_project(start: Path) -> Project:
     """The project around ``start``; an error that says how to make one where there is none."""
     project = find_project(start)
     if project is None:
+        if (start / LOCK).is_file():
+            raise no_manifest()
         raise RyeError("no-project", "There is no rye.toml here or in a folder above.", "Make one with `rye init`.")
     return project
+
+
+def no_manifest() -> RyeError:
+    """The error for a lock or installed items without a rye.toml."""
+    return RyeError(
+        "no-manifest",
+        "rye.toml is missing, and rye.lock or installed items are here.",
+        "Restore it: `git checkout rye.toml`. An empty one, from `rye init`, says that nothing is wanted.",
+    )
 
 
 def load_manifest(project: Project) -> Manifest:

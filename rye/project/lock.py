@@ -138,8 +138,12 @@ class _LockFile(Struct, forbid_unknown_fields=True):
 class LockError(RyeError):
     """``rye.lock`` cannot be trusted as it is."""
 
-    def __init__(self, message: str):
-        super().__init__("bad-lock", f"rye.lock: {message}", "Restore it from version control, or run `rye lock`.")
+    def __init__(self, message: str, hint: str | None = None):
+        hint = hint or (
+            "Restore it from version control. Without a good one, delete it and run `rye install`, which asks about "
+            "everything again."
+        )
+        super().__init__("bad-lock", f"rye.lock: {message}", hint)
 
 
 # -- writing ------------------------------------------------------------------------------------------------------------
@@ -244,7 +248,10 @@ def is_conflicted(text: str) -> bool:
 def parse_lock(text: str) -> Lock:
     """Read a lock. Raises LockError for whatever is unknown, missing or of another type."""
     if is_conflicted(text):
-        raise LockError("it has git's conflict markers; `rye install` or `rye lock` resolves them.")
+        raise LockError(
+            "it has git's conflict markers; `rye install` or `rye lock` resolves them.",
+            "Resolve rye.toml first if it has markers, too. Then run `rye install`.",
+        )
     table = read_canonical(text)
     if table is None:
         table = _read_toml(text)

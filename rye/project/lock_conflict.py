@@ -17,6 +17,7 @@ from rye.project.lock import CONFLICT_MARKER, Lock, LockedItem, LockError, parse
 from rye.resolution.versions import Version
 
 T = TypeVar("T")
+_TAKE_ONE = "Take one side with `git checkout --ours rye.lock` (or --theirs), then run `rye install`."
 
 _OURS, _BASE, _MIDDLE, _THEIRS = CONFLICT_MARKER, "|||||||", "=======", ">>>>>>>"
 
@@ -31,7 +32,12 @@ class ConflictedLock(Struct, frozen=True):
 
 def join_sides(text: str) -> ConflictedLock:
     """Raises LockError where the markers do not fit together, or a side is not a lock."""
-    ours, theirs = (parse_lock(side) for side in sides(text))
+    try:
+        ours, theirs = (parse_lock(side) for side in sides(text))
+    except LockError as error:
+        raise LockError(
+            f"one side of its conflict is no lock: {error.message.removeprefix('rye.lock: ')}", _TAKE_ONE
+        ) from None
     other = theirs.by_identity()
     items = [_joined(item, other[item.identity]) if item.identity in other else _alone(item) for item in ours.items]
     mine = ours.by_identity()
@@ -52,7 +58,7 @@ def sides(text: str) -> tuple[str, str]:
                 side.append(line)
             continue
         if marker not in expected:
-            raise LockError("its conflict markers do not fit together.")
+            raise LockError("its conflict markers do not fit together.", _TAKE_ONE)
         writing, expected = {
             _OURS: ((ours,), (_BASE, _MIDDLE)),
             _BASE: ((), (_MIDDLE,)),
@@ -60,7 +66,7 @@ def sides(text: str) -> tuple[str, str]:
             _THEIRS: ((ours, theirs), (_OURS,)),
         }[marker]
     if expected != (_OURS,):
-        raise LockError("its conflict markers do not fit together.")
+        raise LockError("its conflict markers do not fit together.", _TAKE_ONE)
     return "".join(ours), "".join(theirs)
 
 

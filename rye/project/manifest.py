@@ -176,7 +176,10 @@ def parse_manifest(text: str, source: str = "rye.toml") -> Manifest:
     try:
         table = tomllib.loads(text.removeprefix(BYTE_ORDER_MARK))
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise ManifestError(f"not valid TOML: {error}", "Mend the line that it names.", source) from None
+        if "\n<<<<<<< " in f"\n{text}":
+            hint = "Keep what you want of both sides, and delete the lines with <<<<<<<, ======= and >>>>>>>."
+            raise ManifestError("it has git's conflict markers.", hint, source) from None
+        raise ManifestError(f"not valid TOML: {error}", "Fix the line that it names.", source) from None
     reader = _Reader(source)
     reader.known(table, "", _TABLES)
     project = reader.table(table, "project")

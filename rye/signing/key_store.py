@@ -158,7 +158,8 @@ class KeyStore:
         try:
             self.trust.add(key.public, name, source, now)
             private_files.write(path.with_suffix(".pub"), key.public.pem)
-            if self.default_name() is None:
+            default = self.default_name()
+            if default is None or not self._private_path(default).is_file():
                 private_files.write(self.folder / _DEFAULT, name + "\n")
         except BaseException:
             path.unlink()

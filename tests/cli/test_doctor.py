@@ -260,3 +260,23 @@ def test_gastown_overlays_are_named_as_that_tool_names_them(program: Program, tm
 
 def test_it_runs_outside_a_project(program: Program) -> None:
     assert program.run("doctor", "-C", str(program.home)).code == 0
+
+
+def test_a_missing_default_key_is_an_error_with_the_next_command(program: Program) -> None:
+    program.ok("keys", "generate", "--name", "work")
+    assert check(program.run("doctor", "--json"), "keys")["status"] == "ok"
+    key = program.home / "config/keys/work.key"
+    kept = key.read_bytes()
+    key.unlink()
+    alone = check(program.run("doctor", "--json"), "keys")
+    assert (alone["status"], "the default key 'work' is missing" in alone["message"]) == ("error", True)
+    assert "`rye keys generate`" in alone["hint"]
+    assert "`rye namespace recover NAMESPACE`" in alone["hint"]
+    program.ok("keys", "generate", "--name", "spare")
+    assert (
+        check(program.run("doctor", "--json"), "keys")["status"] == "ok"
+    )  # a new key takes the place of one that is gone
+    key.write_bytes(kept)
+    program.ok("keys", "default", "work")
+    key.unlink()
+    assert "`rye keys default spare`" in check(program.run("doctor", "--json"), "keys")["hint"]

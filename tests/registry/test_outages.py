@@ -153,7 +153,7 @@ class TestSilence:
         world.client(survives=True)
         short, long = REGISTRY.hasty_answer_seconds, REGISTRY.answer_seconds
         assert [seconds for _, seconds in world.transport.asked] == [short, long, long, long]
-        assert short < 1 < long < 3
+        assert short < 0.4 < long < 3
 
     def test_a_first_contact_has_nothing_to_fall_back_on(self, world: World) -> None:
         class Silent(MemoryTransport):

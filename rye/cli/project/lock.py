@@ -41,6 +41,8 @@ def _check(session: Session, project: Project, dry_run: bool) -> int:
         session.console.data(one_line(f"{problem.rule} {problem.item}: {problem.message}"))
         if problem.chain:
             session.console.say(one_line(f"  {' → '.join(problem.chain)}"), "dim")
+    if found.hint is not None:
+        session.console.say(f"  {found.hint}")
     return 0 if found.fits else 1
 
 

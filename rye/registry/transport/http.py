@@ -51,6 +51,7 @@ from rye.registry.transport.seam import (
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _REPEATED = frozenset({408, 425, 429, 500, 502, 503, 504})
 _TICK_SECONDS = 0.25
+_LEAST_TICK_SECONDS = 0.005
 _ROUND_TRIPS = 5
 """From a connection that is open to the end of a small answer, with TLS and some to spare."""
 _TOKEN_WANTED = "fetch-unauthorized"
@@ -122,7 +123,7 @@ class HttpTransport:
         tick = min(_TICK_SECONDS, wave.seconds / 8, wave.answer_seconds / 8)
         while len(results) < len(wave.requests):
             try:
-                index, fetched = wave.done.get(timeout=tick)
+                index, fetched = wave.done.get(timeout=self._until_next_look(wave, begun, tick))
                 results.setdefault(index, fetched)
                 continue
             except queue.Empty:
@@ -142,6 +143,13 @@ class HttpTransport:
                     results[index] = _deadline(wave.requests[index], patience, "one file")
                     self._start(wave)  # in place of the thread that hangs
         return [results[index] for index in range(len(wave.requests))]
+
+    def _until_next_look(self, wave: _Wave, begun: float, tick: float) -> float:
+        """Seconds: a tick, or less where the wait for the first answer ends sooner."""
+        if self._answered:
+            return tick
+        left = begun + self._patience(wave.answer_seconds) - time.monotonic()
+        return max(_LEAST_TICK_SECONDS, min(tick, left))
 
     def _patience(self, seconds: float) -> float:
         """A short wait, longer for a host that is far away: a TLS handshake and an answer take some round trips."""
@@ -338,7 +346,9 @@ def _tag_of(answer: Answer) -> str | None:
 
 
 def _deadline(request: Request, seconds: float, what: str) -> FetchError:
-    return NoAnswer("fetch-deadline", f"{request.path} was not there after {seconds:g} seconds, the limit for {what}.")
+    return NoAnswer(
+        "fetch-deadline", f"{request.path} was not there after {round(seconds, 1):g} seconds, the limit for {what}."
+    )
 
 
 def _foreign_certificate(request: Request, address: str, reason: str) -> FetchError:

@@ -11,6 +11,11 @@ from rye.errors import RyeError
 
 _MIRROR = "Do not install from it. Try the registry's own address, or ask its operator; `rye log verify` shows details."
 _ALARM = "Do not install from it. `rye log watch` writes both signed heads to a file, as proof. Tell the operator."
+_LOCKED = (
+    "Somebody probably edited rye.lock: `git log -p rye.lock` shows who. Restore it, then run `rye install`. "
+    "If it is as your team committed it, the registry took back what it signed: install nothing from it, and send its "
+    "operator the two signed heads that `rye log watch` keeps."
+)
 _PUBLISHER = (
     "Do not install it. Ask the publisher whether the change is theirs; the registry must not show such a statement."
 )
@@ -77,8 +82,8 @@ RULES: dict[str, str] = {
     "takedown-foreign": _ALARM,
     "release-repeated": _ALARM,
     "release-unknown": _PUBLISHER,
-    "release-vanished": _ALARM,
-    "release-changed": _ALARM,
+    "release-vanished": _LOCKED,
+    "release-changed": _LOCKED,
     "release-oversized": "The item is larger than this client accepts.",
     # bytes
     "blob-missing": "Try the registry's own address; a mirror may be incomplete.",

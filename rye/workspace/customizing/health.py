@@ -66,11 +66,12 @@ def machine() -> Iterator[Check]:
     """The interpreter, the user's keys and whom they trust."""
     yield checks.python_version(tuple(sys.version_info[:3]))
     try:
-        stored = KeyStore(config_dir()).list()
+        store = KeyStore(config_dir())
+        stored, default = store.list(), store.default_name()
     except RyeError as error:
         yield Check("keys", "error", error.message, hint=error.hint)
     else:
-        yield checks.keys(len(stored), [key.warning for key in stored if key.warning])
+        yield checks.keys([key.name for key in stored], [key.warning for key in stored if key.warning], default)
     try:
         entries = TrustStore(config_dir()).entries()
     except RyeError as error:

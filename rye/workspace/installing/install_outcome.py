@@ -45,9 +45,9 @@ class LockCheck(Struct, frozen=True):
 
     exists: bool
     problems: tuple[Problem, ...]
-    same_registries: bool = True
-    """Whether every namespace still has the registry that its items are locked to."""
+    hint: str | None = None
+    """What to do about the problems."""
 
     @property
     def fits(self) -> bool:
-        return not self.problems and self.same_registries
+        return not self.problems

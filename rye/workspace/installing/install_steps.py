@@ -34,6 +34,8 @@ from rye.workspace.registries.project_sources import Outages, judging_environmen
 from rye.workspace.trusting.acceptance import approvals, remember, remember_accepted, trusts_lock
 from rye.workspace.trusting.known_signers import agreed_signers, remember_signers
 from rye.workspace.trusting.relied_approvals import relied_on
+from rye.workspace.trusting.unverified_rows import unverified
+from rye.workspace.trusting.verified_items import verified_before
 
 _TOO_OLD = frozenset({"release-vanished", "no-such-item", "unsolvable"})
 """What a head that is too old for rye.toml or rye.lock makes of what was published after it."""
@@ -74,6 +76,8 @@ def resolve_and_install(session: InstallSession, unlock: Unlock) -> InstallOutco
     if not unlock.is_nothing:
         with session_sources(session) as sources:
             return install_from(session, sources, unlock)
+    if session.context.offline:
+        return _install_offline(session, unlock)
     patience: tuple[Outages, ...] = ("survive", "survive-patiently")
     for outages in patience:
         with session_sources(session, outages) as sources:
@@ -87,6 +91,23 @@ def resolve_and_install(session: InstallSession, unlock: Unlock) -> InstallOutco
                 if not only_slow:
                     raise _does_not_suffice(error, outage) from error
     raise AssertionError("the last round returns or raises")
+
+
+def _install_offline(session: InstallSession, unlock: Unlock) -> InstallOutcome:
+    """From trusted state and cache alone. What they lack to verify a row of the lock makes that row unverified."""
+    try:
+        with session_sources(session) as sources:
+            return install_from(session, sources, unlock)
+    except RyeError as error:
+        if error.code != "fetch-offline" or is_stale(session.before.lock, session.manifest):
+            raise
+        items = in_groups(session.before.lock.items, session.request.without)
+        known = verified_before(items)
+        unknown = [item for item in items if item.identity not in known]
+        if not unknown:
+            raise
+        hint = f"`{session.request.command}` without --offline fetches and verifies what rye.lock names."
+        raise unverified(unknown, error.message, hint, error.code) from error
 
 
 def _does_not_suffice(error: RyeError, outage: NoAnswer) -> NoAnswer:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from rye.installation.completeness import does_not_fit, problems
+import msgspec
+
+from rye.installation.completeness import OTHER_REGISTRY, Problem, does_not_fit, next_step, problems
 from rye.installation.install import mentions_of, prepare, unapproved
 from rye.installation.resolving import resolve
 from rye.installation.rollback import keep_previous
@@ -19,7 +21,7 @@ from rye.workspace.installing.lock_fit import lock_problems
 from rye.workspace.installing.lock_moves import lock_moves
 from rye.workspace.installing.own_previous import remember_previous
 from rye.workspace.installing.project_state import ProjectState, read_state
-from rye.workspace.registries.project_registries import same_registries
+from rye.workspace.registries.project_registries import locked_elsewhere
 from rye.workspace.registries.project_sources import judging_environment, project_sources
 
 
@@ -35,9 +37,25 @@ def check_lock(context: Context, project: Project) -> LockCheck:
 
 
 def _check(context: Context, state: ProjectState, manifest: Manifest) -> LockCheck:
-    same = same_registries(context, manifest, state.lock, state.project.root)
-    found = lock_problems(context, state, manifest) if same else problems(manifest, state.lock, {})
-    return LockCheck(state.lock_bytes is not None, tuple(found), same)
+    moved = _moved(context, state, manifest)
+    found = [*moved, *problems(manifest, state.lock, {})] if moved else lock_problems(context, state, manifest)
+    return LockCheck(state.lock_bytes is not None, tuple(found), next_step(found) if found else None)
+
+
+def _moved(context: Context, state: ProjectState, manifest: Manifest) -> list[Problem]:
+    """Items that rye.lock has from another registry than the one that rye.toml names."""
+    try:
+        found = locked_elsewhere(context, manifest, state.lock, state.project.root)
+    except (OSError, msgspec.MsgspecError):  # asking the registries says what is wrong
+        return []
+    return [
+        Problem(
+            OTHER_REGISTRY,
+            str(one.item.identity),
+            f"rye.lock has it from the registry {one.item.registry}; rye.toml names {one.address}, which is {one.origin}",
+        )
+        for one in found
+    ]
 
 
 def _relock(context: Context, project: Project, dry_run: bool) -> LockOutcome:

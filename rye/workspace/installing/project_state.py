@@ -6,9 +6,11 @@ from msgspec import Struct
 
 from rye.errors import RyeError
 from rye.installation.transaction import exclusive, needs_recovery
+from rye.project.context import no_manifest
 from rye.project.layout import Project
 from rye.project.lock import Lock, LockedItem, is_conflicted
 from rye.project.lock_file import read_lock
+from rye.project.manifest import parse_manifest
 from rye.workspace.context import Context
 from rye.workspace.installing.project_texts import bytes_of, manifest_text_of
 
@@ -51,9 +53,15 @@ def read_state(context: Context, project: Project, *, joins_sides: bool = False)
 
         text = data.decode("utf-8", "replace")
         if is_conflicted(text):
+            joined, manifest = join_sides(text), manifest_text_of(project)
+            if joined.rows and not parse_manifest(manifest).dependencies:
+                raise RyeError(
+                    "no-manifest",
+                    "rye.lock has git's conflict markers and names items, and rye.toml asks for none: a merge lost them.",
+                    "Restore rye.toml: `git checkout --ours rye.toml` (or --theirs). If nothing is wanted, delete rye.lock.",
+                )
             context.tell("rye.lock has conflict markers; versions are chosen again, those of both sides first")
-            joined = join_sides(text)
-            return ProjectState(project, manifest_text_of(project), data, joined.lock, joined.rows)
+            return ProjectState(project, manifest, data, joined.lock, joined.rows)
     return ProjectState(project, manifest_text_of(project), data, read_lock(project))
 
 
@@ -63,8 +71,4 @@ def require_manifest(project: Project) -> None:
     if project.manifest_path.exists():
         return
     if project.lock_path.exists() or (project.packages.is_dir() and any(project.packages.iterdir())):
-        raise RyeError(
-            "no-manifest",
-            "rye.toml is missing, and rye.lock or installed items are here.",
-            "Restore rye.toml from version control; an empty one, from `rye init`, says that nothing is wanted.",
-        )
+        raise no_manifest()

@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 import msgspec
+from msgspec import Struct
 
 from rye.installation.verified_rows import TrustBasis
 from rye.project.lock import Lock, LockedItem
@@ -51,15 +52,35 @@ def whole_lock_key(verdicts: Verdicts, lock: bytes, manifest_text: str, items: I
     return verdicts.key("whole lock", lock, manifest_text, *grounds)
 
 
+class Elsewhere(Struct, frozen=True):
+    """A locked item whose namespace is mapped to another registry by now."""
+
+    item: LockedItem
+    address: str
+    """Of the registry that is asked for its namespace now."""
+    origin: str
+    """What is pinned at that address."""
+
+
+def locked_elsewhere(context: Context, manifest: Manifest, lock: Lock, root: Path) -> list[Elsewhere]:
+    """The items that are locked to another registry than their namespace is mapped to, as far as the pins tell.
+
+    Raises OSError and MsgspecError where the pins cannot be read.
+    """
+    where = project_registries(context, manifest, root)
+    pinned = read_addresses(data_dir() / "registries")
+    found = []
+    for item in lock.items:
+        address = where.by_namespace.get(item.identity.namespace) or where.default or ""
+        origin = pinned.get(address, item.registry)
+        if origin != item.registry:
+            found.append(Elsewhere(item, address, origin))
+    return found
+
+
 def same_registries(context: Context, manifest: Manifest, lock: Lock, root: Path) -> bool:
     """Whether every namespace is still mapped to the registry that its items are locked to, as far as the pins tell."""
-    where = project_registries(context, manifest, root)
-    locked = {(item.identity.namespace, item.registry) for item in lock.items}
     try:
-        pinned = read_addresses(data_dir() / "registries")
+        return not locked_elsewhere(context, manifest, lock, root)
     except (OSError, msgspec.MsgspecError):  # asking the registries says what is wrong
         return False
-    return all(
-        pinned.get(where.by_namespace.get(namespace) or where.default or "", origin) == origin
-        for namespace, origin in locked
-    )

@@ -247,7 +247,7 @@ _OUTCOMES = {
         "unverified-item",
         install="other-registry",
         repair="other-registry",
-        check="unverified-item|failed",
+        check="other-registry",
         list="unverified",
         audit="lock-mismatch",
     ),
