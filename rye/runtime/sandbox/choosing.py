@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from rye.errors import UsageError
+from rye.runtime.sandbox import landlock
+from rye.runtime.sandbox.bubblewrap import Bubblewrap
+from rye.runtime.sandbox.landlock import Landlock
+from rye.runtime.sandbox.probing import why_not
+from rye.runtime.sandbox.seatbelt import Seatbelt
 from rye.runtime.sandbox.tool_run import Backend, SandboxUnavailable
 
-NAMES = ("bubblewrap", "landlock", "seatbelt")
+_KINDS: dict[str, Callable[[Mapping[str, str]], Backend]] = {
+    "bubblewrap": Bubblewrap,
+    "landlock": lambda environ: Landlock(environ, landlock.version()),
+    "seatbelt": Seatbelt,
+}
+NAMES = tuple(_KINDS)
 """In the order in which they are tried."""
+
+_probed: dict[str, str | None] = {}
+"""What is wrong with each sandbox, as this process found out; None for nothing."""
 
 
 def backend(environ: Mapping[str, str]) -> Backend:
@@ -19,7 +32,17 @@ def backend(environ: Mapping[str, str]) -> Backend:
     demanded = environ.get("RYE_SANDBOX", "")
     if demanded and demanded not in NAMES:
         raise UsageError("usage", f"RYE_SANDBOX={demanded!r} is no sandbox.", f"One of {', '.join(NAMES)}.")
+    wrong: list[str] = []
+    for name in (demanded,) if demanded else NAMES:
+        found = _KINDS[name](environ)
+        if name not in _probed:
+            _probed[name] = why_not(found)
+        if _probed[name] is None:
+            return found
+        wrong.append(f"{name}: {_probed[name]}")
+    what = f"The sandbox {demanded} that RYE_SANDBOX demands does not" if demanded else "No sandbox"
+    works = "work" if demanded else "works"
     raise SandboxUnavailable(
-        "No sandbox works on this machine, so no tool can run.",
-        "Install bubblewrap (Debian: apt install bubblewrap), or use Linux 6.2 or later with Landlock.",
+        f"{what} {works} on this machine, so no tool can run. {' '.join(each.rstrip('.') + '.' for each in wrong)}",
+        "Install bubblewrap (Debian: apt install bubblewrap), or use Linux 6.2 or later, where Landlock is enough.",
     )

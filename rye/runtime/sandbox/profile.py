@@ -1,12 +1,20 @@
-"""What one call may touch: the operator's grants and the limits, never a wish of the package (design: docs/tools.md)."""
+"""What one call may touch: the operator's grants and the limits, never a wish of the package (design: docs/tools.md). Pure."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from msgspec import Struct
 
+from rye.errors import RyeError
+from rye.items.tool.needs import NOTHING, Needs, place_of
 from rye.limits import SANDBOX
+
+PATH = "/usr/local/bin:/usr/bin:/bin"
+_LANGUAGE = re.compile(r"[A-Za-z0-9_.@-]{1,64}")
+_ZONE = re.compile(r"[A-Za-z0-9_+<>,.:/-]{1,128}")
 
 
 class HostPort(Struct, frozen=True, order=True):
@@ -20,7 +28,7 @@ class HostPort(Struct, frozen=True, order=True):
 
 
 class Profile(Struct, frozen=True):
-    """The walls of one call. All paths are absolute."""
+    """The walls of one call. All paths are absolute and lead through no symbolic link."""
 
     project: Path
     """The tool sees the project here, where it really is."""
@@ -30,6 +38,8 @@ class Profile(Struct, frozen=True):
     """Never readable, wherever they are: Rye's own folders."""
     write: tuple[Path, ...] = ()
     """Granted folders and files of the project."""
+    folders: tuple[Path, ...] = ()
+    """Those of them that are folders, and are created where they are missing."""
     network: tuple[HostPort, ...] = ()
     """Reached through ``http_proxy`` and ``https_proxy``; nothing else of any network is."""
     env: tuple[tuple[str, str], ...] = ()
@@ -40,3 +50,46 @@ class Profile(Struct, frozen=True):
     file_bytes: int = SANDBOX.file_bytes
     seconds: float = SANDBOX.seconds
     """By the clock, then every process of the tool is killed."""
+
+
+def profile_for(
+    project: Path,
+    work: Path,
+    environ: Mapping[str, str],
+    grants: Needs = NOTHING,
+    *,
+    deny: tuple[Path, ...] = (),
+    withheld: frozenset[str] = frozenset(),
+    seconds: float = SANDBOX.seconds,
+) -> Profile:
+    """The profile of a call. ``project`` and ``work`` are real paths; ``withheld`` are variables that no grant hands out (the
+    keys of models). A granted variable that is not set stays away. Raises RyeError ``not-runnable``."""
+    for name in grants.env:
+        if name in withheld:
+            raise RyeError(
+                "not-runnable",
+                f"[sandbox] grants {name} to a tool, but it holds the key of a model.",
+                "Take it out of env in rye.toml: a tool never gets a model's key.",
+            )
+    if project == Path(project.anchor):
+        raise RyeError("not-runnable", "The project is the whole file system.", "Run tools in a project's folder.")
+    home = str(work)
+    language, zone = environ.get("LANG", ""), environ.get("TZ", "")
+    given = {name: environ[name] for name in grants.env if name in environ}
+    ours = {
+        "PATH": PATH,
+        "LANG": language if _LANGUAGE.fullmatch(language) else "C.UTF-8",
+        "TZ": zone if _ZONE.fullmatch(zone) else "UTC",
+        "HOME": home,
+        "TMPDIR": home,
+    }
+    return Profile(
+        project=project,
+        work=work,
+        deny=deny,
+        write=tuple(project / path for path in grants.write),
+        folders=tuple(project / path for path in grants.write if path.endswith("/")),
+        network=tuple(HostPort(*place_of(place)) for place in grants.network),
+        env=tuple(sorted({**given, **ours}.items())),
+        seconds=min(seconds, SANDBOX.seconds),
+    )

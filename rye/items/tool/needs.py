@@ -1,0 +1,169 @@
+"""What a tool needs beyond its sandbox's walls, and what an operator grants: the same three lists (design: docs/tools.md).
+
+::
+
+    __needs__ = {"write": ["build/"], "network": ["api.example.com:443"], "env": ["GITHUB_TOKEN"]}
+
+A tool declares them in ``__needs__``, signed with its code; ``[sandbox."tool:…"]`` of rye.toml grants them. A need by itself
+opens nothing.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from msgspec import Struct
+
+NEVER_WRITTEN = (
+    ".ai",
+    ".git",
+    ".claude",
+    ".codex",
+    ".agents",
+    ".gemini",
+    ".opencode",
+    ".cursor",
+    ".github",
+)
+"""Files and folders of these names steer agents, git and build servers. No tool writes them, wherever they are."""
+
+KEYS = ("write", "network", "env")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
+_HOST = re.compile(r"(?=.{1,253}$)[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)*")
+_PLACE = re.compile(r"(?:\[([^\]]+)\]|([^:\[\]]+)):([0-9]{1,5})")
+_OURS = (
+    "PATH",
+    "LANG",
+    "TZ",
+    "HOME",
+    "TMPDIR",
+    "ENV",
+    "BASH_ENV",
+    "SHELLOPTS",
+    "BASHOPTS",
+    "IFS",
+    "PS4",
+    "NODE_OPTIONS",
+)
+_FAMILIES = ("LD_", "DYLD_", "PYTHON", "RYE_", "BASH_FUNC_", "GLIBC_", "MALLOC_", "GCONV_", "NODE_EXTRA")
+_MOST = 64
+
+
+class Needs(Struct, frozen=True, order=True):
+    """Sorted, each entry once and in its one spelling."""
+
+    write: tuple[str, ...] = ()
+    """Paths relative to the project; folders end in ``/``, and ``./`` is the project."""
+    network: tuple[str, ...] = ()
+    """``host:port``, in lower case."""
+    env: tuple[str, ...] = ()
+    """Names of environment variables."""
+
+    def lines(self) -> tuple[tuple[str, str], ...]:
+        """Each single need: its key and its value."""
+        return tuple((key, value) for key in KEYS for value in getattr(self, key))
+
+
+NOTHING = Needs()
+
+
+class BadNeeds(ValueError):
+    """The lists cannot be read; the text says which entry and why."""
+
+
+def parse_needs(value: Any) -> Needs:
+    """Read a table of needs or grants; where a format has only texts, the table is written as JSON. Raises BadNeeds."""
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            raise BadNeeds('it must be an object such as {"network": ["api.example.com:443"]}') from None
+    if not isinstance(value, Mapping):
+        raise BadNeeds("it must be a table of lists: write, network, env")
+    for key in value:
+        if key not in KEYS:
+            raise BadNeeds(f"unknown key {key!r}; known are write, network, env")
+    return Needs(
+        _each(value, "write", _written_path),
+        _each(value, "network", _place),
+        _each(value, "env", _variable),
+    )
+
+
+def missing(needs: Needs, grants: Needs) -> Needs:
+    """What is needed and not granted. A granted folder covers what lies in it."""
+    return Needs(
+        tuple(path for path in needs.write if not _covered(path, grants.write)),
+        tuple(place for place in needs.network if place not in grants.network),
+        tuple(name for name in needs.env if name not in grants.env),
+    )
+
+
+def joined(one: Needs, other: Needs) -> Needs:
+    """What either has."""
+    return Needs(*(tuple(sorted({*getattr(one, key), *getattr(other, key)})) for key in KEYS))
+
+
+def _covered(path: str, granted: Iterable[str]) -> bool:
+    return any(path == each or (each.endswith("/") and (each == "./" or path.startswith(each))) for each in granted)
+
+
+def _each(table: Mapping[str, Any], key: str, read: Any) -> tuple[str, ...]:
+    values = table.get(key, [])
+    if not isinstance(values, list | tuple) or not all(isinstance(value, str) for value in values):
+        raise BadNeeds(f"{key} must be a list of texts")
+    if len(values) > _MOST:
+        raise BadNeeds(f"{key} has more than {_MOST} entries")
+    return tuple(sorted({read(value) for value in values}))
+
+
+def _written_path(text: str) -> str:
+    parts = [part for part in text.split("/") if part not in ("", ".")]
+    if (
+        text.startswith(("/", "~"))
+        or "\\" in text
+        or not text.isprintable()
+        or ".." in parts
+        or not text
+        or len(text) > 500
+    ):
+        raise BadNeeds(f"write {text!r} is no path below the project")
+    for part in parts:
+        if part.casefold() in NEVER_WRITTEN:
+            raise BadNeeds(f"write {text!r} can never be granted: no tool writes to {part}")
+    if not parts:
+        return "./"
+    return "/".join(parts) + ("/" if text.endswith(("/", "/.")) else "")
+
+
+def place_of(text: str) -> tuple[str, int]:
+    """Host and port of ``host:port``, the host in its one spelling. Raises BadNeeds."""
+    match = _PLACE.fullmatch(text.strip())
+    if match is None or not 0 < int(match[3]) < 65536:
+        raise BadNeeds(f'network {text!r} is no host with a port; write "api.example.com:443"')
+    host = (match[1] or match[2]).lower().removesuffix(".")
+    try:
+        return ipaddress.ip_address(host).compressed, int(match[3])
+    except ValueError:
+        pass
+    if match[1] or not _HOST.fullmatch(host) or host.rsplit(".", 1)[-1].isdigit() or re.fullmatch(r"0x[0-9a-f]*", host):
+        raise BadNeeds(f"network {text!r} names no host; patterns are not possible")
+    return host, int(match[3])
+
+
+def _place(text: str) -> str:
+    host, port = place_of(text)
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _variable(text: str) -> str:
+    if not _NAME.fullmatch(text):
+        raise BadNeeds(f"env {text!r} is no name of a variable")
+    upper = text.upper()
+    if upper in _OURS or upper.startswith(_FAMILIES) or upper.endswith("_PROXY"):
+        raise BadNeeds(f"env {text!r} can never be granted: it would change how the sandbox or the interpreter works")
+    return text

@@ -1,0 +1,111 @@
+"""Which hosts a tool may reach, and what it may say to the proxy that takes it there. Pure.
+
+The proxy answers ``CONNECT host:port`` (what ``https_proxy`` makes programs send) and requests with an absolute address
+(``http_proxy``). A name is looked up once for a connection, and exactly the address that was checked is connected to. A name may
+lead to public addresses only: whoever owns it could otherwise point it at this machine or network. Where an operator wants
+those, the grant is the address itself, or ``localhost``.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Collection
+
+from msgspec import Struct
+
+from rye.items.tool.needs import BadNeeds, place_of
+from rye.runtime.sandbox.profile import HostPort
+
+_NAT64 = ipaddress.ip_network("64:ff9b::/96")
+_DROPPED = ("connection", "proxy-connection", "proxy-authorization", "keep-alive")
+
+
+class Request(Struct, frozen=True):
+    """The first thing that a connection says."""
+
+    place: HostPort
+    tunnel: bool
+    """``CONNECT``: what follows is passed on as it is. Else ``forward`` is sent first."""
+    forward: bytes = b""
+
+
+class BadRequest(ValueError):
+    """It is no request to a proxy."""
+
+
+def parse_request(head: bytes) -> Request:
+    """Read a request up to its empty line. Raises BadRequest."""
+    lines = head.decode("latin-1").split("\r\n")
+    words = lines[0].split(" ")
+    if len(words) != 3 or not words[2].startswith("HTTP/1."):
+        raise BadRequest("no request of HTTP/1")
+    method, target, version = words
+    if method == "CONNECT":
+        return Request(_place(target), True)
+    scheme, mark, rest = target.partition("://")
+    if scheme.lower() != "http" or not mark:
+        raise BadRequest("no absolute address")
+    host, slash, path = rest.partition("/")
+    if "@" in host or not host:
+        raise BadRequest("no plain host")
+    place = _place(host if _has_port(host) else f"{host}:80")
+    headers = [line for line in lines[1:] if line and line.partition(":")[0].strip().lower() not in _DROPPED]
+    first = f"{method} {slash or '/'}{path} {version}"
+    return Request(place, False, "\r\n".join([first, *headers, "Connection: close", "", ""]).encode("latin-1"))
+
+
+def _has_port(host: str) -> bool:
+    return ":" in host.rpartition("]")[2]
+
+
+def _place(text: str) -> HostPort:
+    try:
+        return HostPort(*place_of(text))
+    except BadNeeds as error:
+        raise BadRequest(str(error)) from None
+
+
+def may_connect(granted: HostPort, address: str) -> bool:
+    """Whether the address that a granted host was found at may be connected to."""
+    ip = plain(address)
+    try:
+        return ip == ipaddress.ip_address(granted.host)
+    except ValueError:
+        pass
+    if granted.host == "localhost":
+        return ip.is_loopback
+    return _is_public(ip)
+
+
+def may_connect_directly(network: Collection[HostPort], address: str, port: int) -> HostPort | None:
+    """The grant that covers an address which a tool names itself: one of that address, or of ``localhost``."""
+    for granted in network:
+        if granted.port == port and _names_addresses(granted) and may_connect(granted, address):
+            return granted
+    return None
+
+
+def _names_addresses(granted: HostPort) -> bool:
+    if granted.host == "localhost":
+        return True
+    try:
+        ipaddress.ip_address(granted.host)
+    except ValueError:
+        return False
+    return True
+
+
+def plain(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    """An address without its zone; an IPv4 address in IPv6 clothes as itself."""
+    ip = ipaddress.ip_address(address.partition("%")[0])
+    return ip.ipv4_mapped or ip if isinstance(ip, ipaddress.IPv6Address) else ip
+
+
+def _is_public(ip: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
+    if isinstance(ip, ipaddress.IPv6Address):
+        inner = ip.sixtofour or (ip.teredo[1] if ip.teredo else None)
+        if ip in _NAT64:
+            inner = ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)
+        if inner is not None and not _is_public(inner):
+            return False
+    return ip.is_global and not (ip.is_multicast or ip.is_reserved or ip.is_unspecified)

@@ -1,0 +1,77 @@
+"""Landlock and seccomp: rights on files and a filter of system calls, for any user, without a program of its own.
+
+Landlock allows and never takes back, so everything that a tool may touch is listed. What it cannot see, the filter refuses:
+sockets (it knows TCP only, and by ports), modes, times and attributes of files, and before version 6 signals. Names and sizes
+of files outside stay visible to a tool that guesses their paths.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+from collections.abc import Mapping
+from threading import Event
+
+from msgspec import Struct
+
+from rye.runtime.sandbox import landlock_rights as rights
+from rye.runtime.sandbox import places, running, seccomp, users
+from rye.runtime.sandbox.interpreters import own_python
+from rye.runtime.sandbox.running import Scene, Walls
+from rye.runtime.sandbox.syscalls import AUDIT_ARCHITECTURES
+from rye.runtime.sandbox.tool_run import Outcome, SandboxUnavailable, ToolRun
+
+_CREATE_RULESET, _VERSION = 444, 1
+
+
+def version() -> int:
+    """The kernel's version of Landlock's interface; 0 without one."""
+    if sys.platform != "linux" or os.uname().machine not in AUDIT_ARCHITECTURES:
+        return 0
+    libc = ctypes.CDLL(None, use_errno=True)
+    return max(0, int(libc.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _VERSION)))
+
+
+class Landlock(Struct, frozen=True):
+    """The sandbox of Landlock and seccomp with what version ``abi`` can do."""
+
+    environ: Mapping[str, str]
+    abi: int
+    name: str = "landlock"
+
+    def run(self, tool: ToolRun, cancel: Event) -> Outcome:
+        """:meth:`rye.runtime.sandbox.tool_run.Backend.run`."""
+        if self.abi < rights.OLDEST:
+            raise SandboxUnavailable(
+                f"Landlock of this kernel cannot keep files (version {self.abi}, needed {rights.OLDEST}).",
+                "Use Linux 6.2 or later, or install bubblewrap (Debian: apt install bubblewrap).",
+            )
+        return running.run(tool, cancel, self.environ, self._walls)
+
+    def _walls(self, scene: Scene) -> Walls:
+        network = seccomp.Network.SUPERVISED if scene.profile.network else seccomp.Network.NONE
+        rules = seccomp.Rules(network, same_files=True, same_processes=self.abi < rights.SIGNALS_SINCE)
+        return Walls(
+            landlock=(rights.handled(self.abi), allowed_paths(scene), rights.OF_FILES),
+            seccomp=seccomp.program(os.uname().machine, rules),
+            processes=scene.profile.processes + (users.tasks_of_this_user() if scene.user is None else 0),
+        )
+
+
+def allowed_paths(scene: Scene) -> list[tuple[str, int]]:
+    """Every path that the tool may touch, with its rights. Landlock adds up what several rules say."""
+    holes = (scene.profile.project, *scene.denied)
+    _, own = own_python()
+    found: list[tuple[str, int]] = []
+    for path in (*places.real(places.PROGRAMS), *own, *scene.program.exposes):
+        found += [(str(each), rights.RUN) for each in places.around(path, holes)]
+    settings = places.SETTINGS + (("/etc/hosts",) if scene.profile.network else ())
+    found += [(str(path), rights.READ) for path in places.real(settings)]
+    found += [(path, rights.READ_FILE | rights.WRITE_FILE) for path in places.DEVICES]
+    found += [(str(path), rights.RUN) for path in (*scene.readable.allowed, scene.folder)]
+    found += [(str(path), rights.READ_DIR) for path in scene.readable.listed]
+    for survey in scene.writable:
+        found += [(str(path), rights.CHANGE) for path in survey.allowed]
+    found.append((str(scene.profile.work), rights.CHANGE))
+    return found

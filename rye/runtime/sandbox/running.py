@@ -1,0 +1,442 @@
+"""Starts a tool behind its walls, feeds it, reads it, and ends it: the part that all sandboxes share.
+
+The tool's bytes become files in a private folder of this call, which goes afterwards. :mod:`rye.runtime.sandbox.launcher` runs
+in a process of its own, told what to do by a plan:
+
+* ``argv env cwd work_bytes work_entries``: the tool, its whole environment, its work folder and what that may hold;
+* ``memory processor rlimits``: limits of all its processes together, and of each;
+* ``user capabilities``: who it becomes (:mod:`rye.runtime.sandbox.users`);
+* ``landlock seccomp``: rights and filter, where the sandbox has them;
+* ``namespace``: whether the launcher is the first process of a namespace, so that its end kills the others;
+* ``control status result calls``: descriptors, -1 for none.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import marshal
+import os
+import platform
+import selectors
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from threading import Event
+from typing import Any, Protocol
+
+from msgspec import Struct
+
+from rye.limits import SANDBOX
+from rye.runtime.sandbox import exposure, users
+from rye.runtime.sandbox.connections import Supervisor
+from rye.runtime.sandbox.interpreters import FOLDER, Program, own_python, program_for
+from rye.runtime.sandbox.profile import Profile
+from rye.runtime.sandbox.tool_run import Ended, Outcome, SandboxUnavailable, ToolRun
+from rye.storage import folders
+
+_START = "import marshal,sys;f=open(int(sys.argv[1]),'rb');exec(marshal.load(f));launch(marshal.load(f))"
+_WORK_ENTRIES = 20_000
+_GRACE_SECONDS = 5.0
+"""How long the launcher may take to kill everything before it is killed itself."""
+_CHUNK = 1 << 16
+_POLL_SECONDS = 0.05
+
+
+class Scene(Struct, frozen=True):
+    """Everything that walls are put up around."""
+
+    profile: Profile
+    program: Program
+    folder: Path
+    """The private copy's."""
+    readable: exposure.Survey
+    """Of the project."""
+    writable: tuple[exposure.Survey, ...]
+    """Of each granted folder or file."""
+    denied: tuple[Path, ...]
+    user: users.User | None
+
+
+class Walls(Struct, frozen=True):
+    """What one kind of sandbox makes of a scene."""
+
+    prefix: Callable[[int], tuple[str, ...]] | None = None
+    """The program before the launcher, given the descriptor that ``arguments`` can be read from."""
+    arguments: bytes = b""
+    namespace: bool = False
+    landlock: tuple[bytes, list[tuple[str, int]], int] | None = None
+    seccomp: bytes = b""
+    processes: int = SANDBOX.processes
+
+
+class Builder(Protocol):
+    def __call__(self, scene: Scene, /) -> Walls: ...
+
+
+def run(tool: ToolRun, cancel: Event, environ: Mapping[str, str], build: Builder) -> Outcome:
+    """Run a tool behind the walls that ``build`` makes. Raises what :class:`rye.runtime.sandbox.tool_run.Backend` says."""
+    profile = tool.profile
+    program = program_for(tool, environ)
+    denied = rye_folders(profile.deny)
+    with private_copy(program) as folder:
+        make_granted(profile)
+        writable = tuple(exposure.survey(path, denied, changing=True) for path in profile.write)
+        user = users.other_user(bool(profile.write))
+        scene = Scene(profile, program, folder, exposure.survey(profile.project, denied), writable, denied, user)
+        walls = build(scene)
+        if user is not None:
+            users.give([profile.work], user)
+        try:
+            outcome = _Call(scene, walls, cancel).outcome()
+        finally:
+            before = [path for survey in writable for path in survey.protected]
+            removed = exposure.sweep(profile.write, before)
+            if user is not None:
+                users.take_back(profile.write, user)
+    return Outcome(
+        outcome.exit,
+        outcome.output,
+        outcome.truncated,
+        outcome.stderr,
+        outcome.seconds,
+        outcome.ended,
+        outcome.reason,
+        removed,
+    )
+
+
+def rye_folders(more: tuple[Path, ...] = ()) -> tuple[Path, ...]:
+    """Where this user's keys, trust, tokens and caches are."""
+    ours = (folders.config_dir(), folders.data_dir(), folders.cache_dir())
+    return tuple(dict.fromkeys(Path(os.path.realpath(path)) for path in (*ours, *more)))
+
+
+@contextlib.contextmanager
+def fresh_work() -> Iterator[Path]:
+    """An empty folder for one call, and nothing of it afterwards."""
+    work = Path(os.path.realpath(tempfile.mkdtemp(prefix="rye-work-")))
+    try:
+        yield work
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def private_copy(program: Program) -> Iterator[Path]:
+    """A folder that only this user can enter, with the program's files."""
+    folder = Path(os.path.realpath(tempfile.mkdtemp(prefix="rye-tool-")))
+    try:
+        for name, content in program.files:
+            (folder / name).write_bytes(content)
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def make_granted(profile: Profile) -> None:
+    """Create granted folders that are missing. Raises SandboxUnavailable where a grant leads out of the project."""
+    for path in profile.write:
+        with contextlib.suppress(OSError):
+            if path in profile.folders and Path(os.path.realpath(path)) == path:
+                path.mkdir(parents=True, exist_ok=True)
+        if Path(os.path.realpath(path)) != path or not path.exists():
+            raise SandboxUnavailable(
+                f"The granted path {path} cannot be opened for a tool: it is missing, or leads through a symbolic link.",
+                "Create it as a real folder or file, or grant another one in [sandbox] of rye.toml.",
+            )
+
+
+@cache
+def launcher_code() -> bytes:
+    """The launcher, compiled for the interpreter that runs Rye."""
+    path = Path(__file__).with_name("launcher.py")
+    return marshal.dumps(compile(path.read_text("utf-8"), "rye-launcher", "exec", dont_inherit=True, optimize=2))
+
+
+class _Pipe(Struct):
+    """One thing that is read: at most ``limit`` bytes are kept."""
+
+    limit: int
+    kept: bytearray
+    total: int = 0
+
+    def take(self, data: bytes) -> None:
+        self.total += len(data)
+        self.kept += data[: max(0, self.limit - len(self.kept))]
+
+
+class _Call:
+    """One call from start to end."""
+
+    def __init__(self, scene: Scene, walls: Walls, cancel: Event):
+        self.scene, self.walls, self.cancel = scene, walls, cancel
+        self.profile = scene.profile
+        self.output = _Pipe(SANDBOX.output_bytes, bytearray())
+        self.stderr = _Pipe(SANDBOX.stderr_bytes, bytearray())
+        self.status = _Pipe(1 << 16, bytearray())
+        self.ended: Ended | None = None
+        self.stopped = 0.0
+        self.control = -1
+
+    def outcome(self) -> Outcome:
+        started = time.monotonic()
+        with contextlib.ExitStack() as stack:
+            process, streams = self._start(stack)
+            self._attend(process, streams, started)
+        return self._result(time.monotonic() - started)
+
+    # -- starting
+
+    def _start(self, stack: contextlib.ExitStack) -> tuple[subprocess.Popen[bytes], dict[str, int]]:
+        separate, network = self.scene.program.separate_result, bool(self.profile.network)
+        ours: dict[str, int] = {}
+        theirs: dict[str, int] = {}
+
+        def pipe(name: str, *, reads: bool) -> None:
+            reading, writing = os.pipe()
+            ours[name], theirs[name] = (reading, writing) if reads else (writing, reading)
+
+        pipe("status", reads=True)
+        pipe("control", reads=False)
+        if separate:
+            pipe("result", reads=True)
+        supervisor: Supervisor | None = None
+        if network:
+            here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+            theirs["calls"] = there.detach()
+            supervisor = Supervisor(here, self.profile.network)
+        plan = marshal.dumps(self._plan(theirs))
+        theirs["plan"] = _file_with(launcher_code() + plan)
+        python, _ = own_python()
+        argv: list[str] = [str(python), "-I", "-S", "-c", _START, str(theirs["plan"])]
+        if self.walls.prefix is not None:
+            theirs["arguments"] = _file_with(self.walls.arguments)
+            argv = [*self.walls.prefix(theirs["arguments"]), *argv]
+        try:
+            process = subprocess.Popen(
+                argv,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                cwd="/",
+                env={"LC_ALL": "C.UTF-8"},
+                pass_fds=tuple(theirs.values()),
+                start_new_session=True,
+            )
+        except OSError as error:
+            for descriptor in ours.values():
+                os.close(descriptor)
+            raise SandboxUnavailable(f"The sandbox cannot be started: {error}.") from None
+        finally:
+            for descriptor in theirs.values():
+                os.close(descriptor)
+        self.control = ours["control"]
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        for stream in (process.stdin, process.stdout, process.stderr):
+            stack.callback(stream.close)
+        streams = {
+            "stdin": process.stdin.fileno(),
+            "stdout": process.stdout.fileno(),
+            "stderr": process.stderr.fileno(),
+            "status": ours["status"],
+        }
+        stack.callback(os.close, ours["status"])
+        stack.callback(self._let_go)
+        if separate:
+            streams["result"] = ours["result"]
+            stack.callback(os.close, ours["result"])
+        if supervisor is not None:
+            supervisor.start()
+            stack.callback(supervisor.stop)
+        return process, streams
+
+    def _plan(self, theirs: Mapping[str, int]) -> dict[str, Any]:
+        profile, program, walls = self.profile, self.scene.program, self.walls
+        env = dict(profile.env) | dict(program.env)
+        if profile.network:
+            env |= Supervisor.environment()
+        user = self.scene.user
+        return {
+            "argv": [word.replace(FOLDER, str(self.scene.folder)) for word in program.argv],
+            "env": env,
+            "cwd": str(profile.work),
+            "work_bytes": SANDBOX.work_bytes,
+            "work_entries": _WORK_ENTRIES,
+            "memory": profile.memory,
+            "processor": profile.cpu_seconds,
+            "rlimits": [
+                ("RLIMIT_CORE", 0),
+                ("RLIMIT_FSIZE", profile.file_bytes),
+                ("RLIMIT_NOFILE", SANDBOX.open_files),
+                ("RLIMIT_CPU", profile.cpu_seconds),
+                ("RLIMIT_DATA", profile.memory),
+                ("RLIMIT_NPROC", walls.processes),
+                ("RLIMIT_MEMLOCK", 0),
+                ("RLIMIT_MSGQUEUE", 0),
+                ("RLIMIT_SIGPENDING", 256),
+            ],
+            "user": user.number if user else None,
+            "capabilities": user.capabilities if user else 0,
+            "landlock": walls.landlock,
+            "seccomp": walls.seccomp,
+            "namespace": walls.namespace,
+            "control": theirs["control"],
+            "status": theirs["status"],
+            "result": theirs.get("result", -1),
+            "calls": theirs.get("calls", -1),
+        }
+
+    # -- attending
+
+    def _attend(self, process: subprocess.Popen[bytes], streams: dict[str, int], started: float) -> None:
+        """Feed and read until everything is closed and the process is gone."""
+        deadline = started + self.profile.seconds
+        stdin = memoryview(self.scene.program.stdin)
+        result = "result" if "result" in streams else "stdout"
+        sinks = {"status": self.status, result: self.output, "stderr": self.stderr}
+        with selectors.DefaultSelector() as selector:
+            for name, descriptor in streams.items():
+                os.set_blocking(descriptor, False)
+                event = selectors.EVENT_WRITE if name == "stdin" else selectors.EVENT_READ
+                selector.register(descriptor, event, name)
+            assert process.stdin is not None
+            while len(selector.get_map()) > 0:
+                for key, _ in selector.select(_POLL_SECONDS):
+                    name, descriptor = key.data, key.fd
+                    if name == "stdin":
+                        stdin = _fed(descriptor, stdin)
+                        if not stdin:
+                            selector.unregister(descriptor)
+                            process.stdin.close()
+                        continue
+                    data = _read(descriptor)
+                    if data:
+                        sinks.get(name, self.stderr).take(data)
+                    elif data is not None:
+                        selector.unregister(descriptor)
+                now = time.monotonic()
+                self._judge(now, deadline)
+                if self.ended is not None and "stdin" in streams:
+                    with contextlib.suppress(KeyError):
+                        selector.unregister(streams.pop("stdin"))
+                if self.ended is not None and now > self.stopped + _GRACE_SECONDS:
+                    break
+        if self.ended is not None or process.poll() is None:
+            try:
+                process.wait(_GRACE_SECONDS)
+            except subprocess.TimeoutExpired:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+
+    def _judge(self, now: float, deadline: float) -> None:
+        """Whether it has to end now, and why."""
+        if self.ended is not None:
+            return
+        if self.cancel.is_set():
+            self.ended = "cancelled"
+        elif now > deadline:
+            self.ended = "timeout"
+        elif self.output.total > SANDBOX.output_bytes or self.stderr.total > SANDBOX.stderr_flood_bytes:
+            self.ended = "output"
+        if self.ended is not None:
+            self.stopped = now
+            self._let_go()
+
+    def _let_go(self) -> None:
+        """Close the control pipe: the launcher kills every process of the tool and goes."""
+        if self.control >= 0:
+            os.close(self.control)
+            self.control = -1
+
+    # -- the result
+
+    def _result(self, seconds: float) -> Outcome:
+        report = _report(bytes(self.status.kept))
+        if "failed" in report:
+            raise SandboxUnavailable(f"The sandbox cannot be set up ({report['failed']}): {report['why']}.")
+        if "status" not in report and self.ended is None:
+            said = bytes(self.stderr.kept[:400]).decode("utf-8", "replace").strip()
+            raise SandboxUnavailable(f"The sandbox did not start{f': {said}' if said else '.'}")
+        status = report.get("status")
+        code = os.WEXITSTATUS(status) if status is not None and os.WIFEXITED(status) else None
+        ended: Ended = self.ended or "exited"
+        reason = report.get("reason")
+        if self.ended is None and status is not None and os.WIFSIGNALED(status):
+            ended = "killed"
+            number = os.WTERMSIG(status)
+            reason = _SIGNALS.get(number) or f"signal {number}"
+            if number == signal.SIGKILL and report.get("processor", 0) >= self.profile.cpu_seconds:
+                reason = "processor time"
+        elif self.ended is None and reason is not None:
+            ended = "killed"
+        truncated = self.output.total > SANDBOX.output_bytes
+        output, stderr = bytes(self.output.kept), bytes(self.stderr.kept)
+        return Outcome(code if ended == "exited" else None, output, truncated, stderr, seconds, ended, reason)
+
+
+_SIGNALS: dict[int, str] = {
+    signal.SIGXCPU: "processor time",
+    signal.SIGXFSZ: "a file's size",
+    signal.SIGSYS: "a forbidden system call",
+}
+
+
+def _report(data: bytes) -> dict[str, Any]:
+    """What child and watcher wrote to the status pipe, later words over earlier ones."""
+    report: dict[str, Any] = {}
+    while len(data) > 4:
+        end = 4 + int.from_bytes(data[:4], "little")
+        report |= marshal.loads(data[4:end])
+        data = data[end:]
+    return report
+
+
+def _file_with(data: bytes) -> int:
+    """A descriptor of a nameless file with this content, at its beginning."""
+    if hasattr(os, "memfd_create"):
+        descriptor = os.memfd_create("rye", os.MFD_CLOEXEC)
+    else:
+        with tempfile.TemporaryFile() as file:
+            descriptor = os.dup(file.fileno())
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor
+
+
+def _fed(descriptor: int, data: memoryview) -> memoryview:
+    """Write what fits; what is left. A tool that does not read loses the rest."""
+    try:
+        return data[os.write(descriptor, data[:_CHUNK]) :]
+    except BlockingIOError:
+        return data
+    except OSError:
+        return memoryview(b"")
+
+
+def _read(descriptor: int) -> bytes | None:
+    """Some bytes, none at the end, None where nothing is there yet."""
+    try:
+        return os.read(descriptor, _CHUNK)
+    except BlockingIOError:
+        return None
+
+
+@cache
+def exact_counts() -> bool:
+    """Whether the kernel counts processes for each user namespace by itself (Linux 5.14)."""
+    numbers = platform.release().split(".")
+    try:
+        return (int(numbers[0]), int(numbers[1])) >= (5, 14)
+    except (IndexError, ValueError):
+        return False

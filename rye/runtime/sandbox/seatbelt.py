@@ -1,0 +1,94 @@
+"""macOS's Seatbelt through ``sandbox-exec``. **Untried**: written from the language's public examples, never run on a Mac.
+
+The probe decides there as everywhere: a sandbox that does not refuse what it should is not used. Single hosts cannot be granted
+here, because the language knows only ports; nor can memory and processes be summed up.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from threading import Event
+
+from msgspec import Struct
+
+from rye.runtime.sandbox import running
+from rye.runtime.sandbox.interpreters import own_python
+from rye.runtime.sandbox.running import Scene, Walls
+from rye.runtime.sandbox.tool_run import Outcome, SandboxUnavailable, ToolRun
+
+_PROGRAM = "/usr/bin/sandbox-exec"
+_SYSTEM = (
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/System",
+    "/Library/Frameworks",
+    "/Library/Apple",
+    "/private/etc/ssl",
+    "/private/var/db",
+)
+_DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
+
+
+class Seatbelt(Struct, frozen=True):
+    """The sandbox of macOS."""
+
+    environ: Mapping[str, str]
+    name: str = "seatbelt"
+
+    def run(self, tool: ToolRun, cancel: Event) -> Outcome:
+        """:meth:`rye.runtime.sandbox.tool_run.Backend.run`."""
+        if sys.platform != "darwin" or not os.access(_PROGRAM, os.X_OK):
+            raise SandboxUnavailable("Seatbelt exists on macOS only.")
+        if tool.profile.network:
+            raise SandboxUnavailable(
+                "Seatbelt cannot open single hosts for a tool.", "Run the tool on Linux, or without its network grants."
+            )
+        return running.run(tool, cancel, self.environ, self._walls)
+
+    def _walls(self, scene: Scene) -> Walls:
+        _, own = own_python()
+        text = profile_text(scene, (*own, *scene.program.exposes))
+        return Walls(prefix=lambda _: (_PROGRAM, "-p", text), processes=scene.profile.processes)
+
+
+def profile_text(scene: Scene, programs: Iterable[Path]) -> str:
+    """The profile in Seatbelt's language; of two rules that fit the later one counts. Pure."""
+    profile = scene.profile
+    hidden = [*scene.readable.hidden, *(path for survey in scene.writable for path in survey.hidden), *scene.denied]
+    protected = [path for survey in scene.writable for path in survey.protected]
+    read = [*map(Path, _SYSTEM), *programs, profile.project, scene.folder]
+    lines = [
+        "(version 1)",
+        "(deny default)",
+        "(allow process-fork)",
+        "(allow process-exec)",
+        "(allow signal (target same-sandbox))",
+        "(allow sysctl-read)",
+        "(allow file-read-metadata)",
+        _rule("allow file-read*", [*read, *map(Path, _DEVICES)]),
+        _rule("allow file-read* file-write*", profile.write),
+        _rule("allow file-write-data", [Path(device) for device in _DEVICES]),
+        _rule("deny file-write*", protected),
+        _rule("deny file-read* file-write*", hidden),
+        _rule("allow file-read* file-write*", [profile.work]),
+        r'(deny file-write* (regex #"/\.(ai|git|claude|codex|agents|gemini|opencode|cursor|github)(/|$)"))',
+        "(deny network*)",
+    ]
+    return "\n".join(line for line in lines if line) + "\n"
+
+
+def _rule(words: str, paths: Iterable[Path]) -> str:
+    places = " ".join(f"(subpath {_quoted(path)})" for path in dict.fromkeys(paths))
+    return f"({words} {places})" if places else ""
+
+
+def _quoted(path: Path) -> str:
+    text = str(path)
+    if not text.isprintable():
+        raise SandboxUnavailable(f"{text!r} cannot be named in Seatbelt's language.", "Rename it.")
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

@@ -1,0 +1,101 @@
+"""Who a tool runs as where Rye runs as root: a user of its own that owns nothing.
+
+The limit on processes does not bind user 0, and what belongs to root may be changed by root whatever its capabilities. So a tool
+of root gets a number from a range that no system hands out, drawn for the call: it shares processes, files and limits with
+nobody.
+Of root's power it keeps the reading of any file (``CAP_DAC_READ_SEARCH``), and with granted folders the writing
+(``CAP_DAC_OVERRIDE``): the sandbox decides which files those are. Where root is a plain user outside (a container without
+mapped numbers), the limit binds it, and it stays who it is.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from collections.abc import Iterable
+from pathlib import Path
+
+from msgspec import Struct
+
+DAC_OVERRIDE, DAC_READ_SEARCH, KILL, SETGID, SETUID, SETPCAP = (1 << bit for bit in (1, 2, 5, 6, 7, 8))
+NAMES = {
+    DAC_OVERRIDE: "CAP_DAC_OVERRIDE",
+    DAC_READ_SEARCH: "CAP_DAC_READ_SEARCH",
+    KILL: "CAP_KILL",
+    SETGID: "CAP_SETGID",
+    SETUID: "CAP_SETUID",
+    SETPCAP: "CAP_SETPCAP",
+}
+_NEEDED = SETGID | SETUID | SETPCAP
+_UNUSED = range(0x70000000, 0x7FFFFFFE)
+"""Between the ranges of containers and the end: "unused" in the list of systemd.io/UIDS-GIDS."""
+
+
+class User(Struct, frozen=True):
+    """A number that is user and group, and the capabilities that it keeps."""
+
+    number: int
+    capabilities: int
+
+
+def other_user(writes: bool) -> User | None:
+    """A user for one call, where this process is root and may become others; else None."""
+    if os.name != "posix" or os.geteuid() != 0:
+        return None
+    try:
+        effective = effective_capabilities(Path("/proc/self/status").read_text("ascii", "replace"))
+        numbers = drawn_from(Path("/proc/self/uid_map").read_text("ascii"))
+    except OSError:
+        return None
+    if effective & _NEEDED != _NEEDED or numbers is None:
+        return None
+    kept = (DAC_READ_SEARCH | (DAC_OVERRIDE if writes else 0)) & effective
+    return User(numbers.start + secrets.randbelow(len(numbers)), kept)
+
+
+def effective_capabilities(status: str) -> int:
+    """``CapEff`` of a ``/proc/PID/status``; 0 where it has none."""
+    found = [line.split()[1] for line in status.splitlines() if line.startswith("CapEff:")]
+    return int(found[0], 16) if found else 0
+
+
+def drawn_from(uid_map: str) -> range | None:
+    """Numbers to draw from: the unused range where it is mapped, else the upper end of the largest that is; None for none."""
+    extents = [range(int(first), int(first) + int(count)) for first, _, count in map(str.split, uid_map.splitlines())]
+    if any(_UNUSED.start >= extent.start and _UNUSED.stop <= extent.stop for extent in extents):
+        return _UNUSED
+    largest = max(extents, key=len, default=range(0))
+    return range(largest.stop - 1024, largest.stop - 16) if len(largest) >= 4096 else None
+
+
+def give(paths: Iterable[Path], user: User) -> None:
+    """Make files and folders the user's own. They are new and empty."""
+    for path in paths:
+        os.chown(path, user.number, user.number, follow_symlinks=False)
+
+
+def take_back(roots: Iterable[Path], user: User) -> None:
+    """What the user created below granted folders becomes their owner's. No process of the user is left."""
+    for root in roots:
+        if root.is_symlink() or not root.is_dir():
+            continue
+        owner = root.lstat()
+        for _, folders, files, descriptor in os.fwalk(root):
+            for name in [*folders, *files]:
+                found = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
+                if found.st_uid == user.number and (stat.S_ISDIR(found.st_mode) or found.st_nlink == 1):
+                    os.chown(name, owner.st_uid, owner.st_gid, dir_fd=descriptor, follow_symlinks=False)
+
+
+def tasks_of_this_user() -> int:
+    """Threads of all processes of this real user: what the kernel counts against the limit on processes."""
+    total = 0
+    mine = os.getuid()
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if os.stat(f"/proc/{name}").st_uid == mine:
+                total += len(os.listdir(f"/proc/{name}/task"))
+        except OSError:
+            continue
+    return total
