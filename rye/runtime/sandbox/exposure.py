@@ -11,6 +11,7 @@ lists.
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePath
 
@@ -130,8 +131,6 @@ def sweep(roots: Sequence[Path], before: Iterable[Path]) -> tuple[str, ...]:
 
     No sandbox of Linux can refuse a name. Called when no process of the tool is left; ``before`` existed already.
     """
-    import shutil
-
     known = set(before)
     removed: list[str] = []
     for root in roots:

@@ -14,9 +14,12 @@ The plan is a dictionary of plain values, written by :mod:`rye.runtime.sandbox.r
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]  # `signal` brings enum along, which costs more than everything here
+import _socket
 import ctypes
 import marshal
 import os
+import resource
 import select
 import time
 from typing import Any
@@ -69,9 +72,6 @@ def tell(plan: dict[str, Any], words: dict[str, Any]) -> None:
 
 def become(plan: dict[str, Any], libc: ctypes.CDLL, step: list[str], linux: bool) -> None:
     """Give up what a tool must not have, and turn into it. Never returns; ``step`` names what it was doing."""
-    import resource
-    import signal
-
     os.setsid()
     status, calls = plan["status"], plan["calls"]
     while status < 4:
@@ -90,9 +90,9 @@ def become(plan: dict[str, Any], libc: ctypes.CDLL, step: list[str], linux: bool
     kept = sorted({status, calls} - {-1})
     for start, end in zip([first, *(each + 1 for each in kept)], [*kept, os.sysconf("SC_OPEN_MAX")], strict=True):
         os.closerange(start, end)
-    for number in (signal.SIGPIPE, signal.SIGXFSZ):
-        signal.signal(number, signal.SIG_DFL)  # Python ignores them, and what is ignored stays so in the next program
-    signal.pthread_sigmask(signal.SIG_SETMASK, [])
+    for number in (_signal.SIGPIPE, _signal.SIGXFSZ):
+        _signal.signal(number, _signal.SIG_DFL)  # Python ignores them, and what is ignored stays so in the next program
+    _signal.pthread_sigmask(_signal.SIG_SETMASK, [])
     step[0] = "folder"
     os.chdir(plan["cwd"])
     os.umask(0o022)
@@ -185,8 +185,6 @@ def seccomp(code: bytes, listen: bool, libc: ctypes.CDLL) -> int:
 
 def hand_over(descriptor: int, channel: int) -> None:
     """Send a descriptor to Rye over a UNIX socket."""
-    import _socket
-
     end = _socket.socket(fileno=channel)
     rights = descriptor.to_bytes(4, "little", signed=True)
     end.sendmsg([b"x"], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, rights)])
@@ -325,8 +323,6 @@ class Watcher:
         return "processor time" if self.processor_seconds(times) > self.plan["processor"] else None
 
     def processor_seconds(self, times: dict[int, float]) -> float:
-        import resource
-
         ended = resource.getrusage(resource.RUSAGE_CHILDREN)
         return ended.ru_utime + ended.ru_stime + sum(times.values())
 
