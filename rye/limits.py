@@ -360,8 +360,6 @@ class RuntimeLimits(Struct, frozen=True):
     """Results of ``rye_search``."""
     argument_bytes: int = 256 * KIB
     """The arguments of one call, as JSON."""
-    output_bytes: int = MIB
-    """What a tool may print."""
     error_bytes: int = 2 * KIB
     """One error, as JSON."""
     approval_seconds: int = 10 * 60

@@ -299,7 +299,14 @@ _CODES: dict[str, Code] = {
     "advisory": "advisory",
     "installed-item": "not-runnable",
     "invalid-item": "not-runnable",
+    "not-runnable": "not-runnable",
+    "cancelled": "cancelled",
+    "tool-failed": "tool-failed",
+    "tool-timeout": "tool-timeout",
+    "output-too-large": "output-too-large",
     "sandbox-unavailable": "sandbox-unavailable",
+    "token-expired": "token-expired",
+    "untrusted": "untrusted",
 }
 """What the use cases call it, and what a caller of the five tools is told."""
 

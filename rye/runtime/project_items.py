@@ -14,9 +14,12 @@ from hashlib import sha256
 from pathlib import Path
 
 from rye.errors import RyeError
+from rye.items.attached import attached_files
 from rye.items.directive.model import Directive
 from rye.items.identity import Identity, Reference, lookup_key
 from rye.items.reading import HookAction
+from rye.limits import CONTENT
+from rye.project.bounded_file import read_bytes
 from rye.project.context import load_manifest
 from rye.project.layout import Project
 from rye.project.lock_file import read_lock
@@ -135,6 +138,30 @@ class ProjectItems:
             log,
             registry,
         )
+
+    def attached(self, kind: str, item_id: str) -> dict[str, bytes]:
+        """The files attached to an item, by their path in its folder, each byte for byte what its release says. Raises
+        RyeError."""
+        entry = self._entry(kind, item_id)
+        folder = entry.path.parent
+        if entry.space != "installed":
+            files, problems = attached_files(entry.path)
+            if problems:
+                raise RyeError("does-not-parse", f"{kind}:{entry.id}: {problems[0].message}", "Run `rye validate`.")
+            return {file.path: read_bytes(folder / file.path, CONTENT.attached_bytes) for file in files}
+        row = read_lock(self.project).find(Identity(kind, entry.id))
+        if row is None:
+            raise RyeError("not-locked", f"{kind}:{entry.id} is not in rye.lock.", "Install it with `rye add`.")
+        found = {}
+        for file in row.attached:
+            data = read_bytes(folder / file.path, CONTENT.attached_bytes)
+            if sha256(data).hexdigest() != file.sha256:
+                message = f"{file.path} of {kind}:{entry.id} was changed since it was installed."
+                raise RyeError(
+                    "modified-item", message, "`rye install --discard-local-edits` puts the signed bytes back."
+                )
+            found[file.path] = data
+        return found
 
     def level(self, item_id: str, version: str | None = None) -> tuple[UsableItem, Level]:
         """A directive as the root of a chain. Raises RyeError; ``not-a-directive`` for anything else."""

@@ -20,11 +20,11 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from fnmatch import fnmatchcase
 from hashlib import sha256
-from typing import Literal
+from typing import Literal, TypeVar
 
 from msgspec import UNSET, Struct, field
 from msgspec.structs import replace
@@ -51,6 +51,7 @@ from rye.runtime.limits import Bound, Crossing, Limits, Used, crossed, left, rem
 from rye.runtime.outputs import Declared, deviations
 from rye.runtime.redaction import redacted
 
+_T = TypeVar("_T")
 Binding = Literal["exclusive", "advisory"]
 _COUNTED_AT_CALLS = ("duration", "calls", "tool_seconds")
 _HIDING: frozenset[str] = frozenset(
@@ -207,13 +208,44 @@ class Session:
         ``version``: the item must have it; ``ask``: who can be asked about this call; ``cancel``: set when nobody waits any more.
         """
         try:
-            return self._act(name, arguments, version, ask or self.world.ask, cancel or threading.Event())
+            asked, allowed = self._permit(name, arguments, version, ask or self.world.ask)
+            return self._make(asked, allowed, lambda: self._effect(asked, allowed, cancel or threading.Event()))
         except RyeError as error:  # the log, and what an effect raises
             raise from_rye_error(error) from error
 
-    def _act(
-        self, name: str, arguments: object, version: str | None, ask: Ask, cancel: threading.Event
-    ) -> dict[str, object]:
+    def load_item(self, kind: str, item_id: str, version: str | None = None, *, ask: Ask | None = None) -> UsableItem:
+        """``rye_load`` for a face that needs more of the item than its text. Raises CallError."""
+        try:
+            arguments = {"item_type": kind, "item_id": item_id}
+            asked, allowed = self._permit("rye_load", arguments, version, ask or self.world.ask)
+            self._make(asked, allowed, dict)
+        except RyeError as error:
+            raise from_rye_error(error) from error
+        assert isinstance(allowed.item, UsableItem)
+        return allowed.item
+
+    def own_prompt(self, directive: UsableItem, inputs: Mapping[str, object]) -> str:
+        """The prompt of the directive that the run was started for; no right is needed and nothing is narrowed. Raises
+        CallError."""
+        arguments = {"item_type": directive.kind, "item_id": directive.id, "parameters": dict(inputs)}
+        try:
+            asked, _ = self._asked("rye_load", arguments)
+            asked = replace(asked, name="prompt", item=directive.label, call=ReturnCall())
+            with self._lock:
+                before = self._event("call", asked)
+                try:
+                    self._require_open(1)
+                except CallError as error:
+                    self._deny(asked, error, before)
+                    raise
+                allowed = _Allowed(decide(self._chain, ""), directive)
+                self._allow(asked, allowed, before)
+            return self._make(asked, allowed, lambda: self.world.items.render(directive, inputs))
+        except RyeError as error:
+            raise from_rye_error(error) from error
+
+    def _permit(self, name: str, arguments: object, version: str | None, ask: Ask) -> tuple[_Asked, _Allowed]:
+        """Decide and write down. Raises CallError, and RyeError for the log."""
         asked, refused = self._asked(name, arguments)
         with self._lock:
             call_event = self._event("call", asked)
@@ -233,7 +265,7 @@ class Session:
                 self._allow(asked, allowed, call_event)
         if must_ask:
             allowed = self._ask_person(asked, allowed, version, ask)
-        return self._make(asked, allowed, cancel)
+        return asked, allowed
 
     def _asked(self, name: str, arguments: object) -> tuple[_Asked, CallError | None]:
         """The call as the log has it, and why it is none."""
@@ -468,11 +500,12 @@ class Session:
 
     # -- the effects ---------------------------------------------------------------------------------------------------
 
-    def _make(self, asked: _Asked, allowed: _Allowed, cancel: threading.Event) -> dict[str, object]:
+    def _make(self, asked: _Asked, allowed: _Allowed, effect: Callable[[], _T]) -> _T:
+        """The effect, and a line about how it went."""
         started, exit_status, code = self.world.clock.monotonic(), None, "done"
         try:
-            result = self._effect(asked, allowed, cancel)
-            found = result.get("exit")
+            result = effect()
+            found = result.get("exit") if isinstance(result, dict) else None
             exit_status = found if isinstance(found, int) else None
             return result
         except CallError as error:

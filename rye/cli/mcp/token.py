@@ -1,0 +1,25 @@
+"""``rye mcp token``."""
+
+from __future__ import annotations
+
+import click
+
+from rye.cli.options import Session, command
+from rye.mcp.token_making import make_token
+
+
+@command("token")
+@click.option("--as", "as_", required=True, metavar="ID", help="The directive whose rights the token gives.")
+@click.option("--ttl", default="8h", show_default=True, metavar="AGE", help="How long it counts: 30m, 8h, 1d.")
+@click.pass_obj
+def token(session: Session, as_: str, ttl: str) -> None:
+    """Make a bearer token for `rye mcp serve --http` in this project.
+
+    Whoever has it may do what the directive may do, until it expires. It is void once the directive changes.
+    """
+    made = make_token(session, as_, ttl)
+    if session.json:
+        session.console.document({"token": made.token, "as": made.label, "expires": made.expires})
+        return
+    session.console.say(f"for {made.label}, until {made.expires}")
+    session.console.data(made.token)

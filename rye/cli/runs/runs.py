@@ -1,0 +1,86 @@
+"""``rye runs``: what agents did, as the logs of their runs tell."""
+
+from __future__ import annotations
+
+import click
+
+from rye.cli.console import one_line
+from rye.cli.main import family
+from rye.cli.options import Session, command
+from rye.runtime import finished_runs
+
+
+@command("list")
+@click.pass_obj
+def list_runs(session: Session) -> None:
+    """List the runs of this project, the newest first."""
+    found = finished_runs.list_runs(session)
+    if session.json:
+        session.console.document({"runs": [each.as_json() for each in found]})
+        return
+    if not found:
+        session.console.say("no runs yet: `rye mcp serve` makes them")
+        return
+    session.console.table(
+        [
+            (
+                each.run,
+                one_line(each.principal or ""),
+                each.started or "",
+                str(each.calls),
+                str(each.denied),
+                each.state,
+            )
+            for each in found
+        ],
+        ("run", "for", "started", "calls", "denied", "log"),
+    )
+
+
+@command("show")
+@click.argument("run")
+@click.pass_obj
+def show(session: Session, run: str) -> int:
+    """Show every line of a run's log. RUN is its name, or `last`."""
+    found = finished_runs.read_run(session, run)
+    if session.json:
+        document = {"run": found.run, "verdict": found.verdict.as_json(), "events": list(found.events)}
+        session.console.document(document)
+    else:
+        for event in found.events:
+            parts = [event["tool"] or "", one_line(event["item"] or ""), one_line(event["decision"] or "")]
+            by = f"by {one_line(event['by'])}" if event["by"] else ""
+            session.console.data(
+                "  ".join(filter(None, [f"{event['n']:>4}", event["time"], event["event"], *parts, by]))
+            )
+        session.console.say(_said(found))
+    return 0 if found.verdict.state != "broken" else 1
+
+
+@command("verify")
+@click.argument("run")
+@click.pass_obj
+def verify(session: Session, run: str) -> int:
+    """Check that a run's log is whole: exit 0 for a whole one, 1 for one that is incomplete or was changed."""
+    found = finished_runs.read_run(session, run)
+    session.console.answer({"run": found.run, **found.verdict.as_json()}, _said(found))
+    return 0 if found.verdict.state == "ok" else 1
+
+
+def _said(found: finished_runs.RunLog) -> str:
+    verdict = found.verdict
+    if verdict.state == "ok":
+        return f"{found.run}: ok, {verdict.lines} lines"
+    where = f" at line {verdict.line}" if verdict.line is not None else ""
+    return f"{found.run}: {verdict.state}{where}: {verdict.reason}"
+
+
+runs = family(
+    "runs",
+    "What agents did: every call of a run, as it was decided.",
+    {
+        "list": ("rye.cli.runs.runs:list_runs", "List the runs of this project."),
+        "show": ("rye.cli.runs.runs:show", "Show every line of a run's log."),
+        "verify": ("rye.cli.runs.runs:verify", "Check that a run's log is whole."),
+    },
+)

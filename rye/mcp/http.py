@@ -1,0 +1,189 @@
+"""The HTTP face: ``/mcp`` on a loopback address, or beyond where a token is demanded.
+
+Authority comes from the bearer token alone. A bad or expired token is 401; without any, a request may search and load, unless
+tokens are demanded. The SDK's protection against DNS rebinding is on: a Host or Origin that is not this server's is refused.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import socket
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
+from datetime import datetime
+from typing import Any
+
+import anyio
+import uvicorn
+from mcp.server.lowlevel import Server
+from mcp.server.transport_security import TransportSecuritySettings
+
+from rye.errors import RyeError, UsageError
+from rye.limits import RUNTIME
+from rye.mcp.hosting import RunsByToken, refused
+from rye.mcp.server import GRANT
+from rye.mcp.tokens import Grant, TokenRefused, read_token
+from rye.project.layout import Project
+
+_Scope = MutableMapping[str, Any]
+_Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+_Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+_App = Callable[[_Scope, _Receive, _Send], Awaitable[None]]
+PATH = "/mcp"
+_EXPIRY_SECONDS = 30
+
+
+def parse_address(text: str) -> tuple[str, int]:
+    """``HOST:PORT``, ``[::1]:PORT``; port 0 takes a free one. Raises UsageError ``bad-address``."""
+    host, colon, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not colon or not host or not port.isdigit() or int(port) > 65535:
+        raise UsageError("bad-address", f"{text!r} is no HOST:PORT.", "Write 127.0.0.1:8765.")
+    return host, int(port)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches the address."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def require_safe(host: str, *, demands_token: bool) -> None:
+    """Raises UsageError ``token-demanded`` for an address beyond this machine without a demand for tokens, and for one that names
+    every interface: then nobody could tell which Host is this server's."""
+    if not is_loopback(host) and not demands_token:
+        message = f"{host} is reached from other machines, and no token is demanded."
+        raise UsageError("token-demanded", message, "Use 127.0.0.1, or demand tokens: --as ID.")
+    if host in ("0.0.0.0", "::", "*"):
+        message = f"{host} names every interface, so no Host would be this server's."
+        raise UsageError("bad-address", message, "Name the one address that clients use.")
+
+
+class BearerGate:
+    """Reads the token of each request and puts what it says where the server finds it."""
+
+    def __init__(
+        self,
+        app: _App,
+        runs: RunsByToken,
+        project: Project,
+        key: bytes,
+        now: Callable[[], datetime],
+        *,
+        only: str | None,
+        demanded: bool,
+    ):
+        """``only``: the one directive whose tokens count; None: any. ``demanded``: without a token nothing is answered."""
+        self._app = app
+        self._runs = runs
+        self._project = project
+        self._key = key
+        self._now = now
+        self._only = only
+        self._demanded = demanded
+
+    async def __call__(self, scope: _Scope, receive: _Receive, send: _Send) -> None:
+        if scope["type"] == "http":
+            try:
+                scope = {**scope, GRANT: await self._grant(scope)}
+            except TokenRefused as error:
+                await _unauthorized(send, error)
+                return
+        elif scope["type"] != "lifespan":
+            return
+        await self._app(scope, receive, send)
+
+    async def _grant(self, scope: _Scope) -> Grant | None:
+        given = [value for name, value in scope["headers"] if name.lower() == b"authorization"]
+        if not given:
+            if self._demanded:
+                raise TokenRefused(
+                    "token-refused", "This server demands a token.", "`rye mcp token --as ID` makes one."
+                )
+            return None
+        scheme, _, token = given[0].decode("latin-1").partition(" ")
+        if len(given) > 1 or scheme.lower() != "bearer":
+            raise TokenRefused(
+                "token-refused", "The authorization is no bearer token.", "Send: Authorization: Bearer …"
+            )
+        grant = read_token(self._key, self._project, token.strip(), self._now())
+        if self._only is not None and grant.directive != self._only:
+            raise TokenRefused("token-refused", f"This server takes tokens for {self._only} only.")
+        try:
+            await anyio.to_thread.run_sync(self._runs.of, grant)
+        except RyeError as error:
+            raise refused(error) from error
+        return grant
+
+
+async def _unauthorized(send: _Send, error: TokenRefused) -> None:
+    body = json.dumps(error.as_json()).encode()
+    headers = [
+        (b"content-type", b"application/json"),
+        (b"content-length", str(len(body)).encode()),
+        (b"www-authenticate", b'Bearer error="invalid_token"'),
+        (b"cache-control", b"no-store"),
+    ]
+    await send({"type": "http.response.start", "status": 401, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+def application(server: Server[Any], host: str, port: int) -> _App:
+    """The SDK's application, with only this server's own names as Host and Origin."""
+    names = ["127.0.0.1", "localhost", "[::1]"] if is_loopback(host) else [f"[{host}]" if ":" in host else host]
+    security = TransportSecuritySettings(
+        enable_dns_rebinding_protection=True,
+        allowed_hosts=[f"{name}:{port}" for name in names] + ([] if port != 80 else names),
+        allowed_origins=[f"http://{name}:{port}" for name in names],
+    )
+    return server.streamable_http_app(
+        streamable_http_path=PATH,
+        transport_security=security,
+        max_request_body_size=RUNTIME.request_bytes,
+        max_sessions=RUNTIME.principals,
+        host=host,
+    )
+
+
+def listening(host: str, port: int) -> socket.socket:
+    """A socket on the address. Raises RyeError ``address-in-use``."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    found = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        found.bind((host, port))
+        found.listen(128)
+    except OSError as error:
+        found.close()
+        message = f"{host}:{port} cannot be used: {error.strerror or error}."
+        raise RyeError("address-in-use", message, "Choose another port; 0 takes a free one.") from error
+    return found
+
+
+async def serve(app: _App, runs: RunsByToken, where: socket.socket, tell: Callable[[], None]) -> None:
+    """Serve until a signal comes. ``tell`` is called once requests are answered."""
+    config = uvicorn.Config(app, log_level="warning", access_log=False, lifespan="on", timeout_graceful_shutdown=3)
+    server = uvicorn.Server(config)
+    async with anyio.create_task_group() as group:
+        group.start_soon(_expire, runs)
+        group.start_soon(_announce, server, tell)
+        await server.serve(sockets=[where])
+        group.cancel_scope.cancel()
+
+
+async def _announce(server: uvicorn.Server, tell: Callable[[], None]) -> None:
+    while not server.started:
+        await anyio.sleep(0.02)
+    tell()
+
+
+async def _expire(runs: RunsByToken) -> None:
+    """End runs whose tokens have expired: their limits and logs end with them."""
+    while True:
+        await anyio.sleep(_EXPIRY_SECONDS)
+        await anyio.to_thread.run_sync(runs.expire, time.time())

@@ -1,0 +1,138 @@
+"""`rye mcp serve`: one server, on stdio for the run that it was started for, or over HTTP for the runs of its tokens."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from typing import cast, get_args
+
+import anyio
+from mcp.server.stdio import stdio_server
+from msgspec import Struct
+
+from rye.errors import UsageError
+from rye.mcp import http
+from rye.mcp.hosting import OneRun, RunsByToken
+from rye.mcp.server import build_server
+from rye.mcp.tokens import token_key
+from rye.project.context import require_project
+from rye.runtime.limits import UNCOUNTED_UNDER_MCP
+from rye.runtime.opening import Opened, open_session, read_directive
+from rye.runtime.project_items import ProjectItems
+from rye.runtime.sandboxed_tools import SandboxedTools
+from rye.runtime.session import Binding
+from rye.workspace.context import Context
+
+BINDING = "RYE_BINDING"
+"""Set by entries that bind an agent: whether the program gives it nothing but these tools (:mod:`rye.mcp.program_entries`)."""
+
+
+class ServeRequest(Struct, frozen=True):
+    """What was asked for."""
+
+    as_: str | None = None
+    """The directive whose rights count; None: search and load only."""
+    http: str | None = None
+    """``HOST:PORT``; None: stdio."""
+    expand: bool = False
+    read_only: bool = False
+
+
+def serve(context: Context, request: ServeRequest, tell: Callable[[str], None]) -> None:
+    """Serve until the client is gone or a signal comes. ``tell``: where the address is said. Raises RyeError."""
+    if request.http is not None:
+        _serve_http(context, request, request.http, tell)
+    else:
+        _serve_stdio(context, request)
+
+
+def _open(context: Context, reference: str | None, *, read_only: bool) -> Opened:
+    return open_session(
+        context,
+        reference,
+        lambda items: SandboxedTools(context, items),
+        read_only=read_only,
+        binding=_binding(context),
+        not_enforced=UNCOUNTED_UNDER_MCP,
+    )
+
+
+def _binding(context: Context) -> Binding:
+    given = context.environment.get(BINDING) or "advisory"
+    if given not in get_args(Binding):
+        raise UsageError("bad-binding", f"{BINDING}={given!r} means nothing.", "It is exclusive or advisory.")
+    return cast("Binding", given)
+
+
+def _instructions(start: dict[str, object]) -> str:
+    return (
+        "Rye gives you the items of this project: search and load them, run tools in a sandbox, start directives. What a run may "
+        "do was decided when it started; a denied call stays denied, however it is asked. Every call is written down.\n"
+        f"{json.dumps(start)}"
+    )
+
+
+def _serve_stdio(context: Context, request: ServeRequest) -> None:
+    opened = _open(context, request.as_, read_only=request.read_only)
+    runs, start = OneRun(opened), opened.session.start()
+    server = build_server(runs, expand=request.expand, instructions=_instructions(start), start=start)
+    print(json.dumps({"rye": "mcp", **start}), file=sys.stderr, flush=True)
+
+    async def main() -> None:
+        async with stdio_server() as (read, write):
+            await server.run(read, write, server.create_initialization_options())
+
+    with _ended_by_signals(runs.close):
+        try:
+            anyio.run(main)
+        finally:
+            runs.close()
+
+
+@contextlib.contextmanager
+def _ended_by_signals(close: Callable[[], None]) -> Iterator[None]:
+    """A polite signal ends the run and seals its log; the thread that waits for input would keep the process alive."""
+
+    def end(number: int, frame: object) -> None:
+        close()
+        os._exit(128 + number)
+
+    before = {each: signal.signal(each, end) for each in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+
+
+def _serve_http(context: Context, request: ServeRequest, address: str, tell: Callable[[str], None]) -> None:
+    host, port = http.parse_address(address)
+    http.require_safe(host, demands_token=request.as_ is not None)
+    project = require_project(context.cwd)
+    only = None
+    if request.as_ is not None:  # said now rather than to the first client
+        only = read_directive(ProjectItems(context, project), request.as_)[0].id
+    runs = RunsByToken(lambda reference: _open(context, reference, read_only=request.read_only))
+    start: dict[str, object] = {"binding": _binding(context), "not_enforced": list(UNCOUNTED_UNDER_MCP)}
+    server = build_server(runs, expand=request.expand, instructions=_instructions(start), start=start)
+    where = http.listening(host, port)
+    found = where.getsockname()[1]
+    shown = f"[{host}]" if ":" in host else host
+    gate = http.BearerGate(
+        http.application(server, host, found),
+        runs,
+        project,
+        token_key(),
+        context.now,
+        only=only,
+        demanded=not http.is_loopback(host),
+    )
+    try:
+        anyio.run(http.serve, gate, runs, where, lambda: tell(f"http://{shown}:{found}{http.PATH}"))
+    finally:
+        runs.close()
+        where.close()

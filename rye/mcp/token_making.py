@@ -1,0 +1,29 @@
+"""`rye mcp token`: a token for a directive of this project, once it may be used."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from rye.mcp.tokens import issue, parse_ttl, token_key
+from rye.project.context import require_project
+from rye.runtime.event_log import timestamp
+from rye.runtime.opening import read_directive
+from rye.runtime.project_items import ProjectItems
+from rye.workspace.context import Context
+
+
+class MadeToken(Struct, frozen=True):
+    token: str
+    label: str
+    """``directive:ID@VERSION``."""
+    expires: str
+
+
+def make_token(context: Context, reference: str, ttl: str) -> MadeToken:
+    """Raises RyeError for a directive that may not be used, UsageError ``bad-ttl``."""
+    life = parse_ttl(ttl)
+    project = require_project(context.cwd)
+    item, _ = read_directive(ProjectItems(context, project), reference)
+    now = context.now()
+    token = issue(token_key(), project, item.id, item.version, item.sha256, now, life)
+    return MadeToken(token, item.label, timestamp(now + life))

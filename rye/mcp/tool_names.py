@@ -1,0 +1,27 @@
+"""Names for single tools under ``--expand``: ``acme/fs/write`` is ``acme__fs__write``, at most 64 characters, no two alike.
+Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from hashlib import sha256
+
+from rye.limits import RUNTIME
+
+_HASH = 8
+
+
+def tool_names(ids: Iterable[str], taken: Iterable[str] = ()) -> dict[str, str]:
+    """Name → id. A name that is too long, that two ids would have (``a__b/c`` and ``a/b/c``), or that is in ``taken``, ends in
+    a hash of its id."""
+    wanted = {item_id: item_id.replace("/", "__") for item_id in sorted(set(ids))}
+    often = Counter([*wanted.values(), *taken])
+    most = RUNTIME.tool_name_characters
+    found: dict[str, str] = {}
+    for item_id, name in wanted.items():
+        if len(name) > most or often[name] > 1:
+            digest = sha256(item_id.encode()).hexdigest()[:_HASH]
+            name = f"{name[: most - _HASH - 1]}_{digest}"
+        found[name] = item_id
+    return found

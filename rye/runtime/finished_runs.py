@@ -1,0 +1,128 @@
+"""The runs of a project, as their logs tell, and a person's yes to a call that waits (`rye runs`, `rye approve`)."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from rye.errors import RyeError, UsageError
+from rye.limits import RUNTIME
+from rye.project.context import require_project
+from rye.project.layout import Project
+from rye.runtime.approvals import Question, approve, read_question
+from rye.runtime.event_log import EVENTS, HEAD, Verdict, parse_head, verify
+from rye.runtime.opening import RUNS
+from rye.runtime.ulid import is_ulid
+from rye.storage.regular_files import open_regular
+from rye.workspace.context import Context
+
+
+class RunSummary(Struct, frozen=True):
+    """One run in a list."""
+
+    run: str
+    principal: str | None
+    started: str | None
+    ended: str | None
+    """The time of its last line, where it came to its end."""
+    calls: int
+    allowed: int
+    denied: int
+    state: str
+    """What verifying its log gives."""
+
+    def as_json(self) -> dict[str, object]:
+        return {name: getattr(self, name) for name in self.__struct_fields__}
+
+
+class RunLog(Struct, frozen=True):
+    """One run's log with what it is worth."""
+
+    run: str
+    verdict: Verdict
+    events: tuple[dict[str, Any], ...]
+    """The lines that follow each other, as they are written."""
+
+    def summary(self) -> RunSummary:
+        names = [event["event"] for event in self.events]
+        last = self.events[-1] if self.events else None
+        return RunSummary(
+            self.run,
+            self.events[0]["principal"] if self.events else None,
+            self.events[0]["time"] if self.events else None,
+            last["time"] if last is not None and last["event"] == "end" else None,
+            names.count("call"),
+            names.count("allow"),
+            names.count("deny") + names.count("limit"),
+            self.verdict.state,
+        )
+
+
+def list_runs(context: Context) -> list[RunSummary]:
+    """The newest runs, the newest first."""
+    folder = _folder(require_project(context.cwd))
+    try:
+        names = sorted((name for name in os.listdir(folder) if is_ulid(name)), reverse=True)
+    except OSError:
+        return []
+    return [_read(folder / name).summary() for name in names[: RUNTIME.runs_listed]]
+
+
+def read_run(context: Context, run: str) -> RunLog:
+    """One run; ``last`` is the newest. Raises RyeError ``no-such-run``."""
+    return _read(run_folder(context, run))
+
+
+def run_folder(context: Context, run: str) -> Path:
+    """The folder of one run. Raises RyeError ``no-such-run``, UsageError ``bad-run``."""
+    folder = _folder(require_project(context.cwd))
+    if run == "last":
+        newest = list_runs(context)
+        if not newest:
+            raise RyeError("no-such-run", "This project has no runs.", "`rye mcp serve` makes them.")
+        return folder / newest[0].run
+    if not is_ulid(run.upper()):
+        raise UsageError("bad-run", f"{run!r} is no run.", "`rye runs list` shows the runs.")
+    found = folder / run.upper()
+    if not (found / EVENTS).is_file():
+        raise RyeError("no-such-run", f"There is no run {run}.", "`rye runs list` shows the runs.")
+    return found
+
+
+def approve_call(context: Context, run: str, call: int, show: Callable[[Question], None]) -> Question:
+    """A person's yes to one call. It is shown and, on a terminal, asked about; off one, who names a call agrees to it.
+
+    Raises RyeError ``no-such-run``, ``no-such-call``, ``declined``.
+    """
+    folder = run_folder(context, run)
+    question = read_question(folder, call)
+    show(question)
+    if context.interactive and not context.assume_yes and not context.ask("Allow this one call?"):
+        raise RyeError("declined", "Nothing was allowed.")
+    approve(folder, question, context.now())
+    return question
+
+
+def _folder(project: Project) -> Path:
+    return project.ai / RUNS
+
+
+def _read(folder: Path) -> RunLog:
+    data, head = _content(folder / EVENTS), _content(folder / HEAD)
+    verdict = verify(data, parse_head(head))
+    whole = data.split(b"\n")[: verdict.lines]
+    return RunLog(folder.name, verdict, tuple(json.loads(line) for line in whole))
+
+
+def _content(path: Path) -> bytes:
+    """What a file of a run holds, within the limit of a log; nothing where it cannot be read."""
+    try:
+        with open_regular(path) as stream:
+            return stream.read(RUNTIME.log_bytes + 1)
+    except OSError:
+        return b""

@@ -1,0 +1,66 @@
+"""Tools of a project, run in this machine's sandbox with what the operator grants (docs/tools.md)."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from threading import Event
+from typing import cast, get_args
+
+from rye.errors import RyeError
+from rye.limits import SANDBOX
+from rye.runtime.calls import CallError, from_rye_error
+from rye.runtime.effects import ToolResult, UsableItem
+from rye.runtime.project_items import ProjectItems
+from rye.runtime.sandbox.choosing import backend
+from rye.runtime.sandbox.profile import profile_for
+from rye.runtime.sandbox.results import value_of
+from rye.runtime.sandbox.running import fresh_work
+from rye.runtime.sandbox.tool_run import Backend, Suffix, ToolRun
+from rye.workspace.context import Context
+
+
+class SandboxedTools:
+    """:class:`rye.runtime.effects.Tools`: the sandbox is chosen at the first call, and without one no tool runs."""
+
+    def __init__(self, context: Context, items: ProjectItems, withheld: frozenset[str] = frozenset()):
+        """``withheld``: variables that no grant hands out."""
+        self._context = context
+        self._items = items
+        self._withheld = withheld
+        self._backend: Backend | None = None
+
+    def check(self, item: UsableItem) -> None:
+        if item.suffix not in get_args(Suffix):
+            message = f"{item.label} ends in {item.suffix}: there is no code to run."
+            raise CallError("not-runnable", message, f"Tools that run end in {', '.join(get_args(Suffix))}.")
+        self._sandbox()
+
+    def run(self, item: UsableItem, parameters: bytes, seconds: float | None, cancel: Event) -> ToolResult:
+        own = SANDBOX.seconds
+        given = own if seconds is None else min(own, seconds)
+        project = Path(os.path.realpath(self._items.project.root))
+        try:
+            with fresh_work() as work:
+                profile = profile_for(project, work, self._context.environment, withheld=self._withheld, seconds=given)
+                tool = ToolRun(item.text.encode(), cast("Suffix", item.suffix), parameters, item.label, profile)
+                outcome = self._sandbox().run(tool, cancel)
+        except RyeError as error:
+            raise from_rye_error(error, item.label) from error
+        ended_by_limit = outcome.ended == "timeout" and given < own
+        try:
+            value = value_of(outcome, item.label)
+        except RyeError as error:
+            failed = from_rye_error(error, item.label)
+            failed.details["exit"] = outcome.exit
+            failed.details["seconds"] = round(outcome.seconds, 3)
+            return ToolResult(outcome.exit, None, outcome.truncated, outcome.seconds, failed, ended_by_limit)
+        return ToolResult(outcome.exit, value, outcome.truncated, outcome.seconds)
+
+    def _sandbox(self) -> Backend:
+        if self._backend is None:
+            try:
+                self._backend = backend(self._context.environment)
+            except RyeError as error:
+                raise from_rye_error(error) from error
+        return self._backend

@@ -1,0 +1,179 @@
+"""A project with a user's key, own signed items and installed ones, and servers for it in this process."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import anyio
+from mcp.client.client import Client
+from mcp_types import CallToolResult
+
+from rye.mcp.hosting import OneRun
+from rye.mcp.server import build_server
+from rye.runtime.event_log import parse_head, verify
+from rye.runtime.limits import UNCOUNTED_UNDER_MCP
+from rye.runtime.opening import Opened, open_session
+from rye.runtime.project_items import ProjectItems
+from rye.runtime.sandboxed_tools import SandboxedTools
+from rye.workspace.context import LibraryContext
+from tests.deployment.shop import Shop, knowledge
+from tests.directive_text import directive
+
+TOOL = '''"""{about}"""
+__version__ = "1.0.0"
+__category__ = "{category}"
+__tool_description__ = "{about}"
+
+
+def execute(params):
+    {body}
+'''
+ALL = "<search>*</search><load>*</load><execute>*</execute><sign>*</sign>"
+SHIP = (
+    "<search><knowledge>acme/notes/*</knowledge></search><load><knowledge>acme/notes/*</knowledge></load>"
+    "<execute><tool>acme/fs/*</tool><tool>acme/shell/*</tool><directive>acme/work/*</directive></execute>"
+)
+LIMITS = '<limits max_turns="5" max_tokens="1000"/>'
+INPUTS = '<inputs><input name="env" type="string" required="true">Where</input></inputs>\n  <outputs>'
+
+
+def tool(name: str, body: str = "return {'done': params}", about: str = "Does it") -> str:
+    category = name.rpartition("/")[0]
+    return TOOL.format(about=about, category=category, body=body)
+
+
+class Workshop(Shop):
+    """The user and their project, in the namespace ``acme``."""
+
+    def __init__(self, base: Path) -> None:
+        super().__init__(base, "")
+        self.ok("keys", "generate")
+
+    def write_manifest(self, deploy: str | None = None) -> None:
+        super().write_manifest(deploy)
+        path = self.path("rye.toml")
+        path.write_text(path.read_text().replace('name = "shop"', 'name = "shop"\nnamespace = "acme"') + self.more)
+
+    more = ""
+    """What else is in rye.toml."""
+
+    def own_directive(
+        self, local_id: str, permissions: str = SHIP, *, limits: str = LIMITS, inputs: bool = False
+    ) -> None:
+        text = directive(local_id, permissions=permissions).replace(LIMITS, limits)
+        self.sign(f"directives/{local_id}.md", text.replace("<outputs>", INPUTS) if inputs else text)
+
+    def own_tool(self, local_id: str, body: str = "return {'done': params}") -> None:
+        self.sign(f"tools/{local_id}.py", tool(local_id, body))
+
+    def own_knowledge(self, name: str) -> None:
+        self.sign(f"knowledge/notes/{name}.md", knowledge(name))
+
+    def sign(self, place: str, text: str) -> None:
+        self.write(f".ai/{place}", text)
+        self.ok("sign", f".ai/{place}")
+
+    @contextmanager
+    def here(self) -> Iterator[LibraryContext]:
+        """As a program started in the project."""
+        with mock.patch.dict(os.environ, self.environment, clear=True):
+            yield LibraryContext(self.folder, environment=dict(self.environment))
+
+    def open(self, as_: str | None = "acme/work/ship", **more: Any) -> Opened:
+        with self.here() as context:
+            return open_session(
+                context,
+                as_,
+                lambda items: SandboxedTools(context, items),
+                not_enforced=UNCOUNTED_UNDER_MCP,
+                **more,
+            )
+
+    @property
+    def runs(self) -> list[Path]:
+        folder = self.path(".ai/runs")
+        return sorted(each for each in folder.iterdir() if each.is_dir()) if folder.exists() else []
+
+    def log(self, number: int = -1) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in (self.runs[number] / "events.jsonl").read_text().splitlines()]
+
+    def verdict(self, number: int = -1) -> str:
+        folder = self.runs[number]
+        return verify((folder / "events.jsonl").read_bytes(), parse_head((folder / "head").read_bytes())).state
+
+
+class Caller:
+    """A client of a server, with answers as plain values."""
+
+    def __init__(self, client: Client, opened: Opened):
+        self.client = client
+        self.opened = opened
+
+    async def ok(self, name: str, **arguments: Any) -> dict[str, Any]:
+        result = await self.client.call_tool(name, arguments)
+        assert not result.is_error, result.structured_content
+        return content(result)
+
+    async def error(self, name: str, **arguments: Any) -> dict[str, Any]:
+        result = await self.client.call_tool(name, arguments)
+        assert result.is_error, result
+        found = content(result)
+        assert list(found) == ["error"]
+        assert len(json.dumps(found).encode()) <= 2048
+        assert "Traceback" not in json.dumps(found)
+        error = found["error"]
+        assert isinstance(error, dict)
+        return error
+
+
+def content(result: CallToolResult) -> dict[str, Any]:
+    """The structured content, which the text repeats."""
+    assert isinstance(result.structured_content, dict)
+    assert json.loads(result.content[0].text) == result.structured_content  # type: ignore[union-attr]
+    return result.structured_content
+
+
+@asynccontextmanager
+async def serving(
+    shop: Workshop, opened: Opened, mode: str, *, expand: bool = False, **more: Any
+) -> AsyncIterator[Caller]:
+    start = opened.session.start()
+    server = build_server(OneRun(opened), expand=expand, instructions=json.dumps(start), start=start)
+    with shop.here():
+        async with Client(server, mode=mode, **more) as client:
+            yield Caller(client, opened)
+
+
+def play(
+    shop: Workshop,
+    story: Callable[[Caller], Awaitable[None]],
+    *,
+    as_: str | None = "acme/work/ship",
+    mode: str = "auto",
+    expand: bool = False,
+    read_only: bool = False,
+    **more: Any,
+) -> Opened:
+    """Serve a run in this process, let a client play its story, and end the run."""
+    opened = shop.open(as_, read_only=read_only)
+
+    async def main() -> None:
+        async with serving(shop, opened, mode, expand=expand, **more) as caller:
+            await story(caller)
+
+    try:
+        anyio.run(main)
+    finally:
+        opened.session.close()
+    return opened
+
+
+def items(shop: Workshop) -> ProjectItems:
+    with shop.here() as context:
+        return ProjectItems(context, shop.project)
