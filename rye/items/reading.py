@@ -59,7 +59,7 @@ class HookAction(Struct, frozen=True, forbid_unknown_fields=True):
     inputs: tuple[tuple[str, str], ...] = ()
 
 
-RunKind = Literal["attached-file", "frontmatter-hook", "mcp-server", "inline-command", "tool-code"]
+RunKind = Literal["attached-file", "frontmatter-hook", "mcp-server", "inline-command", "tool-code", "tool-needs"]
 
 
 class Run(Struct, frozen=True, order=True, forbid_unknown_fields=True):
@@ -67,7 +67,7 @@ class Run(Struct, frozen=True, order=True, forbid_unknown_fields=True):
 
     what: RunKind
     where: str
-    """The attached file's path, the key (``hooks.PreToolUse``, ``mcpServers.db``), or the item's own file."""
+    """The attached file's path, the key (``hooks.PreToolUse``, ``mcpServers.db``, ``network``), or the item's own file."""
     action: str
     """The exact command or setting; of a file what makes it run (``executable``, the shebang, ``script``), of a tool its
     language. A long one is cut: the hash is of the whole."""

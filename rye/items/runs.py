@@ -3,7 +3,7 @@
 * ``attached-file``: executable, with a shebang, with a script's suffix or a build file's name, or a native program.
 * ``frontmatter-hook``, ``mcp-server``: what an agent program starts because of the frontmatter's ``hooks`` and ``mcpServers``.
 * ``inline-command``: what it replaces by its output when a skill is loaded: ``!`command` `` and fences that begin with ``!``.
-* ``tool-code``: a tool is code, whatever its language.
+* ``tool-code``: a tool is code, whatever its language. ``tool-needs``: what its ``__needs__`` asks for beyond the sandbox.
 
 Consent is about exactly these values: another byte is another run. When in doubt something counts as a run, because the agent
 programs that execute it differ, and the strictest reading of one is not the reading of all.
@@ -50,6 +50,11 @@ def inline_runs(body: str, where: str) -> tuple[Run, ...]:
 def code_run(text: str, where: str, language: str) -> Run:
     """A tool's own code."""
     return Run("tool-code", where, language, sha256(text.encode()).hexdigest())
+
+
+def needs_runs(lines: Iterable[tuple[str, str]]) -> tuple[Run, ...]:
+    """What a tool needs, each entry by itself: key and value (:mod:`rye.items.needs`)."""
+    return tuple(_run("tool-needs", key, value) for key, value in lines)
 
 
 # -- files -------------------------------------------------------------------------------------------------------------

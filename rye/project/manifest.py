@@ -44,6 +44,8 @@
     prefix = "never"                   # never | on-clash | always
     [deploy.opencode]
     exclude = ["role:*"]
+    [sandbox."tool:acme/net/fetch"]    # what a tool may do beyond its sandbox, see docs/tools.md
+    network = ["api.example.com:443"]
     [audit]                            # findings that rye audit leaves out, each for a time and a reason
     ignore = [{ id = "RYE-2026-0001", until = "2026-12-31", reason = "We never call it" }]
 """
@@ -62,6 +64,7 @@ from msgspec import Struct, field
 from rye.errors import RyeError, UsageError
 from rye.items.identity import is_id, is_segment
 from rye.items.kinds import KINDS
+from rye.items.needs import BadNeeds, Needs, parse_needs
 from rye.limits import PERMISSIONS
 from rye.project.agent_programs import program_names
 from rye.text.facts.fact import FACTS
@@ -73,7 +76,8 @@ PREFIXES = ("never", "on-clash", "always")
 APPROVALS = ("ask", "deny", "allow")
 LIMITS = ("turns", "tokens", "spend", "duration", "depth", "spawns", "calls", "tool_seconds")
 """What a run may be limited in (:mod:`rye.runtime.limits`); whole numbers, but for dollars."""
-_TABLES = {"project", "dependencies", "groups", "registries", "environment", "policy", "deploy", "audit"}
+_TABLES = {"project", "dependencies", "groups", "registries", "environment", "policy", "deploy", "audit", "sandbox"}
+_TOOL = "tool:"
 MAIN_GROUP = "main"
 """The group that ``[dependencies]`` is."""
 BYTE_ORDER_MARK = "\ufeff"
@@ -156,6 +160,8 @@ class Manifest(Struct, frozen=True):
     deploy: DeployTable = field(default_factory=DeployTable)
     ignored: tuple[Ignored, ...] = ()
     """``[audit] ignore``, in the order in which it is written."""
+    sandbox: Mapping[str, Needs] = field(default_factory=dict)
+    """``[sandbox]``: what is granted to tools, by ``tool:id``. It counts once this user agreed to it (DESIGN 6.1)."""
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -207,6 +213,7 @@ def parse_manifest(text: str, source: str = "rye.toml") -> Manifest:
         policy=reader.policy(reader.table(table, "policy")),
         deploy=reader.deploy(reader.table(table, "deploy")),
         ignored=reader.ignored(reader.table(table, "audit")),
+        sandbox=reader.sandbox(reader.table(table, "sandbox")),
     )
 
 
@@ -382,6 +389,18 @@ class _Reader:
             prefix=prefix,
             excluded=excluded,
         )
+
+    def sandbox(self, table: Mapping[str, Any]) -> dict[str, Needs]:
+        """``[sandbox."tool:acme/net/fetch"]``: for each tool the keys of ``__needs__``."""
+        found = {}
+        for key, rows in table.items():
+            if not key.startswith(_TOOL) or not is_id(key.removeprefix(_TOOL)) or not isinstance(rows, dict):
+                raise self.fail(f"[sandbox] {key!r} is no tool.", 'Write [sandbox."tool:acme/net/fetch"].')
+            try:
+                found[key] = parse_needs(rows)
+            except BadNeeds as error:
+                raise self.fail(f"[sandbox.{key!r}]: {error}.", "See docs/tools.md, Grants.") from None
+        return found
 
     def ignored(self, table: Mapping[str, Any]) -> tuple[Ignored, ...]:
         """``[audit] ignore``: tables with exactly ``id``, ``until`` and ``reason``."""

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from rye.items.tool.needs import parse_needs
+from rye.items.needs import parse_needs
 from rye.runtime.sandbox.choosing import backend
 from rye.runtime.sandbox.profile import profile_for
 from rye.runtime.sandbox.running import fresh_work

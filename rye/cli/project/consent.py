@@ -140,6 +140,7 @@ _RUN_WORDS = {
     "mcp-server": "MCP server",
     "inline-command": "command that loading it runs",
     "tool-code": "code",
+    "tool-needs": "need beyond the sandbox,",
 }
 
 
@@ -215,7 +216,7 @@ def question(proposal: Proposal) -> str:
 
 def question_about(unseen: Sequence[Approval]) -> str:
     """What a person is asked below :func:`show_unseen`."""
-    changes = any(one.what == "customization" for one in unseen)
+    changes = any(one.what in ("customization", "grant") for one in unseen)
     if not changes:
         return "Agree to what rye.lock approves?"
     return (

@@ -1,10 +1,10 @@
 """Metadata of a tool's code without executing it: Python by ``ast``, JavaScript, TypeScript and shell by their leading lines.
 
 Everywhere the names are ``__version__``, ``__category__``, ``__tool_description__``, ``__dependencies__`` and other
-``__names__`` with a plain text, number or list of texts. A name that is assigned twice is refused: what programs and readers
-would take for its value could differ. Outside Python only what stands at the top counts, up to the first statement that is
-neither blank, comment, import, ``set``/``use strict`` nor a constant. A text that the program would compute (``f"…"``,
-``${…}``, ``$(…)``) is none.
+``__names__`` with a plain text, number or list of texts; ``__needs__`` is a table of such lists, in a shell JSON in a text.
+A name that is assigned twice is refused: what programs and readers would take for its value could differ. Outside Python only
+what stands at the top counts, up to the first statement that is neither blank, comment, import, ``set``/``use strict`` nor a
+constant. A text that the program would compute (``f"…"``, ``${…}``, ``$(…)``) is none.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from msgspec import Struct, field
 
 _NAME = r"__[a-z][a-z0-9_]{0,60}__"
 _DUNDER = re.compile(_NAME)
+_NEEDS = "__needs__"
 _COMMENT = re.compile(rf"({_NAME})[ \t]*[:=][ \t]*(.*)")
 _TEXT = re.compile(r"\"(?:[^\"\\\n]|\\.)*+\"|'(?:[^'\\\n]|\\.)*+'|`[^`\\$\n]*+`")
-_OURS = frozenset(["version", "category", "tool_description", "description", "dependencies", "tool_id"])
+_OURS = frozenset(["version", "category", "tool_description", "description", "dependencies", "tool_id", "needs"])
 """What is read of the names; Python code may do with the others (``__all__``) what it likes."""
 
 _DECLARATION = re.compile(r"(?:export[ \t]+)?(?:const|let|var)[ \t]+|(?:module[ \t]*\.[ \t]*)?exports[ \t]*\.[ \t]*")
@@ -30,6 +31,9 @@ _DECLARATOR = re.compile(r"([A-Za-z_$][\w$]*)[ \t]*(?::[ \t]*[^=,;\n]{1,100})?=(
 _TYPED = re.compile(r"[ \t]+(?:as|satisfies)[ \t]+[\w \t.<>\[\]|\"']{1,60}")
 _NUMBER = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?(?![\w.])|(?:true|false|null)\b")
 _ARRAY = re.compile(rf"\[\s*+(?:(?:{_TEXT.pattern})\s*+,?\s*+)*+\]")
+_KEY = rf"(?:[A-Za-z_]\w{{0,30}}+|{_TEXT.pattern})\s*+:\s*+"
+_OBJECT = re.compile(rf"\{{\s*+(?:{_KEY}{_ARRAY.pattern}\s*+,?\s*+)*+\}}")
+_ENTRY = re.compile(rf"({_KEY})({_ARRAY.pattern})")
 _END = re.compile(r"[ \t]*(,\s*|;|(?=\n|//|/\*|$))")
 _REQUIRE = re.compile(r"(?:const|let|var)\b[^\n=]{1,400}=[ \t]*require\([^\n]*")
 _IMPORT = re.compile(
@@ -94,7 +98,7 @@ def from_python(text: str) -> CodeMetadata:
             continue
         for target, value in pairs:
             if isinstance(target, ast.Name) and _DUNDER.fullmatch(target.id):
-                found.put(target.id, _constant(value), node.lineno)
+                found.put(target.id, _table(value) if target.id == _NEEDS else _constant(value), node.lineno)
                 plain.add(id(target))
     for name, line in _other_bindings(tree, plain):
         bare = name.strip("_")
@@ -140,6 +144,16 @@ def _constant(node: ast.expr) -> Any:
     return None
 
 
+def _table(node: ast.expr) -> Any:
+    """A dictionary of flat lists, or what else is plain."""
+    if not isinstance(node, ast.Dict):
+        return _constant(node)
+    keys = [key.value if isinstance(key, ast.Constant) else None for key in node.keys]
+    if len(set(keys)) < len(keys):
+        return None
+    return {key: _constant(value) for key, value in zip(keys, node.values, strict=True)}
+
+
 def from_script(text: str) -> CodeMetadata:
     """The leading constants and comments of JavaScript or TypeScript."""
     found = CodeMetadata()
@@ -164,6 +178,7 @@ def _declaration(scan: _Scan, found: CodeMetadata) -> bool:
     while declarator := scan.take(_DECLARATOR):
         name, number = declarator[1], scan.line_of(declarator.start())
         literal = scan.take(_TEXT) or scan.take(_NUMBER) or scan.take(_ARRAY)
+        literal = literal or (scan.take(_OBJECT) if name == _NEEDS else None)
         scan.take(_TYPED)
         end = scan.take(_END) if literal else None
         if _DUNDER.fullmatch(name):
@@ -286,11 +301,20 @@ def _literal(text: str, *, bare: bool = False) -> Any:
     text = text.strip()
     if _TEXT.fullmatch(text):
         return _unquoted(text)
+    if text.startswith("{") and not bare:
+        entries = [(_unquoted(key) if key[:1] in "\"'`" else key, values) for key, values in _entries(text)]
+        return {key: _literal(values) for key, values in entries} if len(dict(entries)) == len(entries) else None
     if text.startswith(("[", "(")) and text.endswith(("]", ")")):
         return [_unquoted(match[0]) for match in _TEXT.finditer(text)]
     if bare:
         return text
     return text if text[:1].isdigit() else None
+
+
+def _entries(text: str) -> Iterator[tuple[str, str]]:
+    """The keys, still quoted, and the lists of an object that :data:`_OBJECT` matched."""
+    for entry in _ENTRY.finditer(text):
+        yield entry[1].rstrip().removesuffix(":").rstrip(), entry[2]
 
 
 def _unquoted(text: str) -> str | None:

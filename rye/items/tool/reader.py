@@ -7,6 +7,7 @@ T01   The code parses, as far as reading its metadata needs it; the language is 
 T02   Metadata are texts, each given once; ``version`` is SemVer, ``dependencies`` a list of references.
 T03   Version, category and description are there (warnings).
 T04   Category and name are those of the file's place (warnings, errors to publish).
+T05   What ``__needs__`` asks for can be granted (:mod:`rye.items.needs`).
 ====  =========================================================================================================
 
 Tools have no capabilities of their own: what they may do is decided by who calls them.
@@ -21,8 +22,9 @@ from msgspec import Struct, field
 
 from rye.items.declared import dependencies_of, version_of
 from rye.items.identity import is_segment
+from rye.items.needs import NOTHING, BadNeeds, Needs, parse_needs
 from rye.items.reading import Metadata, Reading, ReadOptions, Source
-from rye.items.runs import code_run
+from rye.items.runs import code_run, needs_runs
 from rye.items.tool.metadata import CodeMetadata, ToolSyntaxError, from_python, from_script, from_shell
 from rye.text.diagnostics import Diagnostic, Severity, in_order
 from rye.text.yaml_reading import YamlError, hidden_by_escape, json_safe, read_yaml
@@ -41,6 +43,8 @@ class Tool(Struct, frozen=True):
     category: str | None
     description: str
     metadata: dict[str, Any] = field(default_factory=dict)
+    needs: Needs = NOTHING
+    """``__needs__``: what it cannot work without; granted by nobody but the operator."""
 
 
 def read(source: Source, options: ReadOptions) -> Reading[Tool]:
@@ -94,15 +98,22 @@ def read(source: Source, options: ReadOptions) -> Reading[Tool]:
             diagnostics.append(Diagnostic("warning", "T03", f"{named} is missing."))
     name = source.name or PurePath(source.path).stem or "tool"
     diagnostics += _placed(source, options, name, category, found)
+    needs = NOTHING
+    if "needs" in found.lines:
+        try:
+            needs = parse_needs(found.values["needs"])
+        except BadNeeds as error:
+            message = f"{written('needs')} cannot be read: {error}."
+            diagnostics.append(Diagnostic("error", "T05", message, found.lines["needs"]))
     metadata = {key: value for key, value in found.values.items() if value is not None}
-    tool = Tool(name, language, version, category, description or "", metadata)
+    tool = Tool(name, language, version, category, description or "", metadata, needs)
     described = Metadata(
         name,
         version,
         " ".join((description or "").split()),
         category,
         dependencies,
-        runs=(code_run(source.text, f"{name}{PurePath(source.path).suffix}", language),),
+        runs=(code_run(source.text, f"{name}{PurePath(source.path).suffix}", language), *needs_runs(needs.lines())),
     )
     return Reading(tool, described, in_order(diagnostics))
 
@@ -160,6 +171,7 @@ def as_json(tool: Tool) -> dict[str, object]:
         "category": tool.category,
         "description": tool.description,
         "metadata": json_safe(tool.metadata),
+        "needs": {"write": list(tool.needs.write), "network": list(tool.needs.network), "env": list(tool.needs.env)},
     }
 
 

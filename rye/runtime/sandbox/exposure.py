@@ -17,7 +17,7 @@ from pathlib import Path, PurePath
 
 from msgspec import Struct, field
 
-from rye.items.tool.needs import NEVER_WRITTEN
+from rye.items.needs import NEVER_WRITTEN
 from rye.limits import SANDBOX
 
 _DEPTH = 64

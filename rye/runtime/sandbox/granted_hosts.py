@@ -13,7 +13,7 @@ from collections.abc import Collection
 
 from msgspec import Struct
 
-from rye.items.tool.needs import BadNeeds, place_of
+from rye.items.needs import BadNeeds, place_of
 from rye.runtime.sandbox.profile import HostPort
 
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")

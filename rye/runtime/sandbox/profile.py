@@ -9,7 +9,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from rye.errors import RyeError
-from rye.items.tool.needs import NOTHING, Needs, place_of
+from rye.items.needs import NOTHING, Needs, place_of
 from rye.limits import SANDBOX
 
 PATH = "/usr/local/bin:/usr/bin:/bin"

@@ -148,11 +148,16 @@ def _why_runs(runs: Sequence[Run], update: bool) -> list[str]:
         "mcp-server": "MCP servers",
         "inline-command": "commands that loading it runs",
         "tool-code": "code",
+        "tool-needs": "needs beyond the sandbox",
     }
-    named = {
-        what: [r.action if what == "inline-command" else r.where for r in runs if r.what == what] for what in words
-    }
+    named = {what: [_named(r) for r in runs if r.what == what] for what in words}
     return [f"{verb} {words[what]} ({_some(names)})" for what, names in named.items() if names]
+
+
+def _named(run: Run) -> str:
+    if run.what == "tool-needs":
+        return f"{run.where} {run.action}"
+    return run.action if run.what == "inline-command" else run.where
 
 
 def _some(names: Sequence[str]) -> str:

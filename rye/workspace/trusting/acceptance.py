@@ -34,7 +34,17 @@ if TYPE_CHECKING:
     from rye.workspace.context import Context
 
 What = Literal[
-    "right", "hook", "tool", "run", "fact", "signer", "deploy", "customization", "customization-fact", "project"
+    "right",
+    "hook",
+    "tool",
+    "run",
+    "fact",
+    "signer",
+    "deploy",
+    "customization",
+    "customization-fact",
+    "project",
+    "grant",
 ]
 TRUST_LOCK = "RYE_TRUST_LOCK"
 _FOLDER = "accepted"
@@ -43,7 +53,7 @@ _LISTED = 3
 
 
 class Approval(Struct, frozen=True, order=True):
-    """One thing that a lock approves, or a customization of an installed item."""
+    """One thing that a lock approves, a customization of an installed item, or a grant of rye.toml to a tool."""
 
     item: str
     """``kind:id``; of a signer its namespace, since a key speaks for all its items."""
@@ -106,8 +116,8 @@ def approvals(items: Iterable[LockedItem]) -> set[Approval]:
 
 
 def of_the_lock(given: Iterable[Approval]) -> list[Approval]:
-    """Those that rye.lock approves; the others are about what the project changes."""
-    return [one for one in given if one.what not in ("customization", "customization-fact", "project")]
+    """Those that rye.lock approves; the others are about what the project changes and grants."""
+    return [one for one in given if one.what not in ("customization", "customization-fact", "project", "grant")]
 
 
 def trusts_lock(context: Context, given: bool = False) -> bool:
@@ -190,6 +200,8 @@ def forget(project: Project) -> bool:
 
 def not_accepted(waiting: tuple[Approval, ...]) -> RyeError:
     """The error where nobody can be asked."""
+    if all(one.what == "grant" for one in waiting):
+        return _refused("rye.toml grants tools", waiting)
     lock = of_the_lock(waiting)
     if len(lock) == len(waiting):
         said = "rye.lock approves"
@@ -199,6 +211,10 @@ def not_accepted(waiting: tuple[Approval, ...]) -> RyeError:
             if lock
             else "This project changes installed items,"
         )
+    return _refused(said, waiting)
+
+
+def _refused(said: str, waiting: tuple[Approval, ...]) -> RyeError:
     listed = "; ".join(f"{one.item} {one.what} {one.value}" for one in waiting[:_LISTED])
     more = f"; and {len(waiting) - _LISTED} more" if len(waiting) > _LISTED else ""
     return RyeError(

@@ -4,6 +4,8 @@
 * Later a new or changed one is told, and nothing fails: who edits a file by hand in a project of theirs is not in the way. One
   that brings an alarm to an installed item is asked about all the same.
 * ``[policy.facts]`` counts for the effective text, too.
+* Grants of ``[sandbox]`` are asked about in the same two places. One that nobody agreed to does not count, so a later one is not
+  in the way of an installation.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from rye.storage.folders import cache_dir
 from rye.text.facts import ALARM, NOTE
 from rye.workspace.trusting.acceptance import Approval, accepted_before, unseen
 from rye.workspace.trusting.customizations import Customization, customizations
+from rye.workspace.trusting.grants import grant_approvals
 
 if TYPE_CHECKING:
     from rye.permissions.policy import Policy
@@ -70,12 +73,17 @@ def signed_files(project: Project) -> ReadSigned:
 
 def shown_lines(asked: Sequence[Approval]) -> list[str]:
     """What a project changes, for a person: one line for each customization."""
+    lines: list[str] = []
     changes = [one for one in asked if one.what == "customization"]
-    if not changes:
-        return []
-    count = len({one.item for one in changes})
-    title = f"This project changes {count} installed item{'s' * (count != 1)}:"
-    return [title, *(f"  {one.value} → {one.item}" for one in changes)]
+    if changes:
+        count = len({one.item for one in changes})
+        lines.append(f"This project changes {count} installed item{'s' * (count != 1)}:")
+        lines += (f"  {one.value} → {one.item}" for one in changes)
+    grants = [one for one in asked if one.what == "grant"]
+    if grants:
+        lines.append("rye.toml lets tools do more than their sandbox does:")
+        lines += (f"  {one.value}   {one.item}" for one in grants)
+    return lines
 
 
 def project_changes(
@@ -85,10 +93,11 @@ def project_changes(
     found = customizations(project, manifest.namespace, items)
     new = set(unseen(project, [one.approval for one in found]))
     waiting = [one for one in found if one.approval in new]
-    if not waiting:
+    grants = unseen(project, grant_approvals(manifest))
+    if not waiting and not grants:
         return ProjectChanges()
     asks_all = asks_all or not accepted_before(project)
-    asked: list[Approval] = []
+    asked: list[Approval] = list(grants) if asks_all else []
     told: list[Customization] = []
     by_item: dict[str, list[Customization]] = {}
     for one in waiting:

@@ -126,6 +126,7 @@ def _written_path(text: str) -> str:
     if (
         text.startswith(("/", "~"))
         or "\\" in text
+        or '"' in text
         or not text.isprintable()
         or ".." in parts
         or not text
