@@ -23,6 +23,8 @@ class Shares:
         self._under_way: Counter[str] = Counter()
         self._uploads: dict[str, tuple[str, int]] = {}
         """SHA-256 of an upload that waits → token and size."""
+        self._kept: Counter[str] = Counter()
+        """Token → bytes of its uploads that wait."""
 
     @contextmanager
     def request(self, token: str) -> Iterator[None]:
@@ -46,14 +48,22 @@ class Shares:
     def fits(self, token: str, size: int) -> bool:
         """Whether the token may keep an upload of this size beside those that it has."""
         with self._lock:
-            kept = sum(other for owner, other in self._uploads.values() if owner == token)
-        return kept + size <= self._uploads_bytes
+            return self._kept[token] + size <= self._uploads_bytes
 
     def keep(self, token: str, sha256: str, size: int) -> None:
         with self._lock:
+            self._forget(sha256)
             self._uploads[sha256] = (token, size)
+            self._kept[token] += size
 
     def forget_all_but(self, present: set[str]) -> None:
         """After a look at the store: what is not there any more was published or has expired."""
         with self._lock:
-            self._uploads = {sha256: kept for sha256, kept in self._uploads.items() if sha256 in present}
+            for sha256 in self._uploads.keys() - present:
+                self._forget(sha256)
+
+    def _forget(self, sha256: str) -> None:
+        token, size = self._uploads.pop(sha256, ("", 0))
+        self._kept[token] -= size
+        if not self._kept[token]:
+            del self._kept[token]

@@ -217,7 +217,8 @@ async def _append(request: Request[Any, Any, State], account: Account, body: byt
             f"A request holds at most {service.settings.request_statements} statements, this one {len(wanted.notes)}.",
             "Send them in several requests.",
         )
-    candidates = await service.examiners.examine(account, wanted.notes)
+    with service.sequencer.expecting():
+        candidates = await service.examiners.examine(account, wanted.notes)
     address = client_address(request.scope, service.settings.trusted_proxies)
     sender = Sender(account.token, address, account.account)
     future = service.sequencer.submit(candidates, sender)

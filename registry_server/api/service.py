@@ -196,7 +196,7 @@ class Service:
                     "Publish what was uploaded, or try again tomorrow; the operator can raise uploads_bytes.",
                 )
         self._kept_bytes += len(content)
-        self.uploads.put(sha256, content)
+        self.uploads.put_soon(sha256, content)  # durable before the batch that publishes it is committed
         self.shares.keep(account.token, sha256, len(content))
         self._sweep()
         return True

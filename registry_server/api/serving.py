@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import gc
 import json
 import logging
 import os
@@ -36,6 +37,10 @@ _log = logging.getLogger("rye.registry")
 _MARGIN_SECONDS = 0.5
 """Before ``stop_seconds`` are over, so that the process is gone by then."""
 _ANSWER_SECONDS = 5.0
+_SWITCH_SECONDS = 0.001
+"""How long the event loop waits for the interpreter's lock while a batch computes."""
+_COLLECTIONS = (20_000, 50, 50)
+"""Thresholds of the garbage collector: requests leave few cycles."""
 
 
 def serve(settings: Settings, ready_file: Path | None, announce: Callable[[str], None]) -> None:
@@ -50,10 +55,19 @@ def serve(settings: Settings, ready_file: Path | None, announce: Callable[[str],
     ending = _Ending(max(settings.stop_seconds - _MARGIN_SECONDS, 0.1), forget)
     try:
         service.start()
+        _tune_interpreter()
         asyncio.run(_run(service, settings, ready_file, announce, ending))
     finally:
         forget()
         service.close(settings.stop_seconds)
+
+
+def _tune_interpreter() -> None:
+    """For one process whose event loop shares the interpreter's lock with the sequencer's thread, and lives for months."""
+    sys.setswitchinterval(_SWITCH_SECONDS)
+    gc.collect()
+    gc.freeze()  # modules and caches stay: the collector need not look at them again
+    gc.set_threshold(*_COLLECTIONS)
 
 
 class _Ending:

@@ -40,6 +40,7 @@ class _End:
     """The log's end at one head: what the next batch goes on from."""
 
     checkpoint: bytes
+    edge: Edge
     partial: dict[int, bytes]
     """The partial tiles."""
     bundle: list[bytes]
@@ -77,7 +78,7 @@ class Sealer:
         root = ledger.roots()[-1]
         snapshot_note = self._sign(Snapshot(ledger.origin, now, root.number, names.root).text(), root)
         ledger.append_leaf(snapshot_note.encode())
-        end = self._end_of(ledger, old)
+        end, self._end = self._end_of(ledger, old), None
         appended = ledger.appended_since(first)
         if len(appended) != ledger.size - first:
             raise RyeError(
@@ -85,7 +86,7 @@ class Sealer:
                 f"The log has entries after the {first} that its signed checkpoint covers.",
                 "Restore the database from a backup: rye-registry restore. Nothing was changed.",
             )
-        edge = Edge(first, end.partial)
+        edge = end.edge
         for _, hashed in appended:
             edge.append(hashed)
         checkpoint_note = self._sign(Checkpoint(ledger.origin, edge.size, edge.range.root()).text(), root)
@@ -108,16 +109,19 @@ class Sealer:
         partial = edge.partial()
         ledger.write_head(published, partial, end.partial)
         bundle = entries[len(entries) - edge.size % WIDTH :]
-        self._end = _End(published.checkpoint, partial, bundle)
+        edge.full.clear()
+        self._end = _End(published.checkpoint, edge, partial, bundle)
         return Sealed(first, published, files, blobs)
 
     def _end_of(self, ledger: Ledger, old: Published | None) -> _End:
         """The log's end at the newest head: remembered, where that is the head which this process made last."""
         if old is None:
-            return _End(b"", {}, [])
+            return _End(b"", Edge(0, {}), {}, [])
         if self._end is not None and self._end.checkpoint == old.checkpoint:
             return self._end
-        return _End(old.checkpoint, ledger.edge(), ledger.leaves(old.size // WIDTH * WIDTH, old.size))
+        partial = ledger.edge()
+        leaves = ledger.leaves(old.size // WIDTH * WIDTH, old.size)
+        return _End(old.checkpoint, Edge(old.size, partial), partial, leaves)
 
     def _sign(self, text: str, root: Root) -> str:
         """A note signed by every log key of ours that the root in force lists."""

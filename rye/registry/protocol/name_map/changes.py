@@ -133,6 +133,10 @@ class _Work:
     def _row(self, prefix: bytes, row: Child, changes: Sequence[_Change]) -> list[Child]:
         node = self._take(row.sha256)
         if isinstance(node, Leaf):
+            entries = {**node.entries, **{entry.name: entry for _, entry in changes}}
+            if len(entries) <= form.LEAF_NAMES:  # it stays a leaf: nobody asks where its names' hashes are
+                leaf = Leaf(prefix, row.low, row.high, entries)
+                return [Child(row.low, row.high, len(entries), self._keep(leaf))]
             return self._split(prefix, row.low, row.high, _merged(node, changes))
         inner = self._inner(node, changes)
         return [Child(row.low, row.high, inner.names, self._keep(inner))]
