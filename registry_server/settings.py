@@ -100,8 +100,12 @@ class Settings:
     """A search query."""
     search_results: int = 100
     """Results in one page of a search."""
-    search_offset: int = 10_000
-    """The furthest page of a search."""
+    search_threads: int = 2
+    """Searches at work at the same moment, each with a thread and a database connection of its own."""
+    search_waiting: int = 16
+    """Searches that wait for one of these; more are answered 503 with ``Retry-After``."""
+    search_seconds: float = 5.0
+    """How long one search may take its database."""
 
     # Start and stop.
     stop_seconds: int = 10

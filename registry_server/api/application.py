@@ -84,6 +84,7 @@ _STATUS = {
     "client-gone": 499,
     "answer-malformed": 400,
     "bad-request": 400,
+    "query-too-short": 400,
     "note-too-large": 413,
     "note-malformed": 400,
     "note-base64": 400,
@@ -253,10 +254,12 @@ async def _search(request: Request[Any, Any, State]) -> Response[bytes]:
     if namespace is not None and not is_segment(namespace):
         raise RyeError("bad-request", f"{namespace[:80]!r} is no namespace.", None)
     limit = _number(request, "limit", 20, 1, limits.search_results)
-    offset = _number(request, "offset", 0, 0, limits.search_offset)
-    hits, total = await asyncio.to_thread(service.search, query, kind, namespace, limit, offset, visible)
-    results = [wire.SearchResult(hit.id, hit.kind, hit.version, hit.description, hit.score) for hit in hits]
-    return _json(wire.encode_json(wire.SearchAnswer(results, total)))
+    offset = _number(request, "offset", 0, 0, wire.SEARCH_TOTAL)
+    found = await asyncio.wrap_future(
+        service.searches.ask(query, kind=kind, namespace=namespace, visible=visible, limit=limit, offset=offset)
+    )
+    results = [wire.SearchResult(hit.id, hit.kind, hit.version, hit.description, hit.score) for hit in found.hits]
+    return _json(wire.encode_json(wire.SearchAnswer(results, found.total)))
 
 
 @get("/api/whoami")

@@ -22,8 +22,7 @@ from registry_server.api.examination import Examination
 from registry_server.api.examiners import Examiners
 from registry_server.api.forwarded import networks
 from registry_server.migrations import opening
-from registry_server.search import documents as search
-from registry_server.search.documents import Hit
+from registry_server.search.desk import SearchDesk
 from registry_server.sequencer.acceptance import Candidate
 from registry_server.sequencer.ledger import Ledger
 from registry_server.sequencer.sequencer import Receipt, Sequencer
@@ -59,6 +58,7 @@ class Service:
             Examination(self.engine, self.origin, self.public, self.uploads, settings), self.origin, settings
         )
         self.quick_look = QuickLook(self.engine)
+        self.searches = SearchDesk(settings)
         self._writes = threading.BoundedSemaphore(max(settings.concurrent_writes, 1))
         self.shares = Shares(settings.account_requests, settings.account_uploads_bytes)
         self._noted: dict[str, float] = {}
@@ -89,6 +89,7 @@ class Service:
 
     def close(self, seconds: float | None = None) -> None:
         """Finish what waits, for at most ``seconds``."""
+        self.searches.close()
         self.sequencer.stop(seconds)
         self.engine.dispose()
 
@@ -142,21 +143,6 @@ class Service:
                         actor=f"token:{account.token}",
                         detail=detail,
                     )
-
-    def search(
-        self,
-        query: str,
-        kind: str | None,
-        namespace: str | None,
-        limit: int,
-        offset: int,
-        visible: Sequence[str] | None = None,
-    ) -> tuple[list[Hit], int]:
-        """``visible``: the namespaces whose items may be found; None: all."""
-        with database.reader(self.engine) as connection:
-            return search.find(
-                connection, query, kind=kind, namespace=namespace, visible=visible, limit=limit, offset=offset
-            )
 
     def session_account(self, secret: str) -> Account | None:
         """What someone who is signed in may read."""

@@ -1,7 +1,7 @@
 """Bringing a database to this version's schema, by the steps in ``registry_server/migrations``. The one user of Alembic.
 
 A step changes the schema and fills its own columns. What this version concludes from the log in another way than the version
-before, namely which releases are withdrawn, is brought up to date once the schema is the newest.
+before, namely which releases are withdrawn and what search finds, is brought up to date once the schema is the newest.
 """
 
 from __future__ import annotations
@@ -11,12 +11,18 @@ from pathlib import Path
 import sqlalchemy as sa
 from alembic import command
 from alembic.config import Config
+from alembic.migration import MigrationContext
 from alembic.util import CommandError
 
+from registry_server.search import documents as search
 from registry_server.sequencer.ledger import Ledger
 from registry_server.storage.schema import keysets, registry
 from rye.errors import RyeError
+from rye.registry.protocol import notes, statements, wire
+from rye.registry.protocol.statements import Deprecation
 
+_SEARCH = "0005"
+"""The revision that search is filled for the first time at."""
 _STEPS = Path(__file__).parent
 
 
@@ -28,6 +34,7 @@ def upgrade(connection: sa.Connection) -> None:
     config = Config()
     config.set_main_option("script_location", str(_STEPS).replace("%", "%%"))
     config.attributes["connection"] = connection
+    before = MigrationContext.configure(connection).get_current_revision() or ""
     try:
         command.upgrade(config, "head")
     except CommandError as error:
@@ -37,7 +44,23 @@ def upgrade(connection: sa.Connection) -> None:
             "Install the newer version; nothing was changed.",
         ) from error
     if connection.scalar(sa.select(registry.c.key).where(registry.c.key == "origin")) is not None:
-        _refresh_withdrawn(Ledger(connection))
+        ledger = Ledger(connection)
+        if before < _SEARCH:
+            search.refill(connection)
+            _refresh_deprecated(ledger)
+        _refresh_withdrawn(ledger)
+
+
+def _refresh_deprecated(ledger: Ledger) -> None:
+    """Mark the items that should no longer be used. Before revision 0005 nothing but the log said so."""
+    published = ledger.published()
+    if published is None:
+        return
+    found = {statements.parse(notes.parse(leaf).text) for _, leaf in ledger.titled(Deprecation.TITLE)}
+    for name in sorted(
+        {wire.index_name(statement.identity) for statement in found if isinstance(statement, Deprecation)}
+    ):
+        ledger.refresh(name, published.time)
 
 
 def _refresh_withdrawn(ledger: Ledger) -> None:

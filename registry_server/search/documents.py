@@ -1,28 +1,37 @@
-"""Full-text search over the latest release of each name that is not yanked.
+"""The search tables: one document for each name, its tokens, and the words of all ids.
 
-SQLite answers from an FTS5 index, PostgreSQL from a text index. A query is words: each stands for every word that begins with
-it, all must occur; when nothing has them all, any of them is enough. What a person types is never query syntax: it is cut into
-words first, and every word is quoted.
-
-Scores are between 0 and 1: 1 for the name itself, else the rank relative to the best result of the query.
+``documents_fts`` holds the tokens: on SQLite an FTS5 index that keeps nothing else, on PostgreSQL a stored ``tsvector`` with
+a GIN index. Both follow from the rows of ``documents`` by :func:`registry_server.search.words.tokens_of` alone; the words and
+their trigrams follow from the ids. So ``verify`` computes them all again (:func:`index_problems`), and :func:`refill` makes them.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import sqlalchemy as sa
+from msgspec import Struct
 
-from registry_server.storage.schema import documents
+from registry_server.search.words import corrections_for, grams_of, segment_of, tokens_of
+from registry_server.storage.prepared import Among, Prepared
+from registry_server.storage.schema import documents, search_grams, search_words
 
-_WORD = re.compile(r"[^\W_]+")
-_MAX_WORDS = 16
+_AT_ONCE = 500
+_LISTED = 20
+_FTS5 = (
+    "CREATE VIRTUAL TABLE documents_fts USING fts5(tokens, content='', detail=none, columnsize=0, "
+    "tokenize=\"ascii tokenchars './!=:-_'\", prefix='2 3 4 5 6 7 8')"
+)
+_TSVECTOR = (
+    "CREATE TABLE documents_fts (number integer PRIMARY KEY, tokens tsvector NOT NULL)",
+    "CREATE INDEX documents_fts_tokens ON documents_fts USING gin (tokens) WITH (fastupdate = off)",
+)
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(Struct, frozen=True):
     """What is found of one name."""
 
     kind: str
@@ -30,151 +39,239 @@ class Document:
     version: str
     description: str
     keywords: str = ""
+    deprecated: bool = False
+
+    @property
+    def name(self) -> str:
+        return f"{self.kind}:{self.id}"
+
+    @property
+    def namespace(self) -> str:
+        return self.id.partition("/")[0]
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """One result."""
-
-    kind: str
-    id: str
-    version: str
-    description: str
-    score: float
+def create_index(connection: sa.Connection) -> None:
+    """Make ``documents_fts``, empty."""
+    for statement in (_FTS5,) if connection.dialect.name == "sqlite" else _TSVECTOR:
+        connection.exec_driver_sql(statement)
 
 
 def put(connection: sa.Connection, document: Document) -> None:
-    """Add the name to the index, or replace its entry."""
-    remove(connection, document.kind, document.id)
-    put_all(connection, [document])
+    """Add the name, or replace its entry."""
+    replace(connection, [document.name], [document])
 
 
-def put_all(connection: sa.Connection, some: Sequence[Document]) -> None:
-    """Add names that are not in the index. The connection is the log's writer."""
-    rows: list[dict[str, object]] = [
+def remove(connection: sa.Connection, kind: str, identifier: str) -> None:
+    """Take the name out, where it is in."""
+    replace(connection, [f"{kind}:{identifier}"], [])
+
+
+def replace(connection: sa.Connection, some: Sequence[str], offered: Sequence[Document]) -> None:
+    """Take the names ``some`` out, and put those in that are offered. The connection is the log's writer."""
+    before = _rows(connection, some)
+    _unindex(connection, before)
+    rows = _numbered(connection, offered)
+    _ADD.run_all(connection, rows)
+    _index(connection, rows)
+    ids_before, ids_after = {row["name"]: row["id"] for row in before}, {row["name"]: row["id"] for row in rows}
+    _count_words(
+        connection,
+        added=[identifier for name, identifier in ids_after.items() if name not in ids_before],
+        gone=[identifier for name, identifier in ids_before.items() if name not in ids_after],
+    )
+
+
+def refill(connection: sa.Connection) -> None:
+    """Make the index and the words again from the rows of ``documents``."""
+    connection.exec_driver_sql("DROP TABLE IF EXISTS documents_fts")
+    create_index(connection)
+    connection.execute(search_words.delete())
+    connection.execute(search_grams.delete())
+    at_number = documents.c.number == sa.bindparam("at")
+    change = documents.update().where(at_number).values({"segment": sa.bindparam("new")})
+    for rows in _all_rows(connection):
+        connection.execute(change, [{"at": row["number"], "new": segment_of(row["id"])} for row in rows])
+        _index(connection, rows)
+        _count_words(connection, added=[row["id"] for row in rows], gone=[])
+
+
+# -- comparing -----------------------------------------------------------------------------------------------------------
+
+
+def index_problems(connection: sa.Connection) -> list[str]:
+    """Where the index and the words say otherwise than the rows of ``documents``; empty: nowhere."""
+    wrong: list[str] = []
+    indexed = _indexed(connection)
+    words: Counter[tuple[str, str]] = Counter()
+    for rows in _all_rows(connection):
+        for row in rows:
+            if indexed.pop(row["number"], 0) != _digest(_tokens(row)) or row["segment"] != segment_of(row["id"]):
+                wrong.append(f"The search index is wrong for {row['name']}.")
+            words.update((word, row["namespace"]) for word in corrections_for(row["id"]))
+    wrong += [f"The search index has an entry too many, {number}." for number in indexed]
+    present = {(row.word, row.namespace): row.uses for row in connection.execute(sa.select(search_words))}
+    wrong += [f"The table search_words is wrong for {word}." for word, _ in sorted(_differing(words, present))]
+    grams = Counter(gram for word in {word for word, _ in words} for gram in _gram_keys(word))
+    keys = Counter((row.gram, row.letters, row.word) for row in connection.execute(sa.select(search_grams)))
+    wrong += [f"The table search_grams is wrong for {word}." for _, _, word in sorted(_differing(grams, keys))]
+    listed = wrong[:_LISTED]
+    return [*listed, f"Search has {len(wrong) - _LISTED} more wrong rows."] if len(wrong) > _LISTED else listed
+
+
+def _differing(wanted: Mapping[Any, int], present: Mapping[Any, int]) -> set[Any]:
+    return {key for key in wanted.keys() | present.keys() if wanted.get(key) != present.get(key)}
+
+
+def _indexed(connection: sa.Connection) -> dict[int, int]:
+    """Each document's number and a digest of its tokens in the index, whatever their order."""
+    found: dict[int, int] = {}
+    if connection.dialect.name == "sqlite":
+        connection.exec_driver_sql(
+            "CREATE VIRTUAL TABLE IF NOT EXISTS temp.documents_terms USING fts5vocab(main, documents_fts, 'instance')"
+        )
+        for term, number in connection.exec_driver_sql("SELECT term, doc FROM temp.documents_terms"):
+            found[number] = found.get(number, 0) ^ hash(term)
+        return found
+    for number, tokens in connection.exec_driver_sql("SELECT number, tokens::text FROM documents_fts"):
+        found[number] = _digest(re.findall(r"'([^']*)'", tokens))
+    return found
+
+
+def _digest(tokens: Iterable[str]) -> int:
+    digest = 0
+    for token in tokens:
+        digest ^= hash(token)  # within one process the same text has the same hash
+    return digest
+
+
+# -- rows ----------------------------------------------------------------------------------------------------------------
+
+
+def _rows(connection: sa.Connection, some: Sequence[str]) -> list[dict[str, Any]]:
+    if not some:
+        return []
+    names = [column.name for column in documents.columns]
+    return [dict(zip(names, row, strict=True)) for row in _NAMED.rows(connection, {"some": list(some)})]
+
+
+def _all_rows(connection: sa.Connection) -> Iterator[list[dict[str, Any]]]:
+    """All rows of ``documents``, some at a time."""
+    last = -1
+    chosen = sa.select(documents).where(documents.c.number > sa.bindparam("last"))
+    chosen = chosen.order_by(documents.c.number).limit(_AT_ONCE)
+    while rows := [dict(row) for row in connection.execute(chosen, {"last": last}).mappings()]:
+        yield rows
+        last = rows[-1]["number"]
+
+
+def _numbered(connection: sa.Connection, offered: Sequence[Document]) -> list[dict[str, Any]]:
+    """The rows of new documents. A later one has a larger number, so that the index finds the newest first."""
+    if not offered:
+        return []
+    (last,) = _LAST.rows(connection)[0]
+    first = (last or 0) + 1
+    return [
         {
-            "name": f"{document.kind}:{document.id}",
+            "number": number,
+            "name": document.name,
             "kind": document.kind,
-            "namespace": document.id.split("/", 1)[0],
+            "namespace": document.namespace,
             "id": document.id,
             "version": document.version,
             "description": document.description,
             "keywords": document.keywords,
+            "deprecated": document.deprecated,
+            "segment": segment_of(document.id),
         }
-        for document in some
+        for number, document in enumerate(offered, first)
     ]
+
+
+def _tokens(row: Mapping[str, Any]) -> frozenset[str]:
+    return tokens_of(row["kind"], row["id"], row["description"], row["keywords"])
+
+
+def _text(statement: str) -> Prepared:
+    return Prepared(sa.text(statement))
+
+
+# -- the index -----------------------------------------------------------------------------------------------------------
+
+_NAMED = Prepared(sa.select(documents).where(Among(documents.c.name)))
+_LAST = Prepared(sa.select(sa.func.max(documents.c.number)))
+_ADD = Prepared(documents.insert())
+_REMOVE = Prepared(documents.delete().where(documents.c.number == sa.bindparam("number")))
+_ADD_FTS5 = _text("INSERT INTO documents_fts(rowid, tokens) VALUES (:number, :tokens)")
+# An index without content of its own is told what to forget.
+_FORGET_FTS5 = _text("INSERT INTO documents_fts(documents_fts, rowid, tokens) VALUES ('delete', :number, :tokens)")
+_ADD_TSVECTOR = _text(
+    "INSERT INTO documents_fts(number, tokens) VALUES (:number, array_to_tsvector(CAST(:tokens AS text[])))"
+)
+_FORGET_TSVECTOR = _text("DELETE FROM documents_fts WHERE number = :number")
+
+
+def _index(connection: sa.Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+    is_sqlite = connection.dialect.name == "sqlite"
+    values = []
+    for row in rows:
+        tokens = sorted(_tokens(row))
+        values.append({"number": row["number"], "tokens": " ".join(tokens) if is_sqlite else tokens})
+    (_ADD_FTS5 if is_sqlite else _ADD_TSVECTOR).run_all(connection, values)
+
+
+def _unindex(connection: sa.Connection, rows: Sequence[Mapping[str, Any]]) -> None:
     if not rows:
         return
     if connection.dialect.name == "sqlite":
-        first = (connection.scalar(sa.select(sa.func.max(documents.c.number))) or 0) + 1
-        rows = [{"number": number, **row} for number, row in enumerate(rows, first)]
-    connection.execute(documents.insert(), rows)
-    if connection.dialect.name == "sqlite":
-        connection.execute(
-            sa.text(
-                "INSERT INTO documents_fts(rowid, id, description, kind, keywords) "
-                "VALUES (:number, :id, :description, :kind, :keywords)"
-            ),
-            rows,
-        )
+        values = [{"number": row["number"], "tokens": " ".join(sorted(_tokens(row)))} for row in rows]
+        _FORGET_FTS5.run_all(connection, values)
+    numbers = [{"number": row["number"]} for row in rows]
+    if connection.dialect.name != "sqlite":
+        _FORGET_TSVECTOR.run_all(connection, numbers)
+    _REMOVE.run_all(connection, numbers)
 
 
-def remove(connection: sa.Connection, kind: str, identifier: str) -> None:
-    """Take the name out of the index, where it is in it."""
-    remove_all(connection, [f"{kind}:{identifier}"])
+# -- the words of ids ----------------------------------------------------------------------------------------------------
+
+_COUNT = _text(
+    "INSERT INTO search_words(word, namespace, uses) VALUES (:word, :namespace, :uses) "
+    "ON CONFLICT (word, namespace) DO UPDATE SET uses = search_words.uses + excluded.uses"
+)
+_FORGET_UNUSED = _text("DELETE FROM search_words WHERE word = :word AND namespace = :namespace AND uses <= 0")
+_ADD_GRAM = _text(
+    "INSERT INTO search_grams(gram, letters, word) VALUES (:gram, :letters, :word) ON CONFLICT DO NOTHING"
+)
+_FORGET_GRAM = _text("DELETE FROM search_grams WHERE gram = :gram AND letters = :letters AND word = :word")
+_KNOWN = Prepared(sa.select(search_words.c.word).where(Among(search_words.c.word)).distinct())
 
 
-def remove_all(connection: sa.Connection, some: Sequence[str]) -> None:
-    """Take names out of the index, at most some hundreds at once."""
-    found = connection.execute(sa.select(documents).where(documents.c.name.in_(some))).mappings().all()
-    if not found:
+def _count_words(connection: sa.Connection, *, added: Sequence[str], gone: Sequence[str]) -> None:
+    uses: Counter[tuple[str, str]] = Counter()
+    for identifiers, step in ((added, 1), (gone, -1)):
+        for identifier in identifiers:
+            for word in corrections_for(identifier):
+                uses[word, identifier.partition("/")[0]] += step
+    changed = sorted((word, namespace, count) for (word, namespace), count in uses.items() if count)
+    if not changed:
         return
-    if connection.dialect.name == "sqlite":
-        # An index without content of its own is told what to forget.
-        connection.execute(
-            sa.text(
-                "INSERT INTO documents_fts(documents_fts, rowid, id, description, kind, keywords) "
-                "VALUES ('delete', :number, :id, :description, :kind, :keywords)"
-            ),
-            [dict(row) for row in found],
-        )
-    connection.execute(documents.delete().where(documents.c.number.in_([row["number"] for row in found])))
-
-
-def find(
-    connection: sa.Connection,
-    query: str,
-    *,
-    kind: str | None = None,
-    namespace: str | None = None,
-    visible: Sequence[str] | None = None,
-    limit: int = 20,
-    offset: int = 0,
-) -> tuple[list[Hit], int]:
-    """One page of results, the best first, and how many there are in all. An empty query finds everything, by id.
-
-    ``visible``: the namespaces whose items may be found; None: all.
-    """
-    words = [word.lower() for word in _WORD.findall(query)][:_MAX_WORDS]
-    if not words and query.strip():
-        return [], 0
-    for joined in ("all", "any") if len(words) > 1 else ("all",):
-        ranked = _ranked(connection, words, joined)
-        conditions = []
-        if kind is not None:
-            conditions.append(documents.c.kind == kind)
-        if namespace is not None:
-            conditions.append(documents.c.namespace == namespace)
-        if visible is not None:
-            conditions.append(documents.c.namespace.in_(sorted(visible)))
-        found = (
-            sa.select(documents, ranked.c.rank).join(ranked, ranked.c.number == documents.c.number).where(*conditions)
-        )
-        total = connection.scalar(sa.select(sa.func.count()).select_from(found.subquery())) or 0
-        if total:
-            break
-    else:
-        return [], 0
-    exact = "/".join(query.strip().lower().removeprefix(f"{kind}:" if kind else "").split("/"))
-    is_exact = sa.case((sa.or_(documents.c.id == exact, documents.c.name == exact), 1), else_=0)
-    best = connection.scalar(sa.select(sa.func.max(found.subquery().c.rank))) or 1.0
-    rows = connection.execute(
-        found.add_columns(is_exact.label("is_exact"))
-        .order_by(sa.desc("is_exact"), sa.desc("rank"), documents.c.id, documents.c.kind)
-        .limit(limit)
-        .offset(offset)
-    ).all()
-    hits = []
-    for row in rows:
-        score = 1.0 if row.is_exact else max(0.0, min(1.0, row.rank / best if best > 0 else 0.0))
-        hits.append(Hit(row.kind, row.id, row.version, row.description, round(score, 4)))
-    return hits, total
-
-
-def _ranked(connection: sa.Connection, words: list[str], joined: str) -> sa.FromClause:
-    """``(number, rank)`` of the documents that match."""
-    if not words:
-        return sa.select(documents.c.number, sa.literal(1.0).label("rank")).subquery()
-    if connection.dialect.name == "sqlite":
-        match = (" AND " if joined == "all" else " OR ").join(f'"{word}"*' for word in words)
-        return (
-            sa.text(
-                "SELECT rowid AS number, -bm25(documents_fts, 8.0, 4.0, 1.0, 2.0) AS rank FROM documents_fts "
-                "WHERE documents_fts MATCH :match"
-            )
-            .bindparams(match=match)
-            .columns(sa.column("number", sa.Integer), sa.column("rank", sa.Float))
-            .cte("ranked")
-            .prefix_with("MATERIALIZED")  # bm25 works only in a query of its own
-        )
-    # The same expression as the index `documents_text` is built on, else it would not be used.
-    text: sa.ColumnElement[object] = sa.literal_column(
-        "to_tsvector('simple', translate(id, '_-/', '   ') || ' ' || description || ' ' || kind || ' ' || keywords)"
+    touched = sorted({word for word, _, _ in changed})
+    known_before = _known(connection, touched)
+    _COUNT.run_all(
+        connection, [{"word": word, "namespace": namespace, "uses": count} for word, namespace, count in changed]
     )
-    match = (" & " if joined == "all" else " | ").join(f"'{word}':*" for word in words)
-    wanted = sa.func.to_tsquery("simple", match)
-    return (
-        sa.select(documents.c.number, sa.cast(sa.func.ts_rank(text, wanted), sa.Float).label("rank"))
-        .where(text.op("@@")(wanted))
-        .subquery()
-    )
+    fewer = [{"word": word, "namespace": namespace} for word, namespace, count in changed if count < 0]
+    known_after = set(touched)
+    if fewer:
+        _FORGET_UNUSED.run_all(connection, fewer)
+        known_after = _known(connection, touched)
+    for change, words in ((_ADD_GRAM, known_after - known_before), (_FORGET_GRAM, known_before - known_after)):
+        keys = [key for word in sorted(words) for key in _gram_keys(word)]
+        change.run_all(connection, [{"gram": gram, "letters": size, "word": word} for gram, size, word in keys])
+
+
+def _known(connection: sa.Connection, some: Sequence[str]) -> set[str]:
+    return {word for (word,) in _KNOWN.rows(connection, {"some": list(some)})}
+
+
+def _gram_keys(word: str) -> list[tuple[str, int, str]]:
+    return [(gram, len(word), word) for gram in grams_of(word)]

@@ -23,6 +23,7 @@ from rye.registry.protocol import notes
 from rye.registry.protocol.lines import read_time, write_time
 from rye.registry.protocol.merkle import leaf_hash
 from rye.registry.protocol.statements import (
+    Deprecation,
     FormerSnapshot,
     ItemStatement,
     Keyset,
@@ -336,7 +337,7 @@ class Ledger:
                 )
                 self._waiting.reasons.pop(sha256, None)
             self.refresh(name, now)
-        elif isinstance(statement, Yank):
+        elif isinstance(statement, Yank | Deprecation):
             self.refresh(name, now)
         return position
 
@@ -349,7 +350,7 @@ class Ledger:
                     yield position, leaf
 
     def refresh(self, name: str, now: datetime) -> None:
-        """Bring the withdrawn releases of a name, and what search finds, up to what clients read in its index."""
+        """Bring the withdrawn releases of a name, its deprecation and what search finds up to what clients read in its index."""
         offering.refresh(self, name, now)
 
     def refresh_namespace(self, namespace: str, now: datetime) -> None:
@@ -432,7 +433,7 @@ class Ledger:
         waiting = self._waiting
         if not self.has_name(name):
             fold_ = folded(name)
-            row = {"name": name, "fold": fold_, "index_sha256": "", "index_size": 0}
+            row = {"name": name, "fold": fold_, "index_sha256": "", "index_size": 0, "deprecated": False}
             waiting.insert("names", row)
             waiting.add(waiting.new_names, name)
             waiting.learn(waiting.names, name, True)

@@ -13,7 +13,7 @@ from registry_server.search import documents as search
 from registry_server.sequencer import questions
 from registry_server.storage.prepared import Row
 from rye.items.identity import Identity
-from rye.registry.trust.records import ReleaseRecord, judge
+from rye.registry.trust.records import ItemHistory, ReleaseRecord, judge
 from rye.registry.trust.trust_error import TrustError
 from rye.registry.trust.trusted import read_line
 from rye.resolution.versions import Version, comparable
@@ -23,11 +23,14 @@ if TYPE_CHECKING:
 
 
 def refresh(ledger: Ledger, name: str, now: datetime) -> None:
-    """Bring the withdrawn releases of a name, and what search finds, up to what clients read in its index."""
+    """Bring the withdrawn releases of a name, its deprecation and what search finds up to what clients read in its index."""
     ledger.flush()
-    withdrawn = withdrawn_versions(ledger, name, now)
-    if withdrawn is None:
+    try:
+        judged = _judged(ledger, name, now)
+    except TrustError:
         return  # clients refuse the whole history; `verify` says so
+    withdrawn = {record.version for record in judged.records if record.is_withdrawn}
+    questions.DEPRECATE.run(ledger.connection, {"which": name, "is_deprecated": judged.deprecation is not None})
     for version, before in questions.WITHDRAWN.rows(ledger.connection, {"name": name}):
         if bool(before) != (version in withdrawn):
             questions.WITHDRAW.run(
@@ -49,7 +52,7 @@ def withdrawn_versions(ledger: Ledger, name: str, now: datetime) -> frozenset[st
     None: clients refuse the history as a whole.
     """
     try:
-        return frozenset(record.version for record in _judged(ledger, name, now) if record.is_withdrawn)
+        return frozenset(record.version for record in _judged(ledger, name, now).records if record.is_withdrawn)
     except TrustError:
         return None
 
@@ -57,7 +60,7 @@ def withdrawn_versions(ledger: Ledger, name: str, now: datetime) -> frozenset[st
 def history(ledger: Ledger, name: str, now: datetime) -> tuple[ReleaseRecord, ...]:
     """The releases of a name as clients judge them; none where they refuse its history as a whole."""
     try:
-        return _judged(ledger, name, now)
+        return _judged(ledger, name, now).records
     except TrustError:
         return ()
 
@@ -72,13 +75,10 @@ def offer(ledger: Ledger, some: Sequence[str], new: frozenset[str] = frozenset()
         if row[0] not in latest or rank(row[1]) > rank(latest[row[0]][1]):
             latest[row[0]] = row
     offered = []
-    for name, version, description, keywords in latest.values():
+    for name, version, description, keywords, is_deprecated in latest.values():
         kind, _, identifier = name.partition(":")
-        offered.append(search.Document(kind, identifier, version, description, keywords))
-    known = [name for name in some if name not in new]
-    if known:
-        search.remove_all(ledger.connection, known)
-    search.put_all(ledger.connection, offered)
+        offered.append(search.Document(kind, identifier, version, description, keywords, bool(is_deprecated)))
+    search.replace(ledger.connection, [name for name in some if name not in new], offered)
 
 
 def rank(version: str) -> tuple[bool, Version]:
@@ -87,11 +87,11 @@ def rank(version: str) -> tuple[bool, Version]:
     return (not parsed.is_prerelease, parsed) if parsed is not None else (False, Version.of(0, 0, 0, "0"))
 
 
-def _judged(ledger: Ledger, name: str, now: datetime) -> tuple[ReleaseRecord, ...]:
+def _judged(ledger: Ledger, name: str, now: datetime) -> ItemHistory:
     kind, _, identifier = name.partition(":")
     identity = Identity(kind, identifier)
     entries = [read_line(line, name) for line in dict(ledger.index_lines([name])).get(name, [])]
-    return judge(identity, entries, ledger.chain(identity.namespace), ledger.roots(), now).records
+    return judge(identity, entries, ledger.chain(identity.namespace), ledger.roots(), now)
 
 
 def _like(text: str) -> str:

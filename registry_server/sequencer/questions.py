@@ -56,9 +56,9 @@ RELEASE = Prepared(
 )
 WITHDRAWN = Prepared(sa.select(releases.c.version, releases.c.yanked).where(releases.c.name == sa.bindparam("name")))
 OFFERED = Prepared(
-    sa.select(releases.c.name, releases.c.version, releases.c.description, releases.c.keywords).where(
-        Among(releases.c.name), releases.c.yanked.is_(sa.false())
-    )
+    sa.select(releases.c.name, releases.c.version, releases.c.description, releases.c.keywords, names.c.deprecated)
+    .join(names, names.c.name == releases.c.name)
+    .where(Among(releases.c.name), releases.c.yanked.is_(sa.false()))
 )
 NAMES_OF_RELEASES = Prepared(
     sa.select(releases.c.name).where(releases.c.name.like(sa.bindparam("pattern"), escape="!")).distinct()
@@ -119,6 +119,11 @@ WITHDRAW = Prepared(
     releases.update()
     .where(releases.c.name == sa.bindparam("which"), releases.c.version == sa.bindparam("one"))
     .values(yanked=sa.bindparam("withdrawn"))
+)
+DEPRECATE = Prepared(
+    names.update()
+    .where(names.c.name == sa.bindparam("which"), names.c.deprecated != sa.bindparam("is_deprecated"))
+    .values(deprecated=sa.bindparam("is_deprecated"))
 )
 MOVE_HEAD = Prepared(
     head.update()

@@ -27,7 +27,7 @@ from sqlalchemy import (
 
 metadata = MetaData()
 
-REVISION = "0004"
+REVISION = "0005"
 """The newest alembic revision: what a database must be at. A test compares it with the revisions' folder."""
 
 registry = Table(
@@ -88,6 +88,7 @@ names = Table(
     Column("fold", String(1100), nullable=False, unique=True, comment="The name with look-alike letters folded."),
     Column("index_sha256", String(64), nullable=False),
     Column("index_size", BigInteger, nullable=False),
+    Column("deprecated", Boolean, nullable=False, comment="Whether its owners say that it should no longer be used."),
 )
 
 name_entries = Table(
@@ -166,7 +167,29 @@ documents = Table(
     Column("version", String(256), nullable=False, comment="The latest that is not yanked."),
     Column("description", Text, nullable=False),
     Column("keywords", Text, nullable=False),
-    comment="What search finds: one row per name with a release that is not yanked.",
+    Column("deprecated", Boolean, nullable=False),
+    Column(
+        "segment", String(70), nullable=False, comment="The id's last segment, its words between hyphens: -deploy-app-"
+    ),
+    comment="What search finds: one row per name with a release that is not yanked. Its tokens are in documents_fts.",
+)
+
+search_words = Table(
+    "search_words",
+    metadata,
+    Column("word", String(64), primary_key=True),
+    Column("namespace", String(64), primary_key=True),
+    Column("uses", Integer, nullable=False, comment="Ids of the namespace that have the word."),
+    comment="Words of ids: what a mistyped word may stand for.",
+)
+
+search_grams = Table(
+    "search_grams",
+    metadata,
+    Column("gram", String(3), primary_key=True),
+    Column("letters", Integer, primary_key=True, autoincrement=False, comment="Of the word."),
+    Column("word", String(64), primary_key=True),
+    comment="Three neighbouring letters of each of those words.",
 )
 
 accounts = Table(

@@ -17,6 +17,7 @@ from pathlib import Path
 import sqlalchemy as sa
 
 from registry_server.accounts import audit_events
+from registry_server.search.documents import refill
 from registry_server.sequencer.ledger import Ledger
 from registry_server.sequencer.showing import check_contained, shown_checkpoint
 from registry_server.sequencer.tree import Edge
@@ -225,9 +226,14 @@ def repair(engine: sa.Engine, public: Objects) -> tuple[Recomputed, int]:
         found = recompute(ledger, public)
         published = ledger.published()
         wrong: set[str] = set()
+        is_index_wrong = False
         if published is not None:
             tables = derived.compare(ledger, found.lines, found.nodes, found.edge, found.roots, published.time)
             wrong = tables.names & found.lines.keys()
+            is_index_wrong = bool(tables.search)
+    if is_index_wrong:  # first: changing an entry of an index that does not have it would make things worse
+        with database.writer(engine) as connection:
+            refill(connection)
     for start in range(0, len(wrong), _REFRESHED_AT_ONCE):
         with database.writer(engine) as connection:
             ledger = Ledger(connection)

@@ -15,6 +15,7 @@ from typing import TypeVar
 
 import sqlalchemy as sa
 
+from registry_server.search.documents import index_problems
 from registry_server.sequencer.ledger import Ledger, content_digest, folded
 from registry_server.sequencer.offering import rank
 from registry_server.storage import schema
@@ -40,7 +41,9 @@ class Differences:
 
     problems: list[str] = field(default_factory=list)
     names: set[str] = field(default_factory=set)
-    """Items whose yanks or search entries are wrong; refreshing them is enough (``rye-registry rebuild``)."""
+    """Items whose yanks, deprecations or search entries are wrong; refreshing them is enough (``rye-registry rebuild``)."""
+    search: list[str] = field(default_factory=list)
+    """What is wrong in the search index; it must be filled again."""
 
 
 def compare(
@@ -124,7 +127,8 @@ def _items(
     documents = {row.name: row for row in execute(sa.select(schema.documents))}
     chains: dict[str, KeysetChain] = {}
     wanted: dict[tuple[str, str], tuple[int, str, str, bool]] = {}
-    offered: dict[str, tuple[str, str, str, str, str]] = {}
+    offered: dict[str, tuple[str, str, str, str, str, bool]] = {}
+    deprecated: set[str] = set()
     for name, entries in lines.items():
         kind, _, identifier = name.partition(":")
         if kind == wire.NAMESPACE:
@@ -139,6 +143,8 @@ def _items(
         except TrustError as error:
             found.problems.append(f"Clients refuse what the log says of {name}: {error.message}")
             continue
+        if history.deprecation is not None:
+            deprecated.add(name)
         latest = None
         for record in history.records:
             release = record.release
@@ -153,7 +159,14 @@ def _items(
         if latest is not None:
             row = releases.get((name, latest.version))
             words = row.keywords if row is not None else ""
-            offered[name] = (identity.namespace, identifier, latest.version, latest.description, words)
+            offered[name] = (
+                identity.namespace,
+                identifier,
+                latest.version,
+                latest.description,
+                words,
+                name in deprecated,
+            )
     _table(
         found,
         "releases",
@@ -162,10 +175,22 @@ def _items(
     )
     _table(
         found,
+        "names",
+        dict.fromkeys(deprecated, True),
+        dict.fromkeys(execute(sa.select(schema.names.c.name).where(schema.names.c.deprecated)).scalars(), True),
+        "deprecation",
+    )
+    _table(
+        found,
         "documents",
         offered,
-        {name: (row.namespace, row.id, row.version, row.description, row.keywords) for name, row in documents.items()},
+        {
+            name: (row.namespace, row.id, row.version, row.description, row.keywords, row.deprecated)
+            for name, row in documents.items()
+        },
     )
+    found.search = index_problems(ledger.connection)
+    found.problems += found.search
 
 
 def _chain(origin: str, namespace: str, lines: Mapping[str, Sequence[IndexLine]], roots: Sequence[Root]) -> KeysetChain:
@@ -176,15 +201,21 @@ def _chain(origin: str, namespace: str, lines: Mapping[str, Sequence[IndexLine]]
     return chain
 
 
-def _table(found: Differences, table: str, wanted: Mapping[_K, _V], present: Mapping[_K, _V]) -> None:
+def _table(found: Differences, table: str, wanted: Mapping[_K, _V], present: Mapping[_K, _V], row: str = "row") -> None:
     wrong = [key for key in wanted if present.get(key) != wanted[key]] + [key for key in present if key not in wanted]
     for key in wrong[:_LISTED]:
-        what = "has no row" if key not in present else "has a row too many" if key not in wanted else "has a wrong row"
+        what = (
+            f"has no {row}"
+            if key not in present
+            else f"has a {row} too many"
+            if key not in wanted
+            else f"has a wrong {row}"
+        )
         words = " ".join(map(str, key)) if isinstance(key, tuple) else str(key)
         found.problems.append(f"The table {table} {what} for {words}.")
     if len(wrong) > _LISTED:
         found.problems.append(f"The table {table} has {len(wrong) - _LISTED} more wrong rows.")
-    if table in ("releases", "documents"):
+    if table in ("releases", "documents") or row == "deprecation":
         found.names.update(str(key[0] if isinstance(key, tuple) else key) for key in wrong)
 
 

@@ -7,18 +7,23 @@ import threading
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 
 from registry_server.embedded import start_embedded, stop_embedded
 from registry_server.migrations import opening
-from registry_server.search import documents as search
-from registry_server.search.documents import Document
+from registry_server.search import documents
+from registry_server.search.desk import search_engine
+from registry_server.search.finding import find
+from registry_server.settings import Settings
 from registry_server.storage import database, schema
+from rye.errors import RyeError
 from rye.items.identity import Identity
 from rye.registry.client import RegistryClient
 from rye.registry.store.cache import Cache
 from rye.registry.store.state import StateStore
 from tests.registry_process import ORIGIN, run, token
 from tests.server.publishing import Client, Publisher
+from tests.server.test_search import DOCUMENTS
 
 pytestmark = pytest.mark.processes
 
@@ -32,36 +37,41 @@ def test_the_tables_are_those_that_the_code_describes(empty: str) -> None:
         differences = compare_metadata(MigrationContext.configure(connection), schema.metadata)
     engine.dispose()
     words = [str(difference) for difference in differences]
-    assert [word for word in words if "comment" not in word and "documents_text" not in word] == []
+    assert [word for word in words if "comment" not in word and "documents_fts" not in word] == []
 
 
 def test_search_finds_the_same_as_on_sqlite(empty: str, tmp_path: Path) -> None:
-    documents = [
-        Document("directive", "acme/workflows/deploy_and_test", "1.0.0", "Deploy to staging, then test", "workflows"),
-        Document("directive", "acme/workflows/build", "2.1.0", "Build the project", "workflows ci"),
-        Document("tool", "acme/file-system/read", "1.2.0", "Read a file", "file-system"),
-    ]
+    queries = (
+        "deploy", "DEPLOY stag", "file system", "filesystem", "build elephants", "acme/workflows/build", "acme/workflows/",
+        "'& | ! deploy", "a:*b de", "delpoy", "biuld project", "other/ops/deploy", "knowledge:deploy", "de", "\0deploy\\",
+        "calls deploy on every machine", "de\ud800ploy",
+    )  # fmt: skip
     found = []
     for address in (empty, f"sqlite:///{tmp_path / 'registry.db'}"):
-        engine = opening.connect(address)
-        with database.writer(engine) as connection:
-            for document in documents:
-                search.put(connection, document)
-            search.put(connection, documents[1])
-            queries = (
-                "deploy",
-                "DEPLOY stag",
-                "file system",
-                "build elephants",
-                "",
-                "acme/workflows/build",
-                "'& | !",
-                "a:*b",
-            )
-            found.append([[hit.id for hit in search.find(connection, query)[0]] for query in queries])
-            assert search.find(connection, "acme/workflows/build")[0][0].score == 1.0
+        opening.connect(address).dispose()
+        writing = opening.connect(address)
+        with database.writer(writing) as connection:
+            documents.replace(connection, [], DOCUMENTS)
+            documents.put(connection, DOCUMENTS[1])
+            documents.remove(connection, "tool", "acme/file-system/read")
+            documents.put(connection, DOCUMENTS[2])
+            assert documents.index_problems(connection) == []
+            connection.execute(sa.text("DELETE FROM search_grams WHERE word = 'build'"))
+            assert documents.index_problems(connection) != []
+            documents.refill(connection)
+            assert documents.index_problems(connection) == []
+        engine = search_engine(Settings(tmp_path, database=address))
+        with database.reader(engine) as connection:
+            answers = [find(connection, query) for query in queries]
+            answers += [find(connection, "deploy", visible=names) for names in (["acme"], [f"n{n}" for n in range(99)])]
+            answers += [find(connection, "deploy", namespace="other", kind="tool", limit=1, offset=1)]
+            found.append(answers)
+        with pytest.raises(RyeError), database.reader(engine) as connection:
+            connection.execute(sa.text("DELETE FROM documents"))
         engine.dispose()
+        writing.dispose()
     assert found[0] == found[1]
+    assert found[0][0].total == 4
 
 
 def test_two_servers_share_one_log(empty: str, tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from msgspec.structs import replace
 import registry_server
 from registry_server.accounts import keys, tokens
 from registry_server.migrations import opening
-from registry_server.search import documents as search
+from registry_server.search.finding import find
 from registry_server.sequencer.acceptance import Candidate
 from registry_server.sequencer.ledger import Ledger
 from registry_server.sequencer.sequencer import Receipt, Sequencer
@@ -78,13 +78,20 @@ ACCOUNT_COLUMNS = {
     *(("tokens", name) for name in ("account", "scopes", "expires", "last_used")),
     ("submissions", "account"),
 }
+SEARCH_TABLES = {"search_words", "search_grams"}
 NEW_TABLES = {
-    "0001": {"leader", "takedowns", "submissions", "map_nodes", *ACCOUNT_TABLES},
-    "0002": {"map_nodes", *ACCOUNT_TABLES},
+    "0001": {"leader", "takedowns", "submissions", "map_nodes", *ACCOUNT_TABLES, *SEARCH_TABLES},
+    "0002": {"map_nodes", *ACCOUNT_TABLES, *SEARCH_TABLES},
 }
 NEW_COLUMNS = {
-    "0001": {("keysets", "recovery"), ("name_entries", "text_sha256"), ("head", "map"), *ACCOUNT_COLUMNS},
-    "0002": {("head", "map"), *ACCOUNT_COLUMNS},
+    "0001": {
+        ("keysets", "recovery"),
+        ("name_entries", "text_sha256"),
+        ("head", "map"),
+        ("names", "deprecated"),
+        *ACCOUNT_COLUMNS,
+    },
+    "0002": {("head", "map"), ("names", "deprecated"), *ACCOUNT_COLUMNS},
 }
 """What each revision lacks of the newest tables."""
 LATER = START + timedelta(hours=74)
@@ -236,8 +243,17 @@ def fill_as_0001(filled: Filled, url: str) -> None:
                 offered[row.name] = row
         for name, row in offered.items():
             kind, _, identifier = name.partition(":")
-            search.put(target, search.Document(kind, identifier, row.version, row.description, row.keywords))
+            offer(target, kind, identifier, row)
     source.dispose()
+
+
+def offer(target: sa.Connection, kind: str, identifier: str, row: sa.Row[Any]) -> None:
+    """Put a document into the table of revision 0001."""
+    columns = ("name", "kind", "namespace", "id", "version", "description", "keywords")
+    old = sa.table("documents", *(sa.column(column) for column in columns))
+    name, namespace = f"{kind}:{identifier}", identifier.partition("/")[0]
+    values = (name, kind, namespace, identifier, row.version, row.description, row.keywords)
+    target.execute(old.insert().values(dict(zip(columns, values, strict=True))))
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -281,12 +297,16 @@ def test_every_table_is_as_if_the_new_version_had_filled_it(filled: Filled, data
     with database.reader(engine) as connection:
         found = rows_of(connection)
         problems = audit.verify(Ledger(connection), Folder(data / "public"))
-        hits = {(hit.id, hit.version) for hit in search.find(connection, "one")[0]}
+        hits = {(hit.id, hit.version, hit.deprecated) for hit in find(connection, "one").hits}
     engine.dispose()
     assert found.pop("leader") == []  # nobody has written yet
     assert found == {table: rows for table, rows in filled.rows.items() if table != "leader"}
     assert problems == []
-    assert hits == {("acme/a/one", "1.0.0"), ("stolen/a/one", "1.0.0"), ("waiting/a/one", "1.1.0")}
+    assert hits == {
+        ("acme/a/one", "1.0.0", True),
+        ("stolen/a/one", "1.0.0", False),
+        ("waiting/a/one", "1.1.0", False),
+    }
 
 
 def test_the_log_goes_on_and_what_it_has_already_is_a_duplicate(filled: Filled, data: Path, url: str) -> None:
@@ -308,7 +328,7 @@ def test_the_log_goes_on_and_what_it_has_already_is_a_duplicate(filled: Filled, 
     assert sequencer.heartbeat()
     with database.reader(engine) as connection:
         assert audit.verify(Ledger(connection), sequencer.public) == []
-        assert "waiting/a/one" not in {hit.id for hit in search.find(connection, "one")[0]}
+        assert "waiting/a/one" not in {hit.id for hit in find(connection, "one").hits}
     engine.dispose()
 
 
@@ -329,7 +349,7 @@ def fill_as_0002(filled: Filled, url: str, data: Path) -> bytes:
     with at_revision(url, "0002") as target, source.connect() as connection:
         copy_tables(connection, target, "0002")
         for row in connection.execute(sa.select(schema.documents)):
-            search.put(target, search.Document(row.kind, row.id, row.version, row.description, row.keywords))
+            offer(target, row.kind, row.id, row)
         edge, former = Edge(0, {}), ""
         entries = schema.log_entries
         for row in connection.execute(sa.select(entries).order_by(entries.c.position)).all():

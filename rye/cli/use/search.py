@@ -44,5 +44,7 @@ def search(
         ],
         ["ITEM", "VERSION", "WHERE", "DESCRIPTION"],
     )
-    if found.total > len(shown):
+    if not isinstance(found.total, int):
+        session.console.say("There are more than a thousand; more words narrow the search.")
+    elif found.total > len(shown):
         session.console.say(f"{found.total - len(shown)} more; --limit shows them.")

@@ -13,7 +13,7 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Iterable
-from typing import Annotated, TypeVar
+from typing import Annotated, Literal, TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
@@ -109,11 +109,18 @@ class SearchResult(Struct, frozen=True, forbid_unknown_fields=True):
     score: float
 
 
-class SearchAnswer(Struct, frozen=True, forbid_unknown_fields=True):
-    """A page of results and how many there are in all."""
+SEARCH_TOTAL = 1_000
+"""A search ranks and counts at most so many results."""
+MORE: Literal["1000+"] = "1000+"
+"""The total of a search that found more than :data:`SEARCH_TOTAL`."""
+SearchTotal = Annotated[int, Meta(ge=0, le=SEARCH_TOTAL)] | Literal["1000+"]
 
-    results: Annotated[list[SearchResult], Meta(max_length=1_000)]
-    total: Position
+
+class SearchAnswer(Struct, frozen=True, forbid_unknown_fields=True):
+    """A page of results and how many there are in all, counted up to :data:`SEARCH_TOTAL`."""
+
+    results: Annotated[list[SearchResult], Meta(max_length=SEARCH_TOTAL)]
+    total: SearchTotal
 
 
 class WhoamiAnswer(Struct, frozen=True, forbid_unknown_fields=True):

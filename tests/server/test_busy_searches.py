@@ -1,0 +1,79 @@
+"""Searches never stand in the way of publishing or of the health check: counted, on a running service, without a clock."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import threading
+from collections import Counter
+from pathlib import Path
+from typing import cast
+
+import httpx
+import pytest
+import sqlalchemy as sa
+
+from registry_server.api.application import create_app
+from registry_server.api.service import Service
+from registry_server.search import desk
+from registry_server.search.finding import Found
+from registry_server.settings import Settings
+from tests.registry_process import init, token
+from tests.server.publishing import Publisher, error_code
+
+pytestmark = pytest.mark.processes
+
+
+def test_twelve_anonymous_searchers_delay_neither_health_nor_publishing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = tmp_path / "data"
+    init(data)
+    secret = token(data)
+    go, at_work, most = threading.Event(), Counter[str](), Counter[str]()
+
+    def hang(_connection: sa.Connection, _query: str, **_more: object) -> Found:
+        at_work["now"] += 1
+        most["at once"] = max(most["at once"], at_work["now"])
+        assert go.wait(60)
+        at_work["now"] -= 1
+        return Found((), 0)
+
+    monkeypatch.setattr(desk, "find", hang)
+    service = Service(Settings(data, search_threads=2, search_waiting=4, examiners=0))
+    service.start()
+
+    async def scene() -> None:
+        transport = httpx.ASGITransport(cast("httpx._transports.asgi._ASGIApp", create_app(service)))
+        async with httpx.AsyncClient(
+            transport=transport, base_url="http://registry.example.org", headers={"Authorization": f"Bearer {secret}"}
+        ) as client:
+            searches = [asyncio.create_task(client.get("/api/search?q=deploy")) for _ in range(12)]
+            refused, waiting = await asyncio.wait(searches, return_when=asyncio.FIRST_COMPLETED)
+            while len(refused) < 6:
+                refused, waiting = await asyncio.wait(searches, timeout=0.05)
+            assert len(waiting) == 6
+            for answer in (task.result() for task in refused):
+                assert answer.status_code == 503
+                assert int(answer.headers["Retry-After"]) >= 1
+                assert error_code(answer) == "busy"
+            # While all places of searching are taken for as long as it pleases, everything else is done.
+            assert (await client.get("/healthz")).status_code == 200
+            acme = Publisher("acme")
+            assert (await client.post("/api/statements", json={"notes": [acme.claim()]})).status_code == 200
+            item = acme.file("a/one")
+            blob = await client.post(f"/api/blobs/{hashlib.sha256(item).hexdigest()}", content=item)
+            assert blob.status_code == 201
+            note = acme.note(acme.release("a/one", item))
+            assert (await client.post("/api/statements", json={"notes": [note]})).status_code == 200
+            assert (await client.get("/healthz")).status_code == 200
+            assert len([task for task in searches if not task.done()]) == 6
+            go.set()
+            assert [(await task).status_code for task in waiting] == [200] * 6
+
+    try:
+        asyncio.run(scene())
+    finally:
+        go.set()
+        service.close(5)
+    assert most["at once"] == 2

@@ -1,0 +1,273 @@
+"""Search: what is found and in which order, with bounded work, whatever is typed. On a real database file."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from registry_server.migrations import opening
+from registry_server.search import asking, desk, documents, finding
+from registry_server.search.desk import SearchDesk
+from registry_server.search.documents import Document
+from registry_server.search.finding import Found, find
+from registry_server.search.words import grams_of, mistakes_between, nearest, query_words, tokens_of, words_of
+from registry_server.settings import Settings
+from registry_server.storage import database
+from rye.errors import RyeError
+from rye.registry.protocol.wire import MORE, SEARCH_TOTAL
+
+DOCUMENTS = [
+    Document("directive", "acme/workflows/deploy_and_test", "1.0.0", "Deploy to staging, then run tests", "workflows"),
+    Document("directive", "acme/workflows/build", "2.1.0", "Build the project", "workflows ci"),
+    Document("tool", "acme/file-system/read", "1.2.0", "Read a file", "file-system"),
+    Document("knowledge", "other/guides/deploying", "0.1.0", "How deployments work", "guides"),
+    Document("tool", "other/ops/deploy", "0.9.0", "The way it was done before", "", deprecated=True),
+    Document("tool", "other/ops/release", "1.0.0", "Calls deploy on every machine", ""),
+]
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sa.Engine]:
+    engine = opening.connect(f"sqlite:///{tmp_path_factory.mktemp('search') / 'registry.db'}")
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture
+def connection(engine: sa.Engine) -> Iterator[sa.Connection]:
+    """A transaction with the documents above, taken back at the end."""
+    with engine.connect().execution_options(rye_writer=True) as connection, connection.begin() as transaction:
+        documents.replace(connection, [], DOCUMENTS)
+        yield connection
+        transaction.rollback()
+
+
+def ids(connection: sa.Connection, query: str, **narrowed: object) -> list[str]:
+    return [hit.id for hit in find(connection, query, **narrowed).hits]  # type: ignore[arg-type]
+
+
+class TestWhatIsFound:
+    def test_words_are_found_by_their_beginning_in_id_and_description(self, connection: sa.Connection) -> None:
+        assert ids(connection, "STAGING tes") == ["acme/workflows/deploy_and_test"]
+        assert ids(connection, "file system") == ["acme/file-system/read"]
+        assert ids(connection, "filesystem") == ["acme/file-system/read"]
+        assert ids(connection, "bu") == ["acme/workflows/build"]
+
+    def test_the_better_the_fit_the_earlier_and_what_is_deprecated_sinks(self, connection: sa.Connection) -> None:
+        assert ids(connection, "deploy") == [
+            "acme/workflows/deploy_and_test",  # a whole word of the name
+            "other/guides/deploying",  # the beginning of one
+            "other/ops/release",  # the description alone
+            "other/ops/deploy",  # the name itself, but deprecated
+        ]
+
+    def test_an_id_typed_in_full_is_first_with_full_score_even_deprecated(self, connection: sa.Connection) -> None:
+        for typed in ("other/ops/deploy", "tool:other/ops/deploy", "  OTHER/ops/deploy "):
+            hits = find(connection, typed).hits
+            assert (hits[0].id, hits[0].score) == ("other/ops/deploy", 1.0)
+        assert ids(connection, "agent:other/ops/deploy") == []
+
+    def test_the_beginning_of_an_id_and_a_name_with_other_separators(self, connection: sa.Connection) -> None:
+        assert ids(connection, "acme/workflows/bui") == ["acme/workflows/build"]
+        assert find(connection, "deploy-and-test").hits[0].score > 0.9
+        assert find(connection, "deploy and test").hits[0].score > 0.9
+
+    def test_scores_are_in_the_order_that_clients_sort_by(self, connection: sa.Connection) -> None:
+        hits = find(connection, "deploy").hits
+        assert list(hits) == sorted(hits, key=lambda hit: (-hit.score, hit.id, hit.kind))
+        assert all(0 < hit.score <= 1 for hit in hits)
+
+    def test_a_typing_mistake_in_an_id_is_put_right(self, connection: sa.Connection) -> None:
+        for wrong in ("delpoy", "deplpy", "dploy", "depploy"):
+            assert "acme/workflows/deploy_and_test" in ids(connection, wrong), wrong
+        assert ids(connection, "biuld project") == ["acme/workflows/build"]
+        assert ids(connection, "stagign") == []  # only of ids
+
+    def test_when_nothing_has_all_words_any_is_enough(self, connection: sa.Connection) -> None:
+        assert ids(connection, "build elephants") == ["acme/workflows/build"]
+
+    def test_kind_and_namespace_narrow(self, connection: sa.Connection) -> None:
+        assert ids(connection, "knowledge: deploy") == ["other/guides/deploying"]
+        assert ids(connection, "deploy", kind="knowledge") == ["other/guides/deploying"]
+        assert ids(connection, "deploy", namespace="acme") == ["acme/workflows/deploy_and_test"]
+        assert ids(connection, "deploy", namespace="nobody") == []
+        assert "other/ops/deploy" not in ids(connection, "other/ops/deploy", namespace="acme")
+
+    def test_a_newer_version_replaces_and_a_removed_name_is_gone(self, connection: sa.Connection) -> None:
+        documents.put(connection, Document("tool", "acme/file-system/read", "2.0.0", "Read anything", ""))
+        assert [(hit.version, hit.description) for hit in find(connection, "read").hits] == [("2.0.0", "Read anything")]
+        assert find(connection, "file-system/read anything").total == 1
+        for _ in range(2):
+            documents.remove(connection, "tool", "acme/file-system/read")
+        assert find(connection, "read") == Found((), 0)
+        assert documents.index_problems(connection) == []
+
+
+class TestWhoMayRead:
+    def test_other_namespaces_change_neither_results_nor_total_nor_corrections(self, connection: sa.Connection) -> None:
+        every = find(connection, "deploy", visible=["acme", "other"])
+        assert every == find(connection, "deploy")
+        assert find(connection, "deploy", visible=["acme"]).total == 1
+        assert find(connection, "acme/workflows/build", visible=["other"]) == Found((), 0)
+        assert find(connection, "deploy", visible=[]) == Found((), 0)
+        assert find(connection, "deploy", namespace="acme", visible=["other"]) == Found((), 0)
+        assert ids(connection, "biuld", visible=["other"]) == []
+        assert ids(connection, "biuld", visible=["acme"]) == ["acme/workflows/build"]
+
+    def test_hidden_words_do_not_crowd_out_corrections(self, connection: sa.Connection) -> None:
+        near = [Document("tool", f"secret/x/buil{letter}", "1.0.0", "", "") for letter in "abcefghi"]
+        documents.replace(connection, [], near)
+        assert ids(connection, "builx", visible=["acme"]) == ["acme/workflows/build"]
+
+    def test_many_namespaces_are_asked_for_in_the_database_too(self, connection: sa.Connection) -> None:
+        many = [f"n{number}" for number in range(500)]
+        assert find(connection, "deploy", visible=[*many, "acme"]).total == 1
+        assert find(connection, "biuld", visible=[*many, "other"]).total == 0
+
+
+class TestBounds:
+    def test_beyond_a_thousand_the_total_is_not_counted_and_pages_end(
+        self, connection: sa.Connection, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(finding, "CANDIDATES", 5)
+        wombats = [Document("tool", f"zoo/wombats/n{number:02}", "1.0.0", "A wombat", "") for number in range(9)]
+        documents.replace(connection, [], [Document("tool", "zoo/birds/wombat", "1.0.0", "", ""), *wombats])
+        found = find(connection, "wombat")
+        assert (found.total, len(found.hits)) == (MORE, 5)
+        assert found.hits[0].id == "zoo/birds/wombat"  # first published of all, so only its name brings it among five
+        assert find(connection, "wombat", offset=4).hits == found.hits[4:]
+        assert find(connection, "wombat", offset=5) == Found((), MORE)
+        assert find(connection, "build", offset=3) == Found((), 1)
+
+    def test_the_totals_bound_is_the_protocols(self) -> None:
+        assert finding.CANDIDATES == SEARCH_TOTAL == 1000
+
+    @pytest.mark.parametrize("query", ["", " ", "d", "a b", '"', "*", "-", "\0", "\u202e", "é"])
+    def test_a_query_needs_a_word_of_two_letters(self, connection: sa.Connection, query: str) -> None:
+        with pytest.raises(RyeError) as caught:
+            find(connection, query)
+        assert caught.value.code == "query-too-short"
+
+    def test_a_long_query_asks_for_few_words(self) -> None:
+        assert len(query_words("word" + " ".join(f"w{number}" for number in range(5000)))) == 8
+        assert [len(word) for word in query_words("x" * 10_000)] == [64]
+        assert [term.is_prefix for (term,) in asking.all_words(["one", "two", "three", "four", "five"])] == [
+            *[False] * 4,
+            True,
+        ]
+
+    @pytest.mark.parametrize(
+        "query",
+        ['dep"loy', "deploy OR build", "NEAR(deploy build)", "id:deploy", "de* ^bu", "'; DROP TABLE x", "-deploy", "a\0bc",
+         "deploy & !build | <-> (", "\u202edeploy\u2066", "%% __ de", "deploy\\", "'deploy':*", "\ud800deploy"],
+    )  # fmt: skip
+    def test_what_a_person_types_is_never_query_syntax(self, connection: sa.Connection, query: str) -> None:
+        assert isinstance(ids(connection, query), list)
+
+    def test_accents_and_case_make_no_difference(self) -> None:
+        assert words_of("Café STRASSE Straße ﬁle") == ["cafe", "strasse", "file"]
+
+
+class TestTheTablesFollowFromTheDocuments:
+    @pytest.mark.parametrize(
+        "damage",
+        [
+            "DELETE FROM search_words WHERE word = 'deploy'",
+            "UPDATE search_words SET uses = uses + 1 WHERE word = 'deploy'",
+            "DELETE FROM search_grams WHERE word = 'build'",
+            "INSERT INTO search_grams VALUES ('^ev', 4, 'evil')",
+            "INSERT INTO documents_fts(documents_fts) VALUES ('delete-all')",
+            "INSERT INTO documents_fts(rowid, tokens) VALUES (1, 'free money')",
+            "INSERT INTO documents_fts(rowid, tokens) VALUES (99, 'free money')",
+            "UPDATE documents SET segment = '-free-'",
+        ],
+    )
+    def test_what_was_changed_behind_them_is_found_and_made_again(self, connection: sa.Connection, damage: str) -> None:
+        assert documents.index_problems(connection) == []
+        connection.exec_driver_sql(damage)
+        assert documents.index_problems(connection) != []
+        documents.refill(connection)
+        assert documents.index_problems(connection) == []
+        assert "acme/workflows/deploy_and_test" in ids(connection, "deploy")
+
+
+class TestWords:
+    def test_tokens_hold_nothing_that_a_database_reads(self) -> None:
+        hostile = tokens_of("tool", "acme/a-b/c_d", "it's \"x\" \\ ' & | ! ( ) : * \0", "k' :*")
+        assert not {letter for token in hostile for letter in token} & set("'\"\\&|()* \0")
+
+    @given(st.text(alphabet="abcd", max_size=8), st.text(alphabet="abcd", max_size=8))
+    def test_mistakes_are_symmetric_and_none_only_between_equals(self, one: str, other: str) -> None:
+        found = mistakes_between(one, other, 8)
+        assert found == mistakes_between(other, one, 8)
+        assert (found == 0) == (one == other)
+        assert found <= max(len(one), len(other))
+
+    def test_a_swap_is_one_mistake_and_a_bound_is_kept(self) -> None:
+        assert mistakes_between("deploy", "delpoy", 2) == 1
+        assert mistakes_between("deploy", "build", 2) == 3
+        assert nearest("delpoy", ["deploy", "employ", "build"], 4) == ["deploy"]
+        assert nearest("abc", ["abd"], 4) == []  # too short to tell
+
+    def test_grams_of_neighbouring_words_overlap(self) -> None:
+        assert set(grams_of("deploy")) & set(grams_of("delpoy"))
+        assert grams_of("ab") == ["^ab", "ab$"]
+
+
+@given(st.text(max_size=60))
+@settings(max_examples=60, deadline=None)
+def test_no_text_makes_a_search_fail(engine: sa.Engine, query: str) -> None:
+    with database.reader(engine) as connection:
+        try:
+            problem = None if find(connection, query).total == 0 else "found something in nothing"
+        except RyeError as error:
+            problem = None if error.code == "query-too-short" else error.code
+    assert problem is None
+
+
+class TestTheDesk:
+    def test_more_searches_than_places_are_refused_before_any_work(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        opening.connect(f"sqlite:///{tmp_path / 'registry.db'}").dispose()
+        go, begun = threading.Event(), threading.Semaphore(0)
+        asked: list[str] = []
+
+        def slow(_connection: sa.Connection, query: str, **_more: object) -> Found:
+            asked.append(query)
+            begun.release()
+            assert go.wait(10)
+            return Found((), 0)
+
+        monkeypatch.setattr(desk, "find", slow)
+        searches = SearchDesk(Settings(tmp_path, search_threads=2, search_waiting=3))
+        try:
+            answers = [searches.ask(f"q{number}") for number in range(5)]
+            for _ in range(2):
+                assert begun.acquire(timeout=10)
+            for _ in range(7):
+                with pytest.raises(RyeError) as caught:
+                    searches.ask("one too many")
+                assert caught.value.code == "busy"
+            assert len(asked) == 2  # two at work, three waiting, the other seven cost nothing
+            go.set()
+            assert [answer.result(10) for answer in answers] == [Found((), 0)] * 5
+            assert searches.ask("again").result(10).total == 0  # places come back
+        finally:
+            go.set()
+            searches.close()
+        with pytest.raises(RyeError):
+            searches.ask("closed")
+
+    def test_a_search_cannot_write(self, tmp_path: Path) -> None:
+        opening.connect(f"sqlite:///{tmp_path / 'registry.db'}").dispose()
+        engine = desk.search_engine(Settings(tmp_path))
+        with pytest.raises(RyeError), database.reader(engine) as connection:
+            connection.exec_driver_sql("DELETE FROM documents")
+        engine.dispose()
