@@ -96,6 +96,12 @@ class Settings:
     """Of these, what one token may have."""
     uploads_hours: int = 24
     """How long such a blob is kept."""
+    stages_bytes: int = 1024 * MIB
+    """Files of releases that wait to be approved, all together."""
+    account_stages_bytes: int = 128 * MIB
+    """Of these, what one account may have, or one token without an account."""
+    stage_days: int = 14
+    """How long a release waits to be approved."""
     search_characters: int = 200
     """A search query."""
     search_results: int = 100
@@ -137,6 +143,11 @@ class Settings:
     def public(self) -> Path:
         """Folder of the static registry, when it is one."""
         return self.data / "public"
+
+    @property
+    def staged(self) -> Path:
+        """Folder of the files of releases that wait to be approved: nothing in it is served."""
+        return self.data / "staged"
 
     @property
     def uploads(self) -> Path:

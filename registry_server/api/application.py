@@ -18,7 +18,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, cast
 
@@ -26,26 +26,30 @@ from litestar import HttpMethod, Litestar, Request, Response, get, route
 from litestar.datastructures import State
 from litestar.exceptions import HTTPException
 
-from registry_server.accounts.quick_look import Unanswered
-from registry_server.accounts.tokens import Account
+from registry_server.api.appending import append
 from registry_server.api.examination import require_scope
 from registry_server.api.files import Application, Files
-from registry_server.api.forwarded import client_address
 from registry_server.api.private_reading import (
     ACCOUNT_KEY,
-    bearer_of,
     blob_of,
     hidden_blob,
     is_limited,
     is_open,
     refusal,
     require_reader,
-    session_of,
 )
 from registry_server.api.reading import Answer
+from registry_server.api.requests import (
+    SAFE_HEADERS,
+    account_of,
+    body_of,
+    json_answer,
+    number_of,
+    reader_of,
+    service_of,
+)
 from registry_server.api.service import Service
-from registry_server.sequencer.acceptance import Candidate
-from registry_server.sequencer.sequencer import Receipt, Sender
+from registry_server.api.staging_routes import STAGING_ROUTES
 from registry_server.storage.served import served
 from rye.errors import RyeError
 from rye.items.identity import is_segment
@@ -54,13 +58,6 @@ from rye.registry.protocol import wire
 
 _log = logging.getLogger("rye.registry")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
-_JSON = "application/json"
-_SAFE_HEADERS = {
-    "X-Content-Type-Options": "nosniff",
-    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
-    "Referrer-Policy": "no-referrer",
-    "Cross-Origin-Resource-Policy": "cross-origin",
-}
 
 #: HTTP status by error code; what is not listed is the sender's statement that cannot be processed (422).
 _STATUS = {
@@ -91,6 +88,12 @@ _STATUS = {
     "statement-malformed": 400,
     "statement-kind": 400,
     "busy": 503,
+    "unknown-stage": 404,
+    "stage-decided": 409,
+    "stage-differs": 409,
+    "stage-note-old": 409,
+    "stage-signed-otherwise": 409,
+    "stages-full": 507,
     "uploads-full": 507,
     "storage-full": 507,
     "publish-timeout": 503,
@@ -111,7 +114,7 @@ Handler = Callable[[Request[Any, Any, State], Service], Awaitable[Response[bytes
 def create_app(service: Service) -> Files:
     """The ASGI application around a running service."""
     framework = Litestar(
-        route_handlers=[_blobs, _statements, _search, _whoami, _health, _metrics, _absent],
+        route_handlers=[_blobs, _statements, _search, _whoami, _health, _metrics, *STAGING_ROUTES, _absent],
         state=State({"service": service}),
         openapi_config=None,
         exception_handlers={Exception: _failed},
@@ -128,7 +131,7 @@ async def _gate(service: Service, scope: Any) -> Answer | None:
     if is_open(path):
         return None
     try:
-        account = require_reader(await _reader_of(service, scope))
+        account = require_reader(await reader_of(service, scope))
         scope[ACCOUNT_KEY] = account
         sha256 = blob_of(path) if is_limited(service.settings) else None
         if sha256 is not None and account.readable is not None:
@@ -141,25 +144,13 @@ async def _gate(service: Service, scope: Any) -> Answer | None:
     return None
 
 
-async def _reader_of(service: Service, scope: Any) -> Account | None:
-    """Who reads: the token's account, or who is signed in."""
-    token = bearer_of(scope)
-    if token:
-        account = await _known(service, token)
-        if account is not None:
-            await service.note_use(account)
-        return account
-    secret = session_of(scope)
-    return await asyncio.to_thread(service.session_account, secret) if secret else None
-
-
 # -- static files --------------------------------------------------------------------------------------------------------
 
 
 @route(["/", "/{path:path}"], http_method=[HttpMethod.GET, HttpMethod.HEAD])
 async def _absent(request: Request[Any, Any, State]) -> Response[bytes]:
     """What :class:`registry_server.api.files.Files` found nothing for."""
-    service = _service(request)
+    service = service_of(request)
     path = request.scope["path"]
     found = served(path)
     if found is not None and found.path.startswith("blobs/"):
@@ -176,13 +167,13 @@ async def _absent(request: Request[Any, Any, State]) -> Response[bytes]:
 
 @route("/api/blobs/{sha256:str}", http_method=[HttpMethod.POST, HttpMethod.PUT])
 async def _blobs(request: Request[Any, Any, State], sha256: str) -> Response[bytes]:
-    service = _service(request)
-    account = await _account(request)
+    service = service_of(request)
+    account = await account_of(request)
     require_scope(account, "publish", "stage")
     if _SHA256.fullmatch(sha256) is None:
         raise RyeError("bad-request", "A blob's name is its SHA-256: 64 lower-case hex digits.", None)
     with service.shares.request(account.token):
-        content = await _body(request, service.settings.blob_bytes)
+        content = await body_of(request, service.settings.blob_bytes)
         with service.writing():
             is_new = await asyncio.to_thread(service.keep_upload, account, sha256, content)
     body = b'{"sha256":"%s","size":%d,"duplicate":%s}' % (
@@ -190,48 +181,23 @@ async def _blobs(request: Request[Any, Any, State], sha256: str) -> Response[byt
         len(content),
         b"false" if is_new else b"true",
     )
-    return _json(body, 201 if is_new else 200)
+    return json_answer(body, 201 if is_new else 200)
 
 
 @route("/api/statements", http_method=[HttpMethod.POST])
 async def _statements(request: Request[Any, Any, State]) -> Response[bytes]:
-    service = _service(request)
-    account = await _account(request)
+    service = service_of(request)
+    account = await account_of(request)
     with service.shares.request(account.token):
-        body = await _body(request, service.settings.request_bytes)
+        body = await body_of(request, service.settings.request_bytes)
         with service.writing():
-            receipt, candidates = await _append(request, account, body)
+            wanted = wire.decode_json(body, wire.StatementsRequest)
+            receipt, candidates = await append(request, account, wanted.notes)
     if account.account is not None:
         await asyncio.to_thread(service.claimed, account, candidates, receipt)
     service.counted(candidates, receipt)
     results = [wire.StatementResult(result.position, result.duplicate) for result in receipt.results]
-    return _json(wire.encode_json(wire.StatementsAnswer(results, receipt.size)))
-
-
-async def _append(request: Request[Any, Any, State], account: Account, body: bytes) -> tuple[Receipt, list[Candidate]]:
-    """Examine the statements of a request and wait for them to be in a signed checkpoint."""
-    service = _service(request)
-    wanted = wire.decode_json(body, wire.StatementsRequest)
-    if len(wanted.notes) > service.settings.request_statements:
-        raise RyeError(
-            "request-too-large",
-            f"A request holds at most {service.settings.request_statements} statements, this one {len(wanted.notes)}.",
-            "Send them in several requests.",
-        )
-    with service.sequencer.expecting():
-        candidates = await service.examiners.examine(account, wanted.notes)
-    address = client_address(request.scope, service.settings.trusted_proxies)
-    sender = Sender(account.token, address, account.account)
-    future = service.sequencer.submit(candidates, sender)
-    try:
-        receipt = await asyncio.wait_for(asyncio.wrap_future(future), service.settings.answer_seconds)
-    except TimeoutError:
-        raise RyeError(
-            "publish-timeout",
-            "The statements are not in a signed checkpoint yet.",
-            "Send the same request again: what was accepted meanwhile counts as a duplicate and succeeds.",
-        ) from None
-    return receipt, candidates
+    return json_answer(wire.encode_json(wire.StatementsAnswer(results, receipt.size)))
 
 
 # -- questions -----------------------------------------------------------------------------------------------------------
@@ -239,10 +205,10 @@ async def _append(request: Request[Any, Any, State], account: Account, body: byt
 
 @get("/api/search")
 async def _search(request: Request[Any, Any, State]) -> Response[bytes]:
-    service, limits = _service(request), _service(request).settings
+    service, limits = service_of(request), service_of(request).settings
     visible: tuple[str, ...] | None = None
     if limits.read != "public":
-        account = require_reader(await _reader_of(service, request.scope))
+        account = require_reader(await reader_of(service, request.scope))
         visible = account.readable if is_limited(limits) else None
     query = request.query_params.get("q", "")
     kind = request.query_params.get("kind") or None
@@ -253,117 +219,37 @@ async def _search(request: Request[Any, Any, State]) -> Response[bytes]:
         raise RyeError("bad-request", f"{kind[:80]!r} is not a kind of item.", f"Kinds: {KINDS.names()}.")
     if namespace is not None and not is_segment(namespace):
         raise RyeError("bad-request", f"{namespace[:80]!r} is no namespace.", None)
-    limit = _number(request, "limit", 20, 1, limits.search_results)
-    offset = _number(request, "offset", 0, 0, wire.SEARCH_TOTAL)
+    limit = number_of(request, "limit", 20, 1, limits.search_results)
+    offset = number_of(request, "offset", 0, 0, wire.SEARCH_TOTAL)
     found = await asyncio.wrap_future(
         service.searches.ask(query, kind=kind, namespace=namespace, visible=visible, limit=limit, offset=offset)
     )
     results = [wire.SearchResult(hit.id, hit.kind, hit.version, hit.description, hit.score) for hit in found.hits]
-    return _json(wire.encode_json(wire.SearchAnswer(results, found.total)))
+    return json_answer(wire.encode_json(wire.SearchAnswer(results, found.total)))
 
 
 @get("/api/whoami")
 async def _whoami(request: Request[Any, Any, State]) -> Response[bytes]:
-    account = await _account(request)
+    account = await account_of(request)
     answer = wire.WhoamiAnswer(
         account.name, account.token, list(account.namespaces), list(account.scopes), account.expires
     )
-    return _json(wire.encode_json(answer))
+    return json_answer(wire.encode_json(answer))
 
 
 @get("/healthz")
 async def _health(request: Request[Any, Any, State]) -> Response[bytes]:
-    size, age = await asyncio.to_thread(_service(request).health)
-    return _json(b'{"status":"ok","size":%d,"head_age_seconds":%d}' % (size, age))
+    size, age = await asyncio.to_thread(service_of(request).health)
+    return json_answer(b'{"status":"ok","size":%d,"head_age_seconds":%d}' % (size, age))
 
 
 @get("/metrics")
 async def _metrics(request: Request[Any, Any, State]) -> Response[bytes]:
-    service = _service(request)
+    service = service_of(request)
     if not service.settings.metrics:
         raise RyeError("not-found", "There is nothing at /metrics.", "Set metrics = true in registry.toml.")
     return Response(
-        await asyncio.to_thread(service.metrics_text), media_type="text/plain; version=0.0.4", headers=_SAFE_HEADERS
-    )
-
-
-# -- what handlers share -------------------------------------------------------------------------------------------------
-
-
-def _service(request: Request[Any, Any, State]) -> Service:
-    service: Service = request.app.state["service"]
-    return service
-
-
-async def _account(request: Request[Any, Any, State]) -> Account:
-    service = _service(request)
-    token = bearer_of(request.scope)
-    account = await _known(service, token) if token else None
-    if account is None:
-        raise RyeError(
-            "unauthorized",
-            "The token is missing, unknown, expired or revoked.",
-            "Log in with a token of this registry: rye login. Its operator makes one: rye-registry token create NAME",
-        )
-    await service.note_use(account)
-    return account
-
-
-async def _known(service: Service, token: str) -> Account | None:
-    try:
-        return service.quick_look.check(token)
-    except Unanswered:
-        return await asyncio.to_thread(service.account, token)
-
-
-async def _body(request: Request[Any, Any, State], most: int) -> bytes:
-    """The request's body, at most ``most`` bytes, within the time that it may take. Raises RyeError."""
-    too_large = RyeError("request-too-large", f"The request has more than {most:,} bytes.", "Send less at a time.")
-    declared = _header(request, b"content-length")
-    if declared.isdecimal() and (len(declared) > 15 or int(declared) > most):
-        raise too_large
-    parts: list[bytes] = []
-    size = 0
-    try:
-        async with asyncio.timeout(_service(request).settings.request_seconds):
-            more = True
-            while more:
-                message: Mapping[str, Any] = await request.receive()
-                if message["type"] != "http.request":
-                    raise RyeError("client-gone", "The client hung up before its request had arrived.", None)
-                part = message.get("body", b"")
-                size += len(part)
-                if size > most:
-                    raise too_large
-                parts.append(part)
-                more = message.get("more_body", False)
-    except TimeoutError:
-        raise RyeError(
-            "request-timeout", "The request took too long to arrive.", "Try again on a better line."
-        ) from None
-    return b"".join(parts)
-
-
-def _header(request: Request[Any, Any, State], name: bytes) -> str:
-    """A header's value, the first of several; empty where it was not sent."""
-    return next((value.decode("latin-1") for key, value in request.scope["headers"] if key == name), "")
-
-
-def _number(request: Request[Any, Any, State], name: str, default: int, least: int, most: int) -> int:
-    text = request.query_params.get(name)
-    if text is None:
-        return default
-    if not (text.isascii() and text.isdecimal() and len(text) < 10 and least <= int(text) <= most):
-        raise RyeError("bad-request", f"{name} is a number from {least} to {most}.", None)
-    return int(text)
-
-
-def _json(body: bytes, status: int = 200, headers: dict[str, str] | None = None) -> Response[bytes]:
-    return Response(
-        body,
-        status_code=status,
-        media_type=_JSON,
-        headers={"Cache-Control": "private, no-store", **_SAFE_HEADERS, **(headers or {})},
+        await asyncio.to_thread(service.metrics_text), media_type="text/plain; version=0.0.4", headers=SAFE_HEADERS
     )
 
 
@@ -378,8 +264,8 @@ def _failed(request: Request[Any, Any, Any], error: Exception) -> Response[bytes
         headers["Retry-After"] = "1" if error.code == "busy" else "5"
     hint = error.hint[:4000] if error.hint else None
     answer = wire.ErrorAnswer(wire.ErrorBody(error.code, error.message[:4000], hint))
-    _service(request).refused(error.code)
-    return _json(wire.encode_json(answer), status, headers)
+    service_of(request).refused(error.code)
+    return json_answer(wire.encode_json(answer), status, headers)
 
 
 def _as_rye_error(request: Request[Any, Any, Any], error: Exception) -> RyeError:

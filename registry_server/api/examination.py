@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import partial
 
 import sqlalchemy as sa
 
+from registry_server.accounts import blob_owners
 from registry_server.accounts.scopes import scope_of
 from registry_server.accounts.tokens import Account
 from registry_server.sequencer.acceptance import Candidate, examine, namespace_of, read_note
@@ -35,22 +37,27 @@ class Examination:
         now = datetime.now(UTC)
         return [read_note(text, self._origin, now, self._settings.clock_skew_seconds) for text in texts]
 
-    def look_into(self, account: Account, candidates: Sequence[Candidate]) -> list[Candidate]:
-        """The same with what their files tell. Raises RyeError for the first fault."""
+    def look_into(
+        self, account: Account, candidates: Sequence[Candidate], scopes: Sequence[str] = ()
+    ) -> list[Candidate]:
+        """The same with what their files tell. ``scopes``: of which one is needed; none: what each statement needs.
+
+        Raises RyeError for the first fault.
+        """
         now = datetime.now(UTC)
         keys_of: dict[str, list[PublicKey]] = {}
         with database.reader(self._engine) as connection:
             ledger = Ledger(connection)
             for candidate in candidates:
                 namespace = namespace_of(candidate.statement) or ""
-                self._check_authority(account, ledger, candidate)
+                self._check_authority(account, ledger, candidate, scopes)
                 if namespace not in keys_of:
                     current = ledger.chain(namespace).current(now)
                     keys_of[namespace] = [PublicKey.from_raw(key) for key in current.keyset.keys] if current else []
                 if isinstance(candidate.statement, Keyset):
                     keys_of[namespace] += [PublicKey.from_raw(key) for key in candidate.statement.keys]
         return [
-            examine(candidate, self.read_blob, keys_of[namespace_of(candidate.statement) or ""])
+            examine(candidate, partial(self._readable_blob, account), keys_of[namespace_of(candidate.statement) or ""])
             for candidate in candidates
         ]
 
@@ -59,9 +66,18 @@ class Examination:
         found = self._uploads.get(sha256)
         return found if found is not None else self._public.get(wire.blob_path(sha256))
 
-    def _check_authority(self, account: Account, ledger: Ledger, candidate: Candidate) -> None:
+    def _readable_blob(self, account: Account, sha256: str) -> bytes | None:
+        """The same, but no published bytes that the account may not read: a release of them would hand them out."""
+        found = self._uploads.get(sha256)
+        if found is None and self._settings.read == "namespaces" and account.readable is not None:
+            owners = blob_owners.owners(self._engine, sha256)
+            if not any(account.may_read(namespace) for namespace in owners):
+                return None
+        return found if found is not None else self._public.get(wire.blob_path(sha256))
+
+    def _check_authority(self, account: Account, ledger: Ledger, candidate: Candidate, scopes: Sequence[str]) -> None:
         """Raises RyeError ``insufficient-scope``, ``wrong-namespace``, ``claims-closed``."""
-        require_scope(account, scope_of(candidate.statement))
+        require_scope(account, *(scopes or (scope_of(candidate.statement),)))
         namespace = namespace_of(candidate.statement) or ""
         is_free = not ledger.chain(namespace).links
         may_claim = is_free and self._settings.open_claims and account.is_bound_to(namespace)

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
 
-from registry_server.api.private_reading import kept_private
+from registry_server.api.private_reading import kept_private, private_send
 from registry_server.api.reading import PREFLIGHT, Answer, Asked, Compressed, answer
 from registry_server.sequencer.showing import shown_checkpoint
 from registry_server.storage.objects import Objects
@@ -62,7 +62,7 @@ class Files:
                     made = made if self._gate is None else kept_private(made)
                     await _send(send, made if method == "GET" else Answer(made.status, made.headers, b""))
                     return
-        await self._behind(scope, receive, send)
+        await self._behind(scope, receive, send if self._gate is None else private_send(send))
 
     async def _answer(self, found: Served, scope: Scope) -> Answer | None:
         try:

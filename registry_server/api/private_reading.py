@@ -11,6 +11,7 @@ closed, whatever is added later. A blob that is refused looks like one that is n
 from __future__ import annotations
 
 import re
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from registry_server.accounts.tokens import Account
@@ -95,6 +96,20 @@ def kept_private(answer: Answer) -> Answer:
         ),
         answer.body,
     )
+
+
+def private_send(send: Callable[[Any], Awaitable[None]]) -> Callable[[Any], Awaitable[None]]:
+    """Says ``private`` in every answer of the framework."""
+
+    async def sending(message: Any) -> None:
+        if message["type"] == "http.response.start":
+            given = [(name, value) for name, value in message["headers"] if name.lower() != b"cache-control"]
+            cached = [value for name, value in message["headers"] if name.lower() == b"cache-control"]
+            rest = [word for value in cached for word in value.split(b", ") if word not in (b"public", b"private")]
+            message = {**message, "headers": [*given, (b"cache-control", b", ".join([b"private", *rest]))]}
+        await send(message)
+
+    return sending
 
 
 def refusal(error: RyeError, status: int) -> Answer:

@@ -21,6 +21,7 @@ from registry_server.accounts.tokens import Account
 from registry_server.api.examination import Examination
 from registry_server.api.examiners import Examiners
 from registry_server.api.forwarded import networks
+from registry_server.api.staging import Staging
 from registry_server.migrations import opening
 from registry_server.search.desk import SearchDesk
 from registry_server.sequencer.acceptance import Candidate
@@ -28,7 +29,7 @@ from registry_server.sequencer.ledger import Ledger
 from registry_server.sequencer.sequencer import Receipt, Sequencer
 from registry_server.settings import Settings
 from registry_server.storage import database
-from registry_server.storage.objects import Folder, public_objects, upload_objects
+from registry_server.storage.objects import Folder, public_objects, staged_objects, upload_objects
 from rye.errors import RyeError
 from rye.registry.protocol import wire
 from rye.registry.protocol.statements import Keyset
@@ -54,9 +55,11 @@ class Service:
         self.uploads = upload_objects(settings)
         log_keys = keys.in_folder(settings.keys, "log")
         self.sequencer = Sequencer(self.engine, self.public, self.uploads, log_keys, settings)
-        self.examiners = Examiners(
-            Examination(self.engine, self.origin, self.public, self.uploads, settings), self.origin, settings
-        )
+        self.staged = staged_objects(settings)
+        examination = Examination(self.engine, self.origin, self.public, self.uploads, settings)
+        self.examiners = Examiners(examination, self.origin, settings)
+        stores = (self.public, self.uploads, self.staged)
+        self.staging = Staging(self.engine, self.origin, *stores, examination, settings)
         self.quick_look = QuickLook(self.engine)
         self.searches = SearchDesk(settings)
         self._writes = threading.BoundedSemaphore(max(settings.concurrent_writes, 1))
@@ -77,7 +80,7 @@ class Service:
 
     def start(self) -> None:
         """Mend what a crash left, then take writes."""
-        for store in (self.public, self.uploads):
+        for store in (self.public, self.uploads, self.staged):
             if isinstance(store, Folder):
                 store.remove_leftovers()
         self.sequencer.recover()
@@ -85,6 +88,7 @@ class Service:
             "config.json", wire.encode_config(wire.Config(wire.PROTOCOL_VERSION, self.origin, self.settings.api))
         )
         self._sweep()
+        self.staging.sweep()
         self.sequencer.start()
 
     def close(self, seconds: float | None = None) -> None:

@@ -73,7 +73,11 @@ def namespace_of(statement: Logged) -> str | None:
 
 def read_note(text: str, origin: str, now: datetime, skew_seconds: int) -> Candidate:
     """Rules 1 and 2. Raises RyeError."""
-    note = notes.parse(text)
+    return check_read(notes.parse(text), origin, now, skew_seconds)
+
+
+def check_read(note: SignedNote, origin: str, now: datetime, skew_seconds: int) -> Candidate:
+    """The same for a note that is parsed already, or that nobody has signed yet. Raises RyeError."""
     statement = statements.parse(note.text)
     if isinstance(statement, Root | Snapshot | FormerSnapshot | Takedown):
         raise RyeError(

@@ -200,6 +200,11 @@ def public_objects(settings: Settings) -> Objects:
     return _open(settings, settings.public, "public")
 
 
+def staged_objects(settings: Settings) -> Objects:
+    """The store of files that wait with their release to be approved. Nothing in it is served or referred to by others."""
+    return _open(settings, settings.staged, "staged")
+
+
 def upload_objects(settings: Settings) -> Objects:
     """The store of blobs that nothing refers to yet. Nothing in it is served: it may hold what will be refused."""
     return _open(settings, settings.uploads, "uploads")

@@ -51,6 +51,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "search": ("rye search deploy", "rye search deploy --kind directive --local"),
     "info": ("rye info acme/workflows/deploy",),
     "publish": ("rye publish --dry-run", "rye publish .ai/directives/workflows/deploy.md"),
+    "stage": ("rye stage list", "rye stage approve directive:acme/workflows/deploy@1.2.0"),
     "yank": ('rye yank acme/workflows/deploy@1.2.0 --reason "It deletes too much"',),
     "unyank": ("rye unyank acme/workflows/deploy@1.2.0",),
     "deprecate": ('rye deprecate acme/workflows/deploy --reason "Too old" --replacement acme/workflows/ship',),

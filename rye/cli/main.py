@@ -79,6 +79,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "search": ("rye.cli.use.search:search", "Use", "Find items here and in the registry."),
     "info": ("rye.cli.use.info:info", "Use", "Everything about a published item."),
     "publish": ("rye.cli.publish.publish:publish", "Publish", "Publish items as one signed batch."),
+    "stage": ("rye.cli.publish.stage:stage", "Publish", "Releases that wait for a maintainer's signature."),
     "yank": ("rye.cli.publish.yank:yank", "Publish", "Take a version back."),
     "unyank": ("rye.cli.publish.yank:unyank", "Publish", "Make a yanked version available again."),
     "deprecate": ("rye.cli.publish.yank:deprecate", "Publish", "Say that an item should no longer be used."),

@@ -20,8 +20,9 @@ def next_keyset(
     *,
     recovery: datetime | None = None,
     revoked: tuple[Revocation, ...] | None = None,
+    release_threshold: int | None = None,
 ) -> Keyset:
-    """The keyset after ``before``. The threshold stays unless the person says otherwise: it is never lowered silently.
+    """The keyset after ``before``. Both thresholds stay unless the person says otherwise: none is ever lowered silently.
 
     Raises UsageError ``bad-threshold`` and RyeError ``too-many-keys``.
     """
@@ -31,6 +32,13 @@ def next_keyset(
             "bad-threshold",
             f"{wanted} owners must sign for {before.namespace!r}, and {len(keys)} would be left.",
             f"Say how many must sign from now on: --threshold {len(keys)}.",
+        )
+    releases = release_threshold or before.release_threshold
+    if releases > len(keys):
+        raise UsageError(
+            "bad-threshold",
+            f"{releases} keys must sign a release of {before.namespace!r}, and {len(keys)} would be left.",
+            f"Say how many must sign from now on: --release-threshold {len(keys)}.",
         )
     if len(keys) > MAX_KEYS:
         raise RyeError(
@@ -46,6 +54,7 @@ def next_keyset(
         recovery=recovery,
         keys=tuple(keys),
         threshold=wanted,
+        release_threshold=releases,
         revoked=before.revoked if revoked is None else revoked,
     )
 

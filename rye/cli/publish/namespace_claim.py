@@ -5,9 +5,16 @@ from __future__ import annotations
 import click
 
 from rye.cli.options import Session, command
-from rye.cli.publish.namespace_options import key_option, output_option, show_keyset, signing
+from rye.cli.publish.namespace_options import (
+    key_option,
+    output_option,
+    release_threshold_option,
+    show_keyset,
+    signing,
+)
 from rye.cli.trust.own_keys import own_keys
 from rye.workspace.publishing import namespaces
+from rye.workspace.publishing.namespaces import Thresholds
 
 
 @command("claim")
@@ -19,6 +26,7 @@ from rye.workspace.publishing import namespaces
 @click.option(
     "--threshold", type=click.IntRange(1, 16), default=1, show_default=True, help="How many owners must sign."
 )
+@release_threshold_option
 @output_option
 @click.pass_obj
 def claim(
@@ -27,11 +35,12 @@ def claim(
     key_names: tuple[str, ...],
     owner_files: tuple[str, ...],
     threshold: int,
+    release_threshold: int | None,
     output: str | None,
 ) -> None:
     """Claim NAMESPACE for your key, or for several owners of whom --threshold must sign every change of keys."""
     owners = [session.path(file) for file in owner_files]
-    outcome = namespaces.claim(
-        session, own_keys(session), namespace, owners, threshold, signing(session, key_names, output)
-    )
+    thresholds = Thresholds(threshold, release_threshold)
+    how = signing(session, key_names, output)
+    outcome = namespaces.claim(session, own_keys(session), namespace, owners, thresholds, how)
     show_keyset(session, outcome, output)

@@ -15,6 +15,13 @@ threshold_option = click.option(
     "--threshold", type=click.IntRange(1, 16), help="How many owners must sign from now on."
 )
 
+release_threshold_option = click.option(
+    "--release-threshold",
+    type=click.IntRange(1, 16),
+    metavar="K",
+    help="How many keys must sign a release from now on; more than one: stage and approve.",
+)
+
 
 def signing(session: Session, key_names: tuple[str, ...], output: str | None = None) -> Signing:
     return Signing(key_names, session.path(output) if output is not None else None)

@@ -25,6 +25,7 @@ def show(session: Session, namespace: str) -> None:
         "namespace": namespace,
         "number": keyset.number,
         "threshold": keyset.threshold,
+        "release_threshold": keyset.release_threshold,
         "keys": keys,
         "revoked": [{"key": key, "position": position} for key, position in revoked],
         "history": [
@@ -40,6 +41,8 @@ def show(session: Session, namespace: str) -> None:
         "pending_keys": waiting,
     }
     text = [f"{namespace}: keyset {keyset.number}, {keyset.threshold} of {len(keyset.keys)} sign"]
+    if keyset.release_threshold > 1:
+        text.append(f"  a release needs {keyset.release_threshold} signatures: rye publish --stage, rye stage approve")
     text += [f"  key      {key}" for key in keys]
     text += [f"  revoked  {key} from position {position}" for key, position in revoked]
     if pending is not None:

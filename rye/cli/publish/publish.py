@@ -19,6 +19,7 @@ from rye.workspace.publishing.publishing import Batch, PublishOutcome, PublishRe
     "--dry-run", is_flag=True, help="Show what would become public, and stop. Fails wherever publishing would."
 )
 @click.option("--allow-uncommitted", is_flag=True, help="Publish files that git has not committed as they are.")
+@click.option("--stage", is_flag=True, help="Upload for a maintainer to sign; nobody sees it before.")
 @click.pass_obj
 def publish(
     session: Session,
@@ -28,23 +29,28 @@ def publish(
     key: str | None,
     dry_run: bool,
     allow_uncommitted: bool,
+    stage: bool,
 ) -> None:
     """Publish items: those named, or every one of the project whose version is new. Up to 200 of them go all or none.
 
-    What is published is public for ever. Items must be valid and signed by a key of the namespace.
+    What is published is public for ever. Items must be valid and signed by a key of the namespace. With --stage they wait until
+    maintainers sign their release notes with `rye stage approve`.
     """
 
     def agreed(batch: Batch) -> bool:
-        _list(session, batch)
+        _list(session, batch, stage)
         asks = batch.releases and not dry_run and session.interactive and not session.yes
+        asks = asks and not stage
         return not asks or session.console.confirm("Publish this for everybody?")
 
-    request = PublishRequest(paths, namespace, version, key, dry_run, allow_uncommitted)
+    request = PublishRequest(paths, namespace, version, key, dry_run, allow_uncommitted, stage)
     _report(session, publishing.publish(session, own_keys(session), request, agreed), dry_run)
 
 
-def _list(session: Session, batch: Batch) -> None:
-    if batch.releases:
+def _list(session: Session, batch: Batch, stage: bool) -> None:
+    if batch.releases and stage:
+        session.console.say(f"These wait in {batch.origin} until maintainers sign them:", "strong")
+    elif batch.releases:
         session.console.say(f"These become public in {batch.origin}, for ever:", "strong")
     for release, item in zip(batch.releases, batch.items, strict=True):
         session.console.say(f"  {release.identity} {release.version}  {item.size:,} bytes  {item.shown}")
@@ -58,6 +64,9 @@ def _list(session: Session, batch: Batch) -> None:
 
 def _report(session: Session, outcome: PublishOutcome, dry_run: bool) -> None:
     batch = outcome.batch
+    if outcome.stages is not None:
+        _report_stages(session, batch, outcome.stages)
+        return
     positions = outcome.positions or (None,) * len(batch.releases)
     rows = [
         {
@@ -80,3 +89,23 @@ def _report(session: Session, outcome: PublishOutcome, dry_run: bool) -> None:
         )
     if not rows:
         session.console.data("nothing new to publish")
+
+
+def _report_stages(session: Session, batch: Batch, stages: tuple[str, ...]) -> None:
+    rows = [
+        {
+            "kind": release.identity.kind,
+            "id": release.identity.id,
+            "version": release.version,
+            "sha256": release.file.sha256,
+            "stage": stage,
+        }
+        for release, stage in zip(batch.releases, stages, strict=True)
+    ]
+    if session.json:
+        skipped = [{"kind": i.identity.kind, "id": i.identity.id, "version": i.version} for i in batch.unchanged]
+        session.console.document({"published": [], "staged": rows, "unchanged": skipped, "dry_run": False})
+        return
+    for row in rows:
+        session.console.data(f"staged {row['kind']}:{row['id']} {row['version']}  {row['stage']}")
+    session.console.say("A maintainer looks at it and signs: `rye stage show`, `rye stage approve`")

@@ -32,6 +32,7 @@ MAX_HEAD_BYTES = 64 * 1024
 NAMESPACE = "namespace"
 """Stands before the colon of a namespace's name where an item has its kind."""
 
+StageId = Annotated[str, Meta(pattern="^[0-9a-f]{16}\\Z")]
 Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]{64}\\Z")]
 Base64Hash = Annotated[str, Meta(min_length=44, max_length=44)]
 Note = Annotated[str, Meta(max_length=MAX_NOTE_BYTES)]
@@ -132,6 +133,64 @@ class WhoamiAnswer(Struct, frozen=True, forbid_unknown_fields=True):
     scopes: Annotated[list[str], Meta(max_length=20)] = []
     expires: Annotated[str, Meta(max_length=20)] | None = None
     """When the token ends; None: never."""
+
+
+class StageRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """``POST <api>/stages``: the texts of release notes that nobody has signed; all of them or none."""
+
+    drafts: Annotated[list[Note], Meta(min_length=1, max_length=10_000)]
+
+
+class StageRow(Struct, frozen=True, forbid_unknown_fields=True):
+    """A release that waits for maintainers' signatures, or waited."""
+
+    id: StageId
+    kind: str
+    name: str
+    """The qualified id."""
+    version: str
+    namespace: str
+    description: str
+    sha256: Sha256
+    size: Position
+    """Of all its files."""
+    state: str
+    """staged, approved, rejected or expired."""
+    created: str
+    expires: str
+    by: str
+    """The token that staged it, by its public ID."""
+    account: str | None
+    signatures: Position
+    needed: Position
+    log: Position | None
+    reason: str | None
+
+
+class StagesAnswer(Struct, frozen=True, forbid_unknown_fields=True):
+    """What ``POST`` and ``GET <api>/stages`` answer."""
+
+    stages: Annotated[list[StageRow], Meta(max_length=10_000)]
+
+
+class StageDetail(Struct, frozen=True, forbid_unknown_fields=True):
+    """``GET <api>/stages/ID``. ``note``: what other maintainers have signed so far."""
+
+    stage: StageRow
+    draft: Note
+    note: Note | None
+
+
+class ApprovalRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """``POST <api>/stages/ID/approvals``: the release note with a maintainer's signature."""
+
+    note: Note
+
+
+class RejectionRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """``POST <api>/stages/ID/rejection``."""
+
+    reason: Annotated[str, Meta(min_length=1, max_length=500)]
 
 
 class ErrorBody(Struct, frozen=True, forbid_unknown_fields=True):

@@ -84,6 +84,41 @@ class RegistryApi:
         """Whose token it is."""
         return wire.decode_json(self._send("GET", "whoami"), wire.WhoamiAnswer)
 
+    # -- stages -------------------------------------------------------------------------------------------------------
+
+    def post_stages(self, drafts: list[str]) -> wire.StagesAnswer:
+        """Stage releases whose blobs are uploaded, all or none; ``drafts``: their notes' texts, which nobody has signed."""
+        body = wire.encode_json(wire.StageRequest(drafts))
+        answer = wire.decode_json(
+            self._send("POST", "stages", content=body, content_type="application/json"), wire.StagesAnswer
+        )
+        if len(answer.stages) != len(drafts):
+            raise ApiError("answer-malformed", "The registry's answer is not about what was sent.", "Ask its operator.")
+        return answer
+
+    def stages(self, *, everything: bool = False) -> wire.StagesAnswer:
+        """What waits to be approved; with ``everything`` also what was decided."""
+        answer = self._send("GET", "stages", params={"all": "1"} if everything else None)
+        return wire.decode_json(answer, wire.StagesAnswer)
+
+    def stage(self, identifier: str) -> wire.StageDetail:
+        return wire.decode_json(self._send("GET", f"stages/{identifier}"), wire.StageDetail)
+
+    def stage_file(self, identifier: str, sha256: str) -> bytes:
+        """The bytes of a staged file; the caller checks them."""
+        return self._send("GET", f"stages/{identifier}/files/{sha256}")
+
+    def approve_stage(self, identifier: str, note: str) -> wire.StageRow:
+        """Send the release note with a maintainer's signature."""
+        body = wire.encode_json(wire.ApprovalRequest(note))
+        answer = self._send("POST", f"stages/{identifier}/approvals", content=body, content_type="application/json")
+        return wire.decode_json(answer, wire.StageRow)
+
+    def reject_stage(self, identifier: str, reason: str) -> wire.StageRow:
+        body = wire.encode_json(wire.RejectionRequest(reason))
+        answer = self._send("POST", f"stages/{identifier}/rejection", content=body, content_type="application/json")
+        return wire.decode_json(answer, wire.StageRow)
+
     def close(self) -> None:
         if self._client is not None:
             self._client.close()

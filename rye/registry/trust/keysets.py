@@ -12,8 +12,9 @@ Rules, in the order in which :func:`extend` checks them:
    keyset of the same number, which takes the recovery's place; nothing else may follow it so early (``recovery-pending``).
    A keyset that is dated ahead to follow it all the same has no effect before the recovery has.
 
-A statement about an item counts when a key of the keyset in force at its position signed it (:meth:`KeysetChain.check`), and
-that keyset is in effect by the snapshot's time: whoever dates a statement ahead does not shorten the wait.
+A statement about an item counts when a key of the keyset in force at its position signed it, a release when as many keys did as
+the keyset's ``release-threshold`` says (:meth:`KeysetChain.check`), and that keyset is in effect by the snapshot's time:
+whoever dates a statement ahead does not shorten the wait.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ class Signers(Struct, frozen=True):
     keys: tuple[bytes, ...]
     """All keys of the keyset that signed, in the keyset's order."""
     revoked: bool
-    """Every one of them is revoked for this position."""
+    """Too few of them are left that are not revoked for this position."""
 
 
 class KeysetChain(Struct, frozen=True):
@@ -116,13 +117,15 @@ class KeysetChain(Struct, frozen=True):
         if link not in self.effective(time):
             message = f"{subject} is dated ahead: keyset {link.keyset.number} has no effect before its recovery has."
             raise TrustError("statement-keyset", message)
+        needed = link.keyset.release_threshold if isinstance(statement, Release) else 1
         try:
-            signed = {key.key for key in notes.verify(note, link.keys)}
+            signed = {key.key for key in notes.verify(note, link.keys, needed)}
         except NoteError as error:
             expected = ", ".join(key.vkey for key in link.keys)
             found = ", ".join(f"{line.name}+{line.key_id.hex()}" for line in note.signatures[:3])
             message = (
-                f"{subject} is not signed by a key of keyset {link.keyset.number} of {self.namespace!r}: "
+                f"{subject} is not signed by {'a key' if needed == 1 else f'{needed} keys'} of keyset "
+                f"{link.keyset.number} of {self.namespace!r}: "
                 f"its keys are {expected}; it is signed by {found}."
             )
             keys = {
@@ -132,7 +135,8 @@ class KeysetChain(Struct, frozen=True):
             raise TrustError("statement-signer", message, cause=error.code, **keys) from error
         latest = self.current(time) or link
         since = {revocation.key: revocation.position for revocation in latest.keyset.revoked}
-        revoked = all(key in since and position >= since[key] for key in signed)
+        good = [key for key in signed if key not in since or position < since[key]]
+        revoked = len(good) < needed
         return Signers(link, tuple(key for key in link.keyset.keys if key in signed), revoked)
 
 

@@ -31,6 +31,14 @@ _RECOVERY_WAIT = timedelta(hours=72)
 _RECOVERY_MARGIN = timedelta(hours=1)
 
 
+class Thresholds(Struct, frozen=True):
+    """How many keys must sign from now on; None: as many as before."""
+
+    changes: int | None = None
+    """Changes of the keys."""
+    releases: int | None = None
+
+
 class NamespaceState(Struct, frozen=True):
     """A namespace's chain as the registry's snapshot has it."""
 
@@ -40,7 +48,12 @@ class NamespaceState(Struct, frozen=True):
 
 
 def claim(
-    context: Context, keys: OwnKeys, namespace: str, owner_files: Sequence[Path], threshold: int, signing: Signing
+    context: Context,
+    keys: OwnKeys,
+    namespace: str,
+    owner_files: Sequence[Path],
+    thresholds: Thresholds,
+    signing: Signing,
 ) -> KeysetOutcome:
     """Claim a namespace for the person's keys, and for those in ``owner_files``. Raises RyeError."""
     if not is_segment(namespace) or namespace == "root":
@@ -51,9 +64,12 @@ def claim(
         )
     own = _own(keys, signing)
     owners = {key.raw for key in (*own, *(read_key_file(file)[0] for file in owner_files))}
-    if threshold > len(owners):
+    threshold, releases = thresholds.changes or 1, thresholds.releases or 1
+    if max(threshold, releases) > len(owners):
         raise UsageError(
-            "bad-threshold", f"{threshold} of {len(owners)} owners cannot sign.", "Name more with --owner."
+            "bad-threshold",
+            f"{max(threshold, releases)} of {len(owners)} owners cannot sign.",
+            "Name more with --owner.",
         )
     with open_registry(context, configured(context).of(namespace)) as client:
         present = client.keysets([namespace])[namespace].current(context.now())
@@ -67,6 +83,7 @@ def claim(
             previous=None,
             time=statement_time(context),
             threshold=threshold,
+            release_threshold=releases,
             keys=tuple(owners),
         )
         return sign_and_send(context, client, keys, keyset, signing)
@@ -86,7 +103,7 @@ def state_of(context: Context, namespace: str) -> NamespaceState:
 
 
 def add_key(
-    context: Context, keys: OwnKeys, namespace: str, file: Path, threshold: int | None, signing: Signing
+    context: Context, keys: OwnKeys, namespace: str, file: Path, thresholds: Thresholds, signing: Signing
 ) -> KeysetOutcome:
     """Add the public key in a file. Raises RyeError ``key-there``, ``key-revoked``."""
     added = read_key_file(file)[0]
@@ -99,18 +116,30 @@ def add_key(
                 f"`rye namespace show {namespace}` lists its keys.",
             )
         refuse_revoked(before, [added.raw])
-        keyset = next_keyset(before, (*before.keys, added.raw), threshold, statement_time(context))
+        keyset = next_keyset(
+            before,
+            (*before.keys, added.raw),
+            thresholds.changes,
+            statement_time(context),
+            release_threshold=thresholds.releases,
+        )
         return sign_and_send(context, client, keys, keyset, signing)
 
 
 def remove_key(
-    context: Context, keys: OwnKeys, namespace: str, wanted: str, threshold: int | None, signing: Signing
+    context: Context, keys: OwnKeys, namespace: str, wanted: str, thresholds: Thresholds, signing: Signing
 ) -> KeysetOutcome:
     """Take a key out; what it signed so far stays good."""
     with open_registry(context, configured(context).of(namespace)) as client:
         before = keyset_in_force(context, client, namespace)
         gone = selected_key(namespace, before.keys, wanted)
-        keyset = next_keyset(before, without_key(before, gone), threshold, statement_time(context))
+        keyset = next_keyset(
+            before,
+            without_key(before, gone),
+            thresholds.changes,
+            statement_time(context),
+            release_threshold=thresholds.releases,
+        )
         return sign_and_send(context, client, keys, keyset, signing)
 
 
@@ -120,7 +149,7 @@ class Revoking(Struct, frozen=True):
     namespace: str
     wanted: str
     position: int | None = None
-    threshold: int | None = None
+    thresholds: Thresholds = Thresholds()
 
 
 def revoke_key(context: Context, keys: OwnKeys, request: Revoking, signing: Signing) -> KeysetOutcome:
@@ -151,8 +180,9 @@ def revoke_key(context: Context, keys: OwnKeys, request: Revoking, signing: Sign
         keyset = next_keyset(
             before,
             without_key(before, gone),
-            request.threshold,
+            request.thresholds.changes,
             statement_time(context),
+            release_threshold=request.thresholds.releases,
             revoked=(*before.revoked, Revocation(gone, start)),
         )
         what = f"{PublicKey(gone).fingerprint} of {namespace!r} from position {start} on"
@@ -167,7 +197,7 @@ def draft_recovery(context: Context, keys: OwnKeys, namespace: str, signing: Sig
         now = statement_time(context)
         own = tuple(dict.fromkeys(key.raw for key in _own(keys, signing)))
         refuse_revoked(before, own)
-        keyset = next_keyset(before, own, 1, now, recovery=now + _RECOVERY_WAIT + _RECOVERY_MARGIN)
+        keyset = next_keyset(before, own, 1, now, recovery=now + _RECOVERY_WAIT + _RECOVERY_MARGIN, release_threshold=1)
         write_keyset(output, sign_keyset(keys, keyset, signing.key_names))
     return keyset
 

@@ -58,6 +58,8 @@ class PublishRequest(Struct, frozen=True):
     key: str | None = None
     dry_run: bool = False
     allow_uncommitted: bool = False
+    stage: bool = False
+    """Upload for a maintainer to sign, instead of signing and publishing now."""
 
 
 class Batch(Struct, frozen=True):
@@ -74,7 +76,9 @@ class Batch(Struct, frozen=True):
 class PublishOutcome(Struct, frozen=True):
     batch: Batch
     positions: tuple[int, ...] | None
-    """Of each release in the log; None: nothing was sent."""
+    """Of each release in the log; None: nothing was published."""
+    stages: tuple[str, ...] | None = None
+    """The stage of each release; None: nothing was staged."""
 
 
 def publish(
@@ -95,12 +99,16 @@ def publish(
         batch = _batch(context, keys, where, client, keyset, fresh, unchanged)
         _check_names(context, client, fresh)
         if batch.releases:
-            require_owner(keys, keyset, request.key)
+            if not request.stage:
+                _require_single_signature(keyset)
+                require_owner(keys, keyset, request.key)
             _check_token(open_api(context, client), owner)
         if not agreed(batch):
             raise RyeError("declined", "Nothing was published.")
         if request.dry_run or not batch.releases:
             return PublishOutcome(batch, None)
+        if request.stage:
+            return PublishOutcome(batch, None, _stage(context, open_api(context, client), batch))
         private = owner_key(keys, keyset, request.key)
         positions = _send(context, open_api(context, client), batch, private)
         _check_logged(client, batch.releases)
@@ -298,6 +306,26 @@ def _known(
         with open_registry(context, address) as other:
             kinds = other.kinds_of(ids)
     return {(kind, lookup_key(one)): Identity(kind, one) for one, found in kinds.items() for kind in found}
+
+
+def _require_single_signature(keyset: Keyset) -> None:
+    """Raises RyeError ``more-signatures-needed``."""
+    if keyset.release_threshold > 1:
+        raise RyeError(
+            "more-signatures-needed",
+            f"A release of {keyset.namespace!r} needs the signatures of {keyset.release_threshold} maintainers.",
+            "Stage it, then each of them approves: `rye publish --stage`, `rye stage approve`.",
+        )
+
+
+def _stage(context: Context, api: RegistryApi, batch: Batch) -> tuple[str, ...]:
+    """Upload the bytes and the notes that maintainers will sign; the stage of each release."""
+    _upload(context, api, batch.items)
+    drafts = [release.text() for release in batch.releases]
+    found: list[str] = []
+    for start in range(0, len(drafts), PUBLISHING.request_statements):
+        found += [row.id for row in api.post_stages(drafts[start : start + PUBLISHING.request_statements]).stages]
+    return tuple(found)
 
 
 # -- into the log ---------------------------------------------------------------------------------------------------------

@@ -96,6 +96,8 @@ class Keyset(Statement, frozen=True):
     revoked: tuple[Revocation, ...] = ()
     recovery: datetime | None = None
     """When the root's owners' word replaces the old keys'; None: the old keys signed."""
+    release_threshold: int = 1
+    """How many of the keys must sign a release."""
 
     def __post_init__(self) -> None:
         keep_sorted(self, "keys", lines.write_key)
@@ -109,6 +111,7 @@ class Keyset(Statement, frozen=True):
             f"previous {self.previous or '-'}",
             f"time {lines.write_time(self.time)}",
             f"threshold {self.threshold}",
+            *([f"release-threshold {self.release_threshold}"] if self.release_threshold != 1 else []),
             *(f"key {lines.write_key(key)}" for key in self.keys),
             *(f"revoke {revocation.write()}" for revocation in self.revoked),
             *([f"recovery {lines.write_time(self.recovery)}"] if self.recovery else []),
@@ -123,12 +126,17 @@ class Keyset(Statement, frozen=True):
             previous=_previous(source),
             time=source.one("time", lines.read_time),
             threshold=source.one("threshold", lines.read_positive),
+            release_threshold=_release_threshold(source),
             keys=source.many("key", lines.read_key),
             revoked=source.many("revoke", Revocation.read),
             recovery=source.maybe("recovery", lines.read_time),
         )
         _check_previous(keyset.number, keyset.previous)
         _check_threshold(keyset.threshold, len(keyset.keys), MAX_KEYS, "key")
+        if keyset.release_threshold > len(keyset.keys):
+            raise malformed(
+                f"its release-threshold {keyset.release_threshold} is more than its {len(keyset.keys)} keys"
+            )
         revoked = [revocation.key for revocation in keyset.revoked]
         if len(set(revoked)) != len(revoked):
             raise malformed("it revokes one key twice")
@@ -154,6 +162,14 @@ def namespace_key_name(origin: str, namespace: str) -> str:
 
 def _previous(source: Lines) -> str | None:
     return value_or_none(source, "previous", lines.read_hash)
+
+
+def _release_threshold(source: Lines) -> int:
+    """Written only where it is more than one, so that a keyset has one spelling."""
+    found = source.maybe("release-threshold", lines.read_positive)
+    if found == 1:
+        raise malformed("a release-threshold of 1 is left out")
+    return found or 1
 
 
 def _check_previous(number: int, previous: str | None) -> None:

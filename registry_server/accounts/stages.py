@@ -1,0 +1,186 @@
+"""Releases that wait for a maintainer's signature: rows, and who may see them. Their bytes lie in a store of their own.
+
+A stage holds the text of a release note that nobody has signed. Each maintainer who approves signs one and the same note,
+which is the draft with a new time and the keyset in force; its signatures are collected here until there are as many as the
+keyset demands. Nothing of a stage is served, searched or referred to by other releases.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Sequence
+
+import sqlalchemy as sa
+from msgspec import Struct
+from msgspec.structs import replace
+
+from registry_server.accounts.times import after
+from registry_server.accounts.tokens import Account
+from registry_server.storage.schema import stage_files, stages
+from rye.errors import RyeError
+from rye.registry.protocol import notes
+from rye.registry.protocol.notes import SignedNote
+from rye.registry.protocol.statements import Release
+from rye.registry.protocol.wire import index_name
+
+STAGED, APPROVED, REJECTED, EXPIRED = "staged", "approved", "rejected", "expired"
+
+
+class Stage(Struct, frozen=True):
+    """One row. ``note``: what maintainers sign, with the signatures so far."""
+
+    id: str
+    namespace: str
+    draft: Release
+    note: SignedNote | None
+    size: int
+    token: str
+    account: str | None
+    created: str
+    expires: str
+    state: str
+    position: int | None
+    reason: str | None
+
+
+def files_of(release: Release) -> dict[str, int]:
+    """SHA-256 and size of every file of a release."""
+    return {release.file.sha256: release.file.size, **{entry.sha256: entry.size for entry in release.attached}}
+
+
+def may_decide(account: Account, stage: Stage) -> bool:
+    """Whether someone may look at a stage and decide about it; the signature is checked on top."""
+    return account.may_write(stage.namespace) and (account.has("publish") or account.has("admin"))
+
+
+def may_see(account: Account, stage: Stage) -> bool:
+    """Whoever may decide, and the token that sent it."""
+    return may_decide(account, stage) or (account.token != "" and account.token == stage.token)
+
+
+def same_release(draft: Release, other: Release) -> bool:
+    """Whether two notes differ in time and keyset at the most."""
+    return replace(draft, time=other.time, keyset=other.keyset) == other
+
+
+def add(
+    connection: sa.Connection, draft: Release, account: Account, address: str, now: str, seconds: float
+) -> tuple[Stage, bool]:
+    """Keep a draft; the stage, and whether it is new. The same draft again is the same stage."""
+    for stage in find(connection, draft.identity.namespace, index_name(draft.identity), draft.version):
+        if stage.state == STAGED and same_release(stage.draft, draft) and stage.token == account.token:
+            return stage, False
+    identifier = secrets.token_hex(8)
+    files = files_of(draft)
+    row = {
+        "id": identifier,
+        "namespace": draft.identity.namespace,
+        "name": index_name(draft.identity),
+        "version": draft.version,
+        "draft": draft.text().encode(),
+        "size": sum(files.values()),
+        "token": account.token,
+        "account": account.account,
+        "address": address,
+        "created": now,
+        "expires": after(now, seconds),
+        "state": STAGED,
+    }
+    connection.execute(stages.insert().values(row))
+    connection.execute(stage_files.insert(), [{"stage": identifier, "sha256": sha256} for sha256 in sorted(files)])
+    return get(connection, identifier), True
+
+
+def get(connection: sa.Connection, identifier: str) -> Stage:
+    """Raises RyeError ``unknown-stage``."""
+    row = connection.execute(sa.select(stages).where(stages.c.id == identifier)).first()
+    if row is None:
+        raise unknown(identifier)
+    return _stage(row)
+
+
+def find(connection: sa.Connection, namespace: str, name: str, version: str) -> list[Stage]:
+    """All stages of one version of a name."""
+    where = sa.and_(stages.c.namespace == namespace, stages.c.name == name, stages.c.version == version)
+    return [_stage(row) for row in connection.execute(sa.select(stages).where(where).order_by(stages.c.created))]
+
+
+def listing(connection: sa.Connection, states: Iterable[str], most: int) -> list[Stage]:
+    """The newest first."""
+    query = sa.select(stages).where(stages.c.state.in_(list(states))).order_by(stages.c.created.desc(), stages.c.id)
+    return [_stage(row) for row in connection.execute(query.limit(most))]
+
+
+def open_bytes(connection: sa.Connection, account: Account | None = None) -> int:
+    """The size of all stages that wait, or of one account's (of one token's, where it has no account)."""
+    query = sa.select(sa.func.coalesce(sa.func.sum(stages.c.size), 0)).where(stages.c.state == STAGED)
+    if account is not None and account.account is not None:
+        query = query.where(stages.c.account == account.account)
+    elif account is not None:
+        query = query.where(stages.c.token == account.token)
+    return int(connection.scalar(query) or 0)
+
+
+def add_signatures(connection: sa.Connection, stage: Stage, note: SignedNote) -> SignedNote:
+    """Keep the signatures of a note with those that are there; all of them. A note with another text takes the place."""
+    before = stage.note.signatures if stage.note is not None and stage.note.text == note.text else ()
+    known = {(line.name, line.key_id) for line in before}
+    merged = SignedNote(
+        note.text, (*before, *(line for line in note.signatures if (line.name, line.key_id) not in known))
+    )
+    connection.execute(stages.update().where(stages.c.id == stage.id).values(note=merged.encode().encode()))
+    return merged
+
+
+def decide(
+    connection: sa.Connection,
+    identifier: str,
+    state: str,
+    now: str,
+    *,
+    position: int | None = None,
+    reason: str | None = None,
+) -> bool:
+    """End a stage that waits; False where it waits no more."""
+    where = sa.and_(stages.c.id == identifier, stages.c.state == STAGED)
+    values = {"state": state, "decided": now, "position": position, "reason": reason}
+    return connection.execute(stages.update().where(where).values(values)).rowcount == 1
+
+
+def expire(connection: sa.Connection, now: str) -> int:
+    """End what nobody decided in time."""
+    where = sa.and_(stages.c.state == STAGED, stages.c.expires <= now)
+    return connection.execute(stages.update().where(where).values(state=EXPIRED, decided=now)).rowcount
+
+
+def needed_files(connection: sa.Connection, among: Sequence[str] | None = None) -> set[str]:
+    """The files of stages that wait."""
+    query = sa.select(stage_files.c.sha256).join(stages, stages.c.id == stage_files.c.stage)
+    query = query.where(stages.c.state == STAGED)
+    if among is not None:
+        query = query.where(stage_files.c.sha256.in_(among))
+    return set(connection.scalars(query))
+
+
+def unknown(identifier: str) -> RyeError:
+    """What is said of a stage that is not there, and of one that this account may not see."""
+    return RyeError("unknown-stage", f"There is no stage {identifier[:80]!r}.", "`rye stage list` shows what waits.")
+
+
+def _stage(row: sa.Row[tuple[object, ...]]) -> Stage:
+    draft = Release.parse(bytes(row.draft).decode())
+    note = notes.parse(bytes(row.note)) if row.note is not None else None
+    return Stage(
+        row.id,
+        row.namespace,
+        draft,
+        note,
+        row.size,
+        row.token,
+        row.account,
+        row.created,
+        row.expires,
+        row.state,
+        row.position,
+        row.reason,
+    )

@@ -1,0 +1,50 @@
+"""Statements on their way into the log: examined, handed to the sequencer, and waited for."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from litestar import Request
+from litestar.datastructures import State
+
+from registry_server.accounts.tokens import Account
+from registry_server.api.forwarded import client_address
+from registry_server.api.requests import service_of
+from registry_server.sequencer.acceptance import Candidate
+from registry_server.sequencer.sequencer import Receipt, Sender
+from registry_server.settings import Settings
+from rye.errors import RyeError
+
+
+async def append(
+    request: Request[Any, Any, State], account: Account, texts: Sequence[str]
+) -> tuple[Receipt, list[Candidate]]:
+    """Examine the statements of a request and wait for them to be in a signed checkpoint. Raises RyeError."""
+    service = service_of(request)
+    check_count(service.settings, len(texts))
+    with service.sequencer.expecting():
+        candidates = await service.examiners.examine(account, texts)
+    address = client_address(request.scope, service.settings.trusted_proxies)
+    sender = Sender(account.token, address, account.account)
+    future = service.sequencer.submit(candidates, sender)
+    try:
+        receipt = await asyncio.wait_for(asyncio.wrap_future(future), service.settings.answer_seconds)
+    except TimeoutError:
+        raise RyeError(
+            "publish-timeout",
+            "The statements are not in a signed checkpoint yet.",
+            "Send the same request again: what was accepted meanwhile counts as a duplicate and succeeds.",
+        ) from None
+    return receipt, candidates
+
+
+def check_count(settings: Settings, count: int) -> None:
+    """Raises RyeError ``request-too-large``."""
+    if count > settings.request_statements:
+        raise RyeError(
+            "request-too-large",
+            f"A request holds at most {settings.request_statements} statements, this one {count}.",
+            "Send them in several requests.",
+        )

@@ -1,0 +1,113 @@
+"""What the handlers share: who asks, the request's body and numbers, and an answer in JSON."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from litestar import Request, Response
+from litestar.datastructures import State
+
+from registry_server.accounts.quick_look import Unanswered
+from registry_server.accounts.tokens import Account
+from registry_server.api.private_reading import bearer_of, session_of
+from registry_server.api.service import Service
+from rye.errors import RyeError
+
+SAFE_HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "cross-origin",
+}
+_JSON = "application/json"
+
+
+def service_of(request: Request[Any, Any, State]) -> Service:
+    service: Service = request.app.state["service"]
+    return service
+
+
+async def account_of(request: Request[Any, Any, State]) -> Account:
+    service = service_of(request)
+    token = bearer_of(request.scope)
+    account = await _known(service, token) if token else None
+    if account is None:
+        raise RyeError(
+            "unauthorized",
+            "The token is missing, unknown, expired or revoked.",
+            "Log in with a token of this registry: rye login. Its operator makes one: rye-registry token create NAME",
+        )
+    await service.note_use(account)
+    return account
+
+
+async def _known(service: Service, token: str) -> Account | None:
+    try:
+        return service.quick_look.check(token)
+    except Unanswered:
+        return await asyncio.to_thread(service.account, token)
+
+
+async def body_of(request: Request[Any, Any, State], most: int) -> bytes:
+    """The request's body, at most ``most`` bytes, within the time that it may take. Raises RyeError."""
+    too_large = RyeError("request-too-large", f"The request has more than {most:,} bytes.", "Send less at a time.")
+    declared = header_of(request, b"content-length")
+    if declared.isdecimal() and (len(declared) > 15 or int(declared) > most):
+        raise too_large
+    parts: list[bytes] = []
+    size = 0
+    try:
+        async with asyncio.timeout(service_of(request).settings.request_seconds):
+            more = True
+            while more:
+                message: Mapping[str, Any] = await request.receive()
+                if message["type"] != "http.request":
+                    raise RyeError("client-gone", "The client hung up before its request had arrived.", None)
+                part = message.get("body", b"")
+                size += len(part)
+                if size > most:
+                    raise too_large
+                parts.append(part)
+                more = message.get("more_body", False)
+    except TimeoutError:
+        raise RyeError(
+            "request-timeout", "The request took too long to arrive.", "Try again on a better line."
+        ) from None
+    return b"".join(parts)
+
+
+def header_of(request: Request[Any, Any, State], name: bytes) -> str:
+    """A header's value, the first of several; empty where it was not sent."""
+    return next((value.decode("latin-1") for key, value in request.scope["headers"] if key == name), "")
+
+
+def number_of(request: Request[Any, Any, State], name: str, default: int, least: int, most: int) -> int:
+    text = request.query_params.get(name)
+    if text is None:
+        return default
+    if not (text.isascii() and text.isdecimal() and len(text) < 10 and least <= int(text) <= most):
+        raise RyeError("bad-request", f"{name} is a number from {least} to {most}.", None)
+    return int(text)
+
+
+def json_answer(body: bytes, status: int = 200, headers: dict[str, str] | None = None) -> Response[bytes]:
+    return Response(
+        body,
+        status_code=status,
+        media_type=_JSON,
+        headers={"Cache-Control": "no-store", **SAFE_HEADERS, **(headers or {})},
+    )
+
+
+async def reader_of(service: Service, scope: Any) -> Account | None:
+    """Who reads: the token's account, or who is signed in."""
+    token = bearer_of(scope)
+    if token:
+        account = await _known(service, token)
+        if account is not None:
+            await service.note_use(account)
+        return account
+    secret = session_of(scope)
+    return await asyncio.to_thread(service.session_account, secret) if secret else None

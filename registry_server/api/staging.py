@@ -1,0 +1,321 @@
+"""Stage and approve: releases that nobody sees before enough maintainers signed them (design/server.md 4).
+
+====================================  =======================================================================================
+``POST /api/stages``                  stage releases whose bytes were uploaded: scope ``stage`` or ``publish``
+``GET /api/stages``                   what waits, as far as this token may see it
+``GET /api/stages/ID``                one stage: draft, signatures so far, files
+``GET /api/stages/ID/files/SHA256``   the bytes of one of its files
+``POST /api/stages/ID/approvals``     the note with a maintainer's signature: scope ``publish``; the last one publishes it
+``POST /api/stages/ID/rejection``     end it: scope ``publish`` or ``admin``, or the token that staged it
+====================================  =======================================================================================
+
+A token with the scope ``stage`` sees what it staged itself and nothing else. What one may not see looks like what is not there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+
+import sqlalchemy as sa
+
+from registry_server.accounts import audit_events, stages
+from registry_server.accounts.stages import Stage
+from registry_server.accounts.times import now_text
+from registry_server.accounts.tokens import Account
+from registry_server.api.examination import Examination, require_scope
+from registry_server.sequencer.acceptance import check_read
+from registry_server.sequencer.admission import BACKDATING
+from registry_server.sequencer.ledger import Ledger
+from registry_server.settings import Settings
+from registry_server.storage import database
+from registry_server.storage.objects import Objects
+from rye.errors import RyeError
+from rye.registry.protocol import notes, wire
+from rye.registry.protocol.notes import SignedNote
+from rye.registry.protocol.statements import Release
+from rye.registry.protocol.wire import index_name
+from rye.registry.trust.keysets import Link
+
+_LISTED = 500
+
+
+class Staging:
+    """Blocking; threads call it."""
+
+    def __init__(
+        self,
+        engine: sa.Engine,
+        origin: str,
+        public: Objects,
+        uploads: Objects,
+        staged: Objects,
+        examination: Examination,
+        settings: Settings,
+    ) -> None:
+        self._engine = engine
+        self._origin = origin
+        self._public = public
+        self._uploads = uploads
+        self._staged = staged
+        self._examination = examination
+        self._settings = settings
+
+    def add(self, account: Account, texts: Sequence[str], address: str) -> list[wire.StageRow]:
+        """Stage releases, all or none. Raises RyeError."""
+        require_scope(account, "stage", "publish")
+        now = datetime.now(UTC)
+        drafts = [
+            check_read(SignedNote(text, ()), self._origin, now, self._settings.clock_skew_seconds) for text in texts
+        ]
+        for draft in drafts:
+            if not isinstance(draft.statement, Release):
+                raise RyeError("statement-not-accepted", "Only releases are staged.", "Send others as statements.")
+        self._examination.look_into(account, drafts, scopes=("stage", "publish"))
+        releases = [draft.statement for draft in drafts if isinstance(draft.statement, Release)]
+        with database.reader(self._engine) as connection:
+            ledger = Ledger(connection)
+            for release in releases:
+                if ledger.release(index_name(release.identity), release.version) is not None:
+                    raise RyeError(
+                        "version-exists",
+                        f"{release.identity} {release.version} is published; a version is never reused.",
+                        "Raise the version, sign and stage again.",
+                    )
+            self._check_shares(connection, account, releases)
+        self._keep(releases)
+        rows = []
+        with database.change(self._engine) as connection:
+            self._check_shares(connection, account, releases)
+            for release in releases:
+                moment = now_text()
+                stage, is_new = stages.add(
+                    connection, release, account, address, moment, self._settings.stage_days * 86_400
+                )
+                if is_new:
+                    detail = {"release": f"{release.identity}@{release.version}", "sha256": release.file.sha256}
+                    self._record(connection, moment, "stage.create", stage.id, account, address, detail)
+                rows.append(self._row(connection, stage))
+        return rows
+
+    def listing(self, account: Account, *, everything: bool) -> list[wire.StageRow]:
+        """What this account may see: what waits, or also what was decided."""
+        states = [stages.STAGED, *((stages.APPROVED, stages.REJECTED, stages.EXPIRED) if everything else ())]
+        with database.reader(self._engine) as connection:
+            found = stages.listing(connection, states, _LISTED)
+            return [self._row(connection, stage) for stage in found if stages.may_see(account, stage)]
+
+    def detail(self, account: Account, identifier: str) -> wire.StageDetail:
+        """Raises RyeError ``unknown-stage``."""
+        with database.reader(self._engine) as connection:
+            stage = self._visible(connection, account, identifier)
+            row = self._row(connection, stage)
+        note = stage.note.encode() if stage.note is not None else None
+        return wire.StageDetail(row, stage.draft.text(), note)
+
+    def file(self, account: Account, identifier: str, sha256: str) -> bytes:
+        """One file of a stage that waits. Raises RyeError ``unknown-stage``, ``not-found``."""
+        with database.reader(self._engine) as connection:
+            stage = self._visible(connection, account, identifier)
+        if stage.state != stages.STAGED or sha256 not in stages.files_of(stage.draft):
+            raise RyeError("not-found", "The stage has no such file, or no more.", "`rye stage show` lists its files.")
+        return self._bytes(sha256)
+
+    def reject(self, account: Account, identifier: str, reason: str, address: str) -> wire.StageRow:
+        """Raises RyeError ``unknown-stage``, ``stage-decided``."""
+        now = now_text()
+        with database.change(self._engine) as connection:
+            stage = self._visible(connection, account, identifier)
+            if not stages.decide(connection, stage.id, stages.REJECTED, now, reason=reason):
+                raise _decided(stage)
+            self._record(connection, now, "stage.reject", stage.id, account, address, {"reason": reason})
+            row = self._row(connection, stages.get(connection, stage.id))
+        self._forget(stage)
+        return row
+
+    def sign(self, account: Account, identifier: str, text: str, address: str) -> tuple[Stage, SignedNote | None]:
+        """Add a maintainer's signature; the note, once it has enough of them and its files are ready to be published.
+
+        Raises RyeError.
+        """
+        require_scope(account, "publish")
+        note = notes.parse(text)
+        now = datetime.now(UTC)
+        release = check_read(note, self._origin, now, self._settings.clock_skew_seconds).statement
+        with database.change(self._engine) as connection:
+            stage = self._visible(connection, account, identifier)
+            if not stages.may_decide(account, stage):
+                raise stages.unknown(identifier)
+            if stage.state != stages.STAGED:
+                raise _decided(stage)
+            if not isinstance(release, Release) or not stages.same_release(stage.draft, release):
+                raise RyeError(
+                    "stage-differs", "The note is not the staged release.", "Sign what `rye stage show` shows."
+                )
+            link = self._in_force(connection, stage, now)
+            if release.keyset != link.keyset.number or release.time < now - BACKDATING:
+                raise RyeError(
+                    "stage-note-old", "The note is too old, or of an earlier keyset.", "Run `rye stage approve` again."
+                )
+            if stage.note is not None and stage.note.text != note.text and self._is_fresh(stage.note, link, now):
+                raise RyeError(
+                    "stage-signed-otherwise",
+                    "Another maintainer signed this release a moment ago, with another time.",
+                    "Run `rye stage approve` again: it signs the same note.",
+                )
+            _check_lines(note, link)
+            merged = stages.add_signatures(connection, stage, note)
+            detail = {"signatures": len(merged.signatures), "needed": link.keyset.release_threshold}
+            self._record(connection, now_text(), "stage.sign", stage.id, account, address, detail)
+        if len(notes.verify(merged, link.keys)) < link.keyset.release_threshold:
+            return stage, None
+        for sha256 in stages.files_of(stage.draft):
+            self._uploads.put(sha256, self._bytes(sha256))
+        return stage, merged
+
+    def approved(self, account: Account, identifier: str, position: int, address: str) -> None:
+        """Remember that a stage is in the log; other stages of the same version are at an end, too."""
+        now = now_text()
+        with database.change(self._engine) as connection:
+            stage = stages.get(connection, identifier)
+            stages.decide(connection, stage.id, stages.APPROVED, now, position=position)
+            self._record(connection, now, "stage.approve", stage.id, account, address, {"log": position})
+            name = index_name(stage.draft.identity)
+            others = stages.find(connection, stage.namespace, name, stage.draft.version)
+            for other in others:
+                stages.decide(connection, other.id, stages.REJECTED, now, reason=f"Stage {stage.id} was approved.")
+        for one in (stage, *others):
+            self._forget(one)
+
+    def row(self, identifier: str) -> wire.StageRow:
+        with database.reader(self._engine) as connection:
+            return self._row(connection, stages.get(connection, identifier))
+
+    def sweep(self) -> None:
+        """End what expired, and delete files that no stage needs."""
+        with database.change(self._engine) as connection:
+            stages.expire(connection, now_text())
+            needed = stages.needed_files(connection)
+        limit = (datetime.now(UTC) - timedelta(hours=1)).timestamp()
+        for path, _, modified in list(self._staged.listing()):
+            if path not in needed and modified < limit:
+                self._staged.delete(path)
+
+    # -- parts --------------------------------------------------------------------------------------------------------
+
+    def _check_shares(self, connection: sa.Connection, account: Account, releases: Sequence[Release]) -> None:
+        size = sum(sum(stages.files_of(release).values()) for release in releases)
+        if stages.open_bytes(connection, account) + size > self._settings.account_stages_bytes:
+            raise RyeError(
+                "stages-full",
+                "Too much of this account waits to be approved.",
+                "Approve or reject what waits: `rye stage list`. The operator can raise account_stages_bytes.",
+            )
+        if stages.open_bytes(connection) + size > self._settings.stages_bytes:
+            raise RyeError(
+                "stages-full", "Too much waits to be approved.", "Try again later; the operator can raise stages_bytes."
+            )
+
+    def _keep(self, releases: Sequence[Release]) -> None:
+        """Put the files where only their stage is read from, and forget the uploads."""
+        files = sorted({sha256 for release in releases for sha256 in stages.files_of(release)})
+        for sha256 in files:
+            data = self._examination.read_blob(sha256)
+            if data is None:
+                raise RyeError("blob-missing", f"The blob {sha256} is gone.", "Upload it again.")
+            self._staged.put(sha256, data)
+        self._uploads.delete_all(files)
+
+    def _bytes(self, sha256: str) -> bytes:
+        data = self._staged.get(sha256)
+        if data is None:
+            data = self._public.get(wire.blob_path(sha256))
+        if data is None:
+            raise RyeError("blob-missing", f"The staged file {sha256} is gone.", "Stage the release again.")
+        return data
+
+    def _forget(self, stage: Stage) -> None:
+        files = sorted(stages.files_of(stage.draft))
+        with database.reader(self._engine) as connection:
+            needed = stages.needed_files(connection, files)
+        self._staged.delete_all([sha256 for sha256 in files if sha256 not in needed])
+
+    def _visible(self, connection: sa.Connection, account: Account, identifier: str) -> Stage:
+        stage = stages.get(connection, identifier)
+        if not stages.may_see(account, stage):
+            raise stages.unknown(identifier)
+        return stage
+
+    def _in_force(self, connection: sa.Connection, stage: Stage, now: datetime) -> Link:
+        link = Ledger(connection).chain(stage.namespace).current(now)
+        if link is None:
+            raise RyeError("namespace-unclaimed", f"Nobody has claimed {stage.namespace}.", None)
+        return link
+
+    def _is_fresh(self, note: SignedNote, link: Link, now: datetime) -> bool:
+        """Whether a note that others signed before can still be published."""
+        release = Release.parse(note.text)
+        try:
+            notes.verify(note, link.keys)
+        except RyeError:
+            return False
+        return release.keyset == link.keyset.number and release.time > now - BACKDATING + timedelta(hours=1)
+
+    def _row(self, connection: sa.Connection, stage: Stage) -> wire.StageRow:
+        link = Ledger(connection).chain(stage.namespace).current(datetime.now(UTC))
+        signed = 0
+        if stage.note is not None and link is not None and self._is_fresh(stage.note, link, datetime.now(UTC)):
+            signed = len({line.key_id for line in stage.note.signatures})
+        draft = stage.draft
+        return wire.StageRow(
+            id=stage.id,
+            kind=draft.identity.kind,
+            name=draft.identity.id,
+            version=draft.version,
+            namespace=stage.namespace,
+            description=draft.description,
+            sha256=draft.file.sha256,
+            size=stage.size,
+            state=stage.state,
+            created=stage.created,
+            expires=stage.expires,
+            by=stage.token,
+            account=stage.account,
+            signatures=signed,
+            needed=link.keyset.release_threshold if link is not None else 1,
+            log=stage.position,
+            reason=stage.reason,
+        )
+
+    @staticmethod
+    def _record(
+        connection: sa.Connection,
+        now: str,
+        action: str,
+        stage: str,
+        account: Account,
+        address: str,
+        detail: Mapping[str, object],
+    ) -> None:
+        actor = f"token:{account.token}" if account.token else f"account:{account.account}"
+        audit_events.record(connection, now, action, f"stage:{stage}", actor=actor, address=address, detail=detail)
+
+
+def _check_lines(note: SignedNote, link: Link) -> None:
+    """Every line is of a key in force, and right. Raises RyeError ``statement-signer``."""
+    names = {(key.name, key.key_id) for key in link.keys}
+    if not note.signatures or any((line.name, line.key_id) not in names for line in note.signatures):
+        raise RyeError(
+            "statement-signer",
+            f"The note is not signed by a key of {link.keyset.namespace} alone.",
+            f"Sign it with one of its keys: `rye namespace show {link.keyset.namespace}` lists them.",
+        )
+    notes.verify(note, link.keys)
+
+
+def _decided(stage: Stage) -> RyeError:
+    return RyeError(
+        "stage-decided",
+        f"The stage {stage.id} is {stage.state} already.",
+        "`rye stage list --all` shows what became of it.",
+    )

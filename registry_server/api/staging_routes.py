@@ -1,0 +1,99 @@
+"""The addresses of :mod:`registry_server.api.staging`."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import Any
+
+from litestar import HttpMethod, Request, Response, get, route
+from litestar.datastructures import State
+
+from registry_server.accounts.tokens import Account
+from registry_server.api.appending import append, check_count
+from registry_server.api.examination import require_scope
+from registry_server.api.forwarded import client_address
+from registry_server.api.requests import SAFE_HEADERS, account_of, body_of, json_answer, service_of
+from rye.errors import RyeError
+from rye.registry.protocol import wire
+
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+@get("/api/stages")
+async def _listing(request: Request[Any, Any, State]) -> Response[bytes]:
+    service, account = service_of(request), await _seer(request)
+    everything = request.query_params.get("all") == "1"
+    rows = await asyncio.to_thread(service.staging.listing, account, everything=everything)
+    return json_answer(wire.encode_json(wire.StagesAnswer(rows)))
+
+
+@route("/api/stages", http_method=[HttpMethod.POST])
+async def _add(request: Request[Any, Any, State]) -> Response[bytes]:
+    service, account = service_of(request), await account_of(request)
+    require_scope(account, "stage", "publish")
+    with service.shares.request(account.token):
+        body = await body_of(request, service.settings.request_bytes)
+        wanted = wire.decode_json(body, wire.StageRequest)
+        check_count(service.settings, len(wanted.drafts))
+        with service.writing():
+            address = client_address(request.scope, service.settings.trusted_proxies)
+            rows = await asyncio.to_thread(service.staging.add, account, wanted.drafts, address)
+    return json_answer(wire.encode_json(wire.StagesAnswer(rows)), 201)
+
+
+@get("/api/stages/{stage:str}")
+async def _detail(request: Request[Any, Any, State], stage: str) -> Response[bytes]:
+    service, account = service_of(request), await _seer(request)
+    detail = await asyncio.to_thread(service.staging.detail, account, stage)
+    return json_answer(wire.encode_json(detail))
+
+
+@get("/api/stages/{stage:str}/files/{sha256:str}")
+async def _file(request: Request[Any, Any, State], stage: str, sha256: str) -> Response[bytes]:
+    service, account = service_of(request), await _seer(request)
+    if _SHA256.fullmatch(sha256) is None:
+        raise RyeError("bad-request", "A file's name is its SHA-256: 64 lower-case hex digits.", None)
+    data = await asyncio.to_thread(service.staging.file, account, stage, sha256)
+    headers = {"Cache-Control": "private, no-store", **SAFE_HEADERS}
+    return Response(data, media_type="application/octet-stream", headers=headers)
+
+
+@route("/api/stages/{stage:str}/approvals", http_method=[HttpMethod.POST])
+async def _approve(request: Request[Any, Any, State], stage: str) -> Response[bytes]:
+    service, account = service_of(request), await account_of(request)
+    require_scope(account, "publish")
+    with service.shares.request(account.token):
+        body = await body_of(request, service.settings.request_bytes)
+        wanted = wire.decode_json(body, wire.ApprovalRequest)
+        address = client_address(request.scope, service.settings.trusted_proxies)
+        with service.writing():
+            found, note = await asyncio.to_thread(service.staging.sign, account, stage, wanted.note, address)
+            if note is not None:
+                receipt, candidates = await append(request, account, [note.encode()])
+                position = receipt.results[0].position
+                await asyncio.to_thread(service.staging.approved, account, found.id, position, address)
+                service.counted(candidates, receipt)
+    row = await asyncio.to_thread(service.staging.row, stage)
+    return json_answer(wire.encode_json(row))
+
+
+@route("/api/stages/{stage:str}/rejection", http_method=[HttpMethod.POST])
+async def _reject(request: Request[Any, Any, State], stage: str) -> Response[bytes]:
+    service, account = service_of(request), await _seer(request)
+    with service.shares.request(account.token):
+        body = await body_of(request, service.settings.request_bytes)
+        wanted = wire.decode_json(body, wire.RejectionRequest)
+        address = client_address(request.scope, service.settings.trusted_proxies)
+        row = await asyncio.to_thread(service.staging.reject, account, stage, wanted.reason, address)
+    return json_answer(wire.encode_json(row))
+
+
+async def _seer(request: Request[Any, Any, State]) -> Account:
+    """Someone who may look at stages at all; which ones depends on the stage."""
+    account = await account_of(request)
+    require_scope(account, "publish", "stage", "admin")
+    return account
+
+
+STAGING_ROUTES = (_listing, _add, _detail, _file, _approve, _reject)

@@ -1,0 +1,161 @@
+"""``rye stage``: look at releases that wait, and sign or reject them."""
+
+from __future__ import annotations
+
+import click
+
+from rye.cli.main import family
+from rye.cli.options import Session, command
+from rye.cli.trust.own_keys import own_keys
+from rye.permissions.risk import by_tier
+from rye.workspace.confirmation import confirm
+from rye.workspace.publishing import staging
+from rye.workspace.publishing.staging import Staged, StageRow
+
+_STAGE = "STAGE"
+_ALL_LEVELS = ("alarm", "caution", "note")
+
+
+@command("list")
+@click.option("--namespace", metavar="NAME", help="Only of this namespace, from its registry.")
+@click.option("--all", "everything", is_flag=True, help="Also what was approved, rejected or has expired.")
+@click.pass_obj
+def list_(session: Session, namespace: str | None, everything: bool) -> None:
+    """List the releases that wait for a maintainer's signature, as far as your token may see them."""
+    rows = staging.list_stages(session, everything=everything, namespace=namespace)
+    text = [
+        f"{row.id}  {row.kind}:{row.name} {row.version}  {_state(row)}  since {row.created}"
+        + (f"  {row.reason}" if row.reason else "")
+        for row in rows
+    ]
+    session.console.answer({"stages": [as_json(row) for row in rows]}, "\n".join(text) or "nothing waits")
+
+
+@command("show")
+@click.argument("stage", metavar=_STAGE)
+@click.pass_obj
+def show(session: Session, stage: str) -> None:
+    """Show a stage: its bytes, what it may do, what it mentions, and what differs from the last release.
+
+    STAGE is an id of `rye stage list`, or KIND:ID@VERSION.
+    """
+    staged = staging.look_at(session, stage)
+    if session.json:
+        session.console.document(_document(staged))
+        return
+    for line in _described(staged):
+        session.console.data(line)
+    session.console.data("")
+    session.console.data(staged.text)
+
+
+@command("approve")
+@click.argument("stage", metavar=_STAGE)
+@click.option("--key", metavar="NAME", help="Sign with this key instead of the default one.")
+@click.pass_obj
+def approve(session: Session, stage: str, key: str | None) -> None:
+    """Sign the release note of a stage with your key. The last signature that is needed publishes it, for ever.
+
+    Shows what it may do and what differs first, and asks; off a terminal it needs --yes.
+    """
+
+    def agreed(staged: Staged) -> bool:
+        for line in _described(staged):
+            session.console.say(line)
+        release = staged.release
+        confirm(session, f"Sign {release.identity} {release.version} for everybody?", "nothing was signed.")
+        return True
+
+    row = staging.approve(session, own_keys(session), stage, key, agreed)
+    if row.log is not None:
+        text = f"published {row.kind}:{row.name} {row.version}  log {row.log}"
+    else:
+        text = f"signed {row.kind}:{row.name} {row.version}: {row.signatures} of {row.needed} signatures"
+    session.console.answer(as_json(row), text)
+
+
+@command("reject")
+@click.argument("stage", metavar=_STAGE)
+@click.option("--reason", required=True, help="Why, in a line.")
+@click.pass_obj
+def reject(session: Session, stage: str, reason: str) -> None:
+    """End a stage: nobody will see it. Its version stays free."""
+    row = staging.reject(session, stage, reason)
+    session.console.answer(as_json(row), f"rejected {row.kind}:{row.name} {row.version}")
+
+
+def as_json(row: StageRow) -> dict[str, object]:
+    """A stage as other programs read it: ``stage`` is its id, ``id`` the item's."""
+    document = {name: getattr(row, name) for name in row.__struct_fields__}
+    return {**document, "stage": row.id, "id": row.name}
+
+
+def _state(row: StageRow) -> str:
+    return f"{row.signatures} of {row.needed} signatures" if row.state == "staged" else row.state
+
+
+def _document(staged: Staged) -> dict[str, object]:
+    metadata = staged.metadata
+    comparison = staged.comparison
+    return {
+        **as_json(staged.row),
+        "signer": staged.signer.fingerprint,
+        "files": [
+            {"path": None, "sha256": staged.release.file.sha256, "size": staged.release.file.size},
+            *({"path": a.path, "sha256": a.sha256, "size": a.size} for a in staged.release.attached),
+        ],
+        "capabilities": list(metadata.capabilities),
+        "agent_tools": list(metadata.agent_tools.names) if metadata.agent_tools is not None else [],
+        "hooks": [
+            {"when": hook.when, "item_type": hook.item_type, "item_id": hook.item_id, "inputs": dict(hook.inputs)}
+            for hook in metadata.hooks
+        ],
+        "runs": [{"what": run.what, "where": run.where, "action": run.action} for run in staged.runs],
+        "facts": [fact.as_json() for fact in staged.facts],
+        "before": staged.before,
+        "diff": comparison.as_json() if comparison is not None else None,
+        "text": staged.text,
+    }
+
+
+def _described(staged: Staged) -> list[str]:
+    row, release, metadata = staged.row, staged.release, staged.metadata
+    lines = [
+        f"{release.identity} {release.version}  {row.size:,} bytes  staged {row.created} by token {row.by}",
+        f"  signed by  {staged.signer.fingerprint}",
+        f"  {_state(row)}; it expires {row.expires}",
+    ]
+    for tier, capabilities in by_tier(metadata.capabilities).items():
+        lines += [f"  {tier}  {capability}" for capability in capabilities]
+    if metadata.agent_tools is not None:
+        lines.append(f"  agent tools  {', '.join(metadata.agent_tools.names) or 'every tool'}")
+    lines += [f"  hook  {hook.when} executes {hook.item_type} {hook.item_id}" for hook in metadata.hooks]
+    lines += [f"  runs  {run.where}: {run.action}" for run in staged.runs]
+    lines += [f"  attached  {entry.path}  {entry.size:,} bytes" for entry in release.attached]
+    for level in _ALL_LEVELS[:2]:
+        lines += [
+            f"  {level}  {fact.fact}  {fact.value}  line {fact.line}" for fact in staged.facts if fact.level == level
+        ]
+    comparison = staged.comparison
+    if comparison is None:
+        return [*lines, "  nothing of it is published yet"]
+    lines.append(f"  compared with {staged.before}:")
+    lines += [f"    wider   {change.pattern}" for change in comparison.widened]
+    lines += [f"    narrower {change.pattern}" for change in comparison.narrowed]
+    lines += [
+        f"    new     {what}" for what in (*comparison.tools_added, *comparison.relations_added, *comparison.attached)
+    ]
+    lines += [f"    {line}" for line in comparison.text]
+    return lines
+
+
+stage = family(
+    "stage",
+    "Releases that wait for a maintainer's signature.",
+    {
+        "list": ("rye.cli.publish.stage:list_", "List what waits."),
+        "show": ("rye.cli.publish.stage:show", "Look at one: bytes, rights, facts, differences."),
+        "approve": ("rye.cli.publish.stage:approve", "Sign its release note."),
+        "reject": ("rye.cli.publish.stage:reject", "End it."),
+    },
+)

@@ -1,0 +1,97 @@
+"""``rye publish --stage`` and ``rye stage``: a build server uploads, maintainers look and sign."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.registry_fixture import Registry, User, registry
+from tests.registry_process import run
+
+pytestmark = pytest.mark.processes
+
+__all__ = ["registry"]
+
+
+def build_token(registry: Registry, *words: str) -> str:
+    return run("token", "create", "ci", *words, "--data", str(registry.data)).stdout.strip()
+
+
+@pytest.fixture
+def people(registry: Registry, tmp_path: Path, request: pytest.FixtureRequest) -> tuple[User, User, str]:
+    """A maintainer, a build server with a copy of their signed files and a token that only stages, and the namespace."""
+    namespace = request.node.name.replace("test_", "")[:20].rstrip("_")
+    owner = registry.owner(tmp_path, namespace)
+    ci = registry.reader(tmp_path, namespace)
+    ci.ok("login", registry.url, "--token", build_token(registry, "--scope", "stage", "--namespace", namespace))
+    return owner, ci, namespace
+
+
+def copy_item(owner: User, ci: User, path: str) -> None:
+    ci.write(path, owner.path(path).read_bytes())
+
+
+def waiting(user: User) -> list[Any]:
+    rows: list[Any] = user.ok("stage", "list", "--json").json["stages"]
+    return rows
+
+
+def test_staged_shown_and_approved(registry: Registry, people: tuple[User, User, str]) -> None:
+    owner, ci, namespace = people
+    owner.publish("work/one", "1.0.0")
+    path = owner.directive("work/one", "1.1.0", text="Now more")
+    copy_item(owner, ci, path)
+    staged = ci.ok("publish", "--stage", path, "--json").json
+    assert (staged["published"], len(staged["staged"])) == ([], 1)
+    identifier = staged["staged"][0]["stage"]
+    assert [row["version"] for row in ci.ok("info", f"{namespace}/work/one", "--json").json["versions"]] == ["1.0.0"]
+
+    reference = f"directive:{namespace}/work/one@1.1.0"
+    shown = owner.ok("stage", "show", reference, "--json").json
+    assert (shown["stage"], shown["before"], shown["state"]) == (identifier, "1.0.0", "staged")
+    assert "Now more" in shown["diff"]["text"]
+    assert shown["capabilities"] == ["rye.search.tool.*"]
+    assert "Now more" in owner.ok("stage", "show", identifier).stdout
+
+    ci.fails("stage", "approve", identifier, code="no-key")
+    ci.ok("keys", "generate")
+    ci.fails("stage", "approve", identifier, "--yes", code="not-an-owner")
+    owner.fails("stage", "approve", identifier, code="confirmation-needed")
+    done = owner.ok("stage", "approve", reference, "--yes", "--json").json
+    assert (done["state"], done["version"]) == ("approved", "1.1.0")
+    assert isinstance(done["log"], int)
+    assert waiting(owner) == []
+    assert len(ci.ok("info", f"{namespace}/work/one", "--json").json["versions"]) == 2
+    owner.fails("stage", "approve", identifier, "--yes", code="stage-decided")
+
+
+def test_rejected(registry: Registry, people: tuple[User, User, str]) -> None:
+    owner, ci, namespace = people
+    path = owner.directive("work/two")
+    copy_item(owner, ci, path)
+    identifier = ci.ok("publish", "--stage", path, "--json").json["staged"][0]["stage"]
+    assert [row["stage"] for row in waiting(owner)] == [identifier]
+    owner.ok("stage", "reject", f"{namespace}/work/two@1.0.0", "--reason", "Not yet")
+    assert waiting(owner) == []
+    (row,) = [row for row in owner.ok("stage", "list", "--all", "--json").json["stages"] if row["stage"] == identifier]
+    assert (row["state"], row["reason"]) == ("rejected", "Not yet")
+    owner.fails("stage", "show", f"{namespace}/work/two@1.0.0", code="unknown-stage")
+
+
+def test_two_of_two(registry: Registry, tmp_path: Path) -> None:
+    first, second = registry.owner(tmp_path, "both", claim=False), registry.owner(tmp_path, "both", claim=False)
+    first.ok("namespace", "claim", "both", "--owner", second.public_key(), "--release-threshold", "2")
+    assert first.ok("namespace", "show", "both", "--json").json["release_threshold"] == 2
+    path = first.directive("work/one")
+    assert "--stage" in first.fails("publish", path, code="more-signatures-needed")["hint"]
+    identifier = first.ok("publish", "--stage", path, "--json").json["staged"][0]["stage"]
+    row = first.ok("stage", "approve", identifier, "--yes", "--json").json
+    assert (row["state"], row["signatures"], row["needed"]) == ("staged", 1, 2)
+    row = second.ok("stage", "approve", identifier, "--yes", "--json").json
+    assert (row["state"], row["signatures"]) == ("approved", 2)
+    reader = registry.reader(tmp_path)
+    reader.ok("init")
+    reader.ok("--yes", "add", "directive:both/work/one", "--approve", "directive:both/work/one@1.0.0")
+    first.fails("namespace", "keys", "remove", "both", second.fingerprint(), code="bad-threshold", exit_code=2)

@@ -1,0 +1,240 @@
+"""Stage and approve (design/server.md 4): nobody sees a stage, and no token publishes one without a maintainer's key."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from rye.registry.protocol import notes
+from rye.registry.protocol.notes import Signer, VerifierKey
+from rye.registry.protocol.statements import Keyset, Release, namespace_key_name
+from rye.registry.protocol.wire import blob_path
+from rye.signing.keys import PrivateKey
+from tests.registry_process import ORIGIN
+from tests.server.in_process import Local
+from tests.server.publishing import Publisher, error_code, now
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Local]:
+    made = Local(tmp_path_factory.mktemp("stages") / "data")
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def acme(local: Local) -> Publisher:
+    publisher = Publisher("acme")
+    assert local.statements(local.token(), publisher.claim()).status_code == 200
+    return publisher
+
+
+def stage(local: Local, publisher: Publisher, local_id: str, token: str, **changes: Any) -> tuple[str, Release]:
+    """Stage a release; the stage's id and the draft."""
+    data = publisher.file(local_id, text=local_id)
+    assert local.blob(data, token).status_code in (200, 201)
+    draft = publisher.release(local_id, data, description=local_id, **changes)
+    answer = local.post("/api/stages", token, json={"drafts": [draft.text()]})
+    assert answer.status_code == 201, answer.text
+    return answer.json()["stages"][0]["id"], draft
+
+
+def approve(local: Local, identifier: str, token: str, note: str) -> Any:
+    return local.post(f"/api/stages/{identifier}/approvals", token, json={"note": note})
+
+
+def head(local: Local) -> bytes:
+    return local.get("/head").content
+
+
+def refused(answer: Any, status: int, code: str) -> None:
+    assert (answer.status_code, error_code(answer)) == (status, code), answer.text
+
+
+def test_a_stage_changes_nothing_that_anybody_sees_and_the_maintainer_s_signature_publishes_it(
+    local: Local, acme: Publisher
+) -> None:
+    before = head(local)
+    ci = local.token("acme", scopes=["stage"])
+    identifier, draft = stage(local, acme, "a/first", ci)
+    assert head(local) == before
+    assert local.get("/" + blob_path(draft.file.sha256)).status_code == 404
+    assert local.get("/api/search?q=first").json()["total"] == 0
+    row = approve(local, identifier, local.token("acme"), acme.note(replace(draft, time=now()))).json()
+    assert (row["state"], row["signatures"], row["needed"]) == ("approved", 1, 1)
+    assert isinstance(row["log"], int)
+    assert head(local) != before
+    assert local.get("/" + blob_path(draft.file.sha256)).status_code == 200
+    assert not list((local.data / "staged").iterdir())
+
+
+def test_a_stolen_build_token_publishes_nothing(local: Local, acme: Publisher) -> None:
+    before = head(local)
+    ci = local.token("acme", scopes=["stage"])
+    identifier, draft = stage(local, acme, "a/stolen", ci)
+    thief = Publisher("acme")
+    notes_ = [thief.note(draft), acme.note(draft), draft.text() + "\n"]
+    for note in notes_:  # even the maintainer's own note: this token may not approve
+        refused(approve(local, identifier, ci, note), 403, "insufficient-scope")
+    for note in notes_[:2]:
+        refused(local.statements(ci, note), 403, "insufficient-scope")
+    full = local.token("acme")
+    refused(approve(local, identifier, full, notes_[0]), 422, "statement-signer")
+    refused(approve(local, identifier, full, notes_[2]), 400, "note-malformed")
+    assert head(local) == before
+
+
+def test_a_stage_that_another_signs_differently_is_not_published(local: Local, acme: Publisher) -> None:
+    identifier, draft = stage(local, acme, "a/swapped", local.token("acme", scopes=["stage"]))
+    other = replace(draft, description="Something else")
+    refused(approve(local, identifier, local.token("acme"), acme.note(other)), 409, "stage-differs")
+    old = replace(draft, time=now() - timedelta(hours=25))
+    refused(approve(local, identifier, local.token("acme"), acme.note(old)), 409, "stage-note-old")
+
+
+class TestWhoSees:
+    def test_only_who_may_decide_and_the_token_that_sent_it(self, local: Local, acme: Publisher) -> None:
+        ci = local.token("acme", scopes=["stage"])
+        identifier, draft = stage(local, acme, "a/hidden", ci)
+        others = {
+            "another build token": local.token("acme", scopes=["stage"]),
+            "another namespace": local.token("elsewhere"),
+            "a reader": local.token(account=local.member("r", acme="reader")),
+            "nobody": local.token(account=local.member("n")),
+        }
+        for who, token in others.items():
+            for path in (identifier, f"{identifier}/files/{draft.file.sha256}"):
+                refused(local.get(f"/api/stages/{path}", token), 404, "unknown-stage")
+            assert identifier not in {row["id"] for row in local.get("/api/stages", token).json()["stages"]}, who
+            answer = local.post(f"/api/stages/{identifier}/rejection", token, json={"reason": "x"})
+            refused(answer, 404, "unknown-stage")
+        for token in (ci, local.token("acme"), local.token(account=local.member("o", acme="owner"))):
+            assert local.get(f"/api/stages/{identifier}", token).json()["draft"] == draft.text()
+            data = local.get(f"/api/stages/{identifier}/files/{draft.file.sha256}", token).content
+            assert hashlib.sha256(data).hexdigest() == draft.file.sha256
+        assert local.get("/api/stages").status_code == 401
+        refused(local.get("/api/stages", local.token(scopes=["read"])), 403, "insufficient-scope")
+
+    def test_a_staged_file_is_no_part_of_anybody_else_s_release(self, local: Local, acme: Publisher) -> None:
+        """Its hash alone does not make it public."""
+        _, draft = stage(local, acme, "a/secret", local.token("acme", scopes=["stage"]))
+        for token in (local.token(), local.token("acme")):
+            refused(local.statements(token, acme.note(draft)), 422, "blob-missing")
+
+    def test_a_stage_serves_only_its_own_files(self, local: Local, acme: Publisher) -> None:
+        token = local.token("acme")
+        one, _ = stage(local, acme, "a/one", token)
+        _, other = stage(local, acme, "a/other", token)
+        refused(local.get(f"/api/stages/{one}/files/{other.file.sha256}", token), 404, "not-found")
+        refused(local.get(f"/api/stages/{one}/files/..%2f..%2fregistry.db", token), 404, "not-found")
+        refused(local.get(f"/api/stages/{one}/files/registry.db", token), 400, "bad-request")
+
+
+class TestStaging:
+    def test_what_publishing_refuses_staging_refuses(self, local: Local, acme: Publisher) -> None:
+        token = local.token("acme", scopes=["stage"])
+        foreign = Publisher("acme")
+        data = foreign.file("a/forged")  # the file is signed by a key that is not the namespace's
+        local.blob(data, token)
+        draft = foreign.release("a/forged", data)
+        refused(local.post("/api/stages", token, json={"drafts": [draft.text()]}), 422, "item-signature")
+        missing = acme.release("a/missing", b"nothing of this was uploaded")
+        refused(local.post("/api/stages", token, json={"drafts": [missing.text()]}), 422, "blob-missing")
+        claim = Keyset(ORIGIN, "fresh", 1, None, now(), 1, (acme.key.public.raw,))
+        refused(local.post("/api/stages", token, json={"drafts": [claim.text()]}), 422, "statement-not-accepted")
+
+    def test_a_token_stages_only_in_its_namespaces(self, local: Local, acme: Publisher) -> None:
+        token = local.token("elsewhere", scopes=["stage"])
+        data = acme.file("a/mine")
+        local.blob(data, token)
+        draft = acme.release("a/mine", data)
+        refused(local.post("/api/stages", token, json={"drafts": [draft.text()]}), 403, "wrong-namespace")
+
+    def test_the_same_again_is_the_same_stage_and_a_published_version_is_none(
+        self, local: Local, acme: Publisher
+    ) -> None:
+        token = local.token("acme")
+        one, draft = stage(local, acme, "a/again", token)
+        data = local.get(f"/api/stages/{one}/files/{draft.file.sha256}", token).content
+        local.blob(data, token)
+        two = local.post("/api/stages", token, json={"drafts": [draft.text()]}).json()["stages"][0]["id"]
+        assert one == two
+        assert approve(local, one, token, acme.note(replace(draft, time=now()))).json()["state"] == "approved"
+        data = acme.file("a/again", text="other")
+        local.blob(data, token)
+        again = acme.release("a/again", data, description="other")
+        refused(local.post("/api/stages", token, json={"drafts": [again.text()]}), 409, "version-exists")
+        refused(approve(local, one, token, acme.note(replace(draft, time=now()))), 409, "stage-decided")
+
+    def test_a_rejected_stage_is_gone_and_its_version_stays_free(self, local: Local, acme: Publisher) -> None:
+        token = local.token("acme")
+        identifier, draft = stage(local, acme, "a/rejected", local.token("acme", scopes=["stage"]))
+        row = local.post(f"/api/stages/{identifier}/rejection", token, json={"reason": "Not like this"}).json()
+        assert (row["state"], row["reason"]) == ("rejected", "Not like this")
+        refused(local.get(f"/api/stages/{identifier}/files/{draft.file.sha256}", token), 404, "not-found")
+        refused(approve(local, identifier, token, acme.note(replace(draft, time=now()))), 409, "stage-decided")
+        assert local.publish(acme, "a/rejected", token).status_code == 200
+
+    def test_one_account_does_not_fill_the_room_of_all(self, tmp_path_factory: pytest.TempPathFactory) -> None:
+        small = Local(tmp_path_factory.mktemp("small") / "data", "account_stages_bytes = 1500\n")
+        publisher = Publisher("acme")
+        small.statements(small.token(), publisher.claim())
+        greedy = small.token("acme", scopes=["stage"])
+        stage(small, publisher, "a/one", greedy)
+        data = publisher.file("a/two")
+        small.blob(data, greedy)
+        answer = small.post("/api/stages", greedy, json={"drafts": [publisher.release("a/two", data).text()]})
+        refused(answer, 507, "stages-full")
+        stage(small, publisher, "a/three", small.token("acme", scopes=["stage"]))
+        small.close()
+
+
+class TestReleaseThreshold:
+    @pytest.fixture(scope="class")
+    def pair(self, local: Local) -> tuple[Publisher, Signer]:
+        """A namespace of two keys, both of which must sign a release."""
+        first, second = Publisher("pair"), PrivateKey.generate()
+        signer = Signer(VerifierKey(namespace_key_name(ORIGIN, "pair"), second.public.raw), second.sign)
+        keys = (first.key.public.raw, second.public.raw)
+        keyset = Keyset(ORIGIN, "pair", 1, None, now(), 1, keys, release_threshold=2)
+        assert local.statements(local.token(), first.note(keyset)).status_code == 200
+        return first, signer
+
+    def test_one_signature_of_two_publishes_nothing(self, local: Local, pair: tuple[Publisher, Signer]) -> None:
+        answer = local.publish(pair[0], "a/alone", local.token())
+        refused(answer, 422, "statement-signer")
+
+    def test_the_second_maintainer_s_signature_on_the_same_note_publishes(
+        self, local: Local, pair: tuple[Publisher, Signer]
+    ) -> None:
+        first, second = pair
+        token = local.token("pair")
+        identifier, draft = stage(local, first, "a/both", token)
+        before = head(local)
+        release = replace(draft, time=now())
+        row = approve(local, identifier, token, first.note(release)).json()
+        assert (row["state"], row["signatures"], row["needed"], row["log"]) == ("staged", 1, 2, None)
+        again = approve(local, identifier, token, first.note(release)).json()
+        assert again["signatures"] == 1  # the same key twice is one
+        assert head(local) == before
+        other = notes.sign(replace(release, time=release.time - timedelta(minutes=1)).text(), [second]).encode()
+        refused(approve(local, identifier, token, other), 409, "stage-signed-otherwise")
+        pending = local.get(f"/api/stages/{identifier}", token).json()["note"]
+        signed = notes.sign(notes.parse(pending).text, [second]).encode()
+        row = approve(local, identifier, token, signed).json()
+        assert (row["state"], row["signatures"]) == ("approved", 2)
+        assert local.get("/" + blob_path(draft.file.sha256)).status_code == 200
+
+    def test_both_signatures_at_once_publish_without_a_stage(
+        self, local: Local, pair: tuple[Publisher, Signer]
+    ) -> None:
+        first, second = pair
+        data, token = first.file("a/direct"), local.token()
+        local.blob(data, token)
+        release = first.release("a/direct", data)
+        assert local.statements(token, first.note(release, second)).status_code == 200
