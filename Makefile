@@ -42,9 +42,9 @@ lint: $(VENV)/.dev
 bench: $(VENV)/.dev
 	for program in benchmarks/*.py; do echo "== $$program"; $(BIN)/python $$program || exit 1; done
 
-# The same property tests as `make test`, with many more examples.
+# The files whose tests try more when asked to (tests/effort.py): many more examples, and hostile inputs at full size.
 fuzz: $(VENV)/.dev
-	RYE_FUZZ=1 $(BIN)/python -m pytest -k "hypothesis or fuzz or property"
+	RYE_FUZZ=1 $(BIN)/python -m pytest $$(grep -rl --include='test_*.py' 'from tests.effort import' tests)
 
 # Changes the modules that decide about trust, one place at a time: at least 95 % of the changes must fail a test. About two hours on
 # one core for all of them; `make mutate ONLY=merkle` for those with that word in their path. See tests/mutation/accepted.toml.

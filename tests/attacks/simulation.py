@@ -159,16 +159,20 @@ def founded(at: datetime) -> SimulatedRegistry:
 def tree(folder: Path) -> dict[str, tuple[int, bytes | str]]:
     """Everything below a folder: path → mode and content, or where a link leads."""
     found: dict[str, tuple[int, bytes | str]] = {}
-    for place, folders, files in os.walk(folder):
-        for name in (*folders, *files):
-            path = Path(place, name)
-            mode = path.lstat().st_mode
-            content: bytes | str = b""
-            if stat.S_ISLNK(mode):
-                content = os.readlink(path)
-            elif stat.S_ISREG(mode):
-                content = path.read_bytes()
-            found[str(path.relative_to(folder))] = (mode, content)
+    waiting, start = [str(folder)], len(str(folder)) + 1
+    while waiting:
+        with os.scandir(waiting.pop()) as entries:
+            for entry in entries:
+                path, mode = entry.path, entry.stat(follow_symlinks=False).st_mode
+                content: bytes | str = b""
+                if stat.S_ISLNK(mode):
+                    content = os.readlink(path)
+                elif stat.S_ISREG(mode):
+                    with open(path, "rb", buffering=0) as file:
+                        content = file.readall()
+                elif stat.S_ISDIR(mode):
+                    waiting.append(path)
+                found[path[start:]] = (mode, content)
     return found
 
 

@@ -11,7 +11,6 @@ Rules:
 
 from __future__ import annotations
 
-import os
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -43,12 +42,13 @@ from tests.attacks import test_index, test_items, test_keysets
 from tests.attacks.signed_items import directive, release
 from tests.attacks.simulation import ADD, CHECK, DEPLOY, INSTALL, LINT, SKILL, Attack, Scene, Stage, founded, tree
 from tests.cli.running import Program
+from tests.effort import tries
 from tests.registry.memory_transport import MemoryTransport
 from tests.registry.simulated_registry import START, SimulatedRegistry, key
 
 pytestmark = pytest.mark.slow
 
-EXAMPLES = 500 if os.environ.get("RYE_FUZZ") else 25
+EXAMPLES = tries(8, 500)
 ITEMS = (DEPLOY, CHECK, SKILL, LINT, Identity("tool", "acme/not/there"))
 OLD, NEW = key("acme 1"), key("acme 2")
 

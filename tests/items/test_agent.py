@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from typing import Any
 
@@ -17,9 +16,10 @@ from rye.items.agent.reader import as_json, read, template
 from rye.items.agent_tools import agent_tools
 from rye.items.reading import Reading, ReadOptions, Source
 from rye.text.diagnostics import Diagnostic
+from tests.effort import tries
 from tests.shared_data import shared
 
-EXAMPLES = 1000 if os.environ.get("RYE_FUZZ") else 80
+EXAMPLES = tries(80, 1000)
 BODY = "\n# Dev\n\n## System Prompt\n\nDo it.\n"
 BASE = "name: dev\nwhenToUse: always\ntransitions:\n  onSuccess: complete\n"
 

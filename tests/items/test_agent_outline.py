@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 
 import pytest
@@ -11,8 +10,9 @@ from hypothesis import strategies as st
 
 from rye.text.markdown_links import links, without_code_spans
 from rye.text.markdown_outline import outline
+from tests.effort import tries
 
-EXAMPLES = 2000 if os.environ.get("RYE_FUZZ") else 60
+EXAMPLES = tries(60, 2000)
 
 
 def _headings(text: str) -> list[str]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,9 +14,10 @@ from rye.items.agent.model import Agent
 from rye.items.agent.reader import read
 from rye.items.reading import Reading, ReadOptions, Source
 from rye.text.yaml_reading import read_yaml
+from tests.effort import tries
 from tests.parsed import parsed
 
-EXAMPLES = 1000 if os.environ.get("RYE_FUZZ") else 60
+EXAMPLES = tries(60, 1000)
 
 
 def text(name: str, tools: str = "", **transitions: str) -> str:

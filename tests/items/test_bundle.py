@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 
 import pytest
 from hypothesis import given, settings
@@ -13,9 +12,10 @@ from rye.items.bundle import Bundle, as_json, read, template
 from rye.items.declared import normalized_version, parse_dependency
 from rye.items.reading import Reading, ReadOptions, Source
 from rye.text.spelling import near_miss
+from tests.effort import tries
 from tests.parsed import parsed
 
-EXAMPLES = 1000 if os.environ.get("RYE_FUZZ") else 60
+EXAMPLES = tries(60, 1000)
 HEAD = '[bundle]\nname = "starter"\nversion = "1.0.0"\n'
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
@@ -16,10 +15,11 @@ from hypothesis import strategies as st
 from rye.limits import CONTENT, ContentLimits
 from rye.text import content
 from rye.text.content import DEFAULT_IGNORABLE, MAX_LISTED, check_text, decode, describe, fixed
+from tests.effort import tries
 
 pytestmark = pytest.mark.processes
 
-EXAMPLES = 20_000 if os.environ.get("RYE_FUZZ") else 300
+EXAMPLES = tries(300, 20_000)
 IGNORABLE = [point for first, last in DEFAULT_IGNORABLE for point in range(first, last + 1)]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +12,10 @@ from hypothesis import strategies as st
 
 from rye.items.directive.expressions import ExpressionError, equal, evaluate, holds, look_up, parse
 from rye.limits import CONTENT
+from tests.effort import tries
 
 VECTORS = Path(__file__).parents[1] / "vectors" / "expressions"
-EXAMPLES = 20_000 if os.environ.get("RYE_FUZZ") else 200
+EXAMPLES = tries(200, 20_000)
 
 
 def vectors(name: str) -> list[dict[str, Any]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from itertools import pairwise
 
@@ -16,10 +15,11 @@ from rye.items.formula.model import Formula, Step
 from rye.items.formula.reader import as_json, read, template
 from rye.items.reading import Reading, ReadOptions, Source
 from rye.text.toml_reading import TomlError, read_toml
+from tests.effort import tries
 from tests.parsed import parsed
 from tests.shared_data import shared
 
-EXAMPLES = 1000 if os.environ.get("RYE_FUZZ") else 80
+EXAMPLES = tries(60, 1_000)
 STEP = '[[steps]]\nid = "a"\n'
 
 
@@ -308,9 +308,9 @@ def test_all_real_formulas_parse() -> None:
         "a = " + "9" * 20_000,
         "a" + " " * 200_000 + "= 1",
         "[" * 100_000,
-        "[[steps]]\n" * 20_000,
-        "".join(f'[[steps]]\nid = "s{n}"\nneeds = ["s{n - 1}"]\n' for n in range(1, 5_000)) + '[[steps]]\nid = "s0"\n',
-        "".join(f'[[steps]]\nid = "s{n}"\nneeds = ["s{(n + 1) % 5_000}"]\n' for n in range(5_000)),
+        "[[steps]]\n" * 5_000,
+        "".join(f'[[steps]]\nid = "s{n}"\nneeds = ["s{n - 1}"]\n' for n in range(1, 1_500)) + '[[steps]]\nid = "s0"\n',
+        "".join(f'[[steps]]\nid = "s{n}"\nneeds = ["s{(n + 1) % 1_500}"]\n' for n in range(1_500)),
         '[[steps]]\nid = "a"\nneeds = [' + ", ".join(f'"n{n}"' for n in range(20_000)) + "]\n",
         '[[steps]]\nid = "a"\nchildren = ' + "[{children = " * 15 + "[]" + "}]" * 15,
     ],
@@ -319,7 +319,7 @@ def test_hostile_toml_takes_bounded_time(toml: str) -> None:
     started = time.process_time()
     parse(toml)
     parse('formula = "x"\n' + toml)
-    assert time.process_time() - started < 10
+    assert time.process_time() - started < 4
 
 
 def test_depth_is_capped() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 
 import pytest
 from hypothesis import given, settings
@@ -11,10 +10,11 @@ from hypothesis import strategies as st
 
 from rye.items.knowledge import Knowledge, as_json, check_set, read, template
 from rye.items.reading import Reading, ReadOptions, Source
+from tests.effort import tries
 from tests.parsed import parsed
 from tests.shared_data import shared
 
-EXAMPLES = 1000 if os.environ.get("RYE_FUZZ") else 60
+EXAMPLES = tries(60, 1000)
 DATA = "name: style\ntitle: Style\nentry_type: reference\ncategory: notes\nversion: 1.0.0\n"
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 
 import pytest
@@ -16,10 +15,11 @@ from rye.items.role.model import Role
 from rye.items.role.reader import as_json, read, template
 from rye.items.role.sections import slug
 from rye.text.diagnostics import Diagnostic, strict
+from tests.effort import tries
 from tests.parsed import parsed
 from tests.shared_data import shared
 
-EXAMPLES = 1000 if os.environ.get("RYE_FUZZ") else 60
+EXAMPLES = tries(60, 1000)
 SECTIONS = {
     "Identity": "You are the Builder.",
     "Flow": "```mermaid\nflowchart LR\n```",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from pathlib import Path
 
@@ -13,9 +12,10 @@ from hypothesis import strategies as st
 
 from rye.items.reading import Reading, ReadOptions, Source
 from rye.items.tool.reader import Tool, as_json, read, template
+from tests.effort import tries
 from tests.parsed import parsed
 
-EXAMPLES = 1000 if os.environ.get("RYE_FUZZ") else 60
+EXAMPLES = tries(60, 1000)
 
 
 def parse(text: str, suffix: str = ".py", category: str | None = "a/b", publishing: bool = False) -> Reading[Tool]:

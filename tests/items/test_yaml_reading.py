@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from typing import Any
 
@@ -13,8 +12,9 @@ from hypothesis import strategies as st
 
 from rye.limits import CONTENT
 from rye.text.yaml_reading import YamlError, core_value, json_safe, read_yaml
+from tests.effort import tries
 
-EXAMPLES = 2000 if os.environ.get("RYE_FUZZ") else 100
+EXAMPLES = tries(100, 2000)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from fnmatch import fnmatchcase
 from typing import Any
@@ -12,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rye.permissions.patterns import PatternSet, compile_glob, has_wildcards
+from tests.effort import tries
 from tests.permissions.vectors import vectors
 
-EXAMPLES = 50_000 if os.environ.get("RYE_FUZZ") else 500
+EXAMPLES = tries(500, 50_000)
 
 
 def automaton_matches(text: str, pattern: str) -> bool:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
-
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rye.permissions.policy import Policy, combined, violations
 from rye.permissions.risk import Tier, rows
+from tests.effort import tries
 
-EXAMPLES = 2_000 if os.environ.get("RYE_FUZZ") else 60
+EXAMPLES = tries(60, 2_000)
 
 
 def rules(policy: Policy, *capabilities: str) -> list[tuple[str, str]]:

@@ -35,6 +35,7 @@ from rye.registry.protocol.statements import (
     Snapshot,
     Yank,
 )
+from tests.effort import tries
 from tests.registry.simulated_registry import key, suffix_of
 
 FOLDER = Path(__file__).parents[1] / "vectors/statements"
@@ -254,7 +255,7 @@ STATEMENT: st.SearchStrategy[Logged] = st.one_of(
 
 
 @pytest.mark.slow
-@settings(max_examples=300)
+@settings(max_examples=tries(80, 3_000))
 @given(STATEMENT)
 def test_every_value_has_one_text_which_gives_it_back_hypothesis(value: Logged) -> None:
     text = value.text()
@@ -263,7 +264,7 @@ def test_every_value_has_one_text_which_gives_it_back_hypothesis(value: Logged) 
 
 
 @pytest.mark.slow
-@settings(max_examples=300)
+@settings(max_examples=tries(80, 3_000))
 @given(STATEMENT, st.data())
 def test_an_altered_byte_is_refused_or_means_something_else_hypothesis(value: Logged, data: st.DataObject) -> None:
     text = bytearray(value.text().encode())

@@ -23,8 +23,9 @@ from rye.registry.trust.records import decode_judged
 from rye.storage import verdict_file
 from rye.storage import verdicts as module
 from rye.storage.verdicts import Verdicts, code_identity
+from tests.effort import tries
 
-EXAMPLES = 3_000 if os.environ.get("RYE_FUZZ") else 60
+EXAMPLES = tries(40, 3_000)
 CODE = b"the code of today"
 Arguments = tuple[bytes | str, ...]
 

@@ -6,7 +6,6 @@ may need packages that don't exist, or refuse everything that the project uses.
 
 from __future__ import annotations
 
-import os
 import random
 
 import pytest
@@ -16,10 +15,11 @@ from hypothesis import strategies as st
 from rye.resolution.outcome import Solution, Unsolvable
 from rye.resolution.problem import Exclusion, Root
 from rye.resolution.solver import Resolution
+from tests.effort import tries
 from tests.resolution.memory_registry import Graph, MemoryRegistry, Release
 from tests.resolution.test_solver_against_brute_force import PACKAGES, RANGES, VERSIONS, answer, random_graph
 
-SEEDS = 5_000 if os.environ.get("RYE_FUZZ") else 600
+SEEDS = tries(300, 5_000)
 STRANGERS = ("acme/0-first", "acme/bb", "zzz/last", "evil/a")
 """Their names stand before, between and after the others: the order of names must not matter either."""
 

@@ -7,7 +7,6 @@ in which the registry answers nor what happens to be fetched already changes a w
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
@@ -34,6 +33,7 @@ from rye.resolution.problem import Exclusion, Root
 from rye.resolution.ranges import Range
 from rye.resolution.solver import Resolution
 from rye.resolution.versions import Version
+from tests.effort import tries
 from tests.resolution.memory_registry import Graph, MemoryRegistry, Release, in_waves, project
 
 K = TypeVar("K")
@@ -56,7 +56,7 @@ RANGES = (
     "2.x",
     "2.0.0-rc.1",
 )
-SEEDS = 20_000 if os.environ.get("RYE_FUZZ") else 3_000
+SEEDS = tries(1_200, 20_000)
 
 
 def random_graph(seed: int) -> tuple[Root[str], dict[str, dict[str, Release]]]:

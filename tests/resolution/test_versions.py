@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from itertools import pairwise
 
 import pytest
@@ -13,8 +12,9 @@ from hypothesis import strategies as st
 from rye.errors import UsageError
 from rye.resolution.ranges import Range
 from rye.resolution.versions import Version, VersionSet
+from tests.effort import tries
 
-settings.register_profile("laws", max_examples=3000 if os.environ.get("RYE_FUZZ") else 120, deadline=None)
+settings.register_profile("laws", max_examples=tries(60, 3_000), deadline=None)
 laws = settings.get_profile("laws")
 
 NUMBERS = st.integers(min_value=0, max_value=3)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import os
 import subprocess
 import sys
 
@@ -24,10 +23,11 @@ from rye.signing.keys import (
 from rye.signing.private_pem import read_private_pem
 from rye.signing.sealed_form import is_sealed
 from rye.signing.sealing import seal, unseal
+from tests.effort import tries
 
 pytestmark = pytest.mark.processes
 
-EXAMPLES = 5_000 if os.environ.get("RYE_FUZZ") else 100
+EXAMPLES = tries(100, 5_000)
 KEY = PrivateKey(bytes(range(32)))
 CHEAP = {"operations": 1, "memory": 8192}
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import os
 import time
 from collections.abc import Callable
 from datetime import timedelta
@@ -26,10 +25,11 @@ from rye.signing.signature_line import (
     layout_of,
 )
 from rye.signing.verification import Verification, verify
+from tests.effort import tries
 from tests.shared_data import shared
 from tests.signing.samples import IDS, NOW, SAMPLES, Sample
 
-EXAMPLES = 20_000 if os.environ.get("RYE_FUZZ") else 250
+EXAMPLES = tries(250, 20_000)
 KEY = PrivateKey(bytes(range(32)))
 OTHER = PrivateKey(bytes(32))
 TIME = "2026-03-01T12:30:05Z"

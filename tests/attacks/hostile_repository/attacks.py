@@ -179,14 +179,22 @@ class Theatre:
 
 
 def commands_of(group: str, attack: Attack) -> list[Words]:
-    """A group's commands, as far as the item's kind has what they show. Of the verbs that install, ``ci`` and another one:
-    each verb meets a third of all attacks."""
+    """A group's commands, as far as the item's kind has what they show.
+
+    The commands of a group stand on one use case, so an attack meets the first of ``install`` and ``read`` and one of the others,
+    and one of ``rights``: every command meets a third of all attacks.
+    """
     given, item = COMMANDS[group], attack.item
-    if group == "install":
-        given = (given[0], given[1 + crc32(attack.name.encode()) % (len(given) - 1)])
+    turn = crc32(attack.name.encode())
+    if group == "read" and item.kind in NO_PROMPT:
+        given = given[1:]
+    if group in ("install", "read"):
+        given = (given[0], given[1 + turn % (len(given) - 1)])
+    elif group == "rights":
+        given = (given[turn % len(given)],)
     found = []
     for words in given:
-        if (words[0] == "render" and item.kind in NO_PROMPT) or (group in ("rights", "diff") and item != DEPLOY):
+        if group in ("rights", "diff") and item != DEPLOY:
             continue
         found.append(tuple(word.replace("{item}", str(item)) for word in words))
     return found
