@@ -84,25 +84,14 @@ def _named(source: Source) -> Iterator[tuple[str, int, int]]:
 
 
 def _blocks(source: Source) -> Iterator[tuple[str, int, int]]:
-    lines, fences = source.lines, source.fences
-    number = 0
-    while number < len(lines):
-        language = fences[number]
-        if language is None:
-            number += 1
-            continue
-        start = number
-        while number < len(lines) and fences[number] is not None:
-            number += 1
-        body = lines[start:number]
+    for language, start, end in source.blocks:
+        body = source.lines[start:end]
         if language in SHELL_LANGUAGES:
             yield from _script(body, start)
         elif not language:
             kept = [line if _starts_with_known(line) else "" for line in body]
             if any(kept):
                 yield from _script(kept, start)
-        else:
-            yield from ()
 
 
 def _starts_with_known(line: str) -> bool:

@@ -97,7 +97,10 @@ class _Listed:
 
 def _short(value: str) -> str:
     """A value of one line; a long one is cut, and a digest of the whole keeps it different from others that begin alike."""
-    printable = "".join(character if character.isprintable() else " " for character in value).strip()
+    printable = value
+    if not value.isprintable():
+        printable = "".join(character if character.isprintable() else " " for character in value)
+    printable = printable.strip()
     if len(printable) <= LIMITS.value_characters:
         return printable
     digest = sha256(value.encode("utf-8", "replace")).hexdigest()[:16]

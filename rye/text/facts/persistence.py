@@ -13,7 +13,7 @@ from typing import Final
 from rye.text.facts.fact import PERSISTENCE
 from rye.text.facts.shell import shown
 from rye.text.facts.source import Found, Source
-from rye.text.facts.tables import triggers
+from rye.text.facts.tables import ByWord, triggers
 
 _HOME = r"(?:(?:~|\$\{?HOME\}?|\$\{?\w{1,30}\}?|%\w{1,30}%|/(?:home|Users)/[\w.$*-]{1,60}|/root|\.)/)?"
 _TARGETS: Final = re.compile(
@@ -142,6 +142,7 @@ _REGISTERS: Final = (
         re.compile(r"\b(?:claude|codex|gemini)\s+(?:mcp\s+add(?:-json)?|config\s+set|plugin\s+install)\b"),
     ),
 )
+_REGISTERS_BY_WORD: Final = ByWord(words for words, _ in _REGISTERS)
 _PIECES = re.compile(r"[\"']\s*(?:/|,)\s*[\"']")
 _HOME_VALUE = re.compile(r"^(?:\$\{?HOME\}?|/(?:home|Users)/[^/]{1,60}|/root|%USERPROFILE%)(?=/)", re.IGNORECASE)
 
@@ -152,7 +153,8 @@ _COMMENTS: Final = ("#", "//", "*", "--")
 def find(source: Source) -> Iterator[Found]:
     """What is written to stay, each once for each line."""
     yield from _written(source)
-    for words, pattern in _REGISTERS:
+    for index in _REGISTERS_BY_WORD.rows(source.words):
+        words, pattern = _REGISTERS[index]
         for number in source.lines_with(words):
             for match in pattern.finditer(source.lines[number]):
                 at = match.lastindex or 0

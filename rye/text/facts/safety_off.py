@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from rye.text.facts.fact import SAFETY_OFF
 from rye.text.facts.shell import shown
 from rye.text.facts.source import Found, Source
-from rye.text.facts.tables import triggers
+from rye.text.facts.tables import ByWord, triggers
 
 
 class Guard(NamedTuple):
@@ -140,16 +140,15 @@ _GUARDS: Final = (
     _guard("nopasswd", r"\bNOPASSWD\b", "NOPASSWD"),
     _guard("permission", r"--permission-mode[= ](?:bypassPermissions|dontAsk|acceptEdits)\b"),
 )
-_ALL = frozenset().union(*(guard.words for guard in _GUARDS))
+_BY_WORD: Final = ByWord(guard.words for guard in _GUARDS)
 
 
 def find(source: Source) -> Iterator[Found]:
     """Every guard that is taken away, each once for each line."""
-    if not source.has(_ALL):
-        return
     seen: set[tuple[str, int]] = set()
-    for guard in _GUARDS:
-        if not source.has(guard.words) or (guard.needs and not source.has(guard.needs)):
+    for index in _BY_WORD.rows(source.words):
+        guard = _GUARDS[index]
+        if guard.needs and not source.has(guard.needs):
             continue
         for number in source.lines_with(guard.words):
             raw = source.lines[number]

@@ -45,7 +45,8 @@ def find(source: Source) -> Iterator[Found]:
     """Names of secrets, each once for the file."""
     text, starts = source.text, source.text_starts
     seen: set[str] = set()
-    numbers = {number for part in _PARTS for number in source.lines_of_bytes(part)}
+    parts = [part for part in _PARTS if part in source.vocabulary]
+    numbers = {number for part in parts for number in source.lines_of_bytes(part)}
     if "_PAT" in text or "_PSK" in text:
         numbers.update(source.line_at(match.start()) for match in _SHORT.finditer(text))
     for number in sorted(numbers):

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from rye.text.facts.fact import SECRET_PATH
 from rye.text.facts.shell import shown
 from rye.text.facts.source import Found, Source
-from rye.text.facts.tables import triggers
+from rye.text.facts.tables import ByWord, triggers
 
 
 class Place(NamedTuple):
@@ -131,22 +131,20 @@ _PLACES: Final = (
     ),
 )
 _METADATA: Final = frozenset(("169.254.169.254", "169.254.170.2", "169.254.170.23", "100.100.100.200", "fd00:ec2::254"))
-_ALL = frozenset().union(*(place.words for place in _PLACES))
+_BY_WORD: Final = ByWord(place.words for place in _PLACES)
 _JOINED = re.compile(r"[\"']\s*(?:/|,)\s*[\"']")
 
 
 def find(source: Source) -> Iterator[Found]:
     """Every place of secrets, each once for each line."""
-    if source.has(_ALL):
-        yield from _paths(source)
+    yield from _paths(source)
     if b"254" in source.words or "://" in source.text:
         yield from _metadata(source)
 
 
 def _paths(source: Source) -> Iterator[Found]:
-    for place in _PLACES:
-        if not source.has(place.words):
-            continue
+    for index in _BY_WORD.rows(source.words):
+        place = _PLACES[index]
         for number in source.lines_with(place.words):
             raw = source.lines[number]
             joined = _JOINED.search(raw) is not None

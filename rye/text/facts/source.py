@@ -41,7 +41,7 @@ _DROPPED = b"\"'\\^"
 _WORDS = bytes(code if (chr(code).isalnum() and code < 128) or code in b"_\n" else 32 for code in range(256))
 _EDGE = frozenset(code for code in range(256) if _WORDS[code] in b" \n")
 _WINDOWS_PATH = re.compile(rb"(?:[a-z]:|%\w{1,30}%|\\|~|\.|hk(?:cu|lm|ey_\w{1,20}))\\[^\s\"'`]{1,400}")
-_WINDOWS_MARKS = (b":\\", b"%\\", b"\\\\", b"~\\", b".\\", b"hk")
+_BEFORE_BACKSLASH = frozenset(b":%~.")
 _EXPANDED = re.compile(rb"\$(?:[@*]|\{ifs[^}\n]{0,20}\}|ifs(?:\$[0-9])?)")
 #: A word that a shell reads over a line's end, and a command that another command spells.
 _SPLIT_WORD = re.compile(r"[\w\"']\\\n[\w\"']")
@@ -113,6 +113,8 @@ class Source:
         self._extents: dict[int, tuple[int, int]] = {}
         self.words = _words(self.lowered)
         self._hidden: dict[bytes, list[int]] = {}
+        self.vocabulary = b" ".join(self.words)
+        """Every word of the text once: what no word has as a part stands nowhere in it."""
         disguised = self._disguised_lines()
         if disguised:
             self._rows.clear()
@@ -147,6 +149,14 @@ class Source:
     def fences(self) -> list[str | None]:
         """For each line the language of the fenced block that it is in (``""`` without one); None outside and for the fences."""
         found: list[str | None] = [None] * len(self.lines)
+        for language, begun, end in self.blocks:
+            found[begun:end] = [language] * (end - begun)
+        return found
+
+    @cached_property
+    def blocks(self) -> list[tuple[str, int, int]]:
+        """The fenced blocks that have lines: language, first line, and the line behind the last one, from 0."""
+        found: list[tuple[str, int, int]] = []
         inside: str | None = None
         mark, begun = "", 0
         for number in self._lines_with_fences():
@@ -156,11 +166,11 @@ class Source:
             if inside is None:
                 inside, mark, begun = match[2].lower(), match[1], number + 1
             else:
-                found[begun:number] = [inside] * (number - begun)
+                found.append((inside, begun, number))
                 inside = None
         if inside is not None:
-            found[begun:] = [inside] * (len(found) - begun)
-        return found
+            found.append((inside, begun, len(self.lines)))
+        return [block for block in found if block[1] < block[2]]
 
     def _lines_with_fences(self) -> list[int]:
         return sorted({*self.lines_of_bytes(b"```"), *self.lines_of_bytes(b"~~~")})
@@ -373,12 +383,18 @@ def _lowered(text: str) -> bytes:
     raw = text.encode("utf-8", "replace").translate(_LOWER)
     if b"\\n" in raw:
         raw = raw.replace(b"\\n", b"  ")
-    if b"\\" in raw and any(mark in raw for mark in _WINDOWS_MARKS):
+    if b"\\" in raw and _may_have_windows_paths(raw):
         raw = _WINDOWS_PATH.sub(lambda match: match[0].replace(b"\\", b"/"), raw)
     lowered = raw.translate(None, _DROPPED)
     if b"$" in lowered:
         lowered = _EXPANDED.sub(lambda match: b"" if match[0] in (b"$@", b"$*") else b" ", lowered)
     return lowered
+
+
+def _may_have_windows_paths(raw: bytes) -> bool:
+    """Whether a backslash stands behind what a path may begin with; cheaper than the pattern, and never too strict."""
+    before = raw.split(b"\\")
+    return any(not piece or piece[-1] in _BEFORE_BACKSLASH for piece in before[:-1]) or b"hk" in raw
 
 
 def _words(lowered: bytes) -> frozenset[bytes]:

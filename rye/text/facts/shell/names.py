@@ -84,10 +84,10 @@ def used_values_in(text: str) -> dict[str, str]:
 def commands_in(text: str) -> dict[str, str]:
     """Aliases, and functions of one command, with the words that they stand for; at most ``FACTS.named_commands``."""
     found: dict[str, str] = {}
-    if "alias" in text or "Alias" in text:
+    if "lias" in text:
         for match in islice(_ALIAS.finditer(text), FACTS.named_commands):
             found[match[1]] = match[2] or match[3] or match[4]
-    for mark in ("() {", "(){"):
+    for mark in ("() {", "(){") if "()" in text else ():
         at = text.find(mark)
         while at >= 0 and len(found) < FACTS.named_commands:
             function = _FUNCTION.match(text, max(text.rfind("\n", 0, at), at - _HEAD_CHARACTERS) + 1)
