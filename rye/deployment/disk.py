@@ -66,8 +66,9 @@ class FolderDisk:
             return OnDisk("missing")
         except OSError:
             return OnDisk("outside" if os.path.islink(full) else "other")
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > CONTENT.attached_bytes:
+            os.close(descriptor)  # no stream can be made of a folder
+            return OnDisk("other")
         with os.fdopen(descriptor, "rb") as stream:
-            status = os.fstat(stream.fileno())
-            if not stat.S_ISREG(status.st_mode) or status.st_size > CONTENT.attached_bytes:
-                return OnDisk("other")
             return OnDisk("file", stream.read(CONTENT.attached_bytes), stat.S_IMODE(status.st_mode))

@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import stat
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -131,11 +132,16 @@ def _folder(folder: Path) -> bytes:
 
 
 def _file(path: Path) -> bytes:
+    """The hash of a file; of what is none, e.g. a pipe, which would never end, as of one that is not there."""
     try:
-        with open(path, "rb") as stream:
-            return _sha(stream.read(DEPLOY.state_bytes))
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     except OSError:
         return _sha(None)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)  # no stream can be made of a folder
+        return _sha(None)
+    with os.fdopen(descriptor, "rb") as stream:
+        return _sha(stream.read(DEPLOY.state_bytes))
 
 
 def _sha(data: bytes | None) -> bytes:
