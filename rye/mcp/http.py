@@ -167,7 +167,7 @@ def listening(host: str, port: int) -> socket.socket:
 
 async def serve(app: _App, runs: RunsByToken, where: socket.socket, tell: Callable[[], None]) -> None:
     """Serve until a signal comes. ``tell`` is called once requests are answered."""
-    config = uvicorn.Config(app, log_level="warning", access_log=False, lifespan="on", timeout_graceful_shutdown=3)
+    config = uvicorn.Config(app, log_level="critical", access_log=False, lifespan="on", timeout_graceful_shutdown=3)
     server = uvicorn.Server(config)
     async with anyio.create_task_group() as group:
         group.start_soon(_expire, runs)

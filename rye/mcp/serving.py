@@ -131,8 +131,9 @@ def _serve_http(context: Context, request: ServeRequest, address: str, tell: Cal
         only=only,
         demanded=not http.is_loopback(host),
     )
-    try:
-        anyio.run(http.serve, gate, runs, where, lambda: tell(f"http://{shown}:{found}{http.PATH}"))
-    finally:
-        runs.close()
-        where.close()
+    with _ended_by_signals(runs.close):
+        try:
+            anyio.run(http.serve, gate, runs, where, lambda: tell(f"http://{shown}:{found}{http.PATH}"))
+        finally:
+            runs.close()
+            where.close()

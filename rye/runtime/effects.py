@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 
+from rye.items.needs import NOTHING, Needs
 from rye.runtime.approvals import Question
 from rye.runtime.calls import CallError
 from rye.runtime.chain import Chain, Level
@@ -41,6 +42,8 @@ class UsableItem(Struct, frozen=True):
     log: int | None = None
     """Where its release stands in its registry's log."""
     registry: str | None = None
+    needs: Needs = NOTHING
+    """What a tool cannot work without."""
 
     @property
     def label(self) -> str:

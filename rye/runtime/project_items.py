@@ -17,7 +17,9 @@ from rye.errors import RyeError
 from rye.items.attached import attached_files
 from rye.items.directive.model import Directive
 from rye.items.identity import Identity, Reference, lookup_key
+from rye.items.needs import NOTHING
 from rye.items.reading import HookAction
+from rye.items.tool.reader import Tool
 from rye.limits import CONTENT
 from rye.project.bounded_file import read_bytes
 from rye.project.context import load_manifest
@@ -118,9 +120,10 @@ class ProjectItems:
         if version is not None and own != version:
             message = f"{kind}:{entry.id} is here in version {own or 'unknown'}, not {version}."
             raise RyeError("other-version", message, "`rye list` shows what is installed.")
-        directive = found.item.reading.value
+        value = found.item.reading.value
+        directive = value if isinstance(value, Directive) else None
         digest = sha256(text.encode()).hexdigest()
-        level = self._level(found, entry.id, own, digest, directive) if isinstance(directive, Directive) else None
+        level = self._level(found, entry.id, own, digest, directive) if directive is not None else None
         if runs:
             found.parsed()
         return UsableItem(
@@ -133,10 +136,11 @@ class ProjectItems:
             bool(found.overrides),
             found.item.suffix,
             metadata.description if metadata is not None else "",
-            directive if isinstance(directive, Directive) else None,
+            directive,
             level,
             log,
             registry,
+            value.needs if isinstance(value, Tool) else NOTHING,
         )
 
     def attached(self, kind: str, item_id: str) -> dict[str, bytes]:
@@ -162,6 +166,12 @@ class ProjectItems:
                 )
             found[file.path] = data
         return found
+
+    def manifest(self) -> Manifest:
+        """rye.toml as it is now. Raises RyeError."""
+        with self._lock:
+            self._refresh(force=False)
+            return self._manifest
 
     def level(self, item_id: str, version: str | None = None) -> tuple[UsableItem, Level]:
         """A directive as the root of a chain. Raises RyeError; ``not-a-directive`` for anything else."""

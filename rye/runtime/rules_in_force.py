@@ -18,31 +18,19 @@ from rye.runtime.approvals import Answer
 from rye.runtime.limits import Limits, minimum
 from rye.runtime.session import Rules
 from rye.workspace.context import Context
-from rye.workspace.trusting.acceptance import accepted_before, trusts_lock
-
-
-def is_accepted(context: Context, project: Project) -> bool:
-    """Whether what this project's rye.toml grants counts here."""
-    return trusts_lock(context) or accepted_before(project)
+from rye.workspace.trusting.grants import approval_in_force
 
 
 def rules_in_force(context: Context, project: Project, manifest: Manifest) -> Rules:
     """Policies, approvals and limits. Raises RyeError for a file that cannot be read."""
     others = read_other_policies()
-    own = approval_of(manifest.policy)
-    if not is_accepted(context, project):
-        own = {pattern: found for pattern, found in own.items() if found != "allow"}
-    tables = (own, *(approval_of(table) for table in others.tables))
+    own = approval_in_force(context, project, manifest)
+    tables = [cast("Mapping[str, Answer]", table) for table in (own, *(each.approval for each in others.tables))]
     return Rules(
         policy_in_force(manifest, others),
         tuple(table for table in tables if table),
         minimum(limits_of(table) for table in (manifest.policy, *others.tables)),
     )
-
-
-def approval_of(table: PolicyTable) -> Mapping[str, Answer]:
-    """``[policy.approval]`` as written."""
-    return cast("Mapping[str, Answer]", dict(table.approval))
 
 
 def limits_of(table: PolicyTable) -> Limits:

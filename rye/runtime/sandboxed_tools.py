@@ -8,6 +8,7 @@ from threading import Event
 from typing import cast, get_args
 
 from rye.errors import RyeError
+from rye.items.needs import Needs
 from rye.limits import SANDBOX
 from rye.runtime.calls import CallError, from_rye_error
 from rye.runtime.effects import ToolResult, UsableItem
@@ -18,6 +19,7 @@ from rye.runtime.sandbox.results import value_of
 from rye.runtime.sandbox.running import fresh_work
 from rye.runtime.sandbox.tool_run import Backend, Suffix, ToolRun
 from rye.workspace.context import Context
+from rye.workspace.trusting.grants import grants_in_force, require_granted
 
 
 class SandboxedTools:
@@ -34,6 +36,10 @@ class SandboxedTools:
         if item.suffix not in get_args(Suffix):
             message = f"{item.label} ends in {item.suffix}: there is no code to run."
             raise CallError("not-runnable", message, f"Tools that run end in {', '.join(get_args(Suffix))}.")
+        try:
+            self._granted(item)
+        except RyeError as error:
+            raise from_rye_error(error, item.label) from error
         self._sandbox()
 
     def run(self, item: UsableItem, parameters: bytes, seconds: float | None, cancel: Event) -> ToolResult:
@@ -56,6 +62,13 @@ class SandboxedTools:
             failed.details["seconds"] = round(outcome.seconds, 3)
             return ToolResult(outcome.exit, None, outcome.truncated, outcome.seconds, failed, ended_by_limit)
         return ToolResult(outcome.exit, value, outcome.truncated, outcome.seconds)
+
+    def _granted(self, item: UsableItem) -> Needs:
+        """What rye.toml grants the tool and this user agreed to. Raises RyeError where it needs more."""
+        manifest, name = self._items.manifest(), f"tool:{item.id}"
+        found = grants_in_force(self._context, self._items.project, manifest, name)
+        require_granted(name, item.needs, manifest, found)
+        return found
 
     def _sandbox(self) -> Backend:
         if self._backend is None:

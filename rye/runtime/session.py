@@ -54,10 +54,8 @@ from rye.runtime.redaction import redacted
 _T = TypeVar("_T")
 Binding = Literal["exclusive", "advisory"]
 _COUNTED_AT_CALLS = ("duration", "calls", "tool_seconds")
-_HIDING: frozenset[str] = frozenset(
-    {"unknown-item", "ambiguous", "not-installed", "modified", "untrusted", "revoked", "advisory", "not-runnable"}
-)
-"""What says something about an item, and so nothing to a chain that may not know of it."""
+_HIDING: frozenset[str] = frozenset({"unknown-item", "ambiguous", "not-installed"})
+"""What says whether there is such an item, and so nothing to a chain that may not know of it."""
 
 
 class Rules(Struct, frozen=True):

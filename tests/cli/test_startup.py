@@ -23,6 +23,7 @@ HEAVY = (
     "sqlalchemy",
     "registry_server",
     "keyring",
+    "mcp",
 )
 PROBE = """
 import json, sys

@@ -87,7 +87,7 @@ def test_a_dry_run_decides_and_runs_nothing(tmp_path: Path) -> None:
     found = run.act("rye_execute", **RUN_SHELL, dry_run=True)
     assert (found["dry_run"], found["approval"], found["required"]) == (True, "ask", "rye.execute.tool.acme.shell.run")
     assert run.tools.ran == []
-    assert run.code("rye_execute", item_type="skill", item_id="acme/pdf") == "denied"
+    assert run.code("rye_execute", item_type="skill", item_id="acme/pdf") == "not-runnable"
 
 
 # -- rights ------------------------------------------------------------------------------------------------------------
@@ -112,9 +112,7 @@ def test_without_an_item_nothing_is_executed_and_everything_can_be_read(tmp_path
     assert run.code("rye_sign", item_type="directive", item_id="own/work/x") == "denied"
 
 
-@pytest.mark.parametrize(
-    "problem", ["no-such-item", "ambiguous", "modified-item", "unverified-item", "signer-revoked", "does-not-parse"]
-)
+@pytest.mark.parametrize("problem", ["no-such-item", "ambiguous", "not-installed", "other-version"])
 @pytest.mark.parametrize("item_id", ["acme/secret/plan", "acme/secret/none"])
 def test_an_id_that_may_be_neither_searched_nor_loaded_is_denied_whatever_is_there(
     tmp_path: Path, problem: str, item_id: str
@@ -125,6 +123,25 @@ def test_an_id_that_may_be_neither_searched_nor_loaded_is_denied_whatever_is_the
     assert error["code"] == "denied"
     assert "other" not in json.dumps(error)
     assert ".ai/secret" not in json.dumps(error)
+
+
+@pytest.mark.parametrize(
+    ("problem", "code"),
+    [
+        ("modified-item", "modified"),
+        ("unverified-item", "untrusted"),
+        ("project-not-accepted", "untrusted"),
+        ("signer-revoked", "revoked"),
+        ("release-taken-down", "revoked"),
+        ("advisory", "advisory"),
+        ("does-not-parse", "not-runnable"),
+    ],
+)
+def test_what_is_wrong_with_an_item_that_may_be_executed_is_said(tmp_path: Path, problem: str, code: str) -> None:
+    run = ship(tmp_path)
+    run.items.problem = RyeError(problem, "what is wrong")
+    assert run.code("rye_execute", **RUN_WRITE) == code
+    assert run.tools.ran == []
 
 
 def test_denials_of_known_and_unknown_ids_read_alike(tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
-"""Which grants of rye.toml's ``[sandbox]`` count on this machine (DESIGN 6.1, Agreed here; docs/tools.md).
+"""Which grants of rye.toml count on this machine: ``[sandbox]``, and calls that nobody is asked about (DESIGN 6.1, Agreed here;
+docs/tools.md, docs/runtime.md).
 
 Whoever can commit can write a grant. Each one counts once this user agreed to it: with the project's first acceptance, or by
 ``rye trust project``. A build server's ``RYE_TRUST_LOCK=1`` lets all count.
@@ -6,7 +7,7 @@ Whoever can commit can write a grant. Each one counts once this user agreed to i
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from rye.errors import RyeError
@@ -20,12 +21,31 @@ if TYPE_CHECKING:
 
 
 def grant_approvals(manifest: Manifest) -> list[Approval]:
-    """One approval for each entry of each tool."""
+    """One approval for each entry of each tool, and for each row of ``[policy.approval]`` that takes a question away."""
     return [
-        Approval(tool, "grant", f"{key} {value}")
-        for tool, grants in sorted(manifest.sandbox.items())
-        for key, value in grants.lines()
+        *(
+            Approval(tool, "grant", f"{key} {value}")
+            for tool, grants in sorted(manifest.sandbox.items())
+            for key, value in grants.lines()
+        ),
+        *(_unasked(pattern) for pattern, answer in sorted(manifest.policy.approval.items()) if answer == "allow"),
     ]
+
+
+def _unasked(pattern: str) -> Approval:
+    return Approval("[policy.approval]", "grant", f"{pattern} = allow")
+
+
+def approval_in_force(context: Context, project: Project, manifest: Manifest) -> Mapping[str, str]:
+    """What counts of rye.toml's ``[policy.approval]``: a row that asks or denies always, one that allows once this user
+    agreed."""
+    written = manifest.policy.approval
+    if trusts_lock(context):
+        return written
+    waiting = set(unseen(project, grant_approvals(manifest)))
+    return {
+        pattern: answer for pattern, answer in written.items() if answer != "allow" or _unasked(pattern) not in waiting
+    }
 
 
 def grants_in_force(context: Context, project: Project, manifest: Manifest, tool: str) -> Needs:

@@ -81,7 +81,7 @@ def shown_lines(asked: Sequence[Approval]) -> list[str]:
         lines += (f"  {one.value} → {one.item}" for one in changes)
     grants = [one for one in asked if one.what == "grant"]
     if grants:
-        lines.append("rye.toml lets tools do more than their sandbox does:")
+        lines.append("rye.toml lets tools do more than they otherwise may:")
         lines += (f"  {one.value}   {one.item}" for one in grants)
     return lines
 

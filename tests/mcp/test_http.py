@@ -1,0 +1,285 @@
+"""Over HTTP authority comes from the bearer token alone (design: agents 3, rule 2, and 3.1)."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from unittest import mock
+
+import anyio
+import httpx2
+import pytest
+from mcp.client.client import Client
+from mcp.client.streamable_http import streamable_http_client
+
+from rye.errors import UsageError
+from rye.limits import RUNTIME
+from rye.mcp import http
+from rye.mcp.hosting import RunsByToken
+from rye.mcp.server import build_server
+from rye.mcp.tokens import issue, token_key
+from rye.runtime.limits import UNCOUNTED_UNDER_MCP
+from rye.runtime.opening import open_session
+from rye.runtime.sandboxed_tools import SandboxedTools
+from rye.workspace.context import LibraryContext
+from tests.mcp.workshop import Caller, Workshop
+
+pytestmark = pytest.mark.processes
+RUN = {"item_type": "tool", "item_id": "acme/fs/write", "parameters": {"a": 1}}
+ERAS = pytest.mark.parametrize("mode", ["legacy", "auto"])
+
+
+class Running:
+    """A server on a thread of this process, with an event loop of its own."""
+
+    def __init__(self, shop: Workshop, *, only: str | None = None, demanded: bool = False):
+        self.shop = shop
+        self.context = LibraryContext(shop.folder, environment=dict(shop.environment))
+        self.runs = RunsByToken(
+            lambda reference: open_session(
+                self.context,
+                reference,
+                lambda items: SandboxedTools(self.context, items),
+                not_enforced=UNCOUNTED_UNDER_MCP,
+            )
+        )
+        self.where = http.listening("127.0.0.1", 0)
+        self.port = self.where.getsockname()[1]
+        server = build_server(self.runs, expand=False, instructions="", start={})
+        self.gate = http.BearerGate(
+            http.application(server, "127.0.0.1", self.port),
+            self.runs,
+            shop.project,
+            token_key(),
+            self.context.now,
+            only=only,
+            demanded=demanded,
+        )
+        self._ready, self._stop = threading.Event(), threading.Event()
+        self._thread = threading.Thread(target=anyio.run, args=(self._serve,), daemon=True)
+        self._thread.start()
+        assert self._ready.wait(20)
+
+    async def _serve(self) -> None:
+        async with anyio.create_task_group() as group:
+            group.start_soon(http.serve, self.gate, self.runs, self.where, self._ready.set)
+            while not self._stop.is_set():
+                await anyio.sleep(0.02)
+            group.cancel_scope.cancel()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/mcp"
+
+    def stop(self) -> None:
+        self._stop.set()
+        self._thread.join(10)
+        self.runs.close()
+
+    def token(self, directive: str = "acme/work/ship", ttl: str = "8h") -> str:
+        made = self.shop.ok("mcp", "token", "--as", directive, "--ttl", ttl, "--json").json
+        assert set(made) >= {"token"}
+        return str(made["token"])
+
+    @asynccontextmanager
+    async def client(self, token: str | None, mode: str = "auto") -> AsyncIterator[Caller]:
+        headers = {"Authorization": f"Bearer {token}"} if token is not None else {}
+        async with (
+            httpx2.AsyncClient(headers=headers) as own,
+            Client(streamable_http_client(self.url, http_client=own), mode=mode) as client,
+        ):
+            yield Caller(client, None)  # type: ignore[arg-type]
+
+    def play(self, token: str | None, story: Callable[[Caller], Awaitable[None]], mode: str = "auto") -> None:
+        async def main() -> None:
+            async with self.client(token, mode) as caller:
+                await story(caller)
+
+        anyio.run(main)
+
+    def post(self, headers: dict[str, str]) -> httpx2.Response:
+        """One request of the newer era, as any program would send it."""
+        body = {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": "tools/call",
+            "params": {"name": "rye_execute", "arguments": RUN},
+        }
+        accept = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+        return httpx2.post(self.url, content=json.dumps(body), headers={**accept, **headers}, timeout=20)
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workshop]:
+    made = Workshop(tmp_path_factory.mktemp("http"))
+    made.own_directive("work/ship")
+    made.own_directive("work/read", "<load><knowledge>acme/notes/*</knowledge></load>")
+    made.own_tool("fs/write")
+    made.own_knowledge("style")
+    with mock.patch.dict(os.environ, made.environment, clear=True):
+        yield made
+
+
+@pytest.fixture(scope="module")
+def server(shop: Workshop) -> Iterator[Running]:
+    running = Running(shop)
+    yield running
+    running.stop()
+
+
+@ERAS
+def test_a_token_gives_the_rights_of_its_directive(server: Running, mode: str) -> None:
+    async def story(caller: Caller) -> None:
+        assert (await caller.ok("rye_execute", **RUN))["exit"] == 0
+
+    server.play(server.token(), story, mode)
+
+
+@ERAS
+def test_without_a_token_a_request_searches_and_loads(server: Running, mode: str) -> None:
+    async def story(caller: Caller) -> None:
+        assert (await caller.ok("rye_load", item_type="knowledge", item_id="acme/notes/style"))["text"]
+        assert (await caller.error("rye_execute", **RUN))["code"] == "denied"
+
+    server.play(None, story, mode)
+
+
+def test_a_run_is_the_tokens_and_no_new_connection_widens_it(server: Running) -> None:
+    token = server.token()
+
+    async def narrow(caller: Caller) -> None:
+        await caller.ok("rye_execute", item_type="directive", item_id="acme/work/read")
+
+    async def narrowed(caller: Caller) -> None:
+        assert (await caller.error("rye_execute", **RUN))["code"] == "denied"
+
+    async def wide(caller: Caller) -> None:
+        assert (await caller.ok("rye_execute", **RUN))["exit"] == 0
+
+    server.play(token, narrow)
+    server.play(token, narrowed)
+    server.play(token, narrowed, "legacy")
+    server.play(server.token(), wide)
+
+
+@pytest.mark.parametrize(
+    "authorization",
+    ["Bearer nonsense", "Bearer rye1.e30.e30", "Bearer", "Basic dXNlcjpwYXNz", "rye1.x.y", "Bearer a b"],
+)
+def test_a_bad_token_is_401_and_nothing_more(server: Running, authorization: str) -> None:
+    answer = server.post({"Authorization": authorization})
+    assert answer.status_code == 401
+    assert answer.json()["error"]["code"] == "token-refused"
+    assert answer.headers["www-authenticate"].startswith("Bearer")
+    assert len(answer.content) <= RUNTIME.error_bytes
+
+
+def test_an_expired_token_is_401(server: Running) -> None:
+    now = server.context.now() - timedelta(hours=2)
+    opened = server.runs.of(None)
+    item = opened.items.read("directive", "acme/work/ship", runs=True)
+    token = issue(token_key(), server.shop.project, item.id, item.version, item.sha256, now, timedelta(hours=1))
+    answer = server.post({"Authorization": f"Bearer {token}"})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (401, "token-expired")
+
+
+def test_a_token_for_other_bytes_is_401(server: Running, shop: Workshop) -> None:
+    shop.own_directive("work/moving")
+    token = server.token("acme/work/moving")
+    shop.own_directive("work/moving", "<search>*</search><load>*</load><execute>*</execute>")
+    answer = server.post({"Authorization": f"Bearer {token}"})
+    assert answer.status_code == 401
+
+
+def test_two_authorizations_are_none(server: Running) -> None:
+    headers = [
+        ("Authorization", f"Bearer {server.token()}"),
+        ("Authorization", "Bearer x"),
+        ("Content-Type", "application/json"),
+    ]
+    assert httpx2.post(server.url, content=b"{}", headers=headers, timeout=20).status_code == 401
+
+
+@pytest.mark.parametrize(
+    "headers", [{"Host": "evil.example"}, {"Host": "127.0.0.1:1"}, {"Origin": "https://evil.example"}]
+)
+def test_a_name_that_was_rebound_to_this_machine_is_refused(server: Running, headers: dict[str, str]) -> None:
+    token = {"Authorization": f"Bearer {server.token()}"}
+    assert server.post({**token, **headers}).status_code in (403, 421)
+
+
+def test_a_session_id_is_no_authority(server: Running) -> None:
+    """A client of the older era whose session was opened with a token, and another request in that session without one."""
+    token = server.token()
+    hello = {
+        "jsonrpc": "2.0",
+        "id": 0,
+        "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-11-25",
+            "capabilities": {},
+            "clientInfo": {"name": "test", "version": "1"},
+        },
+    }
+    accept = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+    with httpx2.Client(headers=accept, timeout=20) as client:
+        own = {"Authorization": f"Bearer {token}"}
+        opened = client.post(server.url, content=json.dumps(hello), headers=own)
+        session = {"Mcp-Session-Id": opened.headers["mcp-session-id"], "Mcp-Protocol-Version": "2025-11-25"}
+        ready = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+        client.post(server.url, content=json.dumps(ready), headers={**own, **session})
+        answers = [server.post(session), server.post({**session, **own})]
+    assert '"denied"' in answers[0].text.replace('\\"', '"')
+    assert "exit" in answers[1].text
+
+
+def test_where_tokens_are_demanded_nothing_is_answered_without_one(shop: Workshop) -> None:
+    running = Running(shop, only="acme/work/read", demanded=True)
+    try:
+        assert running.post({}).status_code == 401
+        assert running.post({"Authorization": f"Bearer {running.token('acme/work/ship')}"}).status_code == 401
+
+        async def story(caller: Caller) -> None:
+            assert (await caller.ok("rye_load", item_type="knowledge", item_id="acme/notes/style"))["text"]
+
+        running.play(running.token("acme/work/read"), story)
+    finally:
+        running.stop()
+
+
+def test_only_this_machine_is_served_unless_tokens_are_demanded() -> None:
+    http.require_safe("127.0.0.1", demands_token=False)
+    http.require_safe("::1", demands_token=False)
+    http.require_safe("192.0.2.7", demands_token=True)
+    for host in ("192.0.2.7", "0.0.0.0", "example.com"):
+        with pytest.raises(UsageError):
+            http.require_safe(host, demands_token=False)
+    with pytest.raises(UsageError):
+        http.require_safe("0.0.0.0", demands_token=True)
+
+
+@pytest.mark.parametrize("text", ["", "8080", ":8080", "127.0.0.1:", "127.0.0.1:99999", "127.0.0.1:x"])
+def test_an_address_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(UsageError):
+        http.parse_address(text)
+
+
+def test_runs_end_with_their_tokens(shop: Workshop) -> None:
+    running = Running(shop)
+    try:
+        token = running.token(ttl="1h")
+
+        async def story(caller: Caller) -> None:
+            assert (await caller.ok("rye_execute", **RUN))["exit"] == 0
+
+        running.play(token, story)
+        before = len(shop.runs)
+        running.runs.expire(running.context.now().timestamp() + 7200)
+        assert any(line["decision"] == "token-expired" for line in shop.log() if line["event"] == "end")
+        assert len(shop.runs) == before
+    finally:
+        running.stop()

@@ -1,0 +1,90 @@
+"""Runs with items of a real registry: rights agreed to, advisories, revocations, and the proof that a skill's entry carries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.test_known_revocations import revoke
+from tests.deployment.shop import skill
+from tests.installation.real_registry import Author, RealRegistry, serving
+from tests.mcp.test_skills import ask
+from tests.mcp.workshop import SHIP, Caller, Workshop, play, tool
+
+pytestmark = pytest.mark.processes
+CALL = {"item_type": "tool", "item_id": "acme/fs/write", "parameters": {"a": 1}}
+
+
+@pytest.fixture(scope="module")
+def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealRegistry]:
+    yield from serving(tmp_path_factory)
+
+
+@pytest.fixture(scope="module")
+def acme(registry: RealRegistry) -> Author:
+    author = registry.author("acme")
+    author.program.write(".ai/tools/fs/write.py", tool("fs/write"))
+    author.program.write(".ai/skills/pdf/SKILL.md", skill("pdf"))
+    author.program.ok("sign", ".ai/tools/fs/write.py", ".ai/skills/pdf")
+    path = author.write("work/ship", permissions=SHIP)
+    author.publish(path, ".ai/tools/fs/write.py", ".ai/skills/pdf")
+    return author
+
+
+@pytest.fixture(scope="module")
+def user(registry: RealRegistry, acme: Author) -> Workshop:
+    made = Workshop.__new__(Workshop)
+    made.__dict__.update(registry.user().__dict__)
+    names = [
+        f"{kind}:acme/{each}" for kind, each in (("directive", "work/ship"), ("tool", "fs/write"), ("skill", "pdf"))
+    ]
+    approved = [word for name in names for word in ("--approve", f"{name}@1.0.0")]
+    made.ok("add", *names, "--yes", *approved)
+    return made
+
+
+def code(user: Workshop) -> str:
+    """What a call of the tool comes to: its error, or ``ok``."""
+    found: list[str] = []
+
+    async def story(caller: Caller) -> None:
+        result = await caller.client.call_tool("rye_execute", CALL)
+        document = result.structured_content
+        found.append(document["error"]["code"] if result.is_error else "ok")
+
+    play(user, story)
+    return found[0]
+
+
+def test_an_installed_directive_runs_an_installed_tool(user: Workshop) -> None:
+    assert code(user) == "ok"
+
+
+def test_a_skills_entry_carries_a_proof_that_anybody_can_check(user: Workshop, tmp_path: Path) -> None:
+    async def story(caller: Caller) -> None:
+        meta = (await ask(caller, "skills/get", "skill://acme/pdf/SKILL.md"))["skill"]["_meta"]
+        (tmp_path / "proof").write_text(meta["tlog-proof"])
+        assert meta["release"]["log"] == user.ok("info", "skill:acme/pdf", "--json").json["log"]
+
+    play(user, story, as_=None)
+    item = ".ai/packages/acme/skills/pdf/SKILL.md"
+    user.ok("log", "check-proof", str(tmp_path / "proof"), "--item", item)
+
+
+def test_an_advisory_and_a_revocation_that_this_machine_saw_end_it(
+    registry: RealRegistry, acme: Author, user: Workshop
+) -> None:
+    words = ("advisory", "publish", "tool:acme/fs/write", "--number", "ACME-1", "--severity")
+    acme.program.ok(*words, "high", "--range", "*", "--title", "It deletes too much")
+    assert code(user) == "ok", "nothing on this machine knows of it yet"
+    user.run("audit")
+    assert code(user) == "advisory"
+    acme.program.ok("advisory", "withdraw", "tool:acme/fs/write", "ACME-1")
+    user.run("audit")
+    assert code(user) == "ok"
+    revoke(registry, acme, 1)
+    user.run("audit")
+    with pytest.raises(Exception, match="revoked"):
+        code(user)

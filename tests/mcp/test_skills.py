@@ -1,0 +1,177 @@
+"""The protocol's extension for skills: entries, manifests and folders, with an anchor of trust (SEP-2640; design: agents 3.1)."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp.shared.exceptions import MCPError
+from mcp_types import Request, RequestParams, Result
+
+from rye.mcp import skills
+from rye.mcp.skills import SkillFiles
+from tests.deployment.shop import skill
+from tests.mcp.workshop import Caller, Workshop, play
+
+pytestmark = pytest.mark.processes
+ERAS = pytest.mark.parametrize("mode", ["legacy", "auto"])
+FORMS, BINARY = b"# Forms\n", b"\xff\x00\x01"
+
+
+class Asked(RequestParams):
+    uri: str | None = None
+
+
+class AnyRequest(Request[Asked, str]):
+    method: str
+    params: Asked
+
+
+class AnyResult(Result):
+    model_config = {"extra": "allow"}
+
+
+async def ask(caller: Caller, method: str, uri: str | None = None) -> dict[str, Any]:
+    request = AnyRequest(method=method, params=Asked(uri=uri))
+    result = await caller.client.session.send_request(request, AnyResult)
+    return result.model_dump(by_alias=True)
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
+    made = Workshop(tmp_path_factory.mktemp("skills"))
+    files = {"references/forms.md": FORMS, "references/deep/a.txt": b"a", "a.bin": BINARY}
+    made.install("skill", "acme/pdf", skill("pdf"), attached=files)
+    made.install("skill", "acme/other", skill("other"))
+    made.own_directive("work/ship")
+    return made
+
+
+@ERAS
+def test_an_entry_has_the_frontmatter_and_every_file(shop: Workshop, mode: str) -> None:
+    async def story(caller: Caller) -> None:
+        if mode == "auto":  # the older era has no place for it
+            extensions = caller.client.server_capabilities.extensions or {}
+            assert extensions[skills.EXTENSION] == {"directoryRead": True}
+        listed = await ask(caller, "skills/list")
+        found = {each["uri"]: each for each in listed["skills"]}
+        assert set(found) == {"skill://acme/pdf/SKILL.md", "skill://acme/other/SKILL.md"}
+        entry = found["skill://acme/pdf/SKILL.md"]
+        assert entry["frontmatter"]["name"] == "pdf"
+        assert entry["frontmatter"]["metadata"] == {"version": "1.0.0"}
+        assert [each["uri"].removeprefix("skill://acme/pdf/") for each in entry["resources"]] == [
+            "SKILL.md",
+            "a.bin",
+            "references/deep/a.txt",
+            "references/forms.md",
+        ]
+        for each in entry["resources"]:
+            contents = (await caller.client.read_resource(each["uri"])).contents[0]
+            text, blob = getattr(contents, "text", None), getattr(contents, "blob", None)
+            data = text.encode() if text is not None else base64.b64decode(blob or "")
+            assert each["digest"] == f"sha256:{hashlib.sha256(data).hexdigest()}"
+            assert each["size"] == len(data)
+        one = await ask(caller, "skills/get", "skill://acme/pdf/SKILL.md")
+        assert one["skill"] == entry
+        if mode == "auto":
+            assert {"resultType", "ttlMs", "cacheScope"} <= set(listed) & set(one)
+
+    play(shop, story, as_=None, mode=mode)
+
+
+def test_an_entry_says_who_signed_it_and_where_it_is_in_the_log(shop: Workshop) -> None:
+    async def story(caller: Caller) -> None:
+        meta = (await ask(caller, "skills/get", "skill://acme/pdf/SKILL.md"))["skill"]["_meta"]
+        assert meta["signer"].startswith("SHA256:")
+        assert meta["release"] == {"id": "skill:acme/pdf", "version": "1.0.0", "registry": "registry.example", "log": 1}
+        assert meta["tlog-proof"] is None, "this user's rye never saw that registry"
+
+    play(shop, story, as_=None)
+
+
+def test_folders_list_their_direct_children(shop: Workshop) -> None:
+    async def story(caller: Caller) -> None:
+        root = await ask(caller, "resources/directory/read", "skill://acme/pdf")
+        assert [(each["name"], each["mimeType"]) for each in root["resources"]] == [
+            ("SKILL.md", "text/markdown"),
+            ("a.bin", "application/octet-stream"),
+            ("references", "inode/directory"),
+        ]
+        below = await ask(caller, "resources/directory/read", "skill://acme/pdf/references")
+        assert [each["name"] for each in below["resources"]] == ["forms.md", "deep"]
+
+    play(shop, story, as_=None)
+
+
+@pytest.mark.parametrize(
+    ("method", "uri"),
+    [
+        ("skills/get", "skill://acme/none/SKILL.md"),
+        ("skills/get", "skill://acme/pdf"),
+        ("skills/get", "skill://acme/pdf/a.bin"),
+        ("skills/get", "https://acme/pdf/SKILL.md"),
+        ("resources/directory/read", "skill://acme/pdf/SKILL.md"),
+        ("resources/directory/read", "skill://acme/pdf/none"),
+        ("resources/directory/read", "skill://acme"),
+        ("resources/directory/read", "skill://acme/pdf/../other"),
+        ("resources/directory/read", "file:///etc"),
+    ],
+)
+def test_what_is_not_served_is_invalid(shop: Workshop, method: str, uri: str) -> None:
+    async def story(caller: Caller) -> None:
+        with pytest.raises(MCPError) as caught:
+            await ask(caller, method, uri)
+        assert caught.value.code == -32602
+
+    play(shop, story, as_=None)
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "skill://acme/pdf/../other/SKILL.md",
+        "skill://acme/pdf/%2e%2e/x",
+        "skill://acme/pdf//etc/passwd",
+        "skill://acme/pdf/",
+    ],
+)
+def test_no_address_leads_out_of_a_skill(shop: Workshop, uri: str) -> None:
+    async def story(caller: Caller) -> None:
+        with pytest.raises(MCPError):
+            await caller.client.read_resource(uri)
+
+    play(shop, story, as_=None)
+
+
+def test_a_run_without_the_right_sees_no_skills(shop: Workshop) -> None:
+    async def story(caller: Caller) -> None:
+        assert (await ask(caller, "skills/list"))["skills"] == []
+        with pytest.raises(MCPError):
+            await ask(caller, "skills/get", "skill://acme/pdf/SKILL.md")
+        with pytest.raises(MCPError):
+            await caller.client.read_resource("skill://acme/pdf/SKILL.md")
+
+    play(shop, story)
+
+
+def test_an_attached_file_that_was_changed_takes_the_skill_away(tmp_path: Path) -> None:
+    shop = Workshop(tmp_path)
+    shop.install("skill", "acme/pdf", skill("pdf"), attached={"forms.md": FORMS})
+    shop.path(".ai/packages/acme/skills/pdf/forms.md").write_bytes(b"# Other\n")
+
+    async def story(caller: Caller) -> None:
+        assert (await ask(caller, "skills/list"))["skills"] == []
+        with pytest.raises(MCPError):
+            await caller.client.read_resource("skill://acme/pdf/forms.md")
+
+    play(shop, story, as_=None)
+
+
+def test_a_skill_that_not_every_host_takes_is_not_listed() -> None:
+    item = Any
+    assert skills.fits(SkillFiles(item, {str(n): b"" for n in range(512)}))  # type: ignore[arg-type]
+    assert not skills.fits(SkillFiles(item, {str(n): b"" for n in range(513)}))  # type: ignore[arg-type]
+    assert not skills.fits(SkillFiles(item, {"a": b"x" * (16 * 1024 * 1024 + 1)}))  # type: ignore[arg-type]
