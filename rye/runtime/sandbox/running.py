@@ -370,14 +370,14 @@ class _Call:
         code = os.WEXITSTATUS(status) if status is not None and os.WIFEXITED(status) else None
         ended: Ended = self.ended or "exited"
         reason = report.get("reason")
-        if self.ended is None and status is not None and os.WIFSIGNALED(status):
+        if self.ended is None and reason is not None:
+            ended = "killed"
+        elif self.ended is None and status is not None and os.WIFSIGNALED(status):
             ended = "killed"
             number = os.WTERMSIG(status)
             reason = _SIGNALS.get(number) or f"signal {number}"
             if number == signal.SIGKILL and report.get("processor", 0) >= self.profile.cpu_seconds:
                 reason = "processor time"
-        elif self.ended is None and reason is not None:
-            ended = "killed"
         truncated = self.output.total > SANDBOX.output_bytes
         output, stderr = bytes(self.output.kept), bytes(self.stderr.kept)
         return Outcome(code if ended == "exited" else None, output, truncated, stderr, seconds, ended, reason)
