@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
-START_SECONDS = 30
-DELAY = Path(__file__).with_name("delay.py")
+BUCKET = Path(__file__).parents[2] / "tests" / "server" / "fake_bucket.py"
+"""The test suite's S3 service in memory: it takes so little of the processor that the registry is what is measured."""
 
 
 def postgresql(stack: ExitStack) -> Mapping[str, str]:
@@ -31,43 +29,15 @@ def postgresql(stack: ExitStack) -> Mapping[str, str]:
 
 def bucket(stack: ExitStack, delay: float) -> Mapping[str, str]:
     """Settings of a registry in a bucket whose every request takes ``delay`` seconds longer."""
-    import boto3  # type: ignore[import-untyped]
-
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         os.environ[name] = "testing"
-    os.environ["AWS_REGION"] = os.environ["AWS_DEFAULT_REGION"] = "us-east-1"
-    with socket.socket() as chosen:
-        chosen.bind(("127.0.0.1", 0))
-        port = chosen.getsockname()[1]
-    moto = subprocess.Popen(
-        [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    stack.callback(_stop, moto)
-    _wait(port)
-    proxy = subprocess.Popen(
-        [sys.executable, str(DELAY), "127.0.0.1", str(port), str(delay)], stdout=subprocess.PIPE, text=True
-    )
-    stack.callback(_stop, proxy)
-    assert proxy.stdout is not None
-    address = f"http://127.0.0.1:{int(proxy.stdout.readline())}"
-    boto3.client("s3", endpoint_url=address).create_bucket(Bucket="rye")
-    return {"objects": "s3://rye/registry", "s3_endpoint": address}
+    os.environ["AWS_REGION"] = "us-east-1"
+    service = subprocess.Popen([sys.executable, str(BUCKET), str(delay)], stdout=subprocess.PIPE, text=True)
+    stack.callback(_stop, service)
+    assert service.stdout is not None
+    return {"objects": "s3://rye/registry", "s3_endpoint": service.stdout.readline().strip()}
 
 
-def _wait(port: int) -> None:
-    deadline = time.monotonic() + START_SECONDS
-    while time.monotonic() < deadline:
-        try:
-            socket.create_connection(("127.0.0.1", port), 1).close()
-        except OSError:
-            time.sleep(0.1)
-        else:
-            return
-    raise SystemExit("the bucket's server did not start")
-
-
-def _stop(process: subprocess.Popen[bytes] | subprocess.Popen[str]) -> None:
+def _stop(process: subprocess.Popen[str]) -> None:
     process.kill()
     process.wait()

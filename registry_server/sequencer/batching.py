@@ -67,9 +67,11 @@ _Waiting = tuple[tuple[Candidate, ...], Future[Receipt], Sender | None]
 class Appends(Protocol):
     """What a batch is handed to."""
 
-    def append(
-        self, requests: Sequence[Sequence[Candidate]], senders: Sequence[Sender | None] | None = None
+    def work(
+        self, requests: Sequence[Sequence[Candidate]], senders: Sequence[Sender | None] | None
     ) -> list[Outcome]: ...
+
+    def tidy(self) -> None: ...
 
     def heartbeat(self) -> bool: ...
 
@@ -157,7 +159,7 @@ class Batches:
         requests = [candidates for candidates, _, _ in batch]
         senders = [sender for _, _, sender in batch]
         try:
-            outcomes = self._log.append(requests, senders)
+            outcomes = self._log.work(requests, senders)
         except Exception as error:
             if is_trouble(error):
                 outcomes = [error] * len(batch)
@@ -179,6 +181,7 @@ class Batches:
                 future.set_result(outcome)
             else:
                 future.set_exception(outcome)
+        self._log.tidy()
 
     def _give_up_waiting(self, error: Exception) -> None:
         """Requests that waited behind a batch which found no database or store need not wait for the same again."""
@@ -198,7 +201,7 @@ class Batches:
     def _alone(self, request: tuple[Candidate, ...], sender: Sender | None) -> Outcome:
         """One request of a batch that failed as a whole; what the batch had committed all the same is a duplicate now."""
         try:
-            return self._log.append([request], [sender])[0]
+            return self._log.work([request], [sender])[0]
         except Exception as error:
             if not isinstance(error, RyeError):
                 _log.exception("a request failed")

@@ -20,7 +20,7 @@ from rye.registry.protocol import notes, wire
 from rye.registry.protocol.name_map import MapEntry
 from rye.registry.protocol.notes import Signer
 from rye.registry.protocol.statements import Checkpoint, Root, Snapshot
-from rye.registry.protocol.tiles import WIDTH, Tile
+from rye.registry.protocol.tiles import WIDTH, Tile, partial_tiles
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +96,13 @@ class Sealer:
         if len(document) > wire.MAX_HEAD_BYTES:
             raise RyeError("head-too-large", "The head has become larger than clients accept.", None)
         step("appended")
+        present = frozenset(partial_tiles(first))  # of upper levels that did not grow: the head before needed them, too
         entries = [*end.bundle, *(leaf for leaf, _ in appended)]
         has_new_root = first == 0 or has_root(leaf for leaf, _ in appended)
         files = [
             *indexes.values(),
             *map_files(names.files),
-            *((tile.path, data) for tile, data in edge.tiles()),
+            *((tile.path, data) for tile, data in edge.tiles() if tile not in present),
             *bundle_files(entries, first // WIDTH * WIDTH),
             *(root_files(ledger) if has_new_root else ()),
         ]

@@ -90,6 +90,8 @@ class Sequencer:
         self._holder = holder_name()
         self._queue = Batches(self, settings.batch_statements, settings.heartbeat_check_seconds)
         self._beside = ThreadPoolExecutor(1, "settling")
+        self._published_blobs: set[str] = set()
+        self._old_files: list[str] = []
 
     # -- requests -----------------------------------------------------------------------------------------------------
 
@@ -120,6 +122,12 @@ class Sequencer:
 
         ``senders``: who sent each request, where it is known.
         """
+        outcomes = self.work(requests, senders)
+        self.tidy()
+        return outcomes
+
+    def work(self, requests: Sequence[Sequence[Candidate]], senders: Sequence[Sender | None] | None) -> list[Outcome]:
+        """All of :meth:`append` that an answer has to wait for."""
         outcomes: list[Outcome] = []
         sealed: Sealed | None = None
         with self._writing() as (ledger, shown):
@@ -164,6 +172,7 @@ class Sequencer:
                 return False  # another process was faster
             sealed = self._sealer.seal(ledger, old, self._now(old), frozenset(), self._fault)
         self._finish(sealed)
+        self.tidy()
         return True
 
     def show(self) -> None:
@@ -201,6 +210,7 @@ class Sequencer:
                 sealed = self._sealer.seal(ledger, published, self._now(published), frozenset(), self._fault)
         if sealed is not None:
             self._finish(sealed)
+            self.tidy()
         else:
             self._show(published)
         self.remove_taken_down(taken_down)
@@ -305,9 +315,18 @@ class Sequencer:
             self.public.put_all(chain(moved, sealed.files), heads)
         self._fault("written")
         self._show(published)
+        self._published_blobs |= sealed.blobs
+        self._old_files += old_partials(sealed.before, published.size)
+
+    def tidy(self) -> None:
+        """Delete what shown batches made superfluous. What an error leaves is swept later, or does no harm."""
+        blobs, files = self._published_blobs, self._old_files
+        self._published_blobs, self._old_files = set(), []
         try:
-            self.uploads.delete_all(sealed.blobs)
-            self.public.delete_all(old_partials(sealed.before, published.size))
+            if blobs:
+                self.uploads.delete_all(blobs)
+            if files:
+                self.public.delete_all(files)
         except RyeError as error:
             _log.warning("files that are no longer needed could not be deleted: %s", error)
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, TypeVar
 
-from obstore.exceptions import AlreadyExistsError, PreconditionError
+from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
 from obstore.store import S3Store
 
 from registry_server.settings import Settings
@@ -17,6 +19,7 @@ from registry_server.storage.first_line import first_line
 from registry_server.storage.served import served
 from registry_server.storage.store_seam import ABSENT, YOUNG_SECONDS, ChangedError, portions
 from rye.errors import RyeError
+from rye.limits import MIB
 
 if TYPE_CHECKING:
     from obstore import Attributes, PutMode
@@ -30,6 +33,9 @@ _NO_CREDENTIALS = ("169.254.", "NoCredentials", "credential", "InvalidAccessKeyI
 REQUESTS = 32
 """Requests to the service that one ``put_all`` makes at the same moment."""
 _DELETED_AT_ONCE = 1000
+_RECENT_BYTES = 32 * MIB
+_RECENT_SECONDS = 60.0
+"""What was just uploaded is published within seconds, and nothing but this process's own clean-up deletes it that soon."""
 _R = TypeVar("_R")
 _T = TypeVar("_T")
 
@@ -42,9 +48,11 @@ class Bucket:
     def __init__(self, store: S3Store) -> None:
         self.store = store
         self._pool = ThreadPoolExecutor(REQUESTS, "bucket")
+        self._recent = _Recent()
 
     def get(self, path: str) -> bytes | None:
-        return self.get_tagged(path)[0]
+        recent = self._recent.get(path)
+        return recent[0] if recent is not None else self.get_tagged(path)[0]
 
     def get_all(self, paths: Sequence[str]) -> list[bytes | None]:
         return self._each(self.get, paths)
@@ -59,7 +67,7 @@ class Bucket:
 
     def put(self, path: str, content: bytes) -> None:
         with _explaining_bucket():
-            self.store.put(path, content, attributes=_attributes(path))
+            self.store.put(path, content, attributes=_attributes(path), use_multipart=False)
 
     def replace(self, path: str, content: bytes, tag: str) -> str:
         with _explaining_bucket():
@@ -71,7 +79,9 @@ class Bucket:
             return written["e_tag"] or ABSENT
 
     def put_soon(self, path: str, content: bytes) -> None:
+        """The service makes the object durable at once. It is remembered a while, because it will be asked for soon."""
         self.put(path, content)
+        self._recent.keep(path, content)
 
     def settle(self, paths: Sequence[str]) -> None:
         """The service made each object durable before it answered."""
@@ -116,6 +126,7 @@ class Bucket:
                 return False
 
     def delete(self, path: str) -> None:
+        self._recent.forget(path)
         with _explaining_bucket():
             try:
                 self.store.delete(path)
@@ -124,6 +135,8 @@ class Bucket:
 
     def delete_all(self, paths: Iterable[str]) -> None:
         some = list(paths)
+        for path in some:
+            self._recent.forget(path)
         with _explaining_bucket():
             for start in range(0, len(some), _DELETED_AT_ONCE):
                 with suppress(FileNotFoundError):
@@ -139,11 +152,45 @@ class Bucket:
         return self._each(self.modified, paths)
 
     def modified(self, path: str) -> float | None:
+        recent = self._recent.get(path)
+        if recent is not None:
+            return recent[1]
         with _explaining_bucket():
             try:
                 return self.store.head(path)["last_modified"].timestamp()
             except FileNotFoundError:
                 return None
+
+
+class _Recent:
+    """Objects that this process wrote just now, each once, up to some MiB and minutes. Safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[str, tuple[bytes, float]] = OrderedDict()
+        self._bytes = 0
+        self._lock = threading.Lock()
+
+    def get(self, path: str) -> tuple[bytes, float] | None:
+        """Its bytes and when they were written."""
+        with self._lock:
+            found = self._kept.get(path)
+        return found if found is not None and time.time() - found[1] < _RECENT_SECONDS else None
+
+    def keep(self, path: str, content: bytes) -> None:
+        with self._lock:
+            self._drop(path)
+            self._kept[path] = (content, time.time())
+            self._bytes += len(content)
+            while self._bytes > _RECENT_BYTES:
+                self._drop(next(iter(self._kept)))
+
+    def forget(self, path: str) -> None:
+        with self._lock:
+            self._drop(path)
+
+    def _drop(self, path: str) -> None:
+        found = self._kept.pop(path, None)
+        self._bytes -= len(found[0]) if found is not None else 0
 
 
 def open_bucket(settings: Settings, part: str) -> Bucket:
@@ -188,9 +235,7 @@ def _explaining_bucket() -> Iterator[None]:
     """The store's library raises many types, with its own internals in their text: one line of that is enough."""
     try:
         yield
-    except (RyeError, ChangedError):
-        raise
-    except Exception as error:
+    except (BaseError, OSError, ValueError) as error:
         reason = first_line(error)
         if any(word in reason for word in _FULL_BUCKET):
             raise RyeError("storage-full", f"The bucket is full: {reason}", "Make room, then try again.") from error
