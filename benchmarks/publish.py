@@ -8,8 +8,8 @@ sent by a process of their own. Ours are two (bytes, then the signed statement) 
 verdaccio's is one, with a JSON web token, and it does not wait for the disk. The peers take turns within each round;
 of the rounds the median counts. ``cpu`` is the server's processor time for one publish, its worker processes included.
 
-``--postgresql`` and ``--s3`` add registries with PostgreSQL (from the test suite's wheel) and with a bucket (an S3 service in memory) whose
-every request takes ``--delay`` milliseconds longer. On a busy machine only ratios mean something.
+``--postgresql`` and ``--s3`` add registries with PostgreSQL (from the test suite's wheel) and with a bucket: an S3 service in
+memory, each of whose answers takes ``--delay`` milliseconds. On a busy machine only ratios mean something.
 """
 
 from __future__ import annotations

@@ -32,10 +32,19 @@ QUEUED = 64
 """Requests that wait for one worker; more are examined here."""
 AGAIN_SECONDS = 10.0
 """Between two starts."""
+START_SECONDS = 20.0
+"""From a worker's start to its first answer."""
+STUCK_SECONDS = 20.0
+"""How long a worker may be at one request; then it is ended, and the request refused."""
+COMMAND = (sys.executable, "-m", "registry_server.api.worker")
 
 
 class Gone(Exception):
     """The worker ended before it had answered."""
+
+
+class TookTooLong(Exception):
+    """The worker was ended because of this request."""
 
 
 class Examiners:
@@ -91,22 +100,34 @@ class Examiners:
         values = {item.name: getattr(self._settings, item.name) for item in fields(Settings) if item.name != "data"}
         start = Start(self._origin, str(self._settings.data), values)
         for _ in range(self._most - len(self._workers)):
+            worker = None
             try:
                 worker = await _Worker.start(start)
-                await asyncio.wait_for(worker.ask(Work(Account("", "", ()), [])), self._settings.answer_seconds)
-            except (OSError, Gone, TimeoutError) as error:
+                await asyncio.wait_for(worker.ask(Work(Account("", "", ()), [])), START_SECONDS)
+            except (OSError, Gone, TimeoutError, asyncio.CancelledError) as error:
+                if worker is not None:
+                    await worker.end()
+                if isinstance(error, asyncio.CancelledError):
+                    raise
                 _log.warning("no process to examine requests could be started: %s", error or type(error).__name__)
                 return
             self._workers.append(worker)
 
     async def _ask(self, worker: _Worker, account: Account, texts: Sequence[str]) -> Done:
-        work = Work(account, list(texts))
+        """The worker's answer. Raises Gone, and RyeError ``publish-timeout`` for the request that a worker is stuck at."""
+        future = worker.ask(Work(account, list(texts)))
         try:
-            return await asyncio.wait_for(asyncio.shield(worker.ask(work)), self._settings.answer_seconds)
-        except TimeoutError:
-            await worker.end()
+            while not future.done():
+                await asyncio.wait({future}, timeout=max(worker.seconds_left(), 0.01))
+                if not future.done() and worker.seconds_left() <= 0:
+                    _log.error("a process that examines requests did not answer in time and is ended")
+                    await worker.end()
+            return future.result()
+        except TookTooLong:
             raise RyeError(
-                "publish-timeout", "The statements were not examined in time.", "Send the same request again."
+                "publish-timeout",
+                f"The statements were not examined within {STUCK_SECONDS:.0f} seconds, and that was given up.",
+                "Send fewer statements at a time. If a single one takes so long, tell the registry's operator.",
             ) from None
 
 
@@ -117,12 +138,14 @@ class _Worker:
     process: asyncio.subprocess.Process
     waiting: deque[asyncio.Future[Done]] = field(default_factory=deque)
     is_alive: bool = True
+    since: float = 0.0
+    """When it came to the first of them."""
     reading: asyncio.Task[None] | None = None
 
     @classmethod
     async def start(cls, start: Start) -> _Worker:
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "registry_server.api.worker"),
+            *COMMAND,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
         )
@@ -137,12 +160,22 @@ class _Worker:
         if not self.is_alive:
             future.set_exception(Gone())
             return future
+        if not self.waiting:
+            self.since = time.monotonic()
         self.waiting.append(future)
         self._write(frame(work))
         return future
 
+    def seconds_left(self) -> float:
+        """For the request that it is at."""
+        return self.since + STUCK_SECONDS - time.monotonic()
+
     async def end(self) -> None:
-        """End the process; what it has not answered is Gone."""
+        """End the process. What it was at took too long, where that is so; what waited behind it is Gone."""
+        if self.is_alive and self.waiting and self.seconds_left() <= 0:
+            stuck = self.waiting.popleft()
+            if not stuck.done():
+                stuck.set_exception(TookTooLong())
         self.is_alive = False
         if self.process.returncode is None:
             self.process.kill()
@@ -161,6 +194,7 @@ class _Worker:
                 size = int.from_bytes(await self.process.stdout.readexactly(LENGTH_BYTES), "big")
                 done = msgspec.json.decode(await self.process.stdout.readexactly(size), type=Done)
                 future = self.waiting.popleft()
+                self.since = time.monotonic()
                 if not future.done():
                     future.set_result(done)
         except (asyncio.IncompleteReadError, msgspec.ValidationError, msgspec.DecodeError, IndexError, OSError):

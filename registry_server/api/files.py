@@ -18,6 +18,7 @@ from registry_server.sequencer.showing import shown_checkpoint
 from registry_server.storage.objects import Objects
 from registry_server.storage.served import Served, served, uncovered
 from rye.errors import RyeError
+from rye.limits import MIB
 
 Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[Any]]
@@ -26,6 +27,8 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 Gate = Callable[[Scope], Awaitable[Answer | None]]
 """Asks whether a request may be answered; the refusal where it may not."""
 
+_LARGE_BYTES = MIB // 4
+"""Files from this size on are compressed in a thread."""
 _HEAD_SECONDS = 0.5
 """For how long the size that the head shows is believed, where a tile seems to lie beyond it."""
 _ASKED = {b"if-none-match": "if_none_match", b"accept-encoding": "accept_encoding", b"range": "range",
@@ -76,6 +79,8 @@ class Files:
         asked = {_ASKED[name]: value.decode("latin-1") for name, value in scope["headers"] if name in _ASKED}
         if scope["method"] == "HEAD":
             asked.pop("range", None)  # ranges are for GET alone (RFC 9110 §14.2)
+        if len(content) > _LARGE_BYTES and found.may_compress:
+            return await asyncio.to_thread(answer, found, content, Asked(**asked), self._compressed)
         return answer(found, content, Asked(**asked), self._compressed)
 
     async def _get(self, path: str) -> bytes | None:

@@ -13,6 +13,7 @@ import re
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -55,7 +56,7 @@ class FakeBucket:
         try:
             while await self._answer(reader, writer):
                 await writer.drain()
-        except (OSError, asyncio.IncompleteReadError):
+        except (OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
             pass
         finally:
             writer.close()
@@ -151,16 +152,22 @@ class FakeBucket:
 @contextmanager
 def serving(bucket: FakeBucket) -> Iterator[str]:
     """The service on loopback, in a thread of its own; its address."""
-    loop = asyncio.new_event_loop()
-    server = loop.run_until_complete(asyncio.start_server(bucket.serve_one, "127.0.0.1", 0))
-    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    address: Future[str] = Future()
+    stop = threading.Event()
+    thread = threading.Thread(target=lambda: asyncio.run(_serve(bucket, address, stop)), daemon=True)
     thread.start()
     try:
-        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        yield address.result(10)
     finally:
-        server.close()
-        loop.call_soon_threadsafe(loop.stop)
+        stop.set()
         thread.join(10)
+
+
+async def _serve(bucket: FakeBucket, address: Future[str], stop: threading.Event) -> None:
+    server = await asyncio.start_server(bucket.serve_one, "127.0.0.1", 0)
+    address.set_result(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+    await asyncio.get_running_loop().run_in_executor(None, stop.wait)
+    server.close()
 
 
 async def _main(delay: float) -> None:

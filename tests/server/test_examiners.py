@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import os
+import signal
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -16,7 +17,7 @@ from registry_server.accounts.tokens import Account
 from registry_server.api import examiners
 from registry_server.api.examination import Examination
 from registry_server.api.examiners import Examiners
-from registry_server.api.worker import Done, frame, read_frame
+from registry_server.api.worker import Done, Start, frame, read_frame
 from registry_server.migrations import opening
 from registry_server.sequencer.sequencer import Receipt, Sequencer
 from registry_server.settings import Settings
@@ -104,6 +105,55 @@ def test_a_worker_finds_and_refuses_what_this_process_does_and_may_end_at_any_ti
             assert not worker.is_alive
 
     asyncio.run(ask())
+
+
+@pytest.mark.processes
+def test_a_worker_that_is_stuck_is_ended_and_only_the_request_that_it_was_at_is_refused(
+    examination: Examination, settings: Settings, release: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    here = examination.look_into(ANYONE, examination.read([release]))
+
+    async def ask() -> None:
+        async with with_worker(examination, settings) as pool:
+            (worker,) = pool._workers
+            monkeypatch.setattr(examiners, "STUCK_SECONDS", 0.2)
+            os.kill(worker.process.pid, signal.SIGSTOP)
+            asked = (pool.examine(ANYONE, [release]) for _ in range(3))
+            first, *others = await asyncio.gather(*asked, return_exceptions=True)
+            assert isinstance(first, RyeError)
+            assert first.code == "publish-timeout"
+            assert others == [here, here]
+            assert worker.process.returncode is not None
+            assert pool._choose() is None
+
+    asyncio.run(ask())
+
+
+@pytest.mark.processes
+def test_a_worker_that_never_comes_up_is_ended(
+    examination: Examination, settings: Settings, release: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(examiners, "COMMAND", ("sleep", "600"))
+    monkeypatch.setattr(examiners, "START_SECONDS", 0.1)
+    started = []
+    start = examiners._Worker.start
+
+    async def remember(values: Start) -> examiners._Worker:
+        started.append(await start(values))
+        return started[0]
+
+    monkeypatch.setattr(examiners._Worker, "start", remember)
+
+    async def ask() -> None:
+        pool = Examiners(examination, ORIGIN, settings)
+        await pool._start()
+        assert pool._workers == []
+        assert (await pool.examine(ANYONE, [release]))[0].signer
+
+    asyncio.run(ask())
+    assert started[0].process.returncode is not None
 
 
 def test_a_quiet_registry_starts_no_worker(examination: Examination, settings: Settings, release: str) -> None:

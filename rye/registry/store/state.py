@@ -13,8 +13,6 @@ Rules:
 from __future__ import annotations
 
 import contextlib
-import os
-import secrets
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -29,6 +27,7 @@ from rye.registry.protocol.notes import NoteError
 from rye.registry.protocol.wire import WireError
 from rye.registry.store.pins import addresses_path, read_addresses, state_path
 from rye.registry.trust.trusted import KeysetHead, TrustedState
+from rye.storage import private_files
 from rye.storage.file_lock import LockTimeout, file_lock
 from rye.storage.private_files import Exposed, read_trusted
 
@@ -93,7 +92,7 @@ class StateStore(Struct, frozen=True):
             present = self.load(state.origin)
             merged = state if present is None else merge(present, state, reconcile)
             if merged != present:
-                _write(path, encode(merged))
+                private_files.write(path, encode(merged).decode())
         return merged
 
     def forget(self, origin: str) -> bool:
@@ -115,7 +114,7 @@ class StateStore(Struct, frozen=True):
         path = addresses_path(self.folder)
         with self._lock(path):
             addresses = {**self.addresses(), address: origin}
-            _write(path, msgspec.json.format(msgspec.json.encode(addresses, order="sorted"), indent=1) + b"\n")
+            private_files.write(path, _listed(addresses))
 
     def forget_address(self, address: str) -> bool:
         """The user no longer expects a certain registry at this address. Whether they did."""
@@ -124,7 +123,7 @@ class StateStore(Struct, frozen=True):
             addresses = self.addresses()
             existed = addresses.pop(address, None) is not None
             if existed:
-                _write(path, msgspec.json.format(msgspec.json.encode(addresses, order="sorted"), indent=1) + b"\n")
+                private_files.write(path, _listed(addresses))
         return existed
 
     def addresses(self) -> dict[str, str]:
@@ -251,14 +250,5 @@ def _damaged(path: Path | None, reason: str) -> StateError:
     )
 
 
-def _write(path: Path, data: bytes) -> None:
-    temporary = path.with_name(f"state-{os.getpid()}-{secrets.token_hex(8)}.part")
-    try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+def _listed(addresses: object) -> str:
+    return msgspec.json.format(msgspec.json.encode(addresses, order="sorted"), indent=1).decode() + "\n"

@@ -1,0 +1,73 @@
+"""How requests come together into batches: at once when nothing else is on its way, together when something is."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+
+import pytest
+
+from registry_server.sequencer import batching
+from registry_server.sequencer.acceptance import Candidate
+from registry_server.sequencer.batching import Batches, Outcome, Receipt, Sender
+
+
+class Log:
+    """Takes batches; remembers how many requests each had."""
+
+    def __init__(self) -> None:
+        self.sizes: list[int] = []
+        self.tidied = threading.Event()
+
+    def work(self, requests: Sequence[Sequence[Candidate]], _senders: Sequence[Sender | None] | None) -> list[Outcome]:
+        self.sizes.append(len(requests))
+        return [Receipt((), 1) for _ in requests]
+
+    def tidy(self) -> None:
+        self.tidied.set()
+
+    def heartbeat(self) -> bool:
+        return False
+
+
+@pytest.fixture
+def log() -> Log:
+    return Log()
+
+
+@pytest.fixture
+def batches(log: Log, monkeypatch: pytest.MonkeyPatch) -> Batches:
+    monkeypatch.setattr(batching, "LINGER_SECONDS", 10.0)
+    found = Batches(log, 1000, 60)
+    found._linger = 10.0  # as after a slow batch
+    return found
+
+
+def test_a_request_that_comes_alone_waits_for_nobody(log: Log, batches: Batches) -> None:
+    batches.start()
+    assert batches.submit([], None).result(5) == Receipt((), 1)
+    assert log.tidied.wait(5)
+    assert batches.stop(5)
+    assert log.sizes == [1]
+
+
+def test_a_batch_waits_for_the_request_that_is_being_examined(log: Log, batches: Batches) -> None:
+    with batches.expecting():
+        batches.start()
+        first = batches.submit([], None)
+        second = batches.submit([], None)
+    third = batches.submit([], None)
+    assert [future.result(5).size for future in (first, second, third)] == [1, 1, 1]
+    batches.stop(5)
+    assert log.sizes[0] >= 2
+
+
+def test_an_expected_request_that_is_refused_holds_nobody_up_for_long(
+    log: Log, batches: Batches, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batches._linger = 0.05
+    with batches.expecting():
+        batches.start()
+        assert batches.submit([], None).result(5).size == 1
+    batches.stop(5)
+    assert log.sizes == [1]

@@ -1,0 +1,172 @@
+"""What a registry in a bucket asks of it: how often, in what order, and what becomes of a batch when it fails."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from registry_server.accounts import keys
+from registry_server.migrations import opening
+from registry_server.sequencer.acceptance import Candidate
+from registry_server.sequencer.ledger import Ledger
+from registry_server.sequencer.sequencer import Receipt, Sequencer
+from registry_server.settings import Settings, load
+from registry_server.storage import bucket as bucket_module
+from registry_server.storage import database
+from registry_server.storage.bucket import Bucket, open_bucket
+from registry_server.storage.objects import public_objects, upload_objects
+from registry_server.upkeep import audit
+from registry_server.upkeep.founding import found
+from rye.errors import RyeError
+from tests.registry_process import ORIGIN
+from tests.server.fake_bucket import Asked, FakeBucket, serving
+from tests.server.publishing import Publisher
+
+pytestmark = pytest.mark.processes
+
+
+@pytest.fixture
+def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[FakeBucket, str]]:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "testing")
+    monkeypatch.setenv("AWS_REGION", "us-east-1")
+    fake = FakeBucket()
+    with serving(fake) as address:
+        yield fake, address
+
+
+@contextmanager
+def sequencer_in(address: str, data: Path) -> Iterator[Sequencer]:
+    values = {"objects": "s3://rye/registry", "s3_endpoint": address}
+    if not data.exists():
+        found(data, ORIGIN, values, None, 365)
+    settings = load(data, {"store_wait_seconds": 1.0}, {})
+    engine = opening.connect(settings.database_url)
+    try:
+        log_keys = keys.in_folder(settings.keys, "log")
+        yield Sequencer(engine, public_objects(settings), upload_objects(settings), log_keys, settings)
+    finally:
+        engine.dispose()
+
+
+def uploaded(sequencer: Sequencer, publisher: Publisher, number: int) -> Candidate:
+    data = b"%d" % number
+    sha256 = hashlib.sha256(data).hexdigest()
+    sequencer.uploads.put_soon(sha256, data)
+    return publisher.candidate(f"a/item{number}", sha256=sha256)
+
+
+def asked(service: FakeBucket) -> list[str]:
+    """The requests since the last call, with the store's own prefix left out."""
+    seen = [f"{one.method} {one.key.removeprefix('rye/registry/')}" for one in service.requests]
+    service.requests.clear()
+    return seen
+
+
+def test_a_batch_asks_for_the_head_once_writes_each_new_file_once_and_the_head_last(
+    service: tuple[FakeBucket, str], tmp_path: Path
+) -> None:
+    fake, address = service
+    acme = Publisher("acme")
+    with sequencer_in(address, tmp_path / "data") as sequencer:
+        sequencer.append([[acme.claim_candidate()]])
+        candidates = [uploaded(sequencer, acme, number) for number in range(3)]
+        asked(fake)
+        outcomes = sequencer.append([[candidate] for candidate in candidates])
+        assert all(isinstance(outcome, Receipt) for outcome in outcomes)
+        first, *files, checkpoint, head, tidied = asked(fake)
+        assert (first, checkpoint, head) == ("GET public/head", "PUT public/checkpoint", "PUT public/head")
+        assert tidied.startswith("POST ")
+        assert sorted(set(files)) == sorted(files)
+        kinds = [path.split("/")[1] for path in files if path.startswith("PUT public/")]
+        assert len(kinds) == len(files)
+        assert {kind: kinds.count(kind) for kind in kinds} == {"blobs": 3, "index": 3, "map": 1, "tile": 2}
+        with database.reader(sequencer.engine) as connection:
+            assert audit.verify(Ledger(connection), sequencer.public) == []
+
+
+@pytest.mark.parametrize("part", ["public/index", "public/checkpoint", "public/head"])
+def test_a_bucket_that_fails_after_the_commit_is_brought_up_to_date_by_the_next_batch(
+    service: tuple[FakeBucket, str], tmp_path: Path, part: str
+) -> None:
+    fake, address = service
+    acme = Publisher("acme")
+    with sequencer_in(address, tmp_path / "data") as sequencer:
+        sequencer.append([[acme.claim_candidate()]])
+        first, second = (uploaded(sequencer, acme, number) for number in range(2))
+        fake.fault = lambda one: 403 if one.method == "PUT" and one.key.startswith(f"rye/registry/{part}") else None
+        with pytest.raises(RyeError) as failed:
+            sequencer.append([[first]])
+        assert failed.value.code in ("store-unavailable", "store-credentials")
+        assert sequencer.trouble is failed.value
+        assert not sequencer.is_shown()
+        assert sequencer.trouble is failed.value, "a look at the store says nothing about writing"
+        fake.fault = lambda _one: None
+        (outcome,) = sequencer.append([[second]])
+        assert isinstance(outcome, Receipt)
+        assert sequencer.trouble is None
+        with database.reader(sequencer.engine) as connection:
+            assert audit.verify(Ledger(connection), sequencer.public) == []
+
+
+def test_trouble_ends_with_the_next_heartbeat_once_writing_works_again(
+    service: tuple[FakeBucket, str], tmp_path: Path
+) -> None:
+    fake, address = service
+    with sequencer_in(address, tmp_path / "data") as sequencer:
+        fake.fault = lambda one: 403 if one.method == "PUT" else None
+        with pytest.raises(RyeError):
+            sequencer.append([[Publisher("acme").claim_candidate()]])
+        with pytest.raises(RyeError):
+            sequencer.heartbeat()
+        assert sequencer.trouble is not None
+        fake.fault = lambda _one: None
+        sequencer.heartbeat()
+        assert sequencer.trouble is None
+
+
+def test_a_service_that_hangs_up_is_store_unavailable_with_one_line(
+    service: tuple[FakeBucket, str], tmp_path: Path
+) -> None:
+    fake, address = service
+    fake.fault = lambda _one: 0
+    store = public_objects(Settings(tmp_path, objects="s3://rye/x", s3_endpoint=address, store_wait_seconds=1.0))
+    with pytest.raises(RyeError) as refused:
+        store.get("head")
+    assert refused.value.code == "store-unavailable"
+    assert "\n" not in refused.value.message
+
+
+def test_a_mistake_in_our_own_code_is_not_taken_for_the_buckets(
+    service: tuple[FakeBucket, str], tmp_path: Path
+) -> None:
+    settings = Settings(tmp_path, objects="s3://rye/x", s3_endpoint=service[1])
+    with pytest.raises(TypeError):
+        open_bucket(settings, "public").get_tagged(5)  # type: ignore[arg-type]
+
+
+def test_what_was_just_uploaded_is_not_fetched_again_until_it_is_deleted(
+    service: tuple[FakeBucket, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake, address = service
+    settings = Settings(tmp_path, objects="s3://rye/registry", s3_endpoint=address)
+    monkeypatch.setattr(bucket_module, "_RECENT_BYTES", 10)
+    store = open_bucket(settings, "uploads")
+    assert isinstance(store, Bucket)
+    started = datetime.now(UTC).timestamp()
+    store.put_soon("one", b"123456")
+    asked(fake)
+    assert store.get_all(["one"]) == [b"123456"]
+    assert (store.modified("one") or 0.0) >= started
+    assert asked(fake) == []
+    store.put_soon("two", b"123456")  # more than is remembered
+    assert store.get("one") == b"123456"
+    assert asked(fake) == ["PUT uploads/two", "GET uploads/one"]
+    store.delete_all(["one", "two"])
+    assert store.get_all(["one", "two"]) == [None, None]
+    assert Asked("PUT", "rye/registry/uploads/two") not in fake.requests
