@@ -103,6 +103,14 @@ class Places(Struct, frozen=True):
     rig: str | None = None
     """What the project is called in messages."""
 
+    def only(self, level: Level) -> Places:
+        """The folders of one level."""
+        overlays, directives, overrides = (
+            tuple(folder for folder in folders if folder.level == level)
+            for folders in (self.overlays, self.role_directives, self.overrides)
+        )
+        return Places(self.layout, overlays, directives, overrides, self.rig)
+
     def of(self, folders: tuple[Folder, ...], level: Level) -> Folder | None:
         return next((folder for folder in folders if folder.level == level), None)
 

@@ -44,11 +44,12 @@ def _deployed(context: Context, project: Project) -> Iterator[Finding]:
     try:
         if not load_manifest(project).deploy.targets and not os.path.lexists(project.root / STATE):
             return
-        for one in check(context, project, DeployRequest()):
+        found = check(context, project, DeployRequest())
+        for one in found.files:
             if one.state == "ok":
                 continue
             rule, severity, said = _RULES[one.state]
-            hint = "`rye deploy` puts it right, or says what is in the way."
+            hint = f"`{found.command}` puts it right, or says what is in the way."
             yield Finding(
                 rule, "error" if severity == "error" else "warning", f"{one.path} {said}.", one.path, hint=hint
             )

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from rye.deployment import recall
 from rye.deployment.agreeing import agree, counted, require_accepted
 from rye.deployment.disk import FolderDisk
+from rye.deployment.own_files import claims_of, remember_own
 from rye.deployment.plan import make_plan
 from rye.deployment.plan_values import Checked, FileChange, Plan, Refused, Run, Wanted, is_entry, place_of
 from rye.deployment.recall import Recalled, print_of
@@ -30,6 +31,7 @@ from rye.deployment.survey import (
     Survey,
     Widened,
     deployed_rows,
+    gather,
     read_project,
     read_state_file,
     shadowed,
@@ -38,15 +40,20 @@ from rye.deployment.survey import (
 from rye.deployment.targets.protocol import Target, all_targets, target
 from rye.errors import RyeError, UsageError
 from rye.installation.graph import locked_item
-from rye.installation.transaction import Change, Round, exclusive
+from rye.installation.transaction import NOTHING, Change, Round, TransactionError, exclusive
 from rye.project.agent_programs import PROGRAMS, STATE
+from rye.project.context import load_manifest
 from rye.project.layout import Project
 from rye.project.lock import Lock
+from rye.project.manifest import Manifest
 from rye.project.manifest_edit import set_deploy_targets
 from rye.workspace.context import Context
 from rye.workspace.installing.project_texts import manifest_text_of
 from rye.workspace.registries.project_registries import user_basis
 from rye.workspace.trusting.acceptance import trusts_lock
+
+_TRIES = 3
+"""How often a run plans again because another program changed a file in the meantime."""
 
 
 class Deployed(Struct, frozen=True):
@@ -84,13 +91,17 @@ def summary(done: Deployed) -> str:
     words = {"create": "written", "update": "updated", "remove": "removed"}
     parts = [f"{count} {words[name]}" for name, count in counts.items() if count]
     if done.dry_run:
-        return f"nothing was changed (--dry-run); it would be: {', '.join(parts)}" if parts else "nothing to deploy"
+        if parts:
+            return f"nothing was changed (--dry-run); it would be: {', '.join(parts)}"
+        return "everything is deployed; nothing would change" if done.changes else "there is nothing to deploy"
     where = f" for {', '.join(done.targets)}" if done.targets else ""
     refused = len({(row.item, row.target) for row in done.refused})
     if refused and not parts:
         return f"not everything is deployed{where}: {refused} refused"
     parts += [f"{refused} refused"] if refused else []
-    return f"deployed{where}: {', '.join(parts)}" if parts else f"everything is deployed{where}"
+    if parts:
+        return f"deployed{where}: {', '.join(parts)}"
+    return f"everything is deployed{where}" if done.changes else f"there is nothing to deploy{where}"
 
 
 ChooseTargets = Callable[[tuple[str, ...]], bool]
@@ -102,20 +113,26 @@ def deploy(context: Context, project: Project, request: DeployRequest, choose: C
 
     Raises RyeError for a project whose items do not count, and ``deploy-unknown-target`` where no program is named or found.
     """
-    read = read_project(project)
-    names, asked = _targets(context, read, request, choose)
+    names, asked = _targets(context, project, load_manifest(project), request, choose)
     root = _root(project, request.scope)
     if request.dry_run:
-        return _planned(context, read, root, request, names).outcome(names, dry_run=True)
+        return _planned(context, read_project(project), root, request, names).outcome(names, dry_run=True)
     with exclusive(root) as writer:
-        read = read_project(project)
-        require_accepted(context, project, read.manifest, deployed_rows(read))
-        planned = _planned(context, read, root, request, names)
-        changes = planned.transaction()
-        if asked and root == project:
-            text = set_deploy_targets(manifest_text_of(project), names)
-            changes.append(Change("rye.toml", text.encode()))
-        writer.apply(changes, folders=planned.plan.folders)
+        for left in reversed(range(_TRIES)):
+            read = read_project(project)
+            require_accepted(context, project, read.manifest, deployed_rows(read))
+            planned = _planned(context, read, root, request, names)
+            changes = planned.transaction()
+            if asked and root == project:
+                text = set_deploy_targets(manifest_text_of(project), names)
+                changes.append(Change("rye.toml", text.encode()))
+            remember_own(root, planned.remembered.state, planned.plan)
+            try:
+                writer.apply(changes, folders=planned.plan.folders)
+                break
+            except TransactionError as error:
+                if error.code != "file-changed" or not left:
+                    raise
     agree(project, planned.given)
     done = planned.outcome(names)
     _recall_later(context, root, request, planned, done)
@@ -133,25 +150,35 @@ def following(context: Context, project: Project) -> tuple[Round, Deployed] | No
         return None
     request = DeployRequest()
     planned = _planned(context, read, project, request, table.targets)
+    remember_own(project, planned.remembered.state, planned.plan)
     done = planned.outcome(table.targets)
     _recall_later(context, project, request, planned, done)
     return Round(planned.transaction(), planned.plan.folders), done
 
 
-def check(context: Context, project: Project, request: DeployRequest) -> tuple[Checked, ...]:
-    """Every deployed file against what it should be, recomputed from the lock and the customizations."""
+class Check(Struct, frozen=True):
+    """Every deployed file against what it should be."""
+
+    files: tuple[Checked, ...]
+    targets: tuple[str, ...]
+    """Those that were looked at."""
+    command: str = "rye deploy"
+    """What deploys the same."""
+
+
+def check(context: Context, project: Project, request: DeployRequest) -> Check:
+    """Compare, recomputed from the lock and the customizations."""
     read = read_project(project)
     root = _root(project, request.scope)
-    names = request.targets or configured(read, root, request.scope)
-    planned = _planned(context, read, root, request, names, every=True)
-    outside = tuple(Checked(row.field, "unowned", row.item, row.target) for row in planned.remembered.outside)
-    return tuple(sorted((*planned.plan.checked, *outside), key=lambda one: (one.path, one.item)))
-
-
-def deploy_targets(context: Context, project: Project, request: DeployRequest) -> tuple[str, ...]:
-    """The targets that :func:`check` compares."""
-    read = read_project(project)
-    return request.targets or configured(read, _root(project, request.scope), request.scope)
+    remembered = read_state_file(root.root, request.scope)
+    given = tuple(target(name).name for name in request.targets)
+    names = given or configured(read.manifest, remembered.state)
+    planned = _planned(context, read, root, request, names, remembered, every=True)
+    outside = tuple(Checked(row.field, "unowned", row.item, row.target) for row in remembered.outside)
+    files = tuple(sorted((*planned.plan.checked, *outside), key=lambda one: (one.path, one.item)))
+    said = names if given or not read.manifest.deploy.targets else ()
+    scope = ("--scope user",) if request.scope == "user" else ()
+    return Check(files, names, " ".join(("rye deploy", *request.items, *(f"--target {name}" for name in said), *scope)))
 
 
 def undeploy(context: Context, project: Project, items: Sequence[str], scope: Scope) -> Deployed:
@@ -160,22 +187,39 @@ def undeploy(context: Context, project: Project, items: Sequence[str], scope: Sc
     with exclusive(root) as writer:
         remembered = read_state_file(root.root, scope)
         labels = frozenset(_labels(remembered.state, items)) if items else None
-        run = Run(items=labels, lets_go=True)
+        run = Run(items=labels, lets_go=True, project=_deployer(project, scope))
         state = remembered.state
+        if labels is not None and run.project is not None:
+            _require_own(state, labels, run.project)
         left = tuple(one for one in state.allowed if labels is not None and one.item not in labels)
         disk = FolderDisk(root.root)
-        plan = make_plan((), state, disk.read, run, allowed=left, is_folder=disk.is_folder)
-        planned = _Planned(plan, Survey((), (), (), (), {}), remembered, ())
+        claims = claims_of(context, root, state)
+        plan = make_plan((), state, disk.read, run, allowed=left, is_folder=disk.is_folder, claims=claims)
+        planned = _Planned(plan, Survey((), (), (), (), {}), remembered, (), disk)
+        remember_own(root, state, plan)
         writer.apply(planned.transaction(), folders=plan.folders)
     return planned.outcome(())
 
 
-def configured(read: ReadProject, root: Project, scope: Scope) -> tuple[str, ...]:
+def _deployer(project: Project, scope: Scope) -> str | None:
+    """Whose the files in the home folder are."""
+    return os.path.realpath(project.root) if scope == "user" else None
+
+
+def _require_own(state: State, labels: frozenset[str], project: str) -> None:
+    """In the home folder: that this project, or none that is left, deployed the items."""
+    for label in sorted(labels):
+        owners = [row.projects for row in state.files if row.item == label]
+        if all(projects and project not in projects for projects in owners):
+            names = " and ".join(sorted({name for projects in owners for name in projects}))
+            raise RyeError("deploy-conflict", f"{label} was deployed by {names}.", "Run `rye undeploy` there.")
+
+
+def configured(manifest: Manifest, state: State) -> tuple[str, ...]:
     """The targets of rye.toml; without any, those that something is deployed to."""
-    if read.manifest.deploy.targets:
-        return read.manifest.deploy.targets
-    rows = read_state_file(root.root, scope).state.files
-    return tuple(program.name for program in PROGRAMS if any(row.target == program.name for row in rows))
+    if manifest.deploy.targets:
+        return manifest.deploy.targets
+    return tuple(program.name for program in PROGRAMS if any(row.target == program.name for row in state.files))
 
 
 def _recall_later(context: Context, root: Project, request: DeployRequest, planned: _Planned, done: Deployed) -> None:
@@ -205,8 +249,8 @@ class _Planned(Struct, frozen=True):
     remembered: Remembered
     given: tuple[Allowed, ...]
     """Widenings that this run agrees to."""
+    disk: FolderDisk
     read: ReadProject | None = None
-    disk: FolderDisk | None = None
 
     @property
     def state(self) -> bytes | None:
@@ -218,21 +262,30 @@ class _Planned(Struct, frozen=True):
         written = {one.path: one for one in self.plan.writes}
         found = {}
         for row in self.plan.state.files:
-            path, disk = place_of(row.path), self.disk
+            path = place_of(row.path)
             if not is_entry(row):
                 found[path] = print_of(row.sha256, executable=row.mode == "0755")
-            elif disk is not None:
-                here = disk.read(path)
+            else:
+                here = self.disk.read(path)
                 data = written[path].data if path in written else here.data
                 found[path] = print_of(sha256(data or b"").hexdigest(), executable=here.executable)
         return found
 
     def transaction(self) -> list[Change]:
-        """The files, and the state file where it changes."""
-        found = [Change(one.path, one.data, one.executable, one.mode) for one in self.plan.writes]
+        """The files, and the state file where it changes; each for what was there when it was read."""
+        found = [
+            Change(one.path, one.data, one.executable, one.mode, self._before(one.path)) for one in self.plan.writes
+        ]
         if self.state != self.remembered.data:
-            found.append(Change(STATE, self.state))
+            was = self.remembered.data
+            found.append(Change(STATE, self.state, before=NOTHING if was is None else sha256(was).hexdigest()))
         return found
+
+    def _before(self, path: str) -> str | None:
+        here = self.disk.read(path)
+        if here.kind == "missing":
+            return NOTHING
+        return sha256(here.data).hexdigest() if here.kind == "file" else None
 
     def outcome(self, targets: tuple[str, ...], *, dry_run: bool = False) -> Deployed:
         return Deployed(
@@ -253,18 +306,21 @@ def _planned(
     root: Project,
     request: DeployRequest,
     names: tuple[str, ...],
+    remembered: Remembered | None = None,
     *,
     every: bool = False,
 ) -> _Planned:
     """Gather and compare. ``every``: widenings do not matter, since nothing is written."""
-    remembered = read_state_file(root.root, request.scope)
+    if remembered is None:
+        remembered = read_state_file(root.root, request.scope)
     all_names = _with_deployed(read, remembered.state, names)
     disk = FolderDisk(root.root)
     labels = {given: str(locked_item(read.lock, given).identity) for given in (*request.items, *request.overwrite)}
     allow = {_allowed(read.lock, given) for given in request.allow}
     agreed = counted(context, read.project, remembered.state)
     targets = [target(name) for name in all_names]
-    found = survey(context, read, disk, targets, request.scope, frozenset(agreed))
+    gathered = gather(context, read, request.scope)
+    found = survey(read, gathered, disk, targets, request.scope, frozenset(agreed))
     limits = (
         frozenset(names) if request.targets else None,
         frozenset(labels[given] for given in request.items) if request.items else None,
@@ -275,24 +331,25 @@ def _planned(
         if not one.allowed and (every or (one.item in allow and (limits[0] is None or one.target in limits[0])))
     )
     if given:
-        found = survey(context, read, disk, targets, request.scope, frozenset((*agreed, *given)))
+        found = survey(read, gathered, disk, targets, request.scope, frozenset((*agreed, *given)))
     run = Run(
         targets=limits[0],
         items=limits[1],
         adopt=frozenset(_inside(context, root, path) for path in request.adopt),
         overwrite=frozenset(labels[given] for given in request.overwrite),
-        removes=request.scope == "project",
+        project=_deployer(read.project, request.scope),
     )
-    refused = [row for row in found.refused if _concerns(row, run)]
+    refused = [row for row in found.refused if run.concerns(row.item, (row.target,))]
     wanted = found.wanted
     if request.scope == "project":
-        dark = [row for row in shadowed(root.root, wanted) if _concerns(row, run)]
+        dark = [row for row in shadowed(root.root, wanted) if run.concerns(row.item, (row.target,))]
         refused += dark
         wanted = _without(wanted, {(row.item, row.target) for row in dark})
     current = {one.row for one in found.widenings}
     allowed = [one for one in (*remembered.state.allowed, *given) if one in current or not _is_known(one, found)]
-    plan = make_plan(wanted, remembered.state, disk.read, run, refused, allowed, disk.is_folder)
-    return _Planned(plan, _of_run(found, run), remembered, () if every else given, read, disk)
+    claims = claims_of(context, root, remembered.state)
+    plan = make_plan(wanted, remembered.state, disk.read, run, refused, allowed, disk.is_folder, claims)
+    return _Planned(plan, _of_run(found, run), remembered, () if every else given, disk, read)
 
 
 def _allowed(lock: Lock, given: str) -> str:
@@ -323,21 +380,13 @@ def _is_known(one: Allowed, found: Survey) -> bool:
     return any(each.item == one.item and each.target == one.target for each in found.widenings)
 
 
-def _concerns(row: Refused, run: Run) -> bool:
-    return (run.targets is None or row.target in run.targets) and (run.items is None or row.item in run.items)
-
-
 def _of_run(found: Survey, run: Run) -> Survey:
     """What is said of the run's items and targets."""
-
-    def concerns(item: str, name: str) -> bool:
-        return (run.targets is None or name in run.targets) and (run.items is None or item in run.items)
-
     return Survey(
         found.wanted,
         found.refused,
-        tuple(one for one in found.widenings if concerns(one.item, one.target)),
-        tuple(one for one in found.notes if concerns(one.item, one.target)),
+        tuple(one for one in found.widenings if run.concerns(one.item, (one.target,))),
+        tuple(one for one in found.notes if run.concerns(one.item, (one.target,))),
         found.descriptions,
     )
 
@@ -351,15 +400,15 @@ def _with_deployed(read: ReadProject, state: State, names: tuple[str, ...]) -> l
 
 
 def _targets(
-    context: Context, read: ReadProject, request: DeployRequest, choose: ChooseTargets | None
+    context: Context, project: Project, manifest: Manifest, request: DeployRequest, choose: ChooseTargets | None
 ) -> tuple[tuple[str, ...], bool]:
     """The run's targets, and whether a person chose them just now."""
     given: list[Target] = [target(name) for name in dict.fromkeys(request.targets)]
     if given:
         return tuple(one.name for one in given), False
-    if read.manifest.deploy.targets:
-        return read.manifest.deploy.targets, False
-    root = _root(read.project, request.scope).root
+    if manifest.deploy.targets:
+        return manifest.deploy.targets, False
+    root = _root(project, request.scope).root
     found = detected(all_targets(), request.scope, lambda path: os.path.lexists(root / path))
     if found and context.interactive and choose is not None:
         if choose(found):

@@ -71,4 +71,9 @@ class FolderDisk:
             os.close(descriptor)  # no stream can be made of a folder
             return OnDisk("other")
         with os.fdopen(descriptor, "rb") as stream:
-            return OnDisk("file", stream.read(CONTENT.attached_bytes), stat.S_IMODE(status.st_mode))
+            return OnDisk(
+                "file",
+                stream.read(CONTENT.attached_bytes),
+                stat.S_IMODE(status.st_mode),
+                (status.st_dev, status.st_ino),
+            )

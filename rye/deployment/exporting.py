@@ -15,7 +15,7 @@ from msgspec import Struct
 from rye.deployment.agreeing import counted, require_accepted
 from rye.deployment.disk import FolderDisk
 from rye.deployment.plan_values import Refused, Wanted
-from rye.deployment.survey import ReadProject, deployed_rows, read_project, read_state_file, survey
+from rye.deployment.survey import ReadProject, deployed_rows, gather, read_project, read_state_file, survey
 from rye.deployment.targets.protocol import Target, target
 from rye.items.identity import Identity
 from rye.project.layout import Project
@@ -92,7 +92,9 @@ def exported(
     refused: list[Refused] = []
     for namespace in sorted({row.identity.namespace for row in rows}):
         own = [row for row in rows if row.identity.namespace == namespace]
-        found = survey(context, read, FolderDisk(read.project.root), [one], "project", agreed, own)
+        found = survey(
+            read, gather(context, read, "project", own), FolderDisk(read.project.root), [one], "project", agreed
+        )
         refused += found.refused
         descriptions = found.descriptions
         files = [file for file in found.wanted if file.form is None]

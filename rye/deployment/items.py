@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from rye.customization.effective_text import unsigned
 from rye.customization.overlay_files import in_force
-from rye.customization.places import rye_places
+from rye.customization.places import Places
 from rye.customization.role_files import directives_of
 from rye.items.agent.model import Agent
 from rye.items.directive.input_values import from_text
@@ -26,7 +26,6 @@ from rye.items.knowledge import Knowledge
 from rye.items.reading import Metadata
 from rye.items.role.model import Role
 from rye.items.skill.reader import Skill
-from rye.project.layout import Project
 from rye.rendering.formula_text import formula_text
 from rye.rendering.prompt import first_uses, render, source_of
 from rye.workspace.context import Context
@@ -91,8 +90,11 @@ class DeployableItem(Struct, frozen=True):
         return _executes(self.metadata)
 
 
-def deployable(context: Context, installed: InstalledItem, *, asked: bool) -> DeployableItem:
-    """The value for one installed item. Raises RyeError for one that does not parse, and for customizations in error."""
+def deployable(context: Context, installed: InstalledItem, places: Places, *, asked: bool) -> DeployableItem:
+    """The value for one installed item. ``places``: of the customizations that count.
+
+    Raises RyeError for one that does not parse, and for customizations in error.
+    """
     found, row = installed.found, installed.row
     value = found.parsed()
     text = found.item.text or ""
@@ -106,14 +108,14 @@ def deployable(context: Context, installed: InstalledItem, *, asked: bool) -> De
         case Agent():
             body = value.system_prompt
         case Role():
-            told = directives_of(rye_places(found.project), row.identity.local_id)
+            told = directives_of(places, row.identity.local_id)
             if told.text:
                 changed.append(told.render())
                 body = f"{text.rstrip()}\n\n{told.render()}\n"
         case Directive():
             body, arguments = _directive(value, is_agent=_executes(found.item.reading.metadata))
         case Formula():
-            body, arguments, overlay = _formula(context, found, found.project)
+            body, arguments, overlay = _formula(context, found, places)
             changed += [overlay] if overlay else []
         case Knowledge():
             body = value.body
@@ -159,14 +161,12 @@ def _directive(value: Directive, *, is_agent: bool) -> tuple[str, tuple[Argument
     return render(source, {**values, **_stand_ins(open_inputs, is_agent=is_agent)}), tuple(open_inputs)
 
 
-def _formula(
-    context: Context, found: EffectiveItem, project: Project | None
-) -> tuple[str, tuple[Argument, ...], str | None]:
+def _formula(context: Context, found: EffectiveItem, places: Places) -> tuple[str, tuple[Argument, ...], str | None]:
     """The steps with stand-ins for its variables, and the text of the overlay in force."""
     resolved = resolved_formula(context, found.item)
     if resolved.type != "workflow":
         return "", (), None
-    force = in_force(rye_places(project), found.item.location.name)
+    force = in_force(places, found.item.location.name)
     resolved = apply_in_force(force, resolved).formula
     open_vars = [Argument(var.name, var.description) for var in resolved.vars if var.default is None and var.required]
     filled, _ = substitute(resolved, dict(_stand_ins(open_vars)))

@@ -1,7 +1,8 @@
 """One block in a Markdown file of somebody else's, between two comments; every other byte stays. Pure.
 
 The block stands at the end. Where the file did not end in a line end, neither does the block, which is how taking it out knows
-that the line end before it was ours. In a file with CR LF the block has it, too.
+that the line end before it was ours. In a file with CR LF the block has it, too. After a CR that stands alone there are two LF:
+one would make a CR LF of it.
 """
 
 from __future__ import annotations
@@ -29,11 +30,14 @@ def present(text: str) -> str | None:
 
 def put(text: str, new: str) -> str:
     """The text with the block, in the place of the one that is there or at the end. Raises NotReadable."""
-    line_end = "\r\n" if "\r\n" in text else "\n"
-    written = new.replace("\n", line_end)
     span = _span(text)
+    like = text if span is None else text[span[0] : span[1]]
+    line_end = "\r\n" if "\r\n" in like else "\n"
+    written = new.replace("\n", line_end)
     if span is not None:
         return text[: span[0]] + written + text[span[1] :]
+    if text.endswith("\r"):
+        return f"{text}\n\n{written}"
     if text.removeprefix("\ufeff") and not text.endswith("\n"):
         return f"{text}{line_end}{written}"
     return f"{text}{written}{line_end}"
@@ -47,7 +51,9 @@ def take_out(text: str) -> str:
     before, after = text[: span[0]], text[span[1] :]
     if after.startswith(("\n", "\r\n")):
         return before + after[1 if after[0] == "\n" else 2 :]
-    return before.removesuffix("\n").removesuffix("\r") + after if not after else before + after
+    if after:
+        return before + after
+    return before[:-2] if before.endswith(("\n\n", "\r\n")) else before.removesuffix("\n")
 
 
 def _span(text: str) -> tuple[int, int] | None:

@@ -51,6 +51,8 @@ class OnDisk(Struct, frozen=True):
     """``other``: a folder, a device, or a file in the place of a folder. ``outside``: there is a link on the way."""
     data: bytes = b""
     mode: int = 0o644
+    place: tuple[int, int] | None = None
+    """Of a file: where its file system keeps it, so that two names of one file are known."""
 
     @property
     def executable(self) -> bool:
@@ -70,8 +72,14 @@ class Run(Struct, frozen=True):
     """Labels of items whose edited files are given up."""
     lets_go: bool = False
     """Whether edited files of what goes become somebody else's (``rye undeploy``); else they are refused."""
-    removes: bool = True
-    """Whether files that nothing asks for any longer are deleted."""
+    project: str | None = None
+    """In the home folder: the project that deploys there, as one of several."""
+
+    def concerns(self, item: str, targets: Iterable[str]) -> bool:
+        """Whether the run is about the item in any of these targets."""
+        return (self.items is None or item in self.items) and (
+            self.targets is None or not self.targets.isdisjoint(targets)
+        )
 
 
 class FileChange(Struct, frozen=True):
@@ -152,6 +160,8 @@ class Plan(Struct, frozen=True):
     checked: tuple[Checked, ...]
     kept: tuple[str, ...] = ()
     """Edited files that are somebody else's from now on."""
+    own: tuple[FileRow, ...] = ()
+    """Rows of the state that this user's rye stands for."""
 
 
 def place_of(row_path: str) -> str:

@@ -1,9 +1,10 @@
 """A deploy that has nothing to do, answered without reading an item: what it depends on is hashed, and so is what is deployed.
 
 Remembered is a run that left everything as it should be, under a hash of all that it read: rye.toml, rye.lock and the state file
-as the run left it, every installed file, every customization, the policies, the state files of the projects around, and what was
-asked. The answer counts while every deployed file has the bytes that the run gave it, and what the releases are judged by is the
-same. It lies among the user's verdicts (:mod:`rye.storage.verdicts`), which nobody who commits can write.
+as the run left it, every installed file, every customization, the policies, the state files of the projects around, which files
+this user's rye wrote, and what was asked. The answer counts while every deployed file has the bytes that the run gave it, and
+what the releases are judged by is the same. It lies among the user's verdicts (:mod:`rye.storage.verdicts`), which nobody who
+commits can write.
 
 This imports next to nothing: most runs of ``rye deploy`` end here.
 """
@@ -30,8 +31,14 @@ from rye.project.layout import Project
 from rye.project.spaces import user_space
 from rye.workspace.installing.project_texts import bytes_of
 from rye.workspace.registries.project_registries import user_basis, user_verdicts
+from rye.workspace.trusting.acceptance import memory_of
 
 _CUSTOMIZATIONS = ("overrides", "formula-overlays", "role-directives")
+
+
+def own_files(root: Project) -> Path:
+    """Where it is remembered which files this user's rye deployed below a root (:mod:`rye.deployment.own_files`)."""
+    return memory_of(root, "deployed")
 
 
 class Recalled(Struct, frozen=True):
@@ -105,10 +112,11 @@ def _is_link(root: Path, folder: str, known: dict[str, bool]) -> bool:
 
 
 def _inputs(project: Project, root: Path, words: Iterable[str], state: bytes | None = None) -> list[bytes]:
-    parts = [os.fsencode(os.path.abspath(root)), "\0".join(words).encode()]
+    places = (os.path.abspath(root), os.path.realpath(project.root))
+    parts = [*map(os.fsencode, places), "\0".join(words).encode()]
     parts += [bytes_of(project.manifest_path) or b"", bytes_of(project.lock_path) or b""]
     parts += map(_file, other_files())
-    parts += [_file(root / STATE) if state is None else state, _packages(project)]
+    parts += [_file(root / STATE) if state is None else state, _packages(project), _file(own_files(Project(root)))]
     parts += [_folder(base / name) for base in (project.ai, user_space()) for name in _CUSTOMIZATIONS]
     around = list(root.resolve().parents)[: DEPLOY.outer_projects]
     return [*parts, *(_file(folder / STATE) for folder in around)]

@@ -15,6 +15,7 @@
     item-sha256 = "…"
     customizations-sha256 = ""      # of what changed the item; empty where nothing did
     adapter = "claude/1"
+    projects = ["/home/me/shop"]    # in the home folder only: whose it is
 
     [[allowed]]                     # --allow-widening
     item = "skill:acme/pdf"
@@ -64,6 +65,8 @@ class FileRow(Struct, frozen=True, forbid_unknown_fields=True, rename=_NAMES, or
     item_sha256: str
     customizations_sha256: str
     adapter: str
+    projects: tuple[str, ...] = ()
+    """In the home folder: the projects that deployed it."""
 
 
 class Allowed(Struct, frozen=True, forbid_unknown_fields=True, order=True):
@@ -144,6 +147,7 @@ def state_text(state: State) -> str:
             f"item-sha256 = {quoted(row.item_sha256)}",
             f"customizations-sha256 = {quoted(row.customizations_sha256)}",
             f"adapter = {quoted(row.adapter)}",
+            *([f"projects = [{', '.join(map(quoted, row.projects))}]"] if row.projects else []),
         ]
     for one in sorted(set(state.allowed)):
         out += [

@@ -6,12 +6,16 @@ be written. Nothing is written here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from rye.customization.item_overrides import paths_for
+from rye.customization.places import DIRECTIVE_SUFFIX, OVERLAY_SUFFIX, Places, rye_places
 from rye.deployment.agreeing import unapproved_items
 from rye.deployment.disk import FolderDisk
 from rye.deployment.items import DeployableItem, deployable
@@ -23,6 +27,7 @@ from rye.deployment.selection import asked_for, excluded, included
 from rye.deployment.state import Allowed, FileRow, State, is_ours, parse_state
 from rye.deployment.targets.protocol import Rendered, Target, TargetOptions, Widening, target
 from rye.errors import RyeError
+from rye.installation.audit import Finding
 from rye.installation.graph import chains
 from rye.installation.on_disk import Present, read_present, scan
 from rye.installation.placement import item_path
@@ -109,18 +114,27 @@ def deployed_rows(read: ReadProject) -> list[LockedItem]:
     return [row for row in included(read.lock, read.manifest) if _is_installed(row, read.present)]
 
 
-def survey(
-    context: Context,
-    read: ReadProject,
-    disk: FolderDisk,
-    targets: Sequence[Target],
-    scope: Scope,
-    agreed: frozenset[Allowed],
-    rows: Sequence[LockedItem] | None = None,
-) -> Survey:
-    """Gather. ``agreed``: widenings that count; ``rows``: the items, None: those of rye.toml."""
+class Gathered(Struct, frozen=True):
+    """The items of a project as they are used, before any program."""
+
+    items: tuple[DeployableItem, ...]
+    broken: tuple[tuple[Identity, RyeError], ...]
+    """Items that cannot be read, e.g. for an override in error."""
+    unapproved: Mapping[Identity, Finding]
+    left_out: frozenset[str]
+    """Items whose customizations in the user's own space do not count here, by label."""
+
+
+def gather(context: Context, read: ReadProject, scope: Scope, rows: Sequence[LockedItem] | None = None) -> Gathered:
+    """Verify and read the items. ``rows``: None: those of rye.toml.
+
+    Files of a project are shared with everybody who works on it, so the project's own customizations apply to them and the user's
+    do not; files in the home folder have both.
+    """
     if rows is None:
         rows = deployed_rows(read)
+    every = rye_places(read.project)
+    places = every.only("project") if scope == "project" else every
     signed = require_installed(context, read.project, rows, read.present)
     unapproved = unapproved_items(rows, signed, read.manifest)
     asked = asked_for(read.lock, read.manifest)
@@ -128,12 +142,42 @@ def survey(
     broken: list[tuple[Identity, RyeError]] = []
     for row in rows:
         try:
-            installed = installed_item(context, read.project, row, read.manifest)
-            items.append(deployable(context, installed, asked=row.identity in asked))
+            installed = installed_item(context, read.project, row, read.manifest, places)
+            items.append(deployable(context, installed, places, asked=row.identity in asked))
         except RyeError as error:
             if error.code in _NOT_INSTALLED:
                 raise
-            broken.append((row.identity, error))  # e.g. an override in error: the other items are deployed
+            broken.append((row.identity, error))
+    left_out = frozenset(personal(every.only("user"), items)) if scope == "project" else frozenset[str]()
+    return Gathered(tuple(items), tuple(broken), unapproved, left_out)
+
+
+def personal(places: Places, items: Iterable[DeployableItem]) -> Iterator[str]:
+    """The items that customizations in these places are for."""
+    here = [folder for folder in (*places.overrides, *places.overlays, *places.role_directives) if folder.path.is_dir()]
+    for item in items if here else ():
+        names = [
+            file for folder in places.overrides for file in paths_for(folder, item.identity.kind, [item.identity.id])
+        ]
+        local = item.identity.id.rpartition("/")[2]
+        if item.identity.kind == "formula":
+            names += [folder.file(local, OVERLAY_SUFFIX) for folder in places.overlays]
+        if item.identity.kind == "role":
+            names += [folder.file(local, DIRECTIVE_SUFFIX) for folder in places.role_directives]
+        if any(os.path.lexists(name) for name in names):
+            yield item.label
+
+
+def survey(
+    read: ReadProject,
+    gathered: Gathered,
+    disk: FolderDisk,
+    targets: Sequence[Target],
+    scope: Scope,
+    agreed: frozenset[Allowed],
+) -> Survey:
+    """What each target makes of the items. ``agreed``: widenings that count."""
+    items, broken, unapproved = gathered.items, gathered.broken, gathered.unapproved
     described = {item.label: " ".join(item.metadata.description.split()) for item in items}
     wanted: list[Wanted] = []
     refused: list[Refused] = []
@@ -164,6 +208,9 @@ def survey(
             found = [Widened(each.item, each.target, each.widening, each.row in agreed) for each in found]
             widenings += found
             notes += [Note(item.label, one.name, note) for note in rendered.notes]
+            if item.label in gathered.left_out:
+                said = "your own customizations of it stay out of the project's files; `--scope user` applies them"
+                notes.append(Note(item.label, one.name, said))
             refusals = [Refused(item.label, one.name, r.field, r.code, r.message) for r in rendered.refusals]
             refusals += [_unapproved(each) for each in found if not each.allowed]
             refused += refusals
@@ -260,7 +307,10 @@ def read_state_file(root: Path, scope: Scope) -> Remembered:
     for row in state.files:
         one = known.get(row.target)
         if is_ours(row, one, one.places[scope] if one is not None else None):
-            ours.append(row)
+            living = (
+                tuple(name for name in row.projects if os.path.isfile(f"{name}/rye.toml")) if scope == "user" else ()
+            )
+            ours.append(replace(row, projects=living) if row.projects else row)
             continue
         message = f"{row.path} in .ai/deploy.lock is no file that Rye writes for {row.item}; the row is ignored."
         outside.append(Refused(row.item, row.target, row.path, "deploy-outside", message))

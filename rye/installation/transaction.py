@@ -50,6 +50,13 @@ class Change(Struct, frozen=True):
     executable: bool = False
     mode: int | None = None
     """The permissions of somebody else's file that is changed: they stay. None: as for a new file."""
+    before: str | None = None
+    """SHA-256 of the file that the change was made for, :data:`NOTHING` where none was there: with any other, nothing is changed.
+    None: whatever is there."""
+
+
+NOTHING = ""
+"""In :attr:`Change.before`: no file."""
 
 
 Then = Callable[[], "Round"]
@@ -249,9 +256,17 @@ class Writer:
         made: set[str] = set()
         for number, change in enumerate(changes, first):  # removals first: nothing that was made is removed again
             target = self._target(change)
+            there = NOTHING
             if os.path.lexists(target):
                 self._step(f"move away {number}")
                 os.rename(target, f"{old}/{number}")
+                there = _digest(f"{old}/{number}") if change.before is not None else NOTHING
+            if change.before not in (None, there):
+                raise TransactionError(
+                    "file-changed",
+                    f"{change.path} was changed by another program while Rye was about to write it; nothing was written.",
+                    "Run the command again.",
+                )
             if change.data is not None:
                 self._step(f"move in {number}")
                 folder = os.path.dirname(target)
@@ -377,6 +392,14 @@ def _remove_folders(root: Path, folders: Sequence[str]) -> None:
         with contextlib.suppress(OSError, TransactionError):
             _refuse_links(root, path)
             path.rmdir()
+
+
+def _digest(path: str) -> str:
+    """The hash of a file that was moved away; of anything else something that is no hash."""
+    if os.path.islink(path) or not os.path.isfile(path):
+        return "-"
+    with open(path, "rb", opener=_open_now) as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _open_now(path: str, flags: int) -> int:

@@ -637,3 +637,21 @@ def test_an_item_that_was_edited_where_it_is_installed_is_not_deployed(shop: Sho
     path.write_text(path.read_text() + "Obey me.\n")
     assert shop.run("deploy", "--json").error["code"] == "modified-item"
     assert not shop.path(".claude").exists()
+
+
+def test_nothing_to_deploy_and_everything_deployed_are_two_things(shop: Shop) -> None:
+    assert "there is nothing to deploy for claude, codex" in shop.ok("deploy").stdout
+    assert "there is nothing to deploy" in shop.ok("deploy", "--check").stderr
+    shop.install("skill", "acme/pdf", skill("pdf"))
+    shop.ok("deploy")
+    assert "everything is deployed for claude, codex" in shop.ok("deploy").stdout
+    assert "everything is deployed" in shop.ok("deploy", "--dry-run").stdout
+
+
+def test_a_check_names_the_command_that_can_run(shop: Shop) -> None:
+    shop.write_manifest("")
+    shop.install("skill", "acme/pdf", skill("pdf"))
+    shop.ok("deploy", "--target", "gemini")
+    shop.path(".agents/skills/pdf/SKILL.md").write_text("mine")
+    assert "`rye deploy --target gemini` says why" in shop.run("deploy", "--check").stderr
+    assert "1 of 1 files is not" in shop.run("deploy", "--check", "--target", "gemini").stderr

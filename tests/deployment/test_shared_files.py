@@ -98,6 +98,8 @@ DOCUMENTS = [
     "",
     "a",
     "a\n",
+    "a\r",
+    "a\r\r",
     "a\r\nb",
     "a\r\nb\r\n",
     "\ufeff",

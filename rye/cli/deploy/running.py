@@ -6,7 +6,7 @@ from rye.cli.deploy.shown import show_checked, show_deployed
 from rye.cli.options import Session
 from rye.deployment.deploying import check as check_deployed
 from rye.deployment.deploying import deploy as deploy_items
-from rye.deployment.deploying import deploy_targets, summary
+from rye.deployment.deploying import summary
 from rye.deployment.request import DeployRequest
 from rye.deployment.targets.protocol import target
 from rye.project.layout import Project
@@ -27,7 +27,6 @@ def deploy(session: Session, project: Project, request: DeployRequest) -> int:
 
 def check(session: Session, project: Project, request: DeployRequest, *, only_check: bool) -> int:
     """Show each deployed file against what it should be, and give the exit code. ``only_check``: judge; else list."""
-    names = [target(name).name for name in request.targets] or deploy_targets(session, project, request)
     found = check_deployed(session, project, request)
-    show_checked(session, found, names, with_targets=not only_check)
-    return 1 if only_check and any(one.state != "ok" for one in found) else 0
+    show_checked(session, found, with_targets=not only_check)
+    return 1 if only_check and any(one.state != "ok" for one in found.files) else 0

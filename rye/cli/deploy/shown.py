@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from rye.cli.options import Session
-from rye.deployment.deploying import Deployed
-from rye.deployment.plan_values import Checked
+from rye.deployment.deploying import Check, Deployed
 
 _SIGNS = {"create": ("+", "added"), "update": ("~", "strong"), "remove": ("-", "removed")}
 
@@ -40,23 +37,24 @@ def show_deployed(session: Session, done: Deployed) -> None:
             console.say(f"    {line}", "dim")
 
 
-def show_checked(session: Session, found: Sequence[Checked], targets: Sequence[str], *, with_targets: bool) -> None:
+def show_checked(session: Session, check: Check, *, with_targets: bool) -> None:
     """Each file against what it should be: a table or the one document."""
-    files = [one.as_json() for one in found]
+    found = check.files
     if session.json:
-        session.console.document({"files": files, **({"targets": list(targets)} if with_targets else {})})
+        files = [one.as_json() for one in found]
+        session.console.document({"files": files, **({"targets": list(check.targets)} if with_targets else {})})
         return
     session.console.table(
         [[one.state, one.path, one.item, one.target] for one in found], ["STATE", "PATH", "ITEM", "TARGET"]
     )
     wrong = sum(one.state != "ok" for one in found)
-    said = (
-        f"{wrong} of {len(found)} files are not as they should be; `rye deploy` says why"
-        if wrong
-        else (
-            f"{len(found)} {'file is' if len(found) == 1 else 'files are'} as deployed"
-            if found
-            else "nothing is deployed"
+    if not found:
+        where = f" for {', '.join(check.targets)}" if check.targets else ""
+        said = f"nothing is deployed, and there is nothing to deploy{where}"
+    elif wrong:
+        said = (
+            f"{wrong} of {len(found)} files {'is' if wrong == 1 else 'are'} not as deployed; `{check.command}` says why"
         )
-    )
+    else:
+        said = f"{len(found)} {'file is' if len(found) == 1 else 'files are'} as deployed"
     session.console.say(said)

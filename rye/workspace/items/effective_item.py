@@ -19,7 +19,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rye.customization.item_overrides import entry_sources
-from rye.customization.places import rye_places
+from rye.customization.places import Places, rye_places
 from rye.customization.provenance import Origin, origin_of, placed_message
 from rye.errors import RyeError, UsageError
 from rye.installation.shadows import Shadow, shadow_of
@@ -257,12 +257,13 @@ def customized(
     inspect: bool = False,
     today: date | None = None,
     manifest: Manifest | None = None,
+    places: Places | None = None,
 ) -> EffectiveItem:
     """The item with the overrides in force; arguments as for :func:`effective_item`. ``manifest``: the project's, where it was
-    read already."""
+    read already. ``places``: None: the user's and the project's."""
     if not found.item.kind.overridable or found.item.text is None:
         return found
-    result = overridden(found, today, manifest)
+    result = overridden(found, today, manifest, places)
     if result is None:
         return found
     findings: list[FileFindings] = []
@@ -296,7 +297,9 @@ def _refused(found: EffectiveItem, file: Applied) -> RyeError:
     )
 
 
-def overridden(found: EffectiveItem, today: date | None = None, manifest: Manifest | None = None) -> Effective | None:
+def overridden(
+    found: EffectiveItem, today: date | None = None, manifest: Manifest | None = None, places: Places | None = None
+) -> Effective | None:
     """The published item's text with the overrides in force; None where there are none.
 
     Raises RyeError for an overrides file that cannot be read.
@@ -307,7 +310,7 @@ def overridden(found: EffectiveItem, today: date | None = None, manifest: Manife
     entry = found.entry or entry_of_file(found.item.path, found.project, namespace)
     if entry is None:
         return None
-    files = entry_sources(rye_places(found.project), entry, found.project, namespace)
+    files = entry_sources(places or rye_places(found.project), entry, found.project, namespace)
     if not files:
         return None
     from rye.workspace.items.applied_overrides import apply_overrides  # merging, which only customized items need

@@ -62,12 +62,15 @@ def changed_since(item: ItemFile, path: Path, locked: LockedItem) -> RyeError | 
 
 
 def _changed(item: ItemFile, locked: LockedItem, detail: str = "") -> RyeError:
-    return RyeError(
-        "modified-item",
-        f"{item.shown} was changed since {locked.id}@{locked.version} was installed.{' ' if detail else ''}{detail}",
-        "`rye diff --edited` shows the change. `rye install --discard-local-edits` puts the signed bytes back; after that, "
-        f"`rye override new {locked.id}` makes a change that upgrades keep.",
-    )
+    said = f"{item.shown} was changed since {locked.id}@{locked.version} was installed."
+    return modified_item(f"{said} {detail}" if detail else said, locked.id)
+
+
+def modified_item(said: str, identifier: str | None) -> RyeError:
+    """The error for an installed file that is not its release's. ``identifier``: the item's, where it is one's."""
+    hint = "`rye diff --edited` shows the change. `rye install --discard-local-edits` puts the signed bytes back"
+    keeps = f"; after that, `rye override new {identifier}` makes a change that upgrades keep." if identifier else "."
+    return RyeError("modified-item", said, hint + keeps)
 
 
 def _locked(lock: Lock, project: Project, path: Path) -> LockedItem | None:

@@ -11,6 +11,7 @@ from hashlib import sha256
 
 from msgspec import Struct
 
+from rye.customization.places import Places
 from rye.errors import RyeError
 from rye.installation.on_disk import Drift, Present, drift, scan
 from rye.installation.placement import item_files, item_folder, item_path
@@ -26,6 +27,7 @@ from rye.project.manifest import Manifest
 from rye.project.spaces import Entry
 from rye.workspace.context import Context
 from rye.workspace.items.effective_item import EffectiveItem, customized
+from rye.workspace.items.installed_check import modified_item
 from rye.workspace.trusting.verified_items import require_verified
 
 
@@ -60,8 +62,13 @@ def require_installed(
     return signed
 
 
-def installed_item(context: Context, project: Project, row: LockedItem, manifest: Manifest) -> InstalledItem:
-    """One item of :func:`require_installed`. Raises RyeError for a file that changed, and for an overrides file in error."""
+def installed_item(
+    context: Context, project: Project, row: LockedItem, manifest: Manifest, places: Places | None = None
+) -> InstalledItem:
+    """One item of :func:`require_installed`. ``places``: of customizations, None: the user's and the project's.
+
+    Raises RyeError for a file that changed, and for an overrides file in error.
+    """
     options = ReadOptions(tools=manifest.tools)
     path = project.root / item_path(row)
     item = load_item(path, shown=item_path(row), kind=row.kind, options=options)
@@ -74,7 +81,7 @@ def installed_item(context: Context, project: Project, row: LockedItem, manifest
             raise _wrong(Drift(f"{item_folder(row)}/{entry.path}", "changed", row))
         attached[entry.path] = data
     place = Entry("installed", path, item.location, row.identity.namespace)
-    found = customized(context, EffectiveItem(item, place, project), manifest=manifest)
+    found = customized(context, EffectiveItem(item, place, project), manifest=manifest, places=places)
     return InstalledItem(row, found, item.data, attached)
 
 
@@ -83,14 +90,8 @@ def _wrong(entry: Drift) -> RyeError:
     name = f"{item.id}@{item.version}" if item is not None else "the item that it lies with"
     if entry.state == "missing":
         return RyeError("not-installed", f"{entry.path} is missing: {name} is not installed.", "Run `rye install`.")
-    what = {"extra": "was not installed", "wrong-flag": "has another executable flag than"}.get(
-        entry.state, "was changed since"
-    )
-    said = f"{entry.path} {what}." if entry.state == "extra" else f"{entry.path} {what} {name} was installed."
-    if entry.state == "wrong-flag":
-        said = f"{entry.path} {what} {name} has."
-    return RyeError(
-        "modified-item",
-        said,
-        "`rye diff --edited` shows the change. `rye install --discard-local-edits` puts the signed bytes back.",
-    )
+    said = {
+        "extra": f"{entry.path} was not installed.",
+        "wrong-flag": f"{entry.path} has another executable flag than {name} has.",
+    }.get(entry.state, f"{entry.path} was changed since {name} was installed.")
+    return modified_item(said, item.id if item is not None else None)

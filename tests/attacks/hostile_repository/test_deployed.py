@@ -60,8 +60,8 @@ def ships(path: str, text: str) -> Act:
 
 def row(path: str, item: str, text: str, **words: str) -> FileRow:
     digest = sha256(text.encode()).hexdigest()
-    found = {"target": "claude", "sha256": digest, "mode": "0644", "version": "1.0.0", "item_sha256": "0" * 64}
-    return FileRow(**{"path": path, "item": item, "customizations_sha256": "", "adapter": "claude/1", **found, **words})
+    found = FileRow(path, item, "claude", digest, "0644", "1.0.0", "0" * 64, "", "claude/1")
+    return replace(found, **words)
 
 
 def claims(*rows: FileRow, made: tuple[str, ...] = (), allowed: tuple[Allowed, ...] = ()) -> Act:

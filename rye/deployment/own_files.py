@@ -1,0 +1,49 @@
+"""Which deployed files this user's rye wrote, so that a row that came with a clone is not taken for it (DESIGN 6.1).
+
+A row names a path and a hash, and whoever can commit can write it: with the hash of a file that the user has there. So each row
+that a run stands for is remembered in the user's data folder, by the root's real place. Any other row is a claim
+(:mod:`rye.deployment.plan_ledger`), unless the run believes what others committed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+
+from rye.deployment.plan_ledger import Key
+from rye.deployment.plan_values import Plan
+from rye.deployment.recall import own_files
+from rye.deployment.state import FileRow, State
+from rye.project.layout import Project
+from rye.storage import private_files
+from rye.workspace.context import Context
+from rye.workspace.trusting.acceptance import trusts_lock
+
+
+def claims_of(context: Context, root: Project, state: State) -> frozenset[Key]:
+    """The rows that this user's rye does not know as its own."""
+    if not state.files or trusts_lock(context):
+        return frozenset()
+    known = _read(root)
+    return frozenset((row.path, row.item) for row in state.files if _line(row) not in known)
+
+
+def remember_own(root: Project, before: State, plan: Plan) -> None:
+    """Note what a run is about to write, before it does: one that is interrupted leaves either the old rows or the new ones."""
+    known = _read(root)
+    lines = (known & {_line(row) for row in before.files}) | {_line(row) for row in plan.own}
+    if lines == known:
+        return
+    place = own_files(root)
+    private_files.make_folder(place.parent)
+    private_files.write(place, "\n".join([json.dumps(str(root.root)), *sorted(lines)]) + "\n")
+
+
+def _line(row: FileRow) -> str:
+    return json.dumps([row.path, row.sha256])
+
+
+def _read(root: Project) -> frozenset[str]:
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        return frozenset(private_files.read_trusted(own_files(root)).decode("utf-8").splitlines()[1:])
+    return frozenset()

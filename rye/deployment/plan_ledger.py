@@ -1,0 +1,203 @@
+"""What a plan is made of while it is made: what was decided so far, and the rules that whole files and entries share. Pure.
+
+Whose file it is:
+
+* A row of the state file makes it ours, and so does nothing else. Whoever can commit can write a row, so one that this user's rye
+  did not write here is only a *claim*: what is there stays, unless it is just what is wanted.
+* In the home folder several projects deploy. A row names them; none changes what another one deployed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from rye.deployment.plan_values import (
+    ChangeName,
+    Checked,
+    FileChange,
+    FileState,
+    OnDisk,
+    Refused,
+    Run,
+    Wanted,
+    Write,
+)
+from rye.deployment.state import FileRow, State
+from rye.deployment.targets.protocol import Code
+from rye.installation.comparing import unified
+
+DIFF_LINES = 60
+Disk = Callable[[str], OnDisk]
+Key = tuple[str, str]
+"""The path of a row, and its item."""
+Why = tuple[Code, str, str | None, tuple[str, ...]]
+"""Code, message, hint and difference of a refusal."""
+_NO_OVERRIDE = ("skill", "formula", "tool", "bundle")
+
+
+class Decision(Struct):
+    """What is to happen to one file or entry."""
+
+    change: ChangeName
+    state: FileState
+    refused: Why | None = None
+
+
+class Ledger:
+    """One comparison's input, and the lists that its parts fill."""
+
+    def __init__(
+        self,
+        wanted: Sequence[Wanted],
+        state: State,
+        disk: Disk,
+        run: Run,
+        refused: Sequence[Refused],
+        is_folder: Callable[[str], bool],
+        claims: frozenset[Key],
+    ) -> None:
+        self.wanted = wanted
+        self.state = state
+        self.disk = disk
+        self.run = run
+        self.refused = list(refused)
+        self.is_folder = is_folder
+        self.claims = claims
+        self.rows = {(row.path, row.item): row for row in state.files}
+        self.owner = {row.path: row for row in state.files}
+        self.held: set[Key] = {(one.item, one.target) for one in refused}
+        self.changes: list[FileChange] = []
+        self.checked: list[Checked] = []
+        self.writes: list[Write] = []
+        self.kept: list[str] = []
+        self.new_rows: dict[Key, FileRow] = dict(self.rows)
+        self.settled: set[Key] = set()
+        """Rows that this run stands for: what is there is what it wanted."""
+        self.made: set[str] = set(state.made)
+
+    # -- whose it is ---------------------------------------------------------------------------------------------------
+
+    def is_claim(self, row: FileRow) -> bool:
+        return (row.path, row.item) in self.claims and row.item not in self.run.overwrite
+
+    def others(self, row: FileRow) -> tuple[str, ...]:
+        """The other projects that deployed it."""
+        return tuple(name for name in row.projects if name != self.run.project) if self.run.project else ()
+
+    def row_goes(self, row: FileRow) -> bool:
+        """Whether this run takes away what nothing wants: of its items and targets, and not of what it refused."""
+        if not self.run.concerns(row.item, (row.target,)) or (row.item, row.target) in self.held:
+            return False
+        if not self.run.project:
+            return True
+        if self.run.project in row.projects and self.others(row):
+            self.new_rows[row.path, row.item] = replace(row, projects=self.others(row))  # one project less wants it
+        return row.projects == (self.run.project,) or (self.run.lets_go and not row.projects)
+
+    # -- refusals ------------------------------------------------------------------------------------------------------
+
+    def claimed(self, path: str, item: str) -> Why:
+        message = f"{path} is in .ai/deploy.lock, but your rye did not write it here."
+        hint = (
+            f"`rye deploy --overwrite-edited {item}` replaces it where the item is still installed; else delete it yourself. "
+            "With RYE_TRUST_LOCK=1 the file is believed."
+        )
+        return "deploy-conflict", message, hint, ()
+
+    def of_others(self, path: str, item: str, row: FileRow) -> Why:
+        names = " and ".join(self.others(row))
+        message = (
+            f"{path} was deployed by {names} ({row.item}@{row.version}), and {self.run.project} wants {item} there."
+        )
+        hint = f"Use one version in all, or `rye deploy --scope user --overwrite-edited {item}` takes it over."
+        return "deploy-conflict", message, hint, ()
+
+    def drift(self, path: str, item: str, here: OnDisk, new: bytes | None) -> Why:
+        kind, _, identifier = item.partition(":")
+        gives_up = f"`rye deploy --overwrite-edited {item}` gives it up."
+        keeps = f"`rye override new {identifier}` keeps the change through upgrades; "
+        return (
+            "deploy-drift",
+            f"{path} was edited since Rye wrote it.",
+            gives_up if kind in _NO_OVERRIDE else keeps + gives_up,
+            _diff(new or b"", here.data, path) if here.kind == "file" else (),
+        )
+
+    def hold(self, one: Wanted, decision: Decision) -> None:
+        """A refusal of one file is one of the item, in every target that the file is for."""
+        if decision.refused is None:
+            return
+        code, message, hint, diff = decision.refused
+        for target in one.targets:
+            if self.run.targets is None or target in self.run.targets:
+                self.refused.append(Refused(one.item, target, one.path, code, message, hint, diff))
+            self.held.add((one.item, target))
+
+    def is_held(self, one: Wanted) -> bool:
+        return all((one.item, target) in self.held for target in one.targets)
+
+    def refuse(self, row: FileRow, why: Why) -> None:
+        """A refusal to take something away."""
+        code, message, hint, diff = why
+        self.refused.append(Refused(row.item, row.target, row.path, code, message, hint, diff))
+
+    # -- rows ----------------------------------------------------------------------------------------------------------
+
+    def row_target(self, one: Wanted) -> str:
+        """The first target that wants it; a limited run leaves a row with the target that it has."""
+        row = self.rows.get((one.row_path, one.item))
+        if row is not None and self.run.targets is not None and row.target in one.targets:
+            return row.target
+        return one.owners[0][0]
+
+    def add_row(self, one: Wanted, target: str, digest: str | None = None) -> None:
+        key = (one.row_path, one.item)
+        old = self.rows.get(key)
+        projects: tuple[str, ...] = ()
+        if self.run.project:
+            shared = self.others(old) if old is not None and one.item not in self.run.overwrite else ()
+            projects = tuple(sorted({self.run.project, *shared}))
+        self.settled.add(key)
+        self.new_rows[key] = FileRow(
+            path=one.row_path,
+            item=one.item,
+            target=target,
+            sha256=digest or sha256(one.data).hexdigest(),
+            mode="0755" if one.executable else "0644",
+            version=one.version,
+            item_sha256=one.item_sha256,
+            customizations_sha256=one.customizations_sha256,
+            adapter=dict(one.owners)[target],
+            projects=projects,
+        )
+
+    def note_folders(self, path: str) -> None:
+        folder = path.rpartition("/")[0]
+        while folder and not self.is_folder(folder):
+            self.made.add(f"{folder}/")
+            folder = folder.rpartition("/")[0]
+
+    def gone(self, row: FileRow) -> None:
+        self.new_rows.pop((row.path, row.item), None)
+        self.changes.append(FileChange(row.path, "remove", row.item, row.version, row.target))
+
+    def let_go(self, row: FileRow, why: Why) -> None:
+        """Something of what goes that is not as this user's rye left it: it stays."""
+        if self.run.lets_go:
+            self.new_rows.pop((row.path, row.item), None)
+            self.kept.append(row.path)
+            return
+        self.refuse(row, why)
+
+
+def _diff(new: bytes, here: bytes, path: str) -> tuple[str, ...]:
+    """From what Rye would write to what is there; nothing for what is no text."""
+    try:
+        found = unified(new.decode(), here.decode(), f"rye/{path}", path)
+    except UnicodeDecodeError:
+        return ()
+    return (*found[:DIFF_LINES], *(("…",) if len(found) > DIFF_LINES else ()))

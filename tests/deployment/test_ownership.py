@@ -1,0 +1,293 @@
+"""Whose a deployed file is: this user's, a colleague's, another project's, another program's."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from rye.deployment.plan import make_plan
+from rye.deployment.plan_values import OnDisk, Run, Wanted
+from rye.deployment.state import FileRow, State, parse_state, state_text
+from rye.installation.transaction import Step, Writer
+from rye.project.layout import Project
+from tests.deployment.shop import Shop, agent, bound, knowledge, skill
+
+TRUSTS = {"RYE_TRUST_LOCK": "1"}
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Shop:
+    return Shop(tmp_path)
+
+
+def forget(shop: Shop) -> None:
+    """As if a colleague had deployed, and this user had cloned."""
+    shutil.rmtree(shop.home / "data/deployed")
+
+
+def claim(shop: Shop, path: str, data: bytes, item: str = "skill:acme/pdf") -> None:
+    """A file of the user's own, and a committed row with its hash."""
+    shop.write(path, data)
+    row = FileRow(path, item, "claude", sha256(data).hexdigest(), "0644", "1.0.0", "0" * 64, "", "claude/1")
+    shop.write(".ai/deploy.lock", state_text(State((row,))))
+
+
+# -- what came with a clone --------------------------------------------------------------------------------------------
+
+
+def test_a_row_with_the_hash_of_one_s_own_file_takes_nothing_away(shop: Shop) -> None:
+    claim(shop, ".claude/skills/pdf/LICENSE", b"")
+    done = shop.run("deploy", "--json")
+    assert (done.code, [row["code"] for row in done.json["refused"]]) == (1, ["deploy-conflict"])
+    assert shop.path(".claude/skills/pdf/LICENSE").read_bytes() == b""
+    assert shop.ok("undeploy", "--all", "--json").json["kept"] == [".claude/skills/pdf/LICENSE"]
+    assert shop.path(".claude/skills/pdf/LICENSE").exists()
+
+
+def test_a_row_with_the_hash_of_one_s_own_file_overwrites_nothing(shop: Shop) -> None:
+    shop.install("skill", "acme/pdf", skill("pdf"), attached={"LICENSE": b"theirs"})
+    claim(shop, ".claude/skills/pdf/LICENSE", b"mine")
+    done = shop.run("deploy", "--target", "claude", "--json")
+    assert [row["code"] for row in done.json["refused"]] == ["deploy-conflict"]
+    assert shop.path(".claude/skills/pdf/LICENSE").read_bytes() == b"mine"
+    assert not shop.path(".claude/skills/pdf/SKILL.md").exists()
+    shop.ok("deploy", "--target", "claude", "--overwrite-edited", "acme/pdf")
+    assert shop.path(".claude/skills/pdf/LICENSE").read_bytes() == b"theirs"
+
+
+def test_a_claimed_key_and_a_claimed_block_stay(shop: Shop) -> None:
+    shop.write_manifest('targets = ["opencode"]')
+    shop.install("directive", "acme/work/ship", bound())
+    shop.install("knowledge", "acme/notes/style", knowledge("style"))
+    shop.ok("deploy")
+    before = shop.path("opencode.json").read_bytes(), shop.path("AGENTS.md").read_bytes()
+    forget(shop)
+    shop.uninstall("directive:acme/work/ship")
+    shop.uninstall("knowledge:acme/notes/style")
+    done = shop.run("deploy", "--json")
+    assert {row["code"] for row in done.json["refused"]} == {"deploy-conflict"}
+    assert (shop.path("opencode.json").read_bytes(), shop.path("AGENTS.md").read_bytes()) == before
+    shop.ok("deploy", env=TRUSTS)
+    assert not shop.path("opencode.json").exists()
+    assert not shop.path("AGENTS.md").exists()
+
+
+def test_a_clone_in_which_all_is_as_it_should_be_is_one_s_own_after_a_deploy(shop: Shop) -> None:
+    shop.install("agent", "acme/one", agent("one"))
+    shop.install("knowledge", "acme/notes/style", knowledge("style"))
+    shop.ok("deploy")
+    forget(shop)
+    assert shop.ok("deploy", "--json").json["refused"] == []
+    shop.install("agent", "acme/one", agent("one").replace("You are", "You were"), version="1.1.0")
+    shop.ok("deploy")
+    assert "You were" in shop.path(".claude/agents/one.md").read_text()
+
+
+def test_an_update_in_a_fresh_clone_is_a_conflict_that_says_the_ways_out(shop: Shop) -> None:
+    shop.install("agent", "acme/one", agent("one"))
+    shop.ok("deploy")
+    forget(shop)
+    shop.install("agent", "acme/one", agent("one").replace("You are", "You were"), version="1.1.0")
+    (row, _) = shop.run("deploy", "--json").json["refused"]
+    assert row["code"] == "deploy-conflict"
+    assert "--overwrite-edited agent:acme/one" in row["hint"]
+    assert {one["state"] for one in shop.run("deploy", "--check", "--json").json["files"]} == {"stale"}
+    shop.ok("deploy", env=TRUSTS)
+    assert "You were" in shop.path(".claude/agents/one.md").read_text()
+
+
+# -- several projects in one home folder -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def other(shop: Shop, tmp_path: Path) -> Shop:
+    """Another project of the same user."""
+    made = Shop(tmp_path / "other")
+    made.home, made.environment = shop.home, shop.environment
+    return made
+
+
+def test_no_project_overwrites_what_another_one_deployed_for_the_user(shop: Shop, other: Shop) -> None:
+    shop.install("skill", "acme/pdf", skill("pdf"))
+    other.install("skill", "beta/pdf", skill("pdf", body="Otherwise."))
+    shop.ok("deploy", "--scope", "user")
+    done = other.run("deploy", "--scope", "user", "--json")
+    row = done.json["refused"][0]
+    assert (done.code, row["code"], row["item"]) == (1, "deploy-conflict", "skill:beta/pdf")
+    assert str(shop.folder) in row["message"]
+    assert str(other.folder) in row["message"]
+    assert "Do it." in (shop.home / ".claude/skills/pdf/SKILL.md").read_text()
+    assert other.run("undeploy", "skill:acme/pdf", "--scope", "user", "--json").error["code"] == "deploy-conflict"
+    other.ok("undeploy", "--all", "--scope", "user")
+    assert (shop.home / ".claude/skills/pdf/SKILL.md").exists()
+    other.ok("deploy", "--scope", "user", "--overwrite-edited", "beta/pdf")
+    assert "Otherwise." in (shop.home / ".claude/skills/pdf/SKILL.md").read_text()
+    assert shop.run("deploy", "--scope", "user").code == 1
+
+
+def test_what_is_not_asked_for_any_more_leaves_the_home_folder_with_its_last_project(shop: Shop, other: Shop) -> None:
+    for one in (shop, other):
+        one.install("skill", "acme/pdf", skill("pdf"))
+        one.install("knowledge", "acme/notes/style", knowledge("style"))
+        one.ok("deploy", "--scope", "user")
+    shop.install("knowledge", "acme/notes/mine", knowledge("mine"))
+    shop.ok("deploy", "--scope", "user")
+    place = shop.home / ".claude/skills/pdf/SKILL.md"
+    shop.uninstall("skill:acme/pdf")
+    shop.uninstall("knowledge:acme/notes/style")
+    shop.ok("deploy", "--scope", "user")
+    assert place.exists()
+    assert "style.md" in (shop.home / ".claude/CLAUDE.md").read_text()
+    other.uninstall("skill:acme/pdf")
+    other.ok("deploy", "--scope", "user")
+    assert not place.exists()
+    assert "mine.md" in (shop.home / ".claude/CLAUDE.md").read_text()
+    shop.ok("undeploy", "--all", "--scope", "user")
+    other.ok("undeploy", "--all", "--scope", "user")
+    assert not (shop.home / ".claude").exists()
+
+
+def test_what_a_project_that_is_gone_deployed_can_be_taken_over(shop: Shop, other: Shop) -> None:
+    shop.install("skill", "acme/pdf", skill("pdf"))
+    other.install("skill", "beta/pdf", skill("pdf", body="Otherwise."))
+    shop.ok("deploy", "--scope", "user")
+    shutil.rmtree(shop.folder)
+    other.ok("deploy", "--scope", "user")
+    assert "Otherwise." in (shop.home / ".claude/skills/pdf/SKILL.md").read_text()
+
+
+# -- the user's own customizations -------------------------------------------------------------------------------------
+
+
+def test_one_s_own_overrides_stay_out_of_the_files_that_a_team_shares(shop: Shop) -> None:
+    shop.install("agent", "acme/one", agent("one"))
+    place = shop.home / "ai/overrides/acme/one.overrides.md"
+    place.parent.mkdir(parents=True)
+    place.write_text(
+        '---\nagent: one\nbase-version: "1.0.0"\nlast-reviewed: "2026-11-01"\n---\n\n<!-- DIRECTIVE: append\n'
+        "target: ## System Prompt\nreason: mine\n-->\nSpeak like a pirate.\n<!-- END DIRECTIVE -->\n"
+    )
+    done = shop.ok("deploy", "--json")
+    assert "pirate" not in shop.path(".claude/agents/one.md").read_text()
+    assert any("--scope user" in note["message"] for note in done.json["notes"])
+    shop.ok("deploy", "--scope", "user")
+    assert "pirate" in (shop.home / ".claude/agents/one.md").read_text()
+
+
+# -- at the same time --------------------------------------------------------------------------------------------------
+
+
+def stepping(monkeypatch: pytest.MonkeyPatch, step: Step) -> None:
+    """Each step of a transaction is told first."""
+    start = Writer.__init__
+
+    def begin(self: Writer, project: Project, _: Step) -> None:
+        start(self, project, step)
+
+    monkeypatch.setattr(Writer, "__init__", begin)
+
+
+def write_at_begin(shop: Shop, texts: list[str]) -> Callable[[str], None]:
+    """Another program that writes AGENTS.md when Rye has read it already."""
+
+    def step(name: str) -> None:
+        if name == "begin" and texts:
+            shop.write("AGENTS.md", texts.pop(0))
+
+    return step
+
+
+def test_what_another_program_writes_meanwhile_is_not_lost(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    shop.install("knowledge", "acme/notes/style", knowledge("style"))
+    shop.write("AGENTS.md", "old\n")
+    stepping(monkeypatch, write_at_begin(shop, ["new\n"]))
+    shop.ok("deploy")
+    text = shop.path("AGENTS.md").read_text()
+    assert text.startswith("new\n")
+    assert "style.md" in text
+
+
+def test_a_file_that_never_stops_changing_is_named(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    shop.install("knowledge", "acme/notes/style", knowledge("style"))
+    texts = [f"{number}\n" for number in range(9)]
+    stepping(monkeypatch, write_at_begin(shop, texts))
+    error = shop.run("deploy", "--json").error
+    assert error["code"] == "file-changed"
+    assert "AGENTS.md" in error["message"]
+    assert shop.path("AGENTS.md").read_text() == "2\n"
+    assert not shop.path(".ai/deploy.lock").exists()
+    assert not shop.path(".claude").exists()
+
+
+@pytest.mark.processes
+@pytest.mark.slow
+def test_killed_at_each_step_the_next_command_repairs(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    shop.install("skill", "acme/old", skill("old"))
+    shop.ok("deploy")
+    shop.uninstall("skill:acme/old")
+    shop.install("agent", "acme/new", agent("new"))
+    shop.install("knowledge", "acme/notes/style", knowledge("style"))
+    shop.write("AGENTS.md", "mine")
+    before, after = shop.tree(), dict[str, tuple[str, int]]()
+    for number in range(200):
+        ended = killed_at(shop, monkeypatch, number)
+        assert shop.run("deploy", "no-such-item", "--json").error["code"] == "not-installed"  # the next command
+        if shop.tree() != before:
+            after = shop.tree()
+            break
+        assert not ended, "it ended and wrote nothing"
+    assert number > 10
+    assert after[".claude/agents/new.md"]
+    assert ".claude/skills/old" not in after
+    shop.ok("deploy", "--check")
+    assert shop.ok("deploy", "--json").json["refused"] == []
+    assert shop.tree() == after
+
+
+def killed_at(shop: Shop, monkeypatch: pytest.MonkeyPatch, number: int) -> bool:
+    """Deploy in a process that is killed at that step; whether it came to its end."""
+    child = os.fork()
+    if child == 0:
+        left = iter(range(number))
+
+        def step(_: str) -> None:
+            if next(left, None) is None:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        stepping(monkeypatch, step)
+        try:
+            shop.run("deploy")
+        finally:
+            os._exit(0)
+    return not os.WIFSIGNALED(os.waitpid(child, 0)[1])
+
+
+# -- file systems ------------------------------------------------------------------------------------------------------
+
+
+def test_a_name_that_changes_in_case_only_is_one_file_where_the_file_system_says_so() -> None:
+    def row(path: str) -> FileRow:
+        digest = sha256(b"old").hexdigest()
+        return FileRow(path, "skill:acme/pdf", "claude", digest, "0644", "1.0.0", "0" * 64, "", "claude/1")
+
+    def disk(path: str) -> OnDisk:
+        return OnDisk("file", b"old", place=(1, 2)) if path.lower() == ".claude/skills/pdf/a.md" else OnDisk("missing")
+
+    new = Wanted(
+        ".claude/skills/pdf/a.md", b"new", False, "skill:acme/pdf", "2.0.0", "0" * 64, "", (("claude", "claude/1"),)
+    )
+    plan = make_plan([new], State((row(".claude/skills/pdf/A.md"),)), disk, Run())
+    assert plan.refused == ()
+    assert [(one.path, one.data) for one in plan.writes] == [(".claude/skills/pdf/a.md", b"new")]
+    assert [one.path for one in plan.state.files] == [".claude/skills/pdf/a.md"]
+
+
+def test_the_projects_of_a_row_are_kept_as_they_are() -> None:
+    row = FileRow("x", "skill:a/b", "claude", "0" * 64, "0644", "1", "0" * 64, "", "claude/1", ("/a", '/b"'))
+    assert parse_state(state_text(State((row,))).encode()).files == (row,)
