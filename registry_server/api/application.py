@@ -28,6 +28,7 @@ from litestar.exceptions import HTTPException
 
 from registry_server.api.appending import append
 from registry_server.api.examination import require_scope
+from registry_server.api.exchange_routes import EXCHANGE_ROUTES
 from registry_server.api.files import Application, Files
 from registry_server.api.private_reading import (
     ACCOUNT_KEY,
@@ -62,6 +63,8 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 #: HTTP status by error code; what is not listed is the sender's statement that cannot be processed (422).
 _STATUS = {
     "unauthorized": 401,
+    "oidc-refused": 403,
+    "issuer-unavailable": 503,
     "insufficient-scope": 403,
     "wrong-namespace": 403,
     "claims-closed": 403,
@@ -114,7 +117,17 @@ Handler = Callable[[Request[Any, Any, State], Service], Awaitable[Response[bytes
 def create_app(service: Service) -> Files:
     """The ASGI application around a running service."""
     framework = Litestar(
-        route_handlers=[_blobs, _statements, _search, _whoami, _health, _metrics, *STAGING_ROUTES, _absent],
+        route_handlers=[
+            _blobs,
+            _statements,
+            _search,
+            _whoami,
+            _health,
+            _metrics,
+            *EXCHANGE_ROUTES,
+            *STAGING_ROUTES,
+            _absent,
+        ],
         state=State({"service": service}),
         openapi_config=None,
         exception_handlers={Exception: _failed},

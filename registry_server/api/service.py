@@ -20,6 +20,7 @@ from registry_server.accounts.times import now_text
 from registry_server.accounts.tokens import Account
 from registry_server.api.examination import Examination
 from registry_server.api.examiners import Examiners
+from registry_server.api.exchange import Exchange, Issuers
 from registry_server.api.forwarded import networks
 from registry_server.api.staging import Staging
 from registry_server.migrations import opening
@@ -48,6 +49,8 @@ class Service:
     def __init__(self, settings: Settings) -> None:
         networks(settings.trusted_proxies)  # refuse a wrong setting now
         self.settings = settings
+        self.address = settings.public_address
+        """The registry's address; without one in the settings, the one that it listens on once it does."""
         self.engine = opening.open_database(settings)
         with database.reader(self.engine) as connection:
             self.origin = Ledger(connection).origin
@@ -61,6 +64,8 @@ class Service:
         stores = (self.public, self.uploads, self.staged)
         self.staging = Staging(self.engine, self.origin, *stores, examination, settings)
         self.quick_look = QuickLook(self.engine)
+        self.issuers = Issuers()
+        self.exchange = Exchange(self.engine, self.issuers, settings.read != "public")
         self.searches = SearchDesk(settings)
         self._writes = threading.BoundedSemaphore(max(settings.concurrent_writes, 1))
         self.shares = Shares(settings.account_requests, settings.account_uploads_bytes)

@@ -121,6 +121,8 @@ async def _run(
         await _until_answering(settings.host, port)
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
         url = f"http://{host}:{port}"
+        if not settings.address:
+            service.address = url
         if ready_file is not None:
             facts = {"url": url, "host": settings.host, "port": port, "pid": os.getpid(), "origin": service.origin}
             temporary = ready_file.with_name(f".{ready_file.name}.{os.getpid()}.tmp")

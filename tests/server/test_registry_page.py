@@ -31,6 +31,14 @@ def test_who_may_do_what(tmp_path: Path) -> None:
         run(*words, "--data", str(data))
 
 
+def test_trusted_publishing(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    init(data)
+    for words in commands("Trusted publishing"):
+        run(*words, "--data", str(data))
+    assert len(run("publisher", "list", "--data", str(data)).stdout.splitlines()) == 2
+
+
 @pytest.mark.parametrize(
     ("peer", "headers", "address", "secure"),
     [

@@ -20,6 +20,9 @@ from rye.workspace.publishing.publishing import Batch, PublishOutcome, PublishRe
 )
 @click.option("--allow-uncommitted", is_flag=True, help="Publish files that git has not committed as they are.")
 @click.option("--stage", is_flag=True, help="Upload for a maintainer to sign; nobody sees it before.")
+@click.option(
+    "--trusted", is_flag=True, help="In CI: use the build's own identity, even where a token is stored. See docs/ci.md."
+)
 @click.pass_obj
 def publish(
     session: Session,
@@ -30,6 +33,7 @@ def publish(
     dry_run: bool,
     allow_uncommitted: bool,
     stage: bool,
+    trusted: bool,
 ) -> None:
     """Publish items: those named, or every one of the project whose version is new. Up to 200 of them go all or none.
 
@@ -43,7 +47,7 @@ def publish(
         asks = asks and not stage
         return not asks or session.console.confirm("Publish this for everybody?")
 
-    request = PublishRequest(paths, namespace, version, key, dry_run, allow_uncommitted, stage)
+    request = PublishRequest(paths, namespace, version, key, dry_run, allow_uncommitted, stage, trusted)
     _report(session, publishing.publish(session, own_keys(session), request, agreed), dry_run)
 
 

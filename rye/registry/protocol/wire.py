@@ -135,6 +135,19 @@ class WhoamiAnswer(Struct, frozen=True, forbid_unknown_fields=True):
     """When the token ends; None: never."""
 
 
+class ExchangeRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """``POST <api>/oidc/exchange``: a build server's identity token, made for this registry."""
+
+    token: Annotated[str, Meta(max_length=16_384)]
+
+
+class ExchangeAnswer(Struct, frozen=True, forbid_unknown_fields=True):
+    """A registry token and when it ends."""
+
+    token: Annotated[str, Meta(max_length=200)]
+    expires: Annotated[str, Meta(max_length=20)]
+
+
 class StageRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """``POST <api>/stages``: the texts of release notes that nobody has signed; all of them or none."""
 

@@ -84,6 +84,12 @@ class RegistryApi:
         """Whose token it is."""
         return wire.decode_json(self._send("GET", "whoami"), wire.WhoamiAnswer)
 
+    def exchange(self, identity: str) -> wire.ExchangeAnswer:
+        """A token of some minutes for a build server's identity token."""
+        body = wire.encode_json(wire.ExchangeRequest(identity))
+        answer = self._send("POST", "oidc/exchange", content=body, content_type="application/json")
+        return wire.decode_json(answer, wire.ExchangeAnswer)
+
     # -- stages -------------------------------------------------------------------------------------------------------
 
     def post_stages(self, drafts: list[str]) -> wire.StagesAnswer:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -39,6 +40,7 @@ from rye.workspace.publishing.owner_statements import (
     statement_time,
 )
 from rye.workspace.registries.registry_access import configured, namespace_of, open_api, open_registry
+from rye.workspace.registries.trusted_publishing import publishing_token
 
 if TYPE_CHECKING:
     from rye.project.registries import Registries
@@ -60,6 +62,8 @@ class PublishRequest(Struct, frozen=True):
     allow_uncommitted: bool = False
     stage: bool = False
     """Upload for a maintainer to sign, instead of signing and publishing now."""
+    trusted: bool = False
+    """Let the build server say who publishes, instead of a stored token."""
 
 
 class Batch(Struct, frozen=True):
@@ -91,7 +95,10 @@ def publish(
     owner = namespace_of(context, request.namespace)
     items = _chosen(context, request, owner)
     where = configured(context)
-    with open_registry(context, where.of(owner)) as client:
+    address = where.of(owner)
+    token = publishing_token(context, address, demanded=request.trusted)
+    with open_registry(context, address, token=None if token is None else (lambda: token)) as client:
+        api = partial(_api, context, client, token)
         keyset = keyset_in_force(context, client, owner)
         fresh, unchanged = _new_versions(client, items)
         if not request.allow_uncommitted:
@@ -102,15 +109,15 @@ def publish(
             if not request.stage:
                 _require_single_signature(keyset)
                 require_owner(keys, keyset, request.key)
-            _check_token(open_api(context, client), owner)
+            _check_token(api(), owner, stage=request.stage)
         if not agreed(batch):
             raise RyeError("declined", "Nothing was published.")
         if request.dry_run or not batch.releases:
             return PublishOutcome(batch, None)
         if request.stage:
-            return PublishOutcome(batch, None, _stage(context, open_api(context, client), batch))
+            return PublishOutcome(batch, None, _stage(context, api(), batch))
         private = owner_key(keys, keyset, request.key)
-        positions = _send(context, open_api(context, client), batch, private)
+        positions = _send(context, api(), batch, private)
         _check_logged(client, batch.releases)
     return PublishOutcome(batch, positions)
 
@@ -205,9 +212,18 @@ def _judge(release: Release, item: Publishable, owners: Sequence[PublicKey]) -> 
         )
 
 
-def _check_token(api: RegistryApi, namespace: str) -> None:
-    """Raises RyeError ``wrong-namespace`` where the token is for other namespaces."""
+def _api(context: Context, client: RegistryClient, token: str | None) -> RegistryApi:
+    """The API with the token that a build server got, else with the user's."""
+    return open_api(context, client) if token is None else RegistryApi(client.address, client.api, token)
+
+
+def _check_token(api: RegistryApi, namespace: str, *, stage: bool) -> None:
+    """Raises RyeError ``insufficient-scope``, and ``wrong-namespace`` where the token is for other namespaces."""
     account = api.whoami()
+    if account.scopes and not stage and "publish" not in account.scopes:
+        hint = "Stage it, then a maintainer signs: `rye publish --stage`." if "stage" in account.scopes else None
+        message = f"Your token {account.name} may not publish: it has the scopes {', '.join(account.scopes)}."
+        raise RyeError("insufficient-scope", message, hint or "Ask the registry's operator for one that may.")
     if account.namespaces and namespace not in account.namespaces:
         raise RyeError(
             "wrong-namespace",

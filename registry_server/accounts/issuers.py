@@ -1,0 +1,237 @@
+"""What OIDC issuers publish, and which of their tokens are believed.
+
+Only issuers that the operator named are ever asked: for their discovery document and their keys, over https (plain http on this
+machine only), without redirects, with limits of size and time, and not more often than they change. A token is believed when,
+in this order:
+
+1. It is a JWS of three parts, at most 16 kB, with an asymmetric algorithm of :data:`ALGORITHMS`; never ``none`` or an HMAC.
+2. Its signature is by a key that the issuer publishes now, of a kind that fits the algorithm.
+3. ``iss`` is the issuer, ``aud`` names this registry, ``exp`` has not come, ``iat`` and ``nbf`` have, with a minute of grace, and
+   it was made for at most a day.
+
+What it says is then :class:`Claims`; the caller decides what follows from it.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+from joserfc import jwt
+from joserfc.errors import JoseError
+from joserfc.jwk import KeySet
+
+from rye.errors import RyeError
+from rye.limits import KIB
+from rye.registry.transport.loopback import is_loopback
+
+ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519")
+TOKEN_BYTES = 16 * KIB
+_DOCUMENT_BYTES = 256 * KIB
+_FETCH_SECONDS = 5.0
+_KEPT_SECONDS = 600.0
+_AGAIN_SECONDS = 15.0
+"""Between two looks for a key that was not there."""
+_GRACE_SECONDS = 60
+_LIFETIME_SECONDS = 86_400
+_KEY_TYPES = frozenset({"RSA", "EC", "OKP"})
+
+Claims = Mapping[str, Any]
+Fetch = Callable[[str], bytes]
+
+
+def check_issuer(issuer: str) -> str:
+    """An issuer as it may be configured. Raises RyeError ``bad-issuer``."""
+    parts = urlsplit(issuer)
+    plain = parts.scheme == "http" and is_loopback(parts.hostname or "")
+    bad = parts.query or parts.fragment or parts.username or not parts.hostname or not issuer.isprintable()
+    if bad or " " in issuer or not (parts.scheme == "https" or plain):
+        raise RyeError(
+            "bad-issuer",
+            f"{issuer[:200]!r} is no issuer's address.",
+            "Give https://…; http:// is for this machine only.",
+        )
+    return issuer
+
+
+def fetch(address: str) -> bytes:
+    """A document of an issuer. Raises RyeError ``issuer-unavailable``."""
+    deadline = time.monotonic() + _FETCH_SECONDS
+    data = b""
+    try:
+        with (
+            httpx.Client(timeout=_FETCH_SECONDS, follow_redirects=False, trust_env=False) as client,
+            client.stream("GET", address, headers={"Accept": "application/json"}) as answer,
+        ):
+            if answer.status_code != 200:
+                raise _unavailable(address, f"it answers {answer.status_code}")
+            for piece in answer.iter_bytes():
+                data += piece
+                if len(data) > _DOCUMENT_BYTES:
+                    raise _unavailable(address, "it answers too much")
+                if time.monotonic() > deadline:
+                    raise _unavailable(address, "it answers too slowly")
+    except httpx.HTTPError as error:
+        raise _unavailable(address, str(error) or type(error).__name__) from error
+    return data
+
+
+@dataclass(slots=True)
+class Issuer:
+    """One issuer's documents, kept for some minutes. Safe to use from several threads."""
+
+    address: str
+    fetch: Fetch = fetch
+    clock: Callable[[], float] = time.monotonic
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _document: dict[str, Any] = field(default_factory=dict)
+    _keys: KeySet | None = None
+    _read: float = 0.0
+
+    def endpoint(self, name: str) -> str:
+        """An address of the discovery document, e.g. ``token_endpoint``. Raises RyeError ``issuer-unavailable``."""
+        with self._lock:
+            self._refresh(_KEPT_SECONDS)
+            return self._endpoint(name)
+
+    def verify(self, token: str, audience: str, now: float) -> Claims:
+        """Rules 1 to 3; ``now``: seconds since the epoch. Raises RyeError ``oidc-refused``, ``issuer-unavailable``."""
+        header = _header(token)
+        if header.get("alg") not in ALGORITHMS:
+            raise refused(f"it is signed with {str(header.get('alg'))[:40]!r}")
+        try:
+            found = jwt.decode(token, self._keys_for(header.get("kid")), algorithms=list(ALGORITHMS))
+        except (JoseError, ValueError, KeyError, TypeError) as error:
+            raise refused(f"its signature is not by the issuer's key ({type(error).__name__})") from error
+        check_claims(found.claims, self.address, audience, now)
+        return found.claims
+
+    def _keys_for(self, kid: object) -> KeySet:
+        with self._lock:
+            self._refresh(_KEPT_SECONDS)
+            if not self._has(kid):
+                self._refresh(_AGAIN_SECONDS)  # keys change; nobody makes us ask all the time
+            if self._keys is None or not self._has(kid):
+                raise refused("it is signed by a key that the issuer does not publish")
+            return self._keys
+
+    def _has(self, kid: object) -> bool:
+        if self._keys is None:
+            return False
+        return len(self._keys.keys) == 1 if kid is None else any(key.kid == kid for key in self._keys.keys)
+
+    def _refresh(self, seconds: float) -> None:
+        if self._keys is not None and self.clock() - self._read < seconds:
+            return
+        self._document = _object(
+            self.fetch(f"{self.address.rstrip('/')}/.well-known/openid-configuration"), self.address
+        )
+        if self._document.get("issuer") != self.address:
+            raise _unavailable(self.address, "its discovery document is another issuer's")
+        keys = _object(self.fetch(self._endpoint("jwks_uri")), self.address).get("keys")
+        usable = [
+            key
+            for key in (keys if isinstance(keys, list) else [])
+            if isinstance(key, dict)
+            and key.get("kty") in _KEY_TYPES
+            and key.get("use", "sig") == "sig"
+            and "d" not in key
+        ]
+        try:
+            self._keys = KeySet.import_key_set({"keys": usable})
+        except (JoseError, ValueError, KeyError, TypeError) as error:
+            raise _unavailable(self.address, f"its keys cannot be read ({type(error).__name__})") from error
+        self._read = self.clock()
+
+    def _endpoint(self, name: str) -> str:
+        found = self._document.get(name)
+        parts = urlsplit(found) if isinstance(found, str) else urlsplit("")
+        plain = parts.scheme == "http" and is_loopback(parts.hostname or "") and self.address.startswith("http:")
+        if not (parts.scheme == "https" or plain) or not parts.hostname:
+            raise _unavailable(self.address, f"its discovery document has no good {name}")
+        return str(found)
+
+
+def issuer_of(token: str) -> str:
+    """Who a token says that it is from; nothing is verified. Raises RyeError ``oidc-refused``."""
+    _header(token)
+    found = _part(token, 1).get("iss")
+    if not isinstance(found, str):
+        raise refused("it names no issuer")
+    return found
+
+
+def check_claims(claims: Claims, issuer: str, audience: str, now: float) -> None:
+    """Rule 3. Raises RyeError ``oidc-refused``."""
+    if claims.get("iss") != issuer:
+        raise refused("it is from another issuer")
+    audiences = claims.get("aud")
+    named = audiences if isinstance(audiences, list) else [audiences]
+    if not any(isinstance(one, str) and one.rstrip("/") == audience.rstrip("/") for one in named):
+        raise refused(f"it is not made for this registry: its audience must be {audience}")
+    expires, issued, begins = (_moment(claims, name) for name in ("exp", "iat", "nbf"))
+    if expires is None or issued is None:
+        raise refused("it does not say when it was made and until when it is good")
+    if expires + _GRACE_SECONDS <= now:
+        raise refused("it has expired")
+    if max(issued, begins or issued) - _GRACE_SECONDS > now:
+        raise refused("it is from the future")
+    if expires - issued > _LIFETIME_SECONDS:
+        raise refused("it is good for more than a day")
+
+
+def refused(reason: str) -> RyeError:
+    return RyeError(
+        "oidc-refused",
+        f"The identity token is refused: {reason}.",
+        "Let the build server make one for this registry: docs/registry.md, Trusted publishing.",
+    )
+
+
+def _moment(claims: Claims, name: str) -> float | None:
+    found = claims.get(name)
+    if found is None:
+        return None
+    if isinstance(found, bool) or not isinstance(found, int | float) or not 0 <= found < 1e11:
+        raise refused(f"its {name} is no time")
+    return float(found)
+
+
+def _header(token: str) -> dict[str, Any]:
+    if len(token) > TOKEN_BYTES or token.count(".") != 2 or not token.isascii():
+        raise refused("it is not a signed token of three parts")
+    return _part(token, 0)
+
+
+def _part(token: str, number: int) -> dict[str, Any]:
+    text = token.split(".")[number]
+    try:
+        found = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+    except (ValueError, RecursionError) as error:
+        raise refused("its parts are not JSON") from error
+    if not isinstance(found, dict):
+        raise refused("its parts are not JSON objects")
+    return found
+
+
+def _object(data: bytes, issuer: str) -> dict[str, Any]:
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise _unavailable(issuer, "what it answers is not JSON") from error
+    if not isinstance(found, dict):
+        raise _unavailable(issuer, "what it answers is not a JSON object")
+    return found
+
+
+def _unavailable(address: str, reason: str) -> RyeError:
+    return RyeError(
+        "issuer-unavailable", f"The issuer {address[:200]} cannot be asked: {reason[:200]}.", "Try again in a moment."
+    )

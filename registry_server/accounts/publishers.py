@@ -1,0 +1,211 @@
+"""Trusted publishers: workflows of repositories that get tokens of some minutes for a namespace, with no secret kept anywhere.
+
+What a build server's identity token says is compared with what the operator wrote down:
+
+=========== ==========================================================================================================
+repository  ``repository`` (GitHub and others) or ``project_path`` (GitLab), without regard to case
+workflow    the file in ``job_workflow_ref``, else ``workflow_ref`` (GitHub), or ``ci_config_ref_uri`` (GitLab), which must lie in
+            that very repository; of an issuer that has none of these, ``workflow`` as it is. Never GitHub's ``workflow``, which
+            is a title that any file may have
+environment ``environment``, without regard to case, where the operator named one
+=========== ==========================================================================================================
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+from collections.abc import Sequence
+
+import sqlalchemy as sa
+from msgspec import Struct
+
+from registry_server.accounts import tokens
+from registry_server.accounts.issuers import Claims, check_issuer, refused
+from registry_server.accounts.times import after
+from registry_server.storage.schema import exchanged_jwts, trusted_publishers
+from rye.errors import RyeError
+from rye.items.identity import is_segment
+
+TOKEN_SECONDS = 15 * 60
+ALLOWED_SCOPES = ("read", "publish", "stage", "yank")
+GITHUB = "https://token.actions.githubusercontent.com"
+GITLAB = "https://gitlab.com"
+_REPOSITORY = re.compile(r"[A-Za-z0-9._-]{1,100}(?:/[A-Za-z0-9._-]{1,100}){1,9}")
+_WORKFLOW = re.compile(r"[A-Za-z0-9._ -]{1,100}(?:/[A-Za-z0-9._ -]{1,100}){0,9}")
+_KEPT_SECONDS = 2 * 86_400
+
+
+class Publisher(Struct, frozen=True):
+    """One row."""
+
+    id: str
+    namespace: str
+    issuer: str
+    repository: str
+    workflow: str
+    environment: str
+    scopes: tuple[str, ...]
+    created: str
+
+    def as_json(self) -> dict[str, object]:
+        document = {name: getattr(self, name) for name in self.__struct_fields__}
+        return {**document, "scopes": list(self.scopes), "environment": self.environment or None}
+
+
+class Identity(Struct, frozen=True):
+    """What an identity token says of a build."""
+
+    repository: str
+    workflow: str
+    environment: str
+
+
+def add(
+    connection: sa.Connection,
+    namespace: str,
+    issuer: str,
+    repository: str,
+    workflow: str,
+    environment: str,
+    scopes: Sequence[str],
+    now: str,
+) -> Publisher:
+    """Trust a workflow. Raises RyeError for what cannot be one, and ``publisher-exists``."""
+    if not is_segment(namespace):
+        raise RyeError("bad-namespace", f"{namespace[:80]!r} is no namespace.", "Use a-z, 0-9, - and _, at most 64.")
+    check_issuer(issuer)
+    if _REPOSITORY.fullmatch(repository) is None:
+        raise RyeError("bad-repository", f"{repository[:200]!r} is no repository.", "Give OWNER/NAME.")
+    if _WORKFLOW.fullmatch(workflow) is None or ".." in workflow:
+        raise RyeError("bad-workflow", f"{workflow[:200]!r} is no workflow file.", "Give e.g. release.yml.")
+    if len(environment) > 255 or not environment.isprintable():
+        raise RyeError("bad-environment", "An environment's name is at most 255 printable characters.", None)
+    if not scopes or not set(scopes) <= set(ALLOWED_SCOPES):
+        raise RyeError(
+            "bad-scope", "A trusted publisher may not have these scopes.", f"Scopes: {', '.join(ALLOWED_SCOPES)}."
+        )
+    row = {
+        "namespace": namespace,
+        "issuer": issuer,
+        "repository": repository,
+        "workflow": workflow,
+        "environment": environment,
+    }
+    table = trusted_publishers.c
+    same = sa.and_(*(table[name] == value for name, value in row.items()))
+    if connection.scalar(sa.select(table.id).where(same)) is not None:
+        raise RyeError(
+            "publisher-exists", "This publisher is trusted already.", "rye-registry publisher list shows them."
+        )
+    identifier = secrets.token_hex(8)
+    values = {**row, "id": identifier, "scopes": " ".join(scopes), "created": now}
+    connection.execute(trusted_publishers.insert().values(values))
+    return _publisher(connection.execute(sa.select(trusted_publishers).where(table.id == identifier)).one())
+
+
+def remove(connection: sa.Connection, identifier: str) -> Publisher:
+    """Trust it no more; tokens that it has got end within minutes. Raises RyeError ``unknown-publisher``."""
+    where = trusted_publishers.c.id == identifier
+    row = connection.execute(sa.select(trusted_publishers).where(where)).first()
+    if row is None:
+        raise RyeError(
+            "unknown-publisher",
+            f"There is no trusted publisher {identifier[:80]!r}.",
+            "rye-registry publisher list shows them.",
+        )
+    connection.execute(trusted_publishers.delete().where(where))
+    return _publisher(row)
+
+
+def listing(connection: sa.Connection, namespace: str | None = None, issuer: str | None = None) -> list[Publisher]:
+    query = sa.select(trusted_publishers).order_by(trusted_publishers.c.namespace, trusted_publishers.c.created)
+    if namespace is not None:
+        query = query.where(trusted_publishers.c.namespace == namespace)
+    if issuer is not None:
+        query = query.where(trusted_publishers.c.issuer == issuer)
+    return [_publisher(row) for row in connection.execute(query)]
+
+
+def identity_of(claims: Claims) -> Identity:
+    """What verified claims say of the build. Raises RyeError ``oidc-refused``."""
+    repository = _text(claims, "repository") or _text(claims, "project_path")
+    if not repository:
+        raise refused("it names no repository")
+    environment = _text(claims, "environment")
+    for name in ("job_workflow_ref", "workflow_ref"):
+        reference = _text(claims, name)
+        if reference:
+            return Identity(repository, _file_in(reference.partition("@")[0], f"{repository}/"), environment)
+    reference = _text(claims, "ci_config_ref_uri")
+    if reference:
+        place, _, file = reference.partition("@")[0].partition("//")
+        if place.partition("/")[2].lower() != repository.lower():
+            raise refused("its workflow lies in another repository")
+        return Identity(repository, file, environment)
+    if claims.get("iss") == GITHUB:
+        raise refused("it names no workflow file")
+    return Identity(repository, _text(claims, "workflow"), environment)
+
+
+def is_meant(publisher: Publisher, identity: Identity) -> bool:
+    """Whether a publisher is this build."""
+    file = identity.workflow if "/" in publisher.workflow else identity.workflow.rpartition("/")[2]
+    return (
+        publisher.repository.lower() == identity.repository.lower()
+        and publisher.workflow == file
+        and (not publisher.environment or publisher.environment.lower() == identity.environment.lower())
+    )
+
+
+def use_once(connection: sa.Connection, token: str, claims: Claims, now: str) -> None:
+    """A token is exchanged once. Raises RyeError ``oidc-refused``."""
+    connection.execute(exchanged_jwts.delete().where(exchanged_jwts.c.expires <= now))
+    jti = claims.get("jti")
+    # Without an id, what was signed identifies it: a signature can have several spellings.
+    what = f"jti {jti}" if isinstance(jti, str) and jti else f"text {token.rpartition('.')[0]}"
+    key = hashlib.sha256(f"{claims.get('iss')}\n{what}".encode()).hexdigest()
+    if connection.scalar(sa.select(exchanged_jwts.c.sha256).where(exchanged_jwts.c.sha256 == key)) is not None:
+        raise refused("it was exchanged already")
+    connection.execute(exchanged_jwts.insert().values(sha256=key, expires=after(now, _KEPT_SECONDS)))
+
+
+def make_token(
+    connection: sa.Connection, trusted: Sequence[Publisher], identity: Identity, now: str, read: bool
+) -> str:
+    """A token for the namespaces of these publishers, with the scopes that they have in common.
+
+    ``read``: the registry is private, so whoever publishes must read it.
+    """
+    common = set(ALLOWED_SCOPES).intersection(*(publisher.scopes for publisher in trusted))
+    scopes = [scope for scope in ALLOWED_SCOPES if scope in common or (scope == "read" and read)]
+    if not common:
+        raise refused("its publishers have no scope in common")
+    name = f"{identity.repository} {identity.workflow.rpartition('/')[2]}"[:100]
+    namespaces = [publisher.namespace for publisher in trusted]
+    return tokens.create(connection, name, namespaces, now, scopes=scopes, seconds=TOKEN_SECONDS)
+
+
+def _file_in(path: str, folder: str) -> str:
+    if not path.lower().startswith(folder.lower()):
+        raise refused("its workflow lies in another repository")
+    return path[len(folder) :]
+
+
+def _text(claims: Claims, name: str) -> str:
+    found = claims.get(name)
+    return found if isinstance(found, str) and len(found) < 1000 and found.isprintable() else ""
+
+
+def _publisher(row: sa.Row[tuple[object, ...]]) -> Publisher:
+    return Publisher(
+        row.id,
+        row.namespace,
+        row.issuer,
+        row.repository,
+        row.workflow,
+        row.environment,
+        tuple(row.scopes.split()),
+        row.created,
+    )

@@ -1,0 +1,80 @@
+"""Trusted publishing: a build server's identity token for a registry token of some minutes (design/server.md 4)."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+import sqlalchemy as sa
+
+from registry_server.accounts import audit_events, publishers, tokens
+from registry_server.accounts.issuers import Fetch, Issuer, fetch, issuer_of, refused
+from registry_server.accounts.times import now_text
+from registry_server.storage import database
+from rye.registry.protocol import wire
+
+
+class Issuers:
+    """The issuers that were asked in this process. Safe to use from several threads."""
+
+    def __init__(self, fetch: Fetch = fetch) -> None:
+        self._fetch = fetch
+        self._lock = threading.Lock()
+        self._known: dict[str, Issuer] = {}
+
+    def get(self, address: str) -> Issuer:
+        """One that the operator named: there are few."""
+        with self._lock:
+            return self._known.setdefault(address, Issuer(address, self._fetch))
+
+
+class Exchange:
+    """Blocking; threads call it."""
+
+    def __init__(
+        self, engine: sa.Engine, issuers: Issuers, is_private: bool, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._engine = engine
+        self._issuers = issuers
+        self._is_private = is_private
+        self._clock = clock
+
+    def exchange(self, token: str, audience: str, address: str) -> wire.ExchangeAnswer:
+        """A registry token for what an identity token proves. Raises RyeError ``oidc-refused``, ``issuer-unavailable``."""
+        issuer = issuer_of(token)
+        with database.reader(self._engine) as connection:
+            known = publishers.listing(connection, issuer=issuer)
+        if not known:
+            raise refused("nobody here trusts its issuer")
+        claims = self._issuers.get(issuer).verify(token, audience, self._clock())
+        identity = publishers.identity_of(claims)
+        trusted = [publisher for publisher in known if publishers.is_meant(publisher, identity)]
+        if not trusted:
+            raise refused(f"no namespace trusts {identity.repository[:200]} {identity.workflow[:200]}")
+        now = now_text()
+        with database.change(self._engine) as connection:
+            publishers.use_once(connection, token, claims, now)
+            made = publishers.make_token(connection, trusted, identity, now, self._is_private)
+            found = tokens.check(connection, made, now)
+            assert found is not None
+            assert found.expires is not None
+            detail = {
+                "issuer": issuer,
+                "repository": identity.repository,
+                "workflow": identity.workflow,
+                "environment": identity.environment,
+                "subject": str(claims.get("sub", ""))[:300],
+                "namespaces": list(found.namespaces),
+                "scopes": list(found.scopes),
+            }
+            audit_events.record(
+                connection,
+                now,
+                "token.exchange",
+                f"token:{found.token}",
+                actor="registry",
+                address=address,
+                detail=detail,
+            )
+        return wire.ExchangeAnswer(made, found.expires)

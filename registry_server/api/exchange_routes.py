@@ -1,0 +1,29 @@
+"""``POST /api/oidc/exchange``: a build server's identity token for a registry token of some minutes."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from litestar import HttpMethod, Request, Response, route
+from litestar.datastructures import State
+
+from registry_server.api.forwarded import client_address
+from registry_server.api.requests import body_of, json_answer, service_of
+from rye.limits import KIB
+from rye.registry.protocol import wire
+
+_BODY_BYTES = 32 * KIB
+
+
+@route("/api/oidc/exchange", http_method=[HttpMethod.POST])
+async def _exchange(request: Request[Any, Any, State]) -> Response[bytes]:
+    service = service_of(request)
+    address = client_address(request.scope, service.settings.trusted_proxies)
+    with service.shares.request(f"address {address}"):
+        wanted = wire.decode_json(await body_of(request, _BODY_BYTES), wire.ExchangeRequest)
+        answer = await asyncio.to_thread(service.exchange.exchange, wanted.token, service.address, address)
+    return json_answer(wire.encode_json(answer))
+
+
+EXCHANGE_ROUTES = (_exchange,)

@@ -1,0 +1,85 @@
+"""``rye-registry publisher``: workflows that get tokens of some minutes for a namespace."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from registry_server.accounts import audit_events, publishers
+from registry_server.accounts.scopes import parse_scopes
+from registry_server.accounts.times import now_text
+from registry_server.cli.options import Output, data_option, json_option, pass_output
+from registry_server.cli.registry_access import changing, reading
+
+_SHORT = {"github": publishers.GITHUB, "gitlab": publishers.GITLAB}
+
+
+@click.group(no_args_is_help=True)
+def publisher() -> None:
+    """Trusted publishers: workflows that need no secret to upload."""
+
+
+@publisher.command("add")
+@click.argument("namespace")
+@click.option("--issuer", default="github", show_default=True, help="github, gitlab, or the address of an OIDC issuer.")
+@click.option("--repository", required=True, metavar="OWNER/NAME", help="Whose workflow it is.")
+@click.option("--workflow", required=True, metavar="FILE", help="The workflow's file, e.g. release.yml.")
+@click.option("--environment", default="", help="Only from this environment.")
+@click.option("--scope", "scopes", multiple=True, metavar="SCOPE", help="Of its tokens; default: stage.")
+@data_option
+@json_option
+@pass_output
+def publisher_add(
+    output: Output,
+    namespace: str,
+    issuer: str,
+    repository: str,
+    workflow: str,
+    environment: str,
+    scopes: tuple[str, ...],
+    data: Path,
+) -> None:
+    """Trust a workflow: it gets tokens of 15 minutes for NAMESPACE, which stage unless --scope says otherwise."""
+    now = now_text()
+    wanted = parse_scopes(scopes) or ("stage",)
+    with changing(data) as connection:
+        made = publishers.add(
+            connection, namespace, _SHORT.get(issuer, issuer), repository, workflow, environment, wanted, now
+        )
+        subject = f"namespace:{namespace}"
+        audit_events.record(connection, now, "publisher.add", subject, detail=made.as_json())
+    output.result(made.as_json(), f"{made.id}  {_line(made)}")
+
+
+@publisher.command("list")
+@click.argument("namespace", required=False)
+@data_option
+@json_option
+@pass_output
+def publisher_list(output: Output, namespace: str | None, data: Path) -> None:
+    """List trusted publishers, of NAMESPACE or all."""
+    with reading(data) as connection:
+        found = publishers.listing(connection, namespace)
+    text = "\n".join(f"{one.id}  {_line(one)}" for one in found)
+    output.result({"publishers": [one.as_json() for one in found]}, text or "No trusted publishers.")
+
+
+@publisher.command("remove")
+@click.argument("publisher_id", metavar="ID")
+@data_option
+@json_option
+@pass_output
+def publisher_remove(output: Output, publisher_id: str, data: Path) -> None:
+    """Trust a publisher no more. ID: as `publisher list` shows it."""
+    with changing(data) as connection:
+        gone = publishers.remove(connection, publisher_id)
+        subject = f"namespace:{gone.namespace}"
+        audit_events.record(connection, now_text(), "publisher.remove", subject, detail=gone.as_json())
+    output.result(gone.as_json(), f"Removed {_line(gone)}")
+
+
+def _line(one: publishers.Publisher) -> str:
+    environment = f" in {one.environment}" if one.environment else ""
+    scopes = " ".join(one.scopes)
+    return f"{one.namespace}  {one.repository} {one.workflow}{environment}  {one.issuer}  {scopes}"

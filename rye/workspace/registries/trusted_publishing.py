@@ -1,0 +1,102 @@
+"""Publishing from CI without a stored secret: the build server says who builds, and the registry gives a token of some minutes.
+
+The identity token is made for one registry's address, so it is worth nothing anywhere else. It comes from
+
+* GitHub Actions: ``ACTIONS_ID_TOKEN_REQUEST_URL`` and ``ACTIONS_ID_TOKEN_REQUEST_TOKEN`` (a job with ``id-token: write``);
+* GitLab and others: ``RYE_ID_TOKEN``, made for the registry's address.
+
+A token that the user stored or gave in ``RYE_TOKEN`` goes before, unless ``--trusted`` asks for the build's identity.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from urllib.parse import quote, urlsplit
+
+import httpx
+
+from rye.errors import RyeError
+from rye.limits import REGISTRY
+from rye.registry.protocol import wire
+from rye.registry.transport.api import RegistryApi
+from rye.registry.transport.bearer_token import bearer
+from rye.registry.transport.factory import open_transport
+from rye.registry.transport.loopback import is_loopback
+from rye.registry.transport.seam import FetchError, Request
+from rye.workspace.registries.pin_question import require_contact
+from rye.workspace.registries.registry_access import reading_token
+
+if TYPE_CHECKING:
+    from rye.workspace.context import Context
+
+_REQUEST_URL = "ACTIONS_ID_TOKEN_REQUEST_URL"
+_REQUEST_TOKEN = "ACTIONS_ID_TOKEN_REQUEST_TOKEN"
+_ID_TOKEN = "RYE_ID_TOKEN"
+_ANSWER_BYTES = 64 * 1024
+
+
+def publishing_token(context: Context, address: str, *, demanded: bool) -> str | None:
+    """A token for what the build server says of this build; None: the stored one is used, or there is no build server.
+
+    ``demanded``: by ``--trusted``. Raises RyeError ``no-build-identity``, and what the registry refuses with.
+    """
+    if not demanded and (not _is_offered(context) or reading_token(context, address)() is not None):
+        return None
+    if not _is_offered(context):
+        raise RyeError(
+            "no-build-identity",
+            "No build server says who publishes.",
+            f"In GitHub Actions give the job `id-token: write`; elsewhere set {_ID_TOKEN}. See docs/ci.md.",
+        )
+    if context.offline:
+        raise RyeError("offline", "This needs the registry's API, and --offline forbids the network.")
+    require_contact(context, address)
+    api = RegistryApi(address, api_of(address))
+    try:
+        return api.exchange(_identity(context, address)).token
+    finally:
+        api.close()
+
+
+def api_of(address: str) -> str | None:
+    """Where a registry's API is: on its own host, as its ``config.json`` says, which even a private registry shows."""
+    transport = open_transport(address)
+    try:
+        (data,) = transport.fetch_many([Request("config.json", REGISTRY.config_bytes)])
+    finally:
+        transport.close()
+    if isinstance(data, FetchError):
+        raise data
+    return wire.api_address(wire.decode_config(data), address)
+
+
+def _is_offered(context: Context) -> bool:
+    environment = context.environment
+    return bool(environment.get(_ID_TOKEN) or (environment.get(_REQUEST_URL) and environment.get(_REQUEST_TOKEN)))
+
+
+def _identity(context: Context, address: str) -> str:
+    """The build's identity token, made for this registry. Raises RyeError ``no-build-identity``."""
+    given = context.environment.get(_ID_TOKEN)
+    if given:
+        return given.strip()
+    url = context.environment[_REQUEST_URL]
+    parts = urlsplit(url)
+    if parts.scheme != "https" and not (parts.scheme == "http" and is_loopback(parts.hostname or "")):
+        raise _no_identity(f"{_REQUEST_URL} is not https")
+    joined = f"{url}{'&' if parts.query else '?'}audience={quote(address.rstrip('/'), safe='')}"
+    headers = {"Authorization": bearer(context.environment[_REQUEST_TOKEN]), "Accept": "application/json"}
+    try:
+        answer = httpx.get(joined, headers=headers, timeout=REGISTRY.connect_seconds, follow_redirects=False)
+        found = answer.json().get("value") if answer.is_success and len(answer.content) <= _ANSWER_BYTES else None
+    except (httpx.HTTPError, ValueError, AttributeError) as error:
+        raise _no_identity(f"the build server does not answer as it should ({type(error).__name__})") from None
+    if not isinstance(found, str) or not found:
+        raise _no_identity(f"the build server answers with status {answer.status_code} and no token")
+    return found
+
+
+def _no_identity(reason: str) -> RyeError:
+    return RyeError(
+        "no-build-identity", f"There is no identity token: {reason}.", "Give the job `id-token: write`. See docs/ci.md."
+    )

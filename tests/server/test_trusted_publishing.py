@@ -1,0 +1,291 @@
+"""Trusted publishing (design/server.md 4): which identity tokens become registry tokens, and the forgeries that do not."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from joserfc import jwt
+from joserfc.jwk import ECKey, OKPKey, RSAKey
+
+from registry_server.accounts import publishers
+from registry_server.accounts.issuers import Issuer, check_issuer
+from registry_server.accounts.publishers import Identity, Publisher, identity_of, is_meant
+from registry_server.accounts.times import after, now_text
+from registry_server.storage import database
+from rye.errors import RyeError
+from tests.registry_process import run
+from tests.server.in_process import ADDRESS, Local
+from tests.server.publishing import Publisher as Author
+from tests.server.publishing import error_code
+
+ISSUER = "https://token.actions.githubusercontent.com"
+RSA = RSAKey.generate_key(2048, {"kid": "rsa"})
+EC = ECKey.generate_key("P-256", {"kid": "ec"})
+STRANGER = RSAKey.generate_key(2048, {"kid": "rsa"})
+
+
+class World:
+    """The issuers that there are, and how often they were asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.keys: list[Any] = [RSA, EC]
+        self.document: dict[str, Any] = {"issuer": ISSUER, "jwks_uri": f"{ISSUER}/keys"}
+
+    def fetch(self, address: str) -> bytes:
+        self.asked.append(address)
+        if address.endswith("/keys"):
+            secret = {"kty": "oct", "kid": "hmac", "k": "c2VjcmV0"}
+            return json.dumps({"keys": [*(key.as_dict(private=False) for key in self.keys), secret]}).encode()
+        return json.dumps(self.document).encode()
+
+
+def claims(**changes: Any) -> dict[str, Any]:
+    now = int(time.time())
+    found = {
+        "iss": ISSUER,
+        "aud": ADDRESS,
+        "sub": "repo:acme/site:ref:refs/heads/main",
+        "iat": now,
+        "nbf": now,
+        "exp": now + 300,
+        "jti": hashlib.sha256(
+            json.dumps(changes, default=str).encode() + str(time.monotonic_ns()).encode()
+        ).hexdigest(),
+        "repository": "acme/site",
+        "workflow": "Release",
+        "workflow_ref": "acme/site/.github/workflows/release.yml@refs/heads/main",
+        "job_workflow_ref": "acme/site/.github/workflows/release.yml@refs/heads/main",
+        **changes,
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def signed(key: Any = RSA, algorithm: str = "RS256", **changes: Any) -> str:
+    return jwt.encode({"alg": algorithm, "kid": key.kid}, claims(**changes), key, algorithms=[algorithm])
+
+
+@pytest.fixture(scope="module")
+def world() -> World:
+    return World()
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory: pytest.TempPathFactory, world: World) -> Iterator[Local]:
+    made = Local(tmp_path_factory.mktemp("trusted") / "data")
+    made.service.issuers._fetch = world.fetch
+    with database.change(made.service.engine) as connection:
+        for namespace, environment in (("acme", ""), ("site", ""), ("live", "production")):
+            publishers.add(
+                connection, namespace, ISSUER, "Acme/site", "release.yml", environment, ("stage",), now_text()
+            )
+    yield made
+    made.close()
+
+
+def exchange(local: Local, token: str) -> Any:
+    return local.post("/api/oidc/exchange", json={"token": token})
+
+
+def refused(answer: Any) -> str:
+    assert (answer.status_code, error_code(answer)) == (403, "oidc-refused"), answer.text
+    return str(answer.json()["error"]["message"])
+
+
+class TestExchange:
+    @pytest.mark.parametrize(("key", "algorithm"), [(RSA, "RS256"), (EC, "ES256")])
+    def test_a_token_of_fifteen_minutes_that_stages_for_the_namespaces_that_trust_the_workflow(
+        self, local: Local, key: Any, algorithm: str
+    ) -> None:
+        before = now_text()
+        answer = exchange(local, signed(key, algorithm)).json()
+        assert set(answer) == {"token", "expires"}
+        who = local.get("/api/whoami", answer["token"]).json()
+        assert (who["scopes"], who["namespaces"]) == (["stage"], ["acme", "site"])
+        assert who["expires"] == answer["expires"]
+        assert after(before, 890) <= answer["expires"] <= after(now_text(), 900)
+
+    def test_it_publishes_nothing(self, local: Local) -> None:
+        author = Author("acme")
+        assert local.statements(local.token(), author.claim()).status_code == 200
+        token = exchange(local, signed()).json()["token"]
+        answer = local.publish(author, "a/item", token)
+        assert (answer.status_code, error_code(answer)) == (403, "insufficient-scope")
+
+    def test_an_environment_opens_what_needs_it(self, local: Local) -> None:
+        token = exchange(local, signed(environment="Production")).json()["token"]
+        assert local.get("/api/whoami", token).json()["namespaces"] == ["acme", "live", "site"]
+
+    def test_the_exchange_is_an_event_that_names_the_build(self, local: Local) -> None:
+        exchange(local, signed())
+        events = json.loads(run("audit-events", "list", "--data", str(local.data), "--json").stdout)["events"]
+        assert events[-1]["action"] == "token.exchange"
+        assert events[-1]["detail"]["repository"] == "acme/site"
+
+    def test_the_issuer_is_asked_seldom(self, local: Local, world: World) -> None:
+        exchange(local, signed())
+        before = len(world.asked)
+        for _ in range(5):
+            exchange(local, signed())
+            refused(exchange(local, jwt.encode({"alg": "RS256", "kid": "new"}, claims(), STRANGER)))
+        assert len(world.asked) - before <= 2
+
+
+class TestForgeries:
+    def test_a_token_is_exchanged_once(self, local: Local) -> None:
+        for token in (signed(), signed(jti=None)):
+            assert exchange(local, token).status_code == 200
+            assert "already" in refused(exchange(local, token))
+
+    def test_the_algorithm_none(self, local: Local) -> None:
+        def part(value: dict[str, Any]) -> str:
+            return base64.urlsafe_b64encode(json.dumps(value).encode()).decode().rstrip("=")
+
+        for algorithm in ("none", "None", "nOnE", ""):
+            for signature in ("", "x"):
+                refused(exchange(local, f"{part({'alg': algorithm})}.{part(claims())}.{signature}"))
+
+    def test_an_hmac_with_the_public_key_or_with_a_secret_from_the_key_set(self, local: Local) -> None:
+        for secret, kid in ((RSA.as_pem(private=False), "rsa"), (b"secret", "hmac")):
+            head = {"alg": "HS256", "kid": kid, "typ": "JWT"}
+            parts = [
+                base64.urlsafe_b64encode(json.dumps(value).encode()).decode().rstrip("=") for value in (head, claims())
+            ]
+            made = hmac.new(secret, ".".join(parts).encode(), hashlib.sha256).digest()
+            token = ".".join([*parts, base64.urlsafe_b64encode(made).decode().rstrip("=")])
+            assert "HS256" in refused(exchange(local, token))
+
+    def test_another_s_key_under_the_same_name(self, local: Local) -> None:
+        refused(exchange(local, signed(STRANGER)))
+
+    def test_a_key_that_the_token_brings_along(self, local: Local) -> None:
+        header = {"alg": "RS256", "kid": "rsa", "jwk": STRANGER.as_dict(private=False)}
+        refused(exchange(local, jwt.encode(header, claims(), STRANGER)))
+
+    @pytest.mark.parametrize(
+        "changes",
+        [
+            {"aud": "https://registry.evil"},
+            {"aud": None},
+            {"aud": ["https://one.example", "https://two.example"]},
+            {"aud": ADDRESS + ".evil.example"},
+            {"iss": "https://evil.example"},
+            {"exp": int(time.time()) - 120},
+            {"exp": None},
+            {"iat": None},
+            {"exp": "never"},
+            {"exp": True},
+            {"iat": int(time.time()) + 600, "exp": int(time.time()) + 700},
+            {"nbf": int(time.time()) + 600},
+            {"exp": int(time.time()) + 10 * 86_400},
+            {"repository": "evil/site"},
+            {"repository": None},
+            {"workflow_ref": None, "job_workflow_ref": None, "workflow": "release.yml"},
+            {"job_workflow_ref": "acme/site/.github/workflows/other.yml@refs/heads/main"},
+            {"job_workflow_ref": "evil/site/.github/workflows/release.yml@refs/heads/main"},
+            {"job_workflow_ref": "acme/site-evil/.github/workflows/release.yml@refs/heads/main"},
+        ],
+    )
+    def test_a_claim_that_is_wrong(self, local: Local, changes: dict[str, Any]) -> None:
+        refused(exchange(local, signed(**changes)))
+
+    @pytest.mark.parametrize(
+        "token", ["", "x", "a.b", "a.b.c", "....", "é.é.é", "e30.e30.e30", "W10.W10.W10", "x" * 16_000]
+    )
+    def test_what_is_no_token(self, local: Local, token: str) -> None:
+        assert exchange(local, token).status_code in (400, 403)
+
+    def test_an_issuer_that_nobody_named_is_never_asked(self, local: Local, world: World) -> None:
+        before = len(world.asked)
+        refused(exchange(local, signed(iss="http://169.254.169.254/latest")))
+        assert len(world.asked) == before
+
+    def test_a_discovery_document_of_another_issuer_is_not_believed(self) -> None:
+        world = World()
+        world.document = {"issuer": "https://evil.example", "jwks_uri": f"{ISSUER}/keys"}
+        with pytest.raises(RyeError, match="another issuer"):
+            Issuer(ISSUER, world.fetch).verify(signed(), ADDRESS, time.time())
+
+    @pytest.mark.parametrize(
+        "address", ["http://169.254.169.254/keys", "http://127.0.0.1/keys", "file:///etc/passwd", 7]
+    )
+    def test_keys_are_not_fetched_from_an_address_that_is_not_https(self, address: Any) -> None:
+        world = World()
+        world.document = {"issuer": ISSUER, "jwks_uri": address}
+        with pytest.raises(RyeError, match="jwks_uri"):
+            Issuer(ISSUER, world.fetch).verify(signed(), ADDRESS, time.time())
+        assert world.asked == [f"{ISSUER}/.well-known/openid-configuration"]
+
+    def test_new_keys_of_the_issuer_are_found_after_a_while(self) -> None:
+        world, moment = World(), [0.0]
+        issuer = Issuer(ISSUER, world.fetch, lambda: moment[0])
+        issuer.verify(signed(), ADDRESS, time.time())
+        fresh = OKPKey.generate_key("Ed25519", {"kid": "fresh"})
+        world.keys.append(fresh)
+        with pytest.raises(RyeError):
+            issuer.verify(signed(fresh, "EdDSA"), ADDRESS, time.time())
+        moment[0] += 20
+        assert issuer.verify(signed(fresh, "EdDSA"), ADDRESS, time.time())["iss"] == ISSUER
+
+
+class TestMatching:
+    def test_gitlab_names_the_project_and_the_file(self) -> None:
+        found = identity_of(
+            {
+                "iss": "https://gitlab.com",
+                "project_path": "group/sub/project",
+                "ci_config_ref_uri": "gitlab.com/group/sub/project//ci/release.yml@refs/heads/main",
+                "environment": "live",
+            }
+        )
+        assert found == Identity("group/sub/project", "ci/release.yml", "live")
+
+    def test_a_workflow_file_of_another_project_is_refused(self) -> None:
+        for uri in ("gitlab.com/evil/project//.gitlab-ci.yml@refs/heads/main", "gitlab.com/group//project//x@y"):
+            with pytest.raises(RyeError, match="another repository"):
+                identity_of({"iss": "https://gitlab.com", "project_path": "group/project", "ci_config_ref_uri": uri})
+
+    @pytest.mark.parametrize(
+        ("written", "file", "meant"),
+        [
+            ("release.yml", ".github/workflows/release.yml", True),
+            (".github/workflows/release.yml", ".github/workflows/release.yml", True),
+            ("release.yml", ".github/workflows/not-release.yml", False),
+            ("other/release.yml", ".github/workflows/release.yml", False),
+            ("Release.yml", ".github/workflows/release.yml", False),
+        ],
+    )
+    def test_the_file_is_compared_as_it_is_written(self, written: str, file: str, meant: bool) -> None:
+        publisher = Publisher("0", "acme", ISSUER, "acme/site", written, "", ("stage",), "")
+        assert is_meant(publisher, Identity("ACME/Site", file, "")) is meant
+
+    @pytest.mark.parametrize(
+        "issuer", ["http://id.example", "https://", "ftp://x", "https://u:p@x", "https://x?y", "x"]
+    )
+    def test_an_issuer_is_https_or_this_machine(self, issuer: str) -> None:
+        with pytest.raises(RyeError, match="issuer"):
+            check_issuer(issuer)
+        assert check_issuer("http://127.0.0.1:9/x")
+
+
+def test_publishers_are_added_listed_and_removed(local: Local) -> None:
+    data = ("--data", str(local.data), "--json")
+    words = ("--repository", "acme/tools", "--workflow", "release.yml", "--environment", "live")
+    made = json.loads(run("publisher", "add", "tools", "--issuer", ISSUER, *words, *data).stdout)
+    assert (made["scopes"], made["environment"]) == (["stage"], "live")
+    again = run("publisher", "add", "tools", "--issuer", ISSUER, *words, *data, check=False)
+    assert json.loads(again.stdout)["error"]["code"] == "publisher-exists"
+    assert [row["id"] for row in json.loads(run("publisher", "list", "tools", *data).stdout)["publishers"]] == [
+        made["id"]
+    ]
+    run("publisher", "remove", made["id"], *data)
+    assert json.loads(run("publisher", "list", "tools", *data).stdout)["publishers"] == []
+    for wrong in (("--issuer", "http://id.example"), ("--scope", "admin"), ("--repository", "no")):
+        assert run("publisher", "add", "tools", *words, *wrong, *data, check=False).returncode == 1
