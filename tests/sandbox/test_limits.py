@@ -98,7 +98,7 @@ def test_a_result_of_exactly_the_limit_is_whole(sandbox: Backend, tmp_path: Path
 def test_a_work_folder_of_too_many_files_ends_the_tool(
     sandbox: Backend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(running_module, "_WORK_ENTRIES", 100)
+    monkeypatch.setattr(running_module, "WORK_ENTRIES", 100)
     outcome = attempt(sandbox, tmp_path, ("many_files", [200]))
     assert (outcome.ended, outcome.reason) == ("killed", "files in the work folder")
 

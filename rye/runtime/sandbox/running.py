@@ -41,7 +41,7 @@ from rye.runtime.sandbox.tool_run import Ended, Outcome, SandboxUnavailable, Too
 from rye.storage import folders
 
 _START = "import marshal,sys;f=open(int(sys.argv[1]),'rb');exec(marshal.load(f));launch(marshal.load(f))"
-_WORK_ENTRIES = 20_000
+WORK_ENTRIES = 20_000
 _GRACE_SECONDS = 5.0
 """How long the launcher may take to kill everything before it is killed itself."""
 _CHUNK = 1 << 16
@@ -269,7 +269,7 @@ class _Call:
             "env": env,
             "cwd": str(profile.work),
             "work_bytes": SANDBOX.work_bytes,
-            "work_entries": _WORK_ENTRIES,
+            "work_entries": WORK_ENTRIES,
             "memory": profile.memory,
             "processor": profile.cpu_seconds,
             "rlimits": [
