@@ -38,8 +38,14 @@ class Settings:
     trusted_proxies: str = ""
     """Addresses of the proxies whose ``X-Forwarded-For`` and ``X-Forwarded-Proto`` are believed, or networks such as
     ``10.0.0.0/8``, separated by commas. Loopback is believed when this is empty."""
-    api: str = "/api"
+    api: str = "/api/v1"
     """What ``/config.json`` gives as the API's address: a path on the same host, or an absolute address."""
+
+    # What it writes to its log.
+    log_format: str = "auto"
+    """``json``: one object a line, for programs; ``text``: for people; ``auto``: text on a terminal, else JSON."""
+    log_requests: str = "changes"
+    """Which requests get a line: ``none``; ``changes``, everything but successful reading; or ``all``."""
 
     # Where it keeps things.
     database: str = ""
@@ -58,8 +64,9 @@ class Settings:
     only where their token and role allow the namespace."""
     open_claims: bool = True
     """Whether a token that is not bound to namespaces may claim a free one."""
-    metrics: bool = True
-    """Whether ``/metrics`` answers."""
+    metrics: str = "loopback"
+    """Who may read ``/metrics``: ``loopback``, this machine itself and no proxy; ``public``; or ``off``. A registry that is not
+    public asks for a token as well."""
 
     # The log.
     heartbeat_seconds: int = 24 * 3600
@@ -155,7 +162,12 @@ class Settings:
         return self.data / "uploads"
 
 
-_CHOICES = {"read": ("public", "members", "namespaces")}
+_CHOICES = {
+    "read": ("public", "members", "namespaces"),
+    "metrics": ("loopback", "public", "off"),
+    "log_format": ("auto", "json", "text"),
+    "log_requests": ("none", "changes", "all"),
+}
 _TYPES: dict[str, type] = {field.name: type(field.default) for field in fields(Settings) if field.name != "data"}
 
 

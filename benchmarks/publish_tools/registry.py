@@ -135,10 +135,10 @@ class Registry:
     def publish(self, label: str, number: int) -> Publish:
         data, note = self._of(number).publication(f"{label}/{letters(number)}")
         body = json.dumps({"notes": [note]}).encode()
-        path = f"/api/blobs/{hashlib.sha256(data).hexdigest()}"
+        path = f"/api/v1/blobs/{hashlib.sha256(data).hexdigest()}"
         return [
             message(self.url, "POST", path, data, self._token),
-            message(self.url, "POST", "/api/statements", body, self._token),
+            message(self.url, "POST", "/api/v1/statements", body, self._token),
         ]
 
     def cpu_seconds(self) -> float:

@@ -1,13 +1,15 @@
 """What the server answers: the static registry, the few addresses for writing and searching, and its own health.
 
-====================================  =======================================================================================
-``GET`` the paths of the protocol     static files: :mod:`registry_server.api.files`
-``POST``/``PUT /api/blobs/<sha256>``  keep bytes until a statement refers to them; nothing of it is served before
-``POST /api/statements``              append signed statements, all of a request or none
-``GET /api/search``                   full-text search
-``GET /api/whoami``                   what the token is
-``GET /healthz``, ``GET /metrics``    for the operator's monitoring
-====================================  =======================================================================================
+=========================================  ====================================================================================
+``GET`` the paths of the protocol          static files: :mod:`registry_server.api.files`
+``POST``/``PUT /api/v1/blobs/<sha256>``    keep bytes until a statement refers to them; nothing of it is served before
+``POST /api/v1/statements``                append signed statements, all of a request or none
+``GET /api/v1/search``                     full-text search
+``GET /api/v1/whoami``                     what the token is
+``/api/v1/stages``                         releases that wait for a signature: :mod:`registry_server.api.staging_routes`
+``GET /livez``, ``/readyz``, ``/metrics``  for monitoring: :mod:`registry_server.api.operating_routes`
+``GET /openapi.json``                      all of these calls as an OpenAPI document
+=========================================  ====================================================================================
 
 Every failure, of routing and of the server itself too, is ``{"error": {"code", "message", "hint"}}`` with a fitting status. A
 body is read only after the token is known to be good, never beyond its limit and never longer than ``request_seconds``.
@@ -30,6 +32,7 @@ from registry_server.api.appending import append
 from registry_server.api.examination import require_scope
 from registry_server.api.exchange_routes import EXCHANGE_ROUTES
 from registry_server.api.files import Application, Files
+from registry_server.api.operating_routes import OPERATING_ROUTES
 from registry_server.api.private_reading import (
     ACCOUNT_KEY,
     blob_of,
@@ -41,7 +44,6 @@ from registry_server.api.private_reading import (
 )
 from registry_server.api.reading import Answer
 from registry_server.api.requests import (
-    SAFE_HEADERS,
     account_of,
     body_of,
     json_answer,
@@ -51,6 +53,7 @@ from registry_server.api.requests import (
 )
 from registry_server.api.service import Service
 from registry_server.api.staging_routes import STAGING_ROUTES
+from registry_server.api.watching import Watched
 from registry_server.storage.served import served
 from rye.errors import RyeError
 from rye.items.identity import is_segment
@@ -101,6 +104,8 @@ _STATUS = {
     "storage-full": 507,
     "publish-timeout": 503,
     "internal": 500,
+    "head-old": 503,
+    "sequencer-stuck": 503,
     "database-behind": 503,
     "database-busy": 503,
     "database-damaged": 503,
@@ -114,7 +119,7 @@ _STATUS = {
 Handler = Callable[[Request[Any, Any, State], Service], Awaitable[Response[bytes]]]
 
 
-def create_app(service: Service) -> Files:
+def create_app(service: Service) -> Application:
     """The ASGI application around a running service."""
     framework = Litestar(
         route_handlers=[
@@ -122,10 +127,9 @@ def create_app(service: Service) -> Files:
             _statements,
             _search,
             _whoami,
-            _health,
-            _metrics,
             *EXCHANGE_ROUTES,
             *STAGING_ROUTES,
+            *OPERATING_ROUTES,
             _absent,
         ],
         state=State({"service": service}),
@@ -135,7 +139,8 @@ def create_app(service: Service) -> Files:
         logging_config=None,
     )
     gate = None if service.settings.read == "public" else partial(_gate, service)
-    return Files(service.public, cast(Application, framework), gate)
+    files = Files(service.public, cast(Application, framework), gate)
+    return Watched(files, service.metrics, service.settings)
 
 
 async def _gate(service: Service, scope: Any) -> Answer | None:
@@ -178,7 +183,7 @@ async def _absent(request: Request[Any, Any, State]) -> Response[bytes]:
 # -- writing -------------------------------------------------------------------------------------------------------------
 
 
-@route("/api/blobs/{sha256:str}", http_method=[HttpMethod.POST, HttpMethod.PUT])
+@route("/api/v1/blobs/{sha256:str}", http_method=[HttpMethod.POST, HttpMethod.PUT])
 async def _blobs(request: Request[Any, Any, State], sha256: str) -> Response[bytes]:
     service = service_of(request)
     account = await account_of(request)
@@ -189,15 +194,11 @@ async def _blobs(request: Request[Any, Any, State], sha256: str) -> Response[byt
         content = await body_of(request, service.settings.blob_bytes)
         with service.writing():
             is_new = await asyncio.to_thread(service.keep_upload, account, sha256, content)
-    body = b'{"sha256":"%s","size":%d,"duplicate":%s}' % (
-        sha256.encode(),
-        len(content),
-        b"false" if is_new else b"true",
-    )
+    body = wire.encode_json(wire.BlobAnswer(sha256, len(content), not is_new))
     return json_answer(body, 201 if is_new else 200)
 
 
-@route("/api/statements", http_method=[HttpMethod.POST])
+@route("/api/v1/statements", http_method=[HttpMethod.POST])
 async def _statements(request: Request[Any, Any, State]) -> Response[bytes]:
     service = service_of(request)
     account = await account_of(request)
@@ -216,7 +217,7 @@ async def _statements(request: Request[Any, Any, State]) -> Response[bytes]:
 # -- questions -----------------------------------------------------------------------------------------------------------
 
 
-@get("/api/search")
+@get("/api/v1/search")
 async def _search(request: Request[Any, Any, State]) -> Response[bytes]:
     service, limits = service_of(request), service_of(request).settings
     visible: tuple[str, ...] | None = None
@@ -241,29 +242,13 @@ async def _search(request: Request[Any, Any, State]) -> Response[bytes]:
     return json_answer(wire.encode_json(wire.SearchAnswer(results, found.total)))
 
 
-@get("/api/whoami")
+@get("/api/v1/whoami")
 async def _whoami(request: Request[Any, Any, State]) -> Response[bytes]:
     account = await account_of(request)
     answer = wire.WhoamiAnswer(
         account.name, account.token, list(account.namespaces), list(account.scopes), account.expires
     )
     return json_answer(wire.encode_json(answer))
-
-
-@get("/healthz")
-async def _health(request: Request[Any, Any, State]) -> Response[bytes]:
-    size, age = await asyncio.to_thread(service_of(request).health)
-    return json_answer(b'{"status":"ok","size":%d,"head_age_seconds":%d}' % (size, age))
-
-
-@get("/metrics")
-async def _metrics(request: Request[Any, Any, State]) -> Response[bytes]:
-    service = service_of(request)
-    if not service.settings.metrics:
-        raise RyeError("not-found", "There is nothing at /metrics.", "Set metrics = true in registry.toml.")
-    return Response(
-        await asyncio.to_thread(service.metrics_text), media_type="text/plain; version=0.0.4", headers=SAFE_HEADERS
-    )
 
 
 def _failed(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:

@@ -1,4 +1,7 @@
-"""``POST /api/oidc/exchange``: a build server's identity token for a registry token of some minutes."""
+"""``POST /api/v1/oidc/exchange``: a build server's identity token for a registry token of some minutes.
+
+The path without the version stays: build servers' actions have it written in.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from rye.registry.protocol import wire
 _BODY_BYTES = 32 * KIB
 
 
-@route("/api/oidc/exchange", http_method=[HttpMethod.POST])
+@route(["/api/v1/oidc/exchange", "/api/oidc/exchange"], http_method=[HttpMethod.POST])
 async def _exchange(request: Request[Any, Any, State]) -> Response[bytes]:
     service = service_of(request)
     address = client_address(request.scope, service.settings.trusted_proxies)

@@ -9,9 +9,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
-
-from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
+from typing import Any
 
 from registry_server.accounts import audit_events, blob_owners, keys, members, roles, tokens
 from registry_server.accounts.quick_look import QuickLook
@@ -22,6 +20,8 @@ from registry_server.api.examination import Examination
 from registry_server.api.examiners import Examiners
 from registry_server.api.exchange import Exchange, Issuers
 from registry_server.api.forwarded import networks
+from registry_server.api.metrics import Metrics
+from registry_server.api.readiness import Readiness
 from registry_server.api.staging import Staging
 from registry_server.migrations import opening
 from registry_server.search.desk import SearchDesk
@@ -57,12 +57,14 @@ class Service:
         self.public = public_objects(settings)
         self.uploads = upload_objects(settings)
         log_keys = keys.in_folder(settings.keys, "log")
-        self.sequencer = Sequencer(self.engine, self.public, self.uploads, log_keys, settings)
+        self.metrics = Metrics()
+        stores = (self.public, self.uploads)
+        measured: dict[str, Any] = {"fault": self.metrics.step, "taken": self.metrics.batch}
+        self.sequencer = Sequencer(self.engine, *stores, log_keys, settings, **measured)
         self.staged = staged_objects(settings)
         examination = Examination(self.engine, self.origin, self.public, self.uploads, settings)
         self.examiners = Examiners(examination, self.origin, settings)
-        stores = (self.public, self.uploads, self.staged)
-        self.staging = Staging(self.engine, self.origin, *stores, examination, settings)
+        self.staging = Staging(self.engine, self.origin, *stores, self.staged, examination, settings)
         self.quick_look = QuickLook(self.engine)
         self.issuers = Issuers()
         self.exchange = Exchange(self.engine, self.issuers, settings.read != "public")
@@ -74,14 +76,7 @@ class Service:
         self._kept_bytes = 0
         self._swept = 0.0
         self._sweeping = threading.Lock()
-        self._registry = CollectorRegistry()
-        self._statements = Counter("rye_statements", "Statements appended.", ["type"], registry=self._registry)
-        self._duplicates = Counter("rye_duplicates", "Statements that were there already.", registry=self._registry)
-        self._refusals = Counter("rye_refusals", "Requests refused.", ["code"], registry=self._registry)
-        self._batches = Gauge("rye_batches", "Batches committed by this process.", registry=self._registry)
-        self._size = Gauge("rye_log_size", "Entries in the log.", registry=self._registry)
-        self._age = Gauge("rye_head_age_seconds", "Age of the newest snapshot.", registry=self._registry)
-        self._kept = Gauge("rye_uploads_bytes", "Uploaded blobs that nothing refers to yet.", registry=self._registry)
+        self.readiness = Readiness(self.engine, self.public, self.sequencer, settings)
 
     def start(self) -> None:
         """Mend what a crash left, then take writes."""
@@ -201,35 +196,27 @@ class Service:
         with database.reader(self.engine) as connection:
             return Ledger(connection).taken_down([sha256]).get(sha256)
 
-    def health(self) -> tuple[int, int]:
-        """Size of the log and age of the newest snapshot in seconds. Raises when nothing can be published."""
-        if self.sequencer.trouble is not None:
-            raise self.sequencer.trouble
-        with database.reader(self.engine) as connection:
-            published = Ledger(connection).published()
-        if published is None:
-            raise RyeError("database-unavailable", "The registry has no head.", "rye-registry verify")
-        return published.size, int((datetime.now(UTC) - published.time).total_seconds())
-
-    # -- metrics ------------------------------------------------------------------------------------------------------
-
     def counted(self, candidates: Sequence[Candidate], receipt: Receipt) -> None:
-        for candidate, result in zip(candidates, receipt.results, strict=True):
-            if result.duplicate:
-                self._duplicates.inc()
-            else:
-                self._statements.labels(candidate.statement.TITLE.partition("/")[0]).inc()
+        self.metrics.counted(candidates, receipt)
 
     def refused(self, code: str) -> None:
-        self._refusals.labels(code).inc()
+        self.metrics.refused(code)
 
-    def metrics_text(self) -> bytes:
-        size, age = self.health()
-        self._size.set(size)
-        self._age.set(age)
-        self._batches.set(self.sequencer.batches)
-        self._kept.set(self._kept_bytes)
-        return generate_latest(self._registry)
+    async def metrics_text(self) -> bytes:
+        """What is measured, also while the registry is not ready."""
+        try:
+            ready = await self.readiness.ask()
+        except RyeError:
+            ready = None
+        return self.metrics.text(
+            size=ready.size if ready is not None else None,
+            age=ready.head_age_seconds if ready is not None else None,
+            batches=self.sequencer.batches,
+            queue=self.sequencer.waiting,
+            searches=self.searches.taken,
+            kept=self._kept_bytes,
+            ready=ready is not None,
+        )
 
     def _sweep(self, *, always: bool = False) -> None:
         """Forget uploads that nothing referred to in time, and count the others; at most once a minute."""

@@ -46,6 +46,7 @@ _COLLECTIONS = (20_000, 50, 50)
 def serve(settings: Settings, ready_file: Path | None, announce: Callable[[str], None]) -> None:
     """Serve until told to stop. Raises RyeError when the address cannot be had; nothing was started then."""
     _probe(settings.host, settings.port)
+    _log.info("opening the registry in %s", settings.data)
     service = Service(settings)
 
     def forget() -> None:
@@ -54,6 +55,7 @@ def serve(settings: Settings, ready_file: Path | None, announce: Callable[[str],
 
     ending = _Ending(max(settings.stop_seconds - _MARGIN_SECONDS, 0.1), forget)
     try:
+        _log.info("comparing what the store shows with the log of %s", service.origin)
         service.start()
         _tune_interpreter()
         asyncio.run(_run(service, settings, ready_file, announce, ending))

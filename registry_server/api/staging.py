@@ -1,12 +1,12 @@
 """Stage and approve: releases that nobody sees before enough maintainers signed them (design/server.md 4).
 
 ====================================  =======================================================================================
-``POST /api/stages``                  stage releases whose bytes were uploaded: scope ``stage`` or ``publish``
-``GET /api/stages``                   what waits, as far as this token may see it
-``GET /api/stages/ID``                one stage: draft, signatures so far, files
-``GET /api/stages/ID/files/SHA256``   the bytes of one of its files
-``POST /api/stages/ID/approvals``     the note with a maintainer's signature: scope ``publish``; the last one publishes it
-``POST /api/stages/ID/rejection``     end it: scope ``publish`` or ``admin``, or the token that staged it
+``POST /api/v1/stages``                  stage releases whose bytes were uploaded: scope ``stage`` or ``publish``
+``GET /api/v1/stages``                   what waits, as far as this token may see it
+``GET /api/v1/stages/ID``                one stage: draft, signatures so far, files
+``GET /api/v1/stages/ID/files/SHA256``   the bytes of one of its files
+``POST /api/v1/stages/ID/approvals``     the note with a maintainer's signature: scope ``publish``; the last one publishes it
+``POST /api/v1/stages/ID/rejection``     end it: scope ``publish`` or ``admin``, or the token that staged it
 ====================================  =======================================================================================
 
 A token with the scope ``stage`` sees what it staged itself and nothing else. What one may not see looks like what is not there.

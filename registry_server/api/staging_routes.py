@@ -20,7 +20,7 @@ from rye.registry.protocol import wire
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
-@get("/api/stages")
+@get("/api/v1/stages")
 async def _listing(request: Request[Any, Any, State]) -> Response[bytes]:
     service, account = service_of(request), await _seer(request)
     everything = request.query_params.get("all") == "1"
@@ -28,7 +28,7 @@ async def _listing(request: Request[Any, Any, State]) -> Response[bytes]:
     return json_answer(wire.encode_json(wire.StagesAnswer(rows)))
 
 
-@route("/api/stages", http_method=[HttpMethod.POST])
+@route("/api/v1/stages", http_method=[HttpMethod.POST])
 async def _add(request: Request[Any, Any, State]) -> Response[bytes]:
     service, account = service_of(request), await account_of(request)
     require_scope(account, "stage", "publish")
@@ -42,14 +42,14 @@ async def _add(request: Request[Any, Any, State]) -> Response[bytes]:
     return json_answer(wire.encode_json(wire.StagesAnswer(rows)), 201)
 
 
-@get("/api/stages/{stage:str}")
+@get("/api/v1/stages/{stage:str}")
 async def _detail(request: Request[Any, Any, State], stage: str) -> Response[bytes]:
     service, account = service_of(request), await _seer(request)
     detail = await asyncio.to_thread(service.staging.detail, account, stage)
     return json_answer(wire.encode_json(detail))
 
 
-@get("/api/stages/{stage:str}/files/{sha256:str}")
+@get("/api/v1/stages/{stage:str}/files/{sha256:str}")
 async def _file(request: Request[Any, Any, State], stage: str, sha256: str) -> Response[bytes]:
     service, account = service_of(request), await _seer(request)
     if _SHA256.fullmatch(sha256) is None:
@@ -59,7 +59,7 @@ async def _file(request: Request[Any, Any, State], stage: str, sha256: str) -> R
     return Response(data, media_type="application/octet-stream", headers=headers)
 
 
-@route("/api/stages/{stage:str}/approvals", http_method=[HttpMethod.POST])
+@route("/api/v1/stages/{stage:str}/approvals", http_method=[HttpMethod.POST])
 async def _approve(request: Request[Any, Any, State], stage: str) -> Response[bytes]:
     service, account = service_of(request), await account_of(request)
     require_scope(account, "publish")
@@ -78,7 +78,7 @@ async def _approve(request: Request[Any, Any, State], stage: str) -> Response[by
     return json_answer(wire.encode_json(row))
 
 
-@route("/api/stages/{stage:str}/rejection", http_method=[HttpMethod.POST])
+@route("/api/v1/stages/{stage:str}/rejection", http_method=[HttpMethod.POST])
 async def _reject(request: Request[Any, Any, State], stage: str) -> Response[bytes]:
     service, account = service_of(request), await _seer(request)
     with service.shares.request(account.token):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import click
 
 from registry_server.accounts import keys
+from registry_server.api import logs
 from registry_server.api.serving import serve as run
 from registry_server.cli.options import Output, data_option, json_option, pass_output
 from registry_server.cli.registry_access import settings_of
@@ -28,10 +28,8 @@ from registry_server.cli.registry_access import settings_of
 @pass_output
 def serve(output: Output, data: Path, host: str | None, port: int | None, ready_file: Path | None) -> None:
     """Serve the registry until SIGTERM or Ctrl-C."""
-    logging.basicConfig(
-        stream=sys.stderr, level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-    )
     settings = settings_of(data, {"host": host, "port": port})
+    logs.set_up(settings.log_format)
     for path in keys.exposed(settings.keys):
         output.say(f"warning: {path} can be read by other users; chmod go-rwx it.")
     if settings.host not in ("127.0.0.1", "::1", "localhost"):

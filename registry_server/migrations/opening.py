@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import logging
+
 import sqlalchemy as sa
 
 from registry_server.settings import Settings
 from registry_server.storage import database
 from registry_server.storage.schema import REVISION
+
+_log = logging.getLogger("rye.registry")
 
 
 def open_database(settings: Settings) -> sa.Engine:
@@ -30,6 +34,7 @@ def _upgrade(engine: sa.Engine) -> None:
         has_revision = sa.inspect(connection).has_table("alembic_version")
         if has_revision and connection.scalar(sa.text("SELECT version_num FROM alembic_version")) == REVISION:
             return  # without importing alembic: this is every start but the first
+    _log.info("bringing the database to revision %s", REVISION)
     from registry_server.migrations.upgrading import upgrade
 
     with database.writer(engine) as connection:

@@ -54,6 +54,9 @@ class SearchDesk:
         self._engine = search_engine(settings)
         self._threads = ThreadPoolExecutor(max(settings.search_threads, 1), thread_name_prefix="rye-search")
         self._places = threading.BoundedSemaphore(max(settings.search_threads, 1) + max(settings.search_waiting, 0))
+        self.taken = 0
+        """Searches at work or waiting."""
+        self._counting = threading.Lock()
 
     def ask(
         self,
@@ -69,6 +72,8 @@ class SearchDesk:
         if not self._places.acquire(blocking=False):
             raise RyeError("busy", "The registry is answering too many searches.", "Try again in a moment.")
 
+        self._count(1)
+
         def work() -> Found:
             with database.reader(self._engine) as connection:
                 return find(
@@ -78,10 +83,16 @@ class SearchDesk:
         try:
             answer = self._threads.submit(work)
         except RuntimeError:  # closed
-            self._places.release()
+            self._count(-1)
             raise RyeError("busy", "The registry is stopping.", "Try again in a moment.") from None
-        answer.add_done_callback(lambda _done: self._places.release())
+        answer.add_done_callback(lambda _done: self._count(-1))
         return answer
+
+    def _count(self, step: int) -> None:
+        with self._counting:
+            self.taken += step
+        if step < 0:
+            self._places.release()
 
     def close(self) -> None:
         """Answer no more; what is being answered may finish."""

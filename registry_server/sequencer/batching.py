@@ -88,6 +88,7 @@ class Batches:
         self._coming = 0
         self._counting = threading.Lock()
         self._linger = 0.0
+        self._moved = time.monotonic()
 
     def start(self) -> None:
         self._thread = threading.Thread(target=self._run, name="sequencer", daemon=True)
@@ -119,8 +120,19 @@ class Batches:
             with self._counting:
                 self._coming -= 1
 
+    def silent_seconds(self) -> float | None:
+        """How long ago the thread last began or finished something; None: it has ended."""
+        thread = self._thread
+        return time.monotonic() - self._moved if thread is not None and thread.is_alive() else None
+
+    @property
+    def waiting(self) -> int:
+        """Requests that no batch has taken yet, about."""
+        return self._queue.qsize()
+
     def _run(self) -> None:
         while True:
+            self._moved = time.monotonic()
             try:
                 first = self._queue.get(timeout=self._beat_seconds)
             except queue.Empty:

@@ -74,7 +74,9 @@ class Sequencer:
         *,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         fault: Fault = lambda _step: None,
+        taken: Callable[[int, int], None] = lambda _requests, _statements: None,
     ) -> None:
+        """``taken``: told the requests and statements of each batch before it begins."""
         self.engine = engine
         self.public = public
         self.uploads = uploads
@@ -85,6 +87,7 @@ class Sequencer:
         """Why the last attempt to write failed, where it was not the request's fault: database or store."""
         self._clock = clock
         self._fault = fault
+        self._taken = taken
         self._showing = Showing(public)
         self._sealer = Sealer(log_keys)
         self._holder = holder_name()
@@ -109,6 +112,15 @@ class Sequencer:
         """Hand in one request. Its result comes when its entries are in a signed, durable checkpoint; or a RyeError."""
         return self._queue.submit(candidates, sender)
 
+    def silent_seconds(self) -> float | None:
+        """How long ago the thread that appends last moved; None: it does not run."""
+        return self._queue.silent_seconds()
+
+    @property
+    def waiting(self) -> int:
+        """Requests that wait for a batch."""
+        return self._queue.waiting
+
     def expecting(self) -> AbstractContextManager[None]:
         """Around the examination of a request that may be submitted: a batch waits a little for it."""
         return self._queue.expecting()
@@ -130,6 +142,7 @@ class Sequencer:
         """All of :meth:`append` that an answer has to wait for."""
         outcomes: list[Outcome] = []
         sealed: Sealed | None = None
+        self._taken(len(requests), sum(map(len, requests)))
         with self._writing() as (ledger, shown):
             newest = ledger.published()
             before = ledger.size

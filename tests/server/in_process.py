@@ -74,10 +74,10 @@ class Local:
             return made
 
     def blob(self, data: bytes, token: str) -> httpx.Response:
-        return self.post(f"/api/blobs/{hashlib.sha256(data).hexdigest()}", token, content=data)
+        return self.post(f"/api/v1/blobs/{hashlib.sha256(data).hexdigest()}", token, content=data)
 
     def statements(self, token: str, *texts: str) -> httpx.Response:
-        return self.post("/api/statements", token, json={"notes": list(texts)})
+        return self.post("/api/v1/statements", token, json={"notes": list(texts)})
 
     def publish(self, publisher: Publisher, local_id: str, token: str, version: str = "1.0.0") -> httpx.Response:
         data = publisher.file(local_id, version)

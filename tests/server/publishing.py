@@ -91,12 +91,12 @@ class Client:
         return httpx.get(self.url + path, headers=self._headers(), timeout=30, **options)
 
     def blob(self, data: bytes) -> httpx.Response:
-        path = f"/api/blobs/{hashlib.sha256(data).hexdigest()}"
+        path = f"/api/v1/blobs/{hashlib.sha256(data).hexdigest()}"
         return httpx.post(self.url + path, content=data, headers=self._headers(), timeout=30)
 
     def statements(self, *texts: str) -> httpx.Response:
         return httpx.post(
-            self.url + "/api/statements", json={"notes": list(texts)}, headers=self._headers(), timeout=60
+            self.url + "/api/v1/statements", json={"notes": list(texts)}, headers=self._headers(), timeout=60
         )
 
     def publish(

@@ -236,7 +236,7 @@ class TestAuthority:
         with database.change(local.service.engine) as connection:
             tokens.revoke(connection, revoked, now_text())
         for token in (ended, revoked, "rye_" + "0" * 16 + "_" + "A" * 43):
-            refused(local.get("/api/whoami", token), 401, "unauthorized")
+            refused(local.get("/api/v1/whoami", token), 401, "unauthorized")
             refused(local.blob(b"x", token), 401, "unauthorized")
 
     @pytest.mark.parametrize(("role", "status"), [("owner", 200), ("publisher", 200), ("reader", 403)])
@@ -280,7 +280,7 @@ class TestAuthority:
         assert row == (token.split("_")[1], alice, "127.0.0.1")
 
     def test_whoami_tells_scopes_and_expiry(self, local: Local) -> None:
-        document = local.get("/api/whoami", local.token("acme", scopes=["read"])).json()
+        document = local.get("/api/v1/whoami", local.token("acme", scopes=["read"])).json()
         assert (document["namespaces"], document["scopes"]) == (["acme"], ["read"])
         assert document["expires"] > now_text()
 

@@ -107,10 +107,10 @@ class TestPublishing:
         server.client.publish(server.acme, "workflows/yanked", text="Zebra counting").raise_for_status()
         yank = server.acme.yank("workflows/yanked")
         server.client.statements(yank).raise_for_status()
-        assert server.client.get("/api/search?q=zebra").json()["total"] == 0
+        assert server.client.get("/api/v1/search?q=zebra").json()["total"] == 0
         server.client.statements(server.acme.yank("workflows/yanked", yanked=False)).raise_for_status()
         assert server.client.statements(yank).json()["results"][0]["duplicate"] is True
-        assert server.client.get("/api/search?q=zebra").json()["total"] == 1
+        assert server.client.get("/api/v1/search?q=zebra").json()["total"] == 1
 
     def test_bytes_are_not_served_before_a_statement_refers_to_them(self, server: Server) -> None:
         data = server.acme.file("workflows/secretly")
@@ -123,11 +123,11 @@ class TestPublishing:
 
     def test_search_and_whoami_answer_what_the_client_expects(self, server: Server) -> None:
         server.client.publish(server.acme, "search/elephant", text="Count elephants").raise_for_status()
-        found = wire.decode_json(server.client.get("/api/search?q=elephant").content, wire.SearchAnswer)
+        found = wire.decode_json(server.client.get("/api/v1/search?q=elephant").content, wire.SearchAnswer)
         assert [(hit.id, hit.kind, hit.version) for hit in found.results] == [
             ("acme/search/elephant", "directive", "1.0.0")
         ]
-        who = wire.decode_json(server.client.get("/api/whoami").content, wire.WhoamiAnswer)
+        who = wire.decode_json(server.client.get("/api/v1/whoami").content, wire.WhoamiAnswer)
         assert who.name == "test"
 
 
@@ -360,7 +360,7 @@ class TestTokens:
             for answer in (
                 Client(server.client.url, text).blob(b"x"),
                 Client(server.client.url, text).statements("x"),
-                Client(server.client.url, text).get("/api/whoami"),
+                Client(server.client.url, text).get("/api/v1/whoami"),
             ):
                 assert answer.status_code == 401
                 assert error_code(answer) == "unauthorized"
@@ -372,7 +372,7 @@ class TestTokens:
         assert answer.status_code == 403
         assert error_code(answer) == "wrong-namespace"
         assert bound.statements(Publisher("zebra").claim()).status_code == 200
-        assert bound.get("/api/whoami").json()["namespaces"] == ["zebra"]
+        assert bound.get("/api/v1/whoami").json()["namespaces"] == ["zebra"]
 
 
 class TestStaticFiles:
@@ -401,11 +401,11 @@ class TestStaticFiles:
     def test_errors_of_routing_are_documents_too(self, server: Server) -> None:
         assert error_code(server.client.get("/nothing")) == "not-found"
         assert error_code(httpx.delete(server.client.url + "/head")) == "method-not-allowed"
-        assert error_code(httpx.get(server.client.url + "/api/statements")) == "method-not-allowed"
+        assert error_code(httpx.get(server.client.url + "/api/v1/statements")) == "method-not-allowed"
         assert httpx.post(server.client.url + "/head").status_code == 405
 
     def test_health_and_metrics(self, server: Server) -> None:
-        assert server.client.get("/healthz").json()["status"] == "ok"
+        assert server.client.get("/readyz").json()["status"] == "ok"
         text = server.client.get("/metrics").text
         assert "rye_log_size " in text
         assert 'rye_statements_total{type="rye.release"}' in text
@@ -414,8 +414,8 @@ class TestStaticFiles:
 class TestHostileRequests:
     def test_oversized_bodies_are_refused_whether_declared_or_not(self, server: Server) -> None:
         headers = {"Authorization": f"Bearer {server.client.token}"}
-        url = server.client.url + "/api/statements"
-        declared = _raw(server, f"POST /api/statements HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {server.client.token}\r\n"
+        url = server.client.url + "/api/v1/statements"
+        declared = _raw(server, f"POST /api/v1/statements HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {server.client.token}\r\n"
                                 "Content-Length: 99999999999999\r\n\r\n")  # fmt: skip
         assert declared[0] == 413
         streamed = httpx.post(url, content=(b"x" * 65536 for _ in range(100)), headers=headers, timeout=30)
@@ -426,7 +426,7 @@ class TestHostileRequests:
         address = urlsplit(server.client.url)
         with socket.create_connection((address.hostname or "", address.port or 0), timeout=20) as connection:
             connection.sendall(
-                f"POST /api/statements HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {server.client.token}\r\n"
+                f"POST /api/v1/statements HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {server.client.token}\r\n"
                 "Content-Length: 1000\r\n\r\n{".encode()
             )
             started = time.monotonic()
@@ -441,7 +441,7 @@ class TestHostileRequests:
     )  # fmt: skip
     def test_a_body_that_is_no_request(self, server: Server, body: bytes) -> None:
         headers = {"Authorization": f"Bearer {server.client.token}"}
-        answer = httpx.post(server.client.url + "/api/statements", content=body, headers=headers)
+        answer = httpx.post(server.client.url + "/api/v1/statements", content=body, headers=headers)
         assert answer.status_code == 400
         assert error_code(answer) == "answer-malformed"
 
@@ -451,10 +451,10 @@ class TestHostileRequests:
 
     def test_a_blob_under_another_hash_or_a_name_that_is_none(self, server: Server) -> None:
         headers = {"Authorization": f"Bearer {server.client.token}"}
-        wrong = httpx.post(f"{server.client.url}/api/blobs/{'0' * 64}", content=b"x", headers=headers)
+        wrong = httpx.post(f"{server.client.url}/api/v1/blobs/{'0' * 64}", content=b"x", headers=headers)
         assert error_code(wrong) == "blob-mismatch"
         for name in ("x", "..%2f..%2fkeys", "A" * 64):
-            answer = httpx.post(f"{server.client.url}/api/blobs/{name}", content=b"x", headers=headers)
+            answer = httpx.post(f"{server.client.url}/api/v1/blobs/{name}", content=b"x", headers=headers)
             assert answer.status_code in (400, 404)
         assert not list(server.data.glob("**/x"))
 
@@ -463,10 +463,10 @@ class TestHostileRequests:
         ["limit=0", "limit=101", "limit=x", "offset=-1", "kind=virus", "namespace=..", "q=" + "x" * 201],
     )
     def test_search_parameters_out_of_bounds(self, server: Server, query: str) -> None:
-        assert error_code(server.client.get(f"/api/search?{query}")) == "bad-request"
+        assert error_code(server.client.get(f"/api/v1/search?{query}")) == "bad-request"
 
     def test_the_server_still_stands(self, server: Server) -> None:
-        assert server.client.get("/healthz").status_code == 200
+        assert server.client.get("/readyz").status_code == 200
 
 
 def test_keys_are_added_and_revoked_and_the_old_one_signs_no_more(server: Server) -> None:

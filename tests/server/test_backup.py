@@ -78,7 +78,7 @@ class Registry:
         process, url = start_embedded(data)
         try:
             client = Client(url, token(data))
-            assert client.get("/api/search?q=numbat").json()["total"] == 2
+            assert client.get("/api/v1/search?q=numbat").json()["total"] == 2
             client.publish(self.acme, "a/three").raise_for_status()
         finally:
             stop_embedded(process)
@@ -145,7 +145,7 @@ class TestBackup:
         assert (document["ok"], document["blobs"], document["fingerprint"]) == (True, 3, registry.fingerprint)
         process, url = start_embedded(fresh)
         try:
-            assert Client(url, registry.token).get("/api/whoami").json()["namespaces"] == ["acme"]
+            assert Client(url, registry.token).get("/api/v1/whoami").json()["namespaces"] == ["acme"]
         finally:
             stop_embedded(process)
         registry.goes_on(fresh)

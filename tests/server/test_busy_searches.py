@@ -48,7 +48,7 @@ def test_twelve_anonymous_searchers_delay_neither_health_nor_publishing(
         async with httpx.AsyncClient(
             transport=transport, base_url="http://registry.example.org", headers={"Authorization": f"Bearer {secret}"}
         ) as client:
-            searches = [asyncio.create_task(client.get("/api/search?q=deploy")) for _ in range(12)]
+            searches = [asyncio.create_task(client.get("/api/v1/search?q=deploy")) for _ in range(12)]
             refused, waiting = await asyncio.wait(searches, return_when=asyncio.FIRST_COMPLETED)
             while len(refused) < 6:
                 refused, waiting = await asyncio.wait(searches, timeout=0.05)
@@ -58,15 +58,15 @@ def test_twelve_anonymous_searchers_delay_neither_health_nor_publishing(
                 assert int(answer.headers["Retry-After"]) >= 1
                 assert error_code(answer) == "busy"
             # While all places of searching are taken for as long as it pleases, everything else is done.
-            assert (await client.get("/healthz")).status_code == 200
+            assert (await client.get("/readyz")).status_code == 200
             acme = Publisher("acme")
-            assert (await client.post("/api/statements", json={"notes": [acme.claim()]})).status_code == 200
+            assert (await client.post("/api/v1/statements", json={"notes": [acme.claim()]})).status_code == 200
             item = acme.file("a/one")
-            blob = await client.post(f"/api/blobs/{hashlib.sha256(item).hexdigest()}", content=item)
+            blob = await client.post(f"/api/v1/blobs/{hashlib.sha256(item).hexdigest()}", content=item)
             assert blob.status_code == 201
             note = acme.note(acme.release("a/one", item))
-            assert (await client.post("/api/statements", json={"notes": [note]})).status_code == 200
-            assert (await client.get("/healthz")).status_code == 200
+            assert (await client.post("/api/v1/statements", json={"notes": [note]})).status_code == 200
+            assert (await client.get("/readyz")).status_code == 200
             assert len([task for task in searches if not task.done()]) == 6
             go.set()
             assert [(await task).status_code for task in waiting] == [200] * 6

@@ -175,10 +175,10 @@ def test_who_waits_for_a_stopped_leader_gets_503_with_retry_after(empty: str, tm
             assert time.monotonic() - began < 6
             assert (refused.status_code, error_code(refused)) == (503, "database-busy")
             assert int(refused.headers["Retry-After"]) >= 1
-            assert error_code(found.clients[1].get("/healthz")) == "database-busy"
+            assert error_code(found.clients[1].get("/readyz")) == "database-busy"
             found.processes[0].send_signal(signal.SIGCONT)
         assert found.clients[1].publish(found.acme, "other/first").status_code == 200
-        assert found.clients[1].get("/healthz").status_code == 200
+        assert found.clients[1].get("/readyz").status_code == 200
         found.follow(tmp_path / "memory", [*answered, "other/first"])
 
 

@@ -167,13 +167,13 @@ def test_a_running_server_answers_503_until_the_database_is_back(tmp_path: Path)
         refused = client.publish(acme, "a/three")
         assert (refused.status_code, error_code(refused)) == (503, "database-behind")
         assert refused.headers["Retry-After"]
-        assert error_code(client.get("/healthz")) == "database-behind"
+        assert error_code(client.get("/readyz")) == "database-behind"
         now = everything(data / "public")
         assert {path: now[path] for path in before} == before
         assert client.get("/head").status_code == 200
         copy_database(tmp_path / "newest.db", data / "registry.db")
         assert client.publish(acme, "a/three").status_code == 200
-        assert client.get("/healthz").status_code == 200
+        assert client.get("/readyz").status_code == 200
     assert follow(data, fingerprint, tmp_path / "memory") == shown_size(data)
     assert run("verify", "--data", str(data)).returncode == 0
 
@@ -241,7 +241,7 @@ def test_a_database_file_that_is_replaced_or_removed_is_noticed(tmp_path: Path) 
             path = data / f"registry.db{suffix}"
             if path.exists():
                 path.rename(data / f"away.db{suffix}")
-        gone = client.get("/api/whoami")
+        gone = client.get("/api/v1/whoami")
         assert (gone.status_code, error_code(gone)) == (503, "database-unavailable")
         assert not (data / "registry.db").exists()
         for suffix in ("-wal", "-shm", ""):

@@ -57,7 +57,7 @@ def file_of(local: Local, publisher: Publisher) -> str:
 class TestMembers:
     @pytest.mark.parametrize(
         "path",
-        ["/head", "/checkpoint", "/root/1", "/tile/0/000.p/1", "/metrics", "/healthz", "/", "/nothing", "/-/log"],
+        ["/head", "/checkpoint", "/root/1", "/tile/0/000.p/1", "/metrics", "/openapi.json", "/", "/nothing", "/-/log"],
     )
     def test_nothing_but_a_few_paths_is_answered_without_a_token(self, club: Local, path: str) -> None:
         for method in ("GET", "HEAD", "OPTIONS", "POST"):
@@ -79,7 +79,7 @@ class TestMembers:
 
     def test_a_member_reads_and_no_shared_cache_keeps_it(self, club: Local) -> None:
         token = club.token(scopes=["read"])
-        for path in ("/head", file_of(club, ACME), "/api/search?q=item"):
+        for path in ("/head", file_of(club, ACME), "/api/v1/search?q=item"):
             answer = club.get(path, token)
             assert answer.status_code == 200, path
             assert answer.headers["cache-control"].startswith("private")
@@ -87,12 +87,12 @@ class TestMembers:
         assert club.get("/head", token).headers["vary"].startswith("Authorization, Cookie")
 
     def test_a_token_that_may_not_read_is_told_so(self, club: Local) -> None:
-        for path in ("/head", "/api/search?q=item"):
+        for path in ("/head", "/api/v1/search?q=item"):
             answer = club.get(path, club.token(scopes=["publish"]))
             assert (answer.status_code, error_code(answer)) == (403, "insufficient-scope")
 
     def test_search_needs_a_token(self, club: Local) -> None:
-        answer = club.get("/api/search?q=item")
+        answer = club.get("/api/v1/search?q=item")
         assert (answer.status_code, error_code(answer)) == (401, "unauthorized")
 
     def test_an_expired_or_revoked_token_reads_nothing(self, club: Local) -> None:
@@ -131,6 +131,7 @@ class TestNamespaces:
         token = split.token("acme", scopes=["read"])
         refused, missing = (split.get(path, token) for path in (file_of(split, OTHER), "/" + blob_path("ab" * 32)))
         assert refused.status_code == missing.status_code == 404
+        assert refused.headers.pop("X-Request-Id") != missing.headers.pop("X-Request-Id")
         assert refused.headers == missing.headers
         one, two = (answer.json()["error"] for answer in (refused, missing))
         assert {**one, "message": ""} == {**two, "message": ""}
@@ -141,7 +142,7 @@ class TestNamespaces:
 
     def test_search_shows_only_what_the_reader_may_have(self, split: Local) -> None:
         def found(token: str, words: str = "q=item") -> list[str]:
-            return [row["id"] for row in split.get(f"/api/search?{words}", token).json()["results"]]
+            return [row["id"] for row in split.get(f"/api/v1/search?{words}", token).json()["results"]]
 
         bound = split.token("acme", scopes=["read"])
         assert found(bound) == ["acme/a/item"]

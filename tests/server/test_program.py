@@ -144,10 +144,13 @@ class TestServe:
         facts = json.loads(ready.read_text())
         assert facts["pid"] == process.pid
         with httpx.Client(base_url=facts["url"]) as kept_alive:
-            assert kept_alive.get("/healthz").status_code == 200
+            assert kept_alive.get("/readyz").status_code == 200
             process.send_signal(signal.SIGTERM)
             out, err = process.communicate(timeout=20)
-        assert (process.returncode, err) == (0, "")
+        assert process.returncode == 0
+        said = [json.loads(line) for line in err.splitlines()]
+        assert [line["message"].split()[0] for line in said] == ["opening", "comparing"]  # what takes time is said
+        assert {line["level"] for line in said} == {"info"}
         assert facts["url"] in out
         assert not ready.exists()
 

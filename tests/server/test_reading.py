@@ -202,7 +202,7 @@ def test_head_requests_and_preflights_have_no_body_and_the_rest_goes_to_the_fram
     status, headers, body = asyncio.run(_call(app, "OPTIONS", "/head"))
     assert (status, body) == (204, b"")
     assert b"GET" in headers[b"access-control-allow-methods"]
-    for method, path in (("GET", "/head"), ("GET", "/nothing"), ("OPTIONS", "/api/statements"), ("POST", "/head")):
+    for method, path in (("GET", "/head"), ("GET", "/nothing"), ("OPTIONS", "/api/v1/statements"), ("POST", "/head")):
         assert asyncio.run(_call(app, method, path))[0] == 404
 
 

@@ -29,10 +29,10 @@ class Server:
     acme: Publisher
 
     def size(self) -> int:
-        return int(self.client.get("/healthz").json()["size"])
+        return int(self.client.get("/readyz").json()["size"])
 
     def found(self, words: str) -> int:
-        return int(self.client.get(f"/api/search?q={words}").json()["total"])
+        return int(self.client.get(f"/api/v1/search?q={words}").json()["total"])
 
 
 @pytest.fixture(scope="module")

@@ -17,8 +17,8 @@ def data(tmp_path: Path) -> Path:
 
 
 def test_a_flag_wins_over_the_environment_over_the_file_over_the_default(data: Path) -> None:
-    settings = load(data, {"port": 3000, "host": None}, {"RYE_REGISTRY_PORT": "2000", "RYE_REGISTRY_METRICS": "false"})
-    assert (settings.port, settings.host, settings.metrics) == (3000, "10.0.0.1", False)
+    settings = load(data, {"port": 3000, "host": None}, {"RYE_REGISTRY_PORT": "2000", "RYE_REGISTRY_METRICS": "off"})
+    assert (settings.port, settings.host, settings.metrics) == (3000, "10.0.0.1", "off")
     assert settings.request_seconds == 5.0
     assert settings.search_results == 100
     assert load(data, {}, {"RYE_REGISTRY_PORT": "2000"}).port == 2000

@@ -52,7 +52,7 @@ def slow_body(client: Client) -> socket.socket:
     parts = urlsplit(client.url)
     connection = socket.create_connection((str(parts.hostname), int(parts.port or 0)))
     head = (
-        f"POST /api/blobs/{'0' * 64} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {client.token}\r\n"
+        f"POST /api/v1/blobs/{'0' * 64} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {client.token}\r\n"
         "Content-Length: 1000\r\n\r\nx"
     )
     connection.sendall(head.encode())

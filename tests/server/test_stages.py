@@ -39,13 +39,13 @@ def stage(local: Local, publisher: Publisher, local_id: str, token: str, **chang
     data = publisher.file(local_id, text=local_id)
     assert local.blob(data, token).status_code in (200, 201)
     draft = publisher.release(local_id, data, description=local_id, **changes)
-    answer = local.post("/api/stages", token, json={"drafts": [draft.text()]})
+    answer = local.post("/api/v1/stages", token, json={"drafts": [draft.text()]})
     assert answer.status_code == 201, answer.text
     return answer.json()["stages"][0]["id"], draft
 
 
 def approve(local: Local, identifier: str, token: str, note: str) -> Any:
-    return local.post(f"/api/stages/{identifier}/approvals", token, json={"note": note})
+    return local.post(f"/api/v1/stages/{identifier}/approvals", token, json={"note": note})
 
 
 def head(local: Local) -> bytes:
@@ -64,7 +64,7 @@ def test_a_stage_changes_nothing_that_anybody_sees_and_the_maintainer_s_signatur
     identifier, draft = stage(local, acme, "a/first", ci)
     assert head(local) == before
     assert local.get("/" + blob_path(draft.file.sha256)).status_code == 404
-    assert local.get("/api/search?q=first").json()["total"] == 0
+    assert local.get("/api/v1/search?q=first").json()["total"] == 0
     row = approve(local, identifier, local.token("acme"), acme.note(replace(draft, time=now()))).json()
     assert (row["state"], row["signatures"], row["needed"]) == ("approved", 1, 1)
     assert isinstance(row["log"], int)
@@ -109,16 +109,16 @@ class TestWhoSees:
         }
         for who, token in others.items():
             for path in (identifier, f"{identifier}/files/{draft.file.sha256}"):
-                refused(local.get(f"/api/stages/{path}", token), 404, "unknown-stage")
-            assert identifier not in {row["id"] for row in local.get("/api/stages", token).json()["stages"]}, who
-            answer = local.post(f"/api/stages/{identifier}/rejection", token, json={"reason": "x"})
+                refused(local.get(f"/api/v1/stages/{path}", token), 404, "unknown-stage")
+            assert identifier not in {row["id"] for row in local.get("/api/v1/stages", token).json()["stages"]}, who
+            answer = local.post(f"/api/v1/stages/{identifier}/rejection", token, json={"reason": "x"})
             refused(answer, 404, "unknown-stage")
         for token in (ci, local.token("acme"), local.token(account=local.member("o", acme="owner"))):
-            assert local.get(f"/api/stages/{identifier}", token).json()["draft"] == draft.text()
-            data = local.get(f"/api/stages/{identifier}/files/{draft.file.sha256}", token).content
+            assert local.get(f"/api/v1/stages/{identifier}", token).json()["draft"] == draft.text()
+            data = local.get(f"/api/v1/stages/{identifier}/files/{draft.file.sha256}", token).content
             assert hashlib.sha256(data).hexdigest() == draft.file.sha256
-        assert local.get("/api/stages").status_code == 401
-        refused(local.get("/api/stages", local.token(scopes=["read"])), 403, "insufficient-scope")
+        assert local.get("/api/v1/stages").status_code == 401
+        refused(local.get("/api/v1/stages", local.token(scopes=["read"])), 403, "insufficient-scope")
 
     def test_a_staged_file_is_no_part_of_anybody_else_s_release(self, local: Local, acme: Publisher) -> None:
         """Its hash alone does not make it public."""
@@ -130,9 +130,9 @@ class TestWhoSees:
         token = local.token("acme")
         one, _ = stage(local, acme, "a/one", token)
         _, other = stage(local, acme, "a/other", token)
-        refused(local.get(f"/api/stages/{one}/files/{other.file.sha256}", token), 404, "not-found")
-        refused(local.get(f"/api/stages/{one}/files/..%2f..%2fregistry.db", token), 404, "not-found")
-        refused(local.get(f"/api/stages/{one}/files/registry.db", token), 400, "bad-request")
+        refused(local.get(f"/api/v1/stages/{one}/files/{other.file.sha256}", token), 404, "not-found")
+        refused(local.get(f"/api/v1/stages/{one}/files/..%2f..%2fregistry.db", token), 404, "not-found")
+        refused(local.get(f"/api/v1/stages/{one}/files/registry.db", token), 400, "bad-request")
 
 
 class TestStaging:
@@ -142,41 +142,41 @@ class TestStaging:
         data = foreign.file("a/forged")  # the file is signed by a key that is not the namespace's
         local.blob(data, token)
         draft = foreign.release("a/forged", data)
-        refused(local.post("/api/stages", token, json={"drafts": [draft.text()]}), 422, "item-signature")
+        refused(local.post("/api/v1/stages", token, json={"drafts": [draft.text()]}), 422, "item-signature")
         missing = acme.release("a/missing", b"nothing of this was uploaded")
-        refused(local.post("/api/stages", token, json={"drafts": [missing.text()]}), 422, "blob-missing")
+        refused(local.post("/api/v1/stages", token, json={"drafts": [missing.text()]}), 422, "blob-missing")
         claim = Keyset(ORIGIN, "fresh", 1, None, now(), 1, (acme.key.public.raw,))
-        refused(local.post("/api/stages", token, json={"drafts": [claim.text()]}), 422, "statement-not-accepted")
+        refused(local.post("/api/v1/stages", token, json={"drafts": [claim.text()]}), 422, "statement-not-accepted")
 
     def test_a_token_stages_only_in_its_namespaces(self, local: Local, acme: Publisher) -> None:
         token = local.token("elsewhere", scopes=["stage"])
         data = acme.file("a/mine")
         local.blob(data, token)
         draft = acme.release("a/mine", data)
-        refused(local.post("/api/stages", token, json={"drafts": [draft.text()]}), 403, "wrong-namespace")
+        refused(local.post("/api/v1/stages", token, json={"drafts": [draft.text()]}), 403, "wrong-namespace")
 
     def test_the_same_again_is_the_same_stage_and_a_published_version_is_none(
         self, local: Local, acme: Publisher
     ) -> None:
         token = local.token("acme")
         one, draft = stage(local, acme, "a/again", token)
-        data = local.get(f"/api/stages/{one}/files/{draft.file.sha256}", token).content
+        data = local.get(f"/api/v1/stages/{one}/files/{draft.file.sha256}", token).content
         local.blob(data, token)
-        two = local.post("/api/stages", token, json={"drafts": [draft.text()]}).json()["stages"][0]["id"]
+        two = local.post("/api/v1/stages", token, json={"drafts": [draft.text()]}).json()["stages"][0]["id"]
         assert one == two
         assert approve(local, one, token, acme.note(replace(draft, time=now()))).json()["state"] == "approved"
         data = acme.file("a/again", text="other")
         local.blob(data, token)
         again = acme.release("a/again", data, description="other")
-        refused(local.post("/api/stages", token, json={"drafts": [again.text()]}), 409, "version-exists")
+        refused(local.post("/api/v1/stages", token, json={"drafts": [again.text()]}), 409, "version-exists")
         refused(approve(local, one, token, acme.note(replace(draft, time=now()))), 409, "stage-decided")
 
     def test_a_rejected_stage_is_gone_and_its_version_stays_free(self, local: Local, acme: Publisher) -> None:
         token = local.token("acme")
         identifier, draft = stage(local, acme, "a/rejected", local.token("acme", scopes=["stage"]))
-        row = local.post(f"/api/stages/{identifier}/rejection", token, json={"reason": "Not like this"}).json()
+        row = local.post(f"/api/v1/stages/{identifier}/rejection", token, json={"reason": "Not like this"}).json()
         assert (row["state"], row["reason"]) == ("rejected", "Not like this")
-        refused(local.get(f"/api/stages/{identifier}/files/{draft.file.sha256}", token), 404, "not-found")
+        refused(local.get(f"/api/v1/stages/{identifier}/files/{draft.file.sha256}", token), 404, "not-found")
         refused(approve(local, identifier, token, acme.note(replace(draft, time=now()))), 409, "stage-decided")
         assert local.publish(acme, "a/rejected", token).status_code == 200
 
@@ -188,7 +188,7 @@ class TestStaging:
         stage(small, publisher, "a/one", greedy)
         data = publisher.file("a/two")
         small.blob(data, greedy)
-        answer = small.post("/api/stages", greedy, json={"drafts": [publisher.release("a/two", data).text()]})
+        answer = small.post("/api/v1/stages", greedy, json={"drafts": [publisher.release("a/two", data).text()]})
         refused(answer, 507, "stages-full")
         stage(small, publisher, "a/three", small.token("acme", scopes=["stage"]))
         small.close()
@@ -224,7 +224,7 @@ class TestReleaseThreshold:
         assert head(local) == before
         other = notes.sign(replace(release, time=release.time - timedelta(minutes=1)).text(), [second]).encode()
         refused(approve(local, identifier, token, other), 409, "stage-signed-otherwise")
-        pending = local.get(f"/api/stages/{identifier}", token).json()["note"]
+        pending = local.get(f"/api/v1/stages/{identifier}", token).json()["note"]
         signed = notes.sign(notes.parse(pending).text, [second]).encode()
         row = approve(local, identifier, token, signed).json()
         assert (row["state"], row["signatures"]) == ("approved", 2)

@@ -95,7 +95,7 @@ def test_the_blob_answers_451_with_the_reason_and_clients_say_it_too(server: Ser
     assert (answer.status_code, error_code(answer)) == (451, "taken-down")
     assert REASON in answer.text
     assert not server.blob(gone).exists()
-    assert server.client.get("/api/search?q=quoll").json()["total"] == 1
+    assert server.client.get("/api/v1/search?q=quoll").json()["total"] == 1
     with server.reader() as reader:
         (record,) = reader.releases([identity])[identity]
         assert record.takedown is not None

@@ -147,10 +147,10 @@ class TestStores:
             refused = client.statements(acme.claim())
             assert (refused.status_code, error_code(refused)) == (503, "store-unavailable")
             assert refused.headers["Retry-After"]
-            assert error_code(client.get("/healthz")) == "store-unavailable"
+            assert error_code(client.get("/readyz")) == "store-unavailable"
             proxy.open.set()
             assert client.statements(acme.claim()).status_code == 200
-            assert client.get("/healthz").status_code == 200
+            assert client.get("/readyz").status_code == 200
 
     def test_sigterm_ends_the_server_in_time_while_the_store_hangs(self, proxy: StallingProxy, tmp_path: Path) -> None:
         with in_bucket(proxy, tmp_path / "data", store_wait_seconds=60.0, stop_seconds=2) as (process, client):
@@ -210,11 +210,11 @@ class TestFullDisk:
             assert refused is not None
             assert (refused.status_code, error_code(refused)) == (507, "storage-full")
             assert error_code(client.blob(os.urandom(100_000))) == "storage-full"
-            assert client.get("/healthz").status_code == 507
+            assert client.get("/readyz").status_code == 507
             assert client.get("/head").status_code == 200
             filler.unlink()
             assert client.publish(acme, "a/after").status_code == 200
-            assert client.get("/healthz").status_code == 200
+            assert client.get("/readyz").status_code == 200
             assert run("verify", "--data", str(data), check=False).returncode == 0
         finally:
             stop_embedded(process)
@@ -244,14 +244,16 @@ class TestClients:
             for _ in range(3):
                 with socket.create_connection((str(parts.hostname), int(parts.port or 0))) as connection:
                     connection.sendall(
-                        f"POST /api/statements HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {client.token}\r\n"
+                        f"POST /api/v1/statements HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {client.token}\r\n"
                         "Content-Length: 1000\r\n\r\nonly this".encode()
                     )
             time.sleep(1)
-            assert client.get("/healthz").status_code == 200
+            assert client.get("/readyz").status_code == 200
         finally:
             stop_embedded(process)
-        assert (data / "server.log").read_text().count("\n") <= 1  # "Serving on …"
+        lines = [json.loads(line) for line in (data / "server.log").read_text().splitlines() if line.startswith("{")]
+        assert {line["level"] for line in lines} == {"info"}
+        assert not any("error" in line for line in lines)
 
     def test_the_ready_file_appears_when_the_port_answers(self, tmp_path: Path) -> None:
         data = tmp_path / "data"

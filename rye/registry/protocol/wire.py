@@ -124,6 +124,28 @@ class SearchAnswer(Struct, frozen=True, forbid_unknown_fields=True):
     total: SearchTotal
 
 
+class BlobAnswer(Struct, frozen=True, forbid_unknown_fields=True):
+    """A blob that was kept; ``duplicate``: the registry had it already."""
+
+    sha256: Annotated[str, Meta(pattern="^[0-9a-f]{64}\\Z")]
+    size: Annotated[int, Meta(ge=0)]
+    duplicate: bool
+
+
+class LiveAnswer(Struct, frozen=True, forbid_unknown_fields=True):
+    """The server answers."""
+
+    status: Literal["ok"]
+
+
+class ReadyAnswer(Struct, frozen=True, forbid_unknown_fields=True):
+    """The registry can publish: entries of its log, and seconds since its newest snapshot."""
+
+    status: Literal["ok"]
+    size: Annotated[int, Meta(ge=0)]
+    head_age_seconds: int
+
+
 class WhoamiAnswer(Struct, frozen=True, forbid_unknown_fields=True):
     """Whose token it is, what the token is called, and which namespaces the account may write to."""
 

@@ -1,0 +1,70 @@
+"""The server's log: one JSON object a line, or plain text, on standard error.
+
+A line has ``time`` (RFC 3339, UTC), ``level``, ``logger``, ``message``, ``request`` (the ID of the request that it is about),
+the facts of a request's own line, and ``error`` with a traceback where the program failed. Control characters are escaped in both
+forms, so nothing that a request brings can begin a line of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from typing import TextIO
+
+request_id: ContextVar[str] = ContextVar("request_id", default="")
+"""The request that this task works for; empty: none."""
+_CONTROLS = {number: f"\\x{number:02x}" for number in (*range(32), *range(127, 160))} | {
+    0x2028: "\\u2028",
+    0x2029: "\\u2029",
+}
+
+
+class JsonLines(logging.Formatter):
+    """Records as JSON."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        document: dict[str, object] = {
+            "time": datetime.fromtimestamp(record.created, UTC)
+            .isoformat(timespec="milliseconds")
+            .replace("+00:00", "Z"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if identifier := request_id.get():
+            document["request"] = identifier
+        facts = getattr(record, "facts", None)
+        if isinstance(facts, dict):
+            document.update(facts)
+        if record.exc_info:
+            document["error"] = self.formatException(record.exc_info)
+        return json.dumps(document, default=str)
+
+
+class TextLines(logging.Formatter):
+    """Records as people read them; a traceback follows on lines of its own."""
+
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        identifier = request_id.get()
+        text = super().formatMessage(record).translate(_CONTROLS)
+        return f"{text} [{identifier}]" if identifier else text
+
+
+def set_up(form: str, stream: TextIO | None = None) -> None:
+    """Log everything of this program from ``info`` on, and warnings of all others. ``form``: ``json``, ``text``, or ``auto``."""
+    stream = stream or sys.stderr
+    is_json = form == "json" or (form == "auto" and not stream.isatty())
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(JsonLines() if is_json else TextLines())
+    root = logging.getLogger()
+    for old in list(root.handlers):
+        root.removeHandler(old)
+    root.addHandler(handler)
+    root.setLevel(logging.WARNING)
+    logging.getLogger("rye").setLevel(logging.INFO)

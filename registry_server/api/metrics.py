@@ -1,0 +1,130 @@
+"""What the server counts and measures, in Prometheus' text form. No label tells of an item, a token or an address.
+
+Requests are labelled by :func:`route_of`, batches by the steps of :mod:`registry_server.sequencer.sequencer`, so the number of
+series is bounded whatever is asked for.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+from registry_server.api.forwarded import client_address
+from registry_server.sequencer.acceptance import Candidate
+from registry_server.sequencer.sequencer import Receipt
+from registry_server.storage.served import served
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+_SIZES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"})
+_ALONE = frozenset({"/", "/livez", "/readyz", "/metrics", "/openapi.json"})
+_CALLS = frozenset({"blobs", "statements", "search", "whoami", "oidc", "stages", "device", "downloads"})
+_STEPS = {"begun": "lock", "appended": "append", "committed": "commit", "written": "store", "shown": "show"}
+"""A step of the sequencer → what the time before it was spent on."""
+
+
+def route_of(path: str) -> str:
+    """The route that a path belongs to: one of some twenty words."""
+    if path in _ALONE:
+        return path
+    found = served(path)
+    if found is not None:
+        first, _, rest = found.path.partition("/")
+        return f"/{first}/…" if rest else f"/{first}"
+    parts = path.split("/", 4)
+    if len(parts) > 3 and parts[1:3] == ["api", "v1"]:
+        return f"/api/v1/{parts[3]}" if parts[3] in _CALLS else "/api/v1/…"
+    return f"/{parts[1]}/…" if len(parts) > 2 and parts[1] in ("api", "-") else "other"
+
+
+def may_read(scope: Any, setting: str, trusted_proxies: str) -> bool:
+    """Whether a request may see ``/metrics``: ``loopback`` only from this machine itself, through no proxy."""
+    if setting != "loopback":
+        return setting == "public"
+    if any(name in (b"x-forwarded-for", b"forwarded", b"via") for name, _ in scope["headers"]):
+        return False
+    try:
+        return ipaddress.ip_address(client_address(scope, trusted_proxies)).is_loopback
+    except ValueError:
+        return False
+
+
+class Metrics:
+    """The collectors of one server. Safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        with_registry: dict[str, Any] = {"registry": self._registry}
+        self._requests = Counter("rye_requests", "Requests answered.", ["method", "route", "status"], **with_registry)
+        self._latency = Histogram(
+            "rye_request_seconds", "From a request's head to its whole answer.", ["method", "route"],
+            buckets=_SECONDS, **with_registry,
+        )  # fmt: skip
+        self._statements = Counter("rye_statements", "Statements appended.", ["type"], **with_registry)
+        self._duplicates = Counter("rye_duplicates", "Statements that were there already.", **with_registry)
+        self._refusals = Counter("rye_refusals", "Requests refused.", ["code"], **with_registry)
+        self._batch_statements = Histogram(
+            "rye_batch_statements", "Statements in a batch.", buckets=_SIZES, **with_registry
+        )
+        self._batch_requests = Histogram("rye_batch_requests", "Requests in a batch.", buckets=_SIZES, **with_registry)
+        self._batch_seconds = Histogram(
+            "rye_batch_seconds",
+            "Time of a batch by part: lock (waiting for the writer's lock), append, commit, store (its files), show (the head).",
+            ["part"], buckets=_SECONDS, **with_registry,
+        )  # fmt: skip
+        self._batches = Gauge("rye_batches", "Batches committed by this process.", **with_registry)
+        self._queue = Gauge("rye_queue_requests", "Requests that wait for a batch.", **with_registry)
+        self._searches = Gauge("rye_searches", "Searches at work or waiting.", **with_registry)
+        self._size = Gauge("rye_log_size", "Entries in the log.", **with_registry)
+        self._age = Gauge("rye_head_age_seconds", "Age of the newest snapshot.", **with_registry)
+        self._kept = Gauge("rye_uploads_bytes", "Uploaded blobs that nothing refers to yet.", **with_registry)
+        self._ready = Gauge("rye_ready", "1: the registry can publish (/readyz).", **with_registry)
+        self._step_done = 0.0
+
+    def answered(self, method: str, path: str, status: int, seconds: float) -> None:
+        method, route = method if method in _METHODS else "other", route_of(path)
+        self._requests.labels(method, route, str(status)).inc()
+        self._latency.labels(method, route).observe(seconds)
+
+    def counted(self, candidates: Sequence[Candidate], receipt: Receipt) -> None:
+        for candidate, result in zip(candidates, receipt.results, strict=True):
+            if result.duplicate:
+                self._duplicates.inc()
+            else:
+                self._statements.labels(candidate.statement.TITLE.partition("/")[0]).inc()
+
+    def refused(self, code: str) -> None:
+        self._refusals.labels(code).inc()
+
+    def batch(self, requests: int, statements: int) -> None:
+        """A batch begins: called by the one thread that appends, as :meth:`step` is."""
+        self._batch_requests.observe(requests)
+        self._batch_statements.observe(statements)
+        self._step_done = time.perf_counter()
+
+    def step(self, name: str) -> None:
+        """A step of a batch is done."""
+        now = time.perf_counter()
+        part = _STEPS.get(name)
+        if part is not None and self._step_done:
+            self._batch_seconds.labels(part).observe(now - self._step_done)
+        self._step_done = now if name != "shown" else 0.0
+
+    def text(
+        self, *, size: int | None, age: int | None, batches: int, queue: int, searches: int, kept: int, ready: bool
+    ) -> bytes:
+        """Everything, with the state of the moment. ``size`` and ``age``: None where the database does not tell."""
+        if size is not None:
+            self._size.set(size)
+        self._age.set(age if age is not None else float("nan"))
+        self._batches.set(batches)
+        self._queue.set(queue)
+        self._searches.set(searches)
+        self._kept.set(kept)
+        self._ready.set(1 if ready else 0)
+        return generate_latest(self._registry)

@@ -1,0 +1,44 @@
+"""What operators ask: is it alive, is it ready, what does it do, which calls are there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from litestar import Request, Response, get
+from litestar.datastructures import State
+
+from registry_server.api import openapi
+from registry_server.api.metrics import CONTENT_TYPE, may_read
+from registry_server.api.requests import SAFE_HEADERS, json_answer, service_of
+from rye.errors import RyeError
+from rye.registry.protocol import wire
+
+
+@get("/livez")
+async def _live() -> Response[bytes]:
+    return json_answer(wire.encode_json(wire.LiveAnswer("ok")))
+
+
+@get("/readyz")
+async def _ready(request: Request[Any, Any, State]) -> Response[bytes]:
+    return json_answer(wire.encode_json(await service_of(request).readiness.ask()))
+
+
+@get("/metrics")
+async def _metrics(request: Request[Any, Any, State]) -> Response[bytes]:
+    service = service_of(request)
+    if not may_read(request.scope, service.settings.metrics, service.settings.trusted_proxies):
+        raise RyeError(
+            "not-found", "There is nothing at /metrics for you.", "The setting `metrics` says who may read it."
+        )
+    headers = {"Cache-Control": "no-store", **SAFE_HEADERS}
+    return Response(await service.metrics_text(), media_type=CONTENT_TYPE, headers=headers)
+
+
+@get("/openapi.json")
+async def _openapi() -> Response[bytes]:
+    headers = {"Cache-Control": "no-cache", "Access-Control-Allow-Origin": "*", **SAFE_HEADERS}
+    return Response(openapi.document(), media_type="application/json", headers=headers)
+
+
+OPERATING_ROUTES = (_live, _ready, _metrics, _openapi)

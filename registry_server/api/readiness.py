@@ -1,0 +1,114 @@
+"""Whether the registry can do its work: what ``/readyz`` answers.
+
+Ready means: the database answers and has a head, the store answers and shows one, the head is younger than 36 hours, the last
+attempt to write did not fail for want of database or store, and the thread that appends has moved lately. One question to them
+is under way at a time, however many ask, and its answer counts for a moment: a hanging store costs one thread, not one a probe.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+import sqlalchemy as sa
+from msgspec import Struct
+
+from registry_server.sequencer.ledger import Ledger
+from registry_server.sequencer.sequencer import Sequencer
+from registry_server.settings import Settings
+from registry_server.storage import database
+from registry_server.storage.objects import Objects
+from rye.errors import RyeError
+from rye.registry.protocol.wire import ReadyAnswer
+
+HEAD_SECONDS = 36 * 3600
+"""A head older than this is not signed afresh as it should be: clients warn at 72 hours."""
+PROBE_SECONDS = 5.0
+"""How long database and store may take together to answer."""
+_GOOD_SECONDS = 0.25
+
+
+class _Outcome(Struct, frozen=True):
+    answer: ReadyAnswer | None = None
+    problem: RyeError | None = None
+
+
+class Readiness:
+    """Asks on behalf of one event loop."""
+
+    def __init__(
+        self,
+        engine: sa.Engine,
+        public: Objects,
+        sequencer: Sequencer,
+        settings: Settings,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._engine = engine
+        self._public = public
+        self._sequencer = sequencer
+        self._settings = settings
+        self._clock = clock
+        self._asking: asyncio.Task[_Outcome] | None = None
+        self._known: tuple[float, _Outcome] | None = None
+
+    async def ask(self) -> ReadyAnswer:
+        """Raises RyeError with what keeps the registry from publishing."""
+        if self._sequencer.trouble is not None:
+            raise self._sequencer.trouble
+        known = self._known
+        outcome = known[1] if known is not None and time.monotonic() - known[0] < _GOOD_SECONDS else None
+        if outcome is None:
+            if self._asking is None or self._asking.done():
+                self._asking = asyncio.create_task(asyncio.to_thread(self._probe))
+            done, _ = await asyncio.wait({self._asking}, timeout=PROBE_SECONDS)
+            if not done:
+                raise RyeError(
+                    "store-unavailable",
+                    f"Database and store did not answer within {PROBE_SECONDS:g} seconds.",
+                    "Check that both run and can be reached; the server's log says more.",
+                )
+            outcome = self._asking.result()
+        if outcome.answer is None:
+            raise outcome.problem or RyeError("internal", "The probe said nothing.", None)
+        return outcome.answer
+
+    def _probe(self) -> _Outcome:
+        try:
+            outcome = _Outcome(self._look())
+        except RyeError as error:
+            outcome = _Outcome(problem=error)
+        except Exception as error:  # a probe says what is wrong, and never fails itself
+            outcome = _Outcome(problem=RyeError("internal", f"The probe failed: {type(error).__name__}.", None))
+        self._known = (time.monotonic(), outcome)
+        return outcome
+
+    def _look(self) -> ReadyAnswer:
+        with database.reader(self._engine) as connection:
+            published = Ledger(connection).published()
+        if published is None:
+            raise RyeError("database-unavailable", "The registry has no head.", "rye-registry verify")
+        if self._public.get("head") is None:
+            raise RyeError("store-unavailable", "The store shows no head.", "rye-registry rebuild")
+        age = int((self._clock() - published.time).total_seconds())
+        if age > HEAD_SECONDS:
+            raise RyeError(
+                "head-old",
+                f"The newest head is {age // 3600} hours old; it should be signed afresh every day.",
+                "The server's log says why signing fails; `rye-registry serve` signs a new one when it starts.",
+            )
+        self._check_sequencer()
+        return ReadyAnswer("ok", published.size, age)
+
+    def _check_sequencer(self) -> None:
+        allowed = self._settings.heartbeat_check_seconds + self._settings.answer_seconds
+        silent = self._sequencer.silent_seconds()
+        if silent is None or silent > allowed:
+            words = "has ended" if silent is None else f"has not moved for {silent:.0f} seconds"
+            raise RyeError(
+                "sequencer-stuck",
+                f"The thread that appends to the log {words}.",
+                "Restart the server: nothing that was answered is lost.",
+            )
