@@ -107,7 +107,7 @@ class TestExchange:
         before = now_text()
         answer = exchange(local, signed(key, algorithm)).json()
         assert set(answer) == {"token", "expires"}
-        who = local.get("/api/whoami", answer["token"]).json()
+        who = local.get("/api/v1/whoami", answer["token"]).json()
         assert (who["scopes"], who["namespaces"]) == (["stage"], ["acme", "site"])
         assert who["expires"] == answer["expires"]
         assert after(before, 890) <= answer["expires"] <= after(now_text(), 900)
@@ -121,7 +121,7 @@ class TestExchange:
 
     def test_an_environment_opens_what_needs_it(self, local: Local) -> None:
         token = exchange(local, signed(environment="Production")).json()["token"]
-        assert local.get("/api/whoami", token).json()["namespaces"] == ["acme", "live", "site"]
+        assert local.get("/api/v1/whoami", token).json()["namespaces"] == ["acme", "live", "site"]
 
     def test_the_exchange_is_an_event_that_names_the_build(self, local: Local) -> None:
         exchange(local, signed())
