@@ -57,7 +57,7 @@ def render(target: Target, item: DeployableItem, options: TargetOptions) -> Rend
             return _agent(target, item, _role_draft(item, item.value, options), options)
         case Directive():
             if item.executes:
-                return _agent(target, item, _bound_draft(item, item.value, options), options)
+                return _agent(target, item, _bound_draft(target, item, item.value, options), options)
             return _wrapper(item, places, options)
         case Formula():
             if not item.body:
@@ -172,7 +172,7 @@ def _role_draft(item: DeployableItem, role: Role, options: TargetOptions) -> Age
     return AgentDraft(options.name, description, item.body, mark(item), Rights())
 
 
-def _bound_draft(item: DeployableItem, directive: Directive, options: TargetOptions) -> AgentDraft:
+def _bound_draft(target: Target, item: DeployableItem, directive: Directive, options: TargetOptions) -> AgentDraft:
     limits = tuple(f"{name} {value}" for name, value in directive.limits.items())
     return AgentDraft(
         options.name,
@@ -180,7 +180,7 @@ def _bound_draft(item: DeployableItem, directive: Directive, options: TargetOpti
         _with_inputs(item),
         mark(item),
         Rights(()),
-        server=bound_server(options.name, item.identity.id, item.version),
+        server=bound_server(options.name, item.identity.id, item.version, target.binding),
         limits=limits,
         model=directive.model.tier if directive.model is not None else None,
     )

@@ -28,7 +28,7 @@ from rye.runtime.session import Binding
 from rye.workspace.context import Context
 
 BINDING = "RYE_BINDING"
-"""Set by entries that bind an agent: whether the program gives it nothing but these tools (:mod:`rye.mcp.program_entries`)."""
+"""Set by the entries of bound agents: whether their program gives them nothing but these tools (`rye deploy`)."""
 
 
 class ServeRequest(Struct, frozen=True):

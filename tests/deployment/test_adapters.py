@@ -216,14 +216,15 @@ def test_no_tools_at_all_is_not_all_tools() -> None:
     assert made("opencode", Rights(()))[0]["permission"] == {"*": "deny"}
 
 
-SERVER = bound_server("x", "acme/work/ship", "1.0.0")
+SERVER = bound_server("x", "acme/work/ship", "1.0.0", "exclusive")
 
 
 def test_a_bound_agent_has_the_server_s_tools_and_no_others() -> None:
     def bound(name: str) -> dict[str, Any]:
         return made(name, Rights(()), server=SERVER)[0]
 
-    command = {"command": "rye", "args": ["mcp", "serve", "--as", "acme/work/ship@1.0.0"]}
+    words = ["mcp", "serve", "--as", "acme/work/ship@1.0.0"]
+    command = {"command": "rye", "args": words, "env": {"RYE_BINDING": "exclusive"}}
     claude = bound("claude")
     assert claude["mcpServers"] == [{"rye-x": {"type": "stdio", **command}}]
     assert all(tool.startswith("mcp__rye-x__rye_") for tool in claude["tools"].split(", "))
@@ -241,6 +242,7 @@ def test_opencode_denies_the_server_s_tools_to_everybody_else() -> None:
     values = {edit.key: json.loads(edit.text) for edit in edits}
     assert values["permission", "rye-x_*"] == "deny"
     assert values["mcp", "rye-x"]["command"] == ["rye", "mcp", "serve", "--as", "acme/work/ship@1.0.0"]
+    assert values["mcp", "rye-x"]["environment"] == {"RYE_BINDING": "exclusive"}
 
 
 def test_gemini_is_not_given_a_text_that_it_fills_in_itself() -> None:

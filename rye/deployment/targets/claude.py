@@ -23,6 +23,7 @@ def agent(draft: AgentDraft, options: TargetOptions) -> AgentText:
                     "type": "stdio",
                     "command": draft.server.command,
                     "args": draft.server.arguments,
+                    "env": draft.server.environment,
                 }
             }
         ]

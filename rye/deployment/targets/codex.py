@@ -17,7 +17,9 @@ def agent(draft: AgentDraft, options: TargetOptions) -> AgentText:
     fields = {"name": draft.name, "description": draft.description, "developer_instructions": draft.body}
     if draft.server is not None:
         table = {"command": draft.server.command, "args": draft.server.arguments}
-        data = toml(draft.mark, {**fields, "sandbox_mode": "read-only"}, {f"mcp_servers.{draft.server.name}": table})
+        name = f"mcp_servers.{draft.server.name}"
+        tables = {name: table, f"{name}.env": draft.server.environment}
+        data = toml(draft.mark, {**fields, "sandbox_mode": "read-only"}, tables)
         return AgentText(data, notes=("advisory: Codex keeps its shell, which may read without asking Rye",))
     rights = draft.rights
     sandbox, widenings = None, list[Widening](losses.filters(rights, _TITLE))

@@ -29,6 +29,7 @@ def agent(draft: AgentDraft, options: TargetOptions) -> AgentText:
                 "type": "local",
                 "command": draft.server.command,
                 "args": draft.server.arguments,
+                "env": draft.server.environment,
                 "tools": ["*"],
             }
         }

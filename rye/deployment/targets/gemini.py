@@ -41,7 +41,11 @@ def agent(draft: AgentDraft, options: TargetOptions) -> AgentText:
     if draft.server is not None:
         fields["tools"] = [f"mcp_{draft.server.name}_*"]
         fields["mcp_servers"] = {
-            draft.server.name: {"command": draft.server.command, "args": draft.server.arguments},
+            draft.server.name: {
+                "command": draft.server.command,
+                "args": draft.server.arguments,
+                "env": draft.server.environment,
+            },
         }
         return AgentText(frontmatter(draft.mark, fields, draft.body))
     rights = draft.rights

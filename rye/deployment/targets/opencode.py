@@ -83,7 +83,9 @@ def _bound(draft: AgentDraft, options: TargetOptions, fields: dict[str, Yaml | N
     server = draft.server.name
     fields["permission"] = {"*": "deny", f"{server}_*": "allow"}
     settings = TARGET.places[options.scope].settings
-    command = json.dumps({"type": "local", "command": [draft.server.command, *draft.server.arguments], "enabled": True})
+    words = [draft.server.command, *draft.server.arguments]
+    value = {"type": "local", "command": words, "environment": dict(draft.server.environment), "enabled": True}
+    command = json.dumps(value)
     edits = (
         SharedEdit(settings, "json", ("mcp", server), command),
         SharedEdit(settings, "json", ("permission", f"{server}_*"), '"deny"'),

@@ -65,6 +65,8 @@ class Server(Struct, frozen=True):
     name: str
     command: str
     arguments: tuple[str, ...]
+    environment: Mapping[str, str]
+    """Says the server whether the agent really has no other tools, so that each run's start can say it."""
 
 
 class AgentDraft(Struct, frozen=True):
