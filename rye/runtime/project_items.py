@@ -24,6 +24,7 @@ from rye.limits import CONTENT
 from rye.project.bounded_file import read_bytes
 from rye.project.context import load_manifest
 from rye.project.layout import Project
+from rye.project.lock import Lock
 from rye.project.lock_file import read_lock
 from rye.project.manifest import Manifest
 from rye.project.spaces import Entry, entries, find
@@ -56,6 +57,7 @@ class ProjectItems:
         self._stamp: object = None
         self._entries: dict[tuple[str, str], list[Entry]] = {}
         self._manifest = Manifest()
+        self._locks: dict[Path, Lock] = {}
         self._advised: dict[Identity, str] | None = None
 
     # -- looking up ----------------------------------------------------------------------------------------------------
@@ -96,15 +98,15 @@ class ProjectItems:
                     taken.add(key)
                     self._entries[key] = found
         if stamp != self._stamp:
-            self._advised = None
+            self._advised, self._locks = None, {}
         self._stamp = stamp
 
     # -- reading -------------------------------------------------------------------------------------------------------
 
     def read(self, kind: str, item_id: str, version: str | None = None, *, runs: bool) -> UsableItem:
         entry = self._entry(kind, item_id)
-        found = effective_entry(self.context, entry, self.project, self._manifest)
-        require_agreed(self.context, found)
+        found = self._checked(entry)
+        require_agreed(self.context, found, manifest=self._manifest)
         signer, log, registry = None, None, None
         if found.installed is not None:
             row = found.installed.row
@@ -142,6 +144,16 @@ class ProjectItems:
             registry,
             value.needs if isinstance(value, Tool) else NOTHING,
         )
+
+    def _checked(self, entry: Entry) -> EffectiveItem:
+        """The item with its overrides, checked against rye.lock as it is now; a row that this user's rye never verified is asked
+        about."""
+        try:
+            return effective_entry(self.context, entry, self.project, self._manifest, self._locks)
+        except RyeError as error:
+            if error.code != "unverified-item" or self.context.offline:
+                raise
+        return effective_entry(self.context, entry, self.project, self._manifest)
 
     def attached(self, kind: str, item_id: str) -> dict[str, bytes]:
         """The files attached to an item, by their path in its folder, each byte for byte what its release says. Raises

@@ -33,19 +33,22 @@ def require_agreed(
     agree: AgreeTo | None = None,
     *,
     customized: bool = True,
+    manifest: Manifest | None = None,
 ) -> None:
     """That this user agreed to everything that an item comes with, before or now, and that the policy allows its text. One that
     nobody installed passes, and so does one that comes with nothing.
 
     ``trust_lock``: as ``--trust-lock`` says it; ``agree`` None: nobody is asked; ``customized``: whether the project's
-    customizations of it are used. Raises RyeError ``project-not-accepted``, ``declined``, ``policy-violation``, and
-    ``consent-needed`` for what rye.lock does not approve either.
+    customizations of it are used; ``manifest``: the project's, where it was read already. Raises RyeError
+    ``project-not-accepted``, ``declined``, ``policy-violation``, and ``consent-needed`` for what rye.lock does not approve
+    either.
     """
     if found.installed is None:
         return
     installed = found.installed
     project, row = installed.project, installed.row
-    manifest = load_manifest(project)
+    if manifest is None:
+        manifest = load_manifest(project)
     _require_allowed(found, installed, manifest, customized)
     agreed = agreed_here(context, installed, trust_lock)
     if agreed.unapproved:
