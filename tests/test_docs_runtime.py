@@ -1,0 +1,56 @@
+"""``docs/runtime.md`` says what is true: its five commands end in a denied call, and every threat and code is played or
+listed."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from rye.runtime.calls import CODES
+from tests.mcp.workshop import Caller, Workshop, play
+
+pytestmark = pytest.mark.processes
+TESTS = Path(__file__).resolve().parent
+TEXT = (TESTS.parent / "docs" / "runtime.md").read_text(encoding="utf-8")
+DENIED = json.loads(TEXT.split("```json\n")[1].split("```")[0])
+
+
+def test_five_commands_from_nothing_to_a_denied_call(tmp_path: Path) -> None:
+    """The last one tells an agent program of the server: what it starts is served here, and its model's call made."""
+    example = re.search(r"<!-- example: denied -->\n((?:    .*\n)+)", TEXT)
+    assert example is not None
+    commands = [shlex.split(line) for line in example[1].splitlines()]
+    assert len(commands) == 5
+    shop = Workshop.__new__(Workshop)
+    super(type(shop).__mro__[1], shop).__init__(tmp_path)
+    for words in commands[:4]:
+        assert words[0] == "rye"
+        shop.ok(*words[1:])
+    started = commands[4][commands[4].index("--") + 1 :]
+    assert started[:4] == ["rye", "mcp", "serve", "--as"]
+
+    async def story(caller: Caller) -> None:
+        error = await caller.error("rye_execute", item_type="tool", item_id="acme/fs/write", parameters={})
+        assert {"error": error} == DENIED
+
+    play(shop, story, as_=started[4])
+    assert shop.ok("runs", "show", "last", "--json").json["verdict"]["state"] == "ok"
+
+
+def test_every_code_is_listed() -> None:
+    section = TEXT.split("| code | what happened |")[1].split("\n\n")[0]
+    cells = [row.split("|")[1] for row in section.splitlines() if row.startswith("|")]
+    assert {code for cell in cells for code in re.findall(r"`([a-z-]+)`", cell)} == set(CODES)
+
+
+def test_every_threat_names_a_test_that_exists() -> None:
+    threats = TEXT.split("## Threats")[1]
+    rows = re.findall(r"^\| [^|]+\| [^|]+\| `(test_\w+)\.py::(test_\w+)` \|$", threats, re.MULTILINE)
+    assert len(rows) == threats.count("`test_")
+    for module, name in rows:
+        (path,) = (*TESTS.glob(f"runtime/{module}.py"), *TESTS.glob(f"mcp/{module}.py"))
+        assert f"def {name}(" in path.read_text(encoding="utf-8"), (module, name)
