@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from rye.runtime.calls import CODES
+from tests.cli.running import Program
 from tests.mcp.workshop import Caller, Workshop, play
 
 pytestmark = pytest.mark.processes
@@ -26,7 +27,7 @@ def test_five_commands_from_nothing_to_a_denied_call(tmp_path: Path) -> None:
     commands = [shlex.split(line) for line in example[1].splitlines()]
     assert len(commands) == 5
     shop = Workshop.__new__(Workshop)
-    super(type(shop).__mro__[1], shop).__init__(tmp_path)
+    Program.__init__(shop, tmp_path)
     for words in commands[:4]:
         assert words[0] == "rye"
         shop.ok(*words[1:])
