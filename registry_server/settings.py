@@ -75,6 +75,8 @@ class Settings:
     """How often the age of the head is looked at."""
     batch_statements: int = 1000
     """Statements in one batch of the sequencer, i.e. under one signed head."""
+    batch_interval_seconds: float = 0.0
+    """From the beginning of one batch to that of the next, at least: fewer heads, and fewer new files behind a CDN."""
     clock_skew_seconds: int = 600
     """How far in the future a statement's time may lie."""
     root_days: int = 365

@@ -227,12 +227,14 @@ class Service:
             may_expire = self._is_settled()
             kept = 0
             present = set()
+            expired = []
             for path, size, modified in list(self.uploads.listing()):
                 if may_expire and modified < time.time() - self.settings.uploads_hours * 3600:
-                    self.uploads.delete(path)
+                    expired.append(path)
                 else:
                     kept += size
                     present.add(path)
+            self.uploads.delete_all(expired)
             self._kept_bytes = kept
             self.shares.forget_all_but(present)
 

@@ -79,12 +79,15 @@ class Appends(Protocol):
 class Batches:
     """The queue and its thread. Safe to use from several threads."""
 
-    def __init__(self, log: Appends, most_statements: int, beat_seconds: float) -> None:
+    def __init__(self, log: Appends, most_statements: int, beat_seconds: float, interval_seconds: float = 0.0) -> None:
         self._log = log
         self._most = most_statements
         self._beat_seconds = max(beat_seconds, 0.05)
         self._queue: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
+        self._interval = interval_seconds
+        self._next = 0.0
+        """When the next batch may begin."""
         self._coming = 0
         self._counting = threading.Lock()
         self._linger = 0.0
@@ -141,6 +144,7 @@ class Batches:
             batch, stopping = self._gather(first)
             if batch:
                 started = time.monotonic()
+                self._next = started + self._interval
                 self._serve(batch)
                 self._linger = min(time.monotonic() - started, LINGER_SECONDS)
             if stopping:
@@ -151,13 +155,15 @@ class Batches:
         batch: list[_Waiting] = []
         count = 0
         deadline = time.monotonic() + self._linger
+        earliest = self._next
         waiting = first
         while waiting is not None:
             batch.append(waiting)
             count += len(waiting[0])
             if count >= self._most:
                 return batch, False
-            rest = deadline - time.monotonic() if self._coming > 0 else 0.0
+            now = time.monotonic()
+            rest = max(earliest - now, deadline - now if self._coming > 0 else 0.0)
             try:
                 waiting = self._queue.get(timeout=rest) if rest > 0 else self._queue.get_nowait()
             except queue.Empty:

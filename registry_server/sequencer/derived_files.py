@@ -94,7 +94,7 @@ def _edge_at(public: Objects, shown: Checkpoint | None) -> Edge:
     if shown is None:
         return Edge(0, {})
     tiles = partial_tiles(shown.size)
-    data = [public.get(tile.path) for tile in tiles]
+    data = public.get_all([tile.path for tile in tiles])
     partial = {tile.level: found for tile, found in zip(tiles, data, strict=True) if found and len(found) == tile.bytes}
     if len(partial) == len(tiles):
         edge = Edge(shown.size, partial)

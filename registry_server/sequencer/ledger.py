@@ -17,6 +17,7 @@ from registry_server.sequencer import offering, questions
 from registry_server.sequencer.acceptance import Candidate, blobs_of
 from registry_server.sequencer.chains import read_chain, read_root
 from registry_server.sequencer.waiting import KnownRelease, Waiting
+from registry_server.storage.prepared import pipelined
 from rye.errors import RyeError
 from rye.items.identity import fold
 from rye.registry.protocol import notes
@@ -115,8 +116,9 @@ class Ledger:
         waiting = self._waiting
         if not any(waiting.rows.values()) and not waiting.stale:
             return
-        for table, insert in questions.INSERTS.items():
-            insert.run_all(self.connection, waiting.rows.get(table, ()))
+        with pipelined(self.connection):
+            for table, insert in questions.INSERTS.items():
+                insert.run_all(self.connection, waiting.rows.get(table, ()))
         stale, new = sorted(waiting.stale), frozenset(waiting.new_names)
         waiting.written()
         for chunk in _chunks(stale):
@@ -403,10 +405,18 @@ class Ledger:
 
     def write_map(self, new: Mapping[str, bytes], dropped: Iterable[str], since: int) -> None:
         """Nodes that come into the name map of a log of more than ``since`` entries, and those that leave it."""
-        for chunk in _chunks(sorted(dropped)):
-            questions.REMOVE_MAP_NODES.run(self.connection, {"some": chunk})
         rows = [{"sha256": sha256, "data": data, "since": since} for sha256, data in new.items()]
-        questions.ADD_MAP_NODE.run_all(self.connection, rows)
+        with pipelined(self.connection):
+            for chunk in _chunks(sorted(dropped)):
+                questions.REMOVE_MAP_NODES.run(self.connection, {"some": chunk})
+            questions.ADD_MAP_NODE.run_all(self.connection, rows)
+
+    def replace_tree(self, nodes: Mapping[str, bytes], edge: Mapping[int, bytes]) -> None:
+        """Put the newest head's name map and partial tiles into the tables again; the store has them all."""
+        self.write_map(nodes, self.map_nodes(), 0)
+        before = self.edge()
+        questions.REMOVE_EDGE.run_all(self.connection, [{"which": level} for level in before])
+        questions.ADD_EDGE.run_all(self.connection, [{"level": level, "hashes": edge[level]} for level in edge])
 
     def write_head(
         self, published: Published, edge: Mapping[int, bytes], before: Mapping[int, bytes] | None = None

@@ -91,7 +91,9 @@ class Sequencer:
         self._showing = Showing(public)
         self._sealer = Sealer(log_keys)
         self._holder = holder_name()
-        self._queue = Batches(self, settings.batch_statements, settings.heartbeat_check_seconds)
+        self._queue = Batches(
+            self, settings.batch_statements, settings.heartbeat_check_seconds, settings.batch_interval_seconds
+        )
         self._beside = ThreadPoolExecutor(1, "settling")
         self._published_blobs: set[str] = set()
         self._old_files: list[str] = []

@@ -8,7 +8,8 @@ rows are plain tuples. The driver's errors are raised as they are; :mod:`registr
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import sqlalchemy as sa
@@ -40,6 +41,20 @@ def _among_json(element: Among, compiler: Any, **options: Any) -> str:
 def _among_array(element: Among, compiler: Any, **options: Any) -> str:
     column, values = compiler.process(element.column, **options), compiler.process(element.values)
     return f"{column} = ANY({values})"
+
+
+@contextmanager
+def pipelined(connection: sa.Connection) -> Iterator[None]:
+    """Send the block's statements without waiting for each answer, where the driver can (PostgreSQL).
+
+    An error of any of them is raised at the block's end at the latest. What they answer is not looked at.
+    """
+    driver: Any = connection.connection.driver_connection
+    if connection.dialect.name != "postgresql":
+        yield
+        return
+    with driver.pipeline():
+        yield
 
 
 class Prepared:

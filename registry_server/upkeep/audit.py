@@ -217,7 +217,7 @@ def _check(public: Objects, path: str, sha256: str) -> list[str]:
 
 
 def repair(engine: sa.Engine, public: Objects) -> tuple[Recomputed, int]:
-    """Write static files that are missing or different, and refresh yanks and search entries that are wrong.
+    """Write static files that are missing or different, and mend the name map, the tree's edge, yanks and search entries.
 
     Returns what the entries make, and how many items were refreshed. The lock is taken for a moment, and only for the latter.
     """
@@ -226,11 +226,17 @@ def repair(engine: sa.Engine, public: Objects) -> tuple[Recomputed, int]:
         found = recompute(ledger, public)
         published = ledger.published()
         wrong: set[str] = set()
-        is_index_wrong = False
+        is_index_wrong = is_tree_wrong = False
         if published is not None:
             tables = derived.compare(ledger, found.lines, found.nodes, found.edge, found.roots, published.time)
             wrong = tables.names & found.lines.keys()
             is_index_wrong = bool(tables.search)
+            is_tree_wrong = not tables.tables.isdisjoint({"map_nodes", "tree_edge"})
+    if is_tree_wrong:
+        with database.writer(engine) as connection:
+            ledger = Ledger(connection)
+            if ledger.size == found.size:  # else a batch came between; the next `rebuild` looks again
+                ledger.replace_tree(found.nodes, found.edge)
     if is_index_wrong:  # first: changing an entry of an index that does not have it would make things worse
         with database.writer(engine) as connection:
             refill(connection)

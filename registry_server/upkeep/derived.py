@@ -42,6 +42,8 @@ class Differences:
     problems: list[str] = field(default_factory=list)
     names: set[str] = field(default_factory=set)
     """Items whose yanks, deprecations or search entries are wrong; refreshing them is enough (``rye-registry rebuild``)."""
+    tables: set[str] = field(default_factory=set)
+    """Tables with a wrong row."""
     search: list[str] = field(default_factory=list)
     """What is wrong in the search index; it must be filled again."""
 
@@ -203,6 +205,8 @@ def _chain(origin: str, namespace: str, lines: Mapping[str, Sequence[IndexLine]]
 
 def _table(found: Differences, table: str, wanted: Mapping[_K, _V], present: Mapping[_K, _V], row: str = "row") -> None:
     wrong = [key for key in wanted if present.get(key) != wanted[key]] + [key for key in present if key not in wanted]
+    if wrong:
+        found.tables.add(table)
     for key in wrong[:_LISTED]:
         what = (
             f"has no {row}"

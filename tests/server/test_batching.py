@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Sequence
 
 import pytest
@@ -71,3 +72,15 @@ def test_an_expected_request_that_is_refused_holds_nobody_up_for_long(
         assert batches.submit([], None).result(5).size == 1
     batches.stop(5)
     assert log.sizes == [1]
+
+
+def test_batches_keep_their_interval_and_what_comes_meanwhile_goes_together(log: Log) -> None:
+    batches = Batches(log, 1000, 60, interval_seconds=0.3)
+    batches.start()
+    batches.submit([], None).result(5)
+    started = time.monotonic()
+    both = [batches.submit([], None) for _ in range(2)]
+    assert [future.result(5).size for future in both] == [1, 1]
+    assert time.monotonic() - started > 0.2
+    assert batches.stop(5)
+    assert log.sizes == [1, 2]

@@ -172,8 +172,9 @@ class TestTables:
             ("UPDATE names SET fold = name || 'x'", "names has a wrong row", False),
             ("UPDATE name_entries SET text_sha256 = x'00'", "name_entries has a wrong row", False),
             ("UPDATE keysets SET recovery = '2020-01-01T00:00:00Z'", "keysets has a wrong row", False),
-            ("DELETE FROM map_nodes", "map_nodes has no row", False),
-            ("DELETE FROM tree_edge", "tree_edge has no row", False),
+            ("DELETE FROM map_nodes", "map_nodes has no row", True),
+            ("UPDATE map_nodes SET data = x'00'", "map_nodes has a wrong row", True),
+            ("DELETE FROM tree_edge", "tree_edge has no row", True),
         ],
     )
     def test_a_row_that_does_not_follow_from_the_log_is_found(
