@@ -3,7 +3,8 @@
 Each process of the test run keeps one such process, the nursery, which starts when the first registry is served and ends with it.
 A forked registry is a process of its own in every other way: it has its own id, environment, folder and log, it can be stopped,
 killed and waited for, and it runs ``rye-registry serve`` from its first argument on. Tests whose subject is how the program
-starts use :func:`tests.registry_process.spawn`.
+starts use :func:`tests.registry_process.spawn`. Where a test changes what Python itself reads of the environment, the program is
+started as usual.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from functools import cache
 from importlib import import_module
 from typing import IO, Any, NoReturn
 
+from registry_server import embedded
+
 _MOST_BYTES = 1 << 20
 _NEEDED = (
     "registry_server.cli.program",
@@ -36,6 +39,16 @@ _NEEDED = (
     "encodings.idna",
 )
 """What a registry imports until it answers. Nothing here may start a thread: a fork would not have it."""
+
+
+_start = embedded.launch
+
+
+def _for_python() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name.startswith("PYTHON")}
+
+
+_FOR_PYTHON = _for_python()
 
 
 class ForkedProcess(subprocess.Popen[bytes]):
@@ -73,6 +86,8 @@ class ForkedProcess(subprocess.Popen[bytes]):
 
 def launch(words: Sequence[str], log: IO[bytes]) -> subprocess.Popen[bytes]:
     """In place of :func:`registry_server.embedded.launch`."""
+    if _for_python() != _FOR_PYTHON:
+        return _start(words, log)
     sys.audit("subprocess.Popen", words[0], list(words), None, None)
     told, telling = os.pipe()
     request = {"words": list(words), "environment": dict(os.environ), "folder": os.getcwd()}
