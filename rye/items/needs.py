@@ -14,6 +14,7 @@ import ipaddress
 import json
 import re
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Any
 
 from msgspec import Struct
@@ -32,9 +33,6 @@ NEVER_WRITTEN = (
 """Files and folders of these names steer agents, git and build servers. No tool writes them, wherever they are."""
 
 KEYS = ("write", "network", "env")
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
-_HOST = re.compile(r"(?=.{1,253}$)[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)*")
-_PLACE = re.compile(r"(?:\[([^\]]+)\]|([^:\[\]]+)):([0-9]{1,5})")
 _OURS = (
     "PATH",
     "LANG",
@@ -51,6 +49,21 @@ _OURS = (
 )
 _FAMILIES = ("LD_", "DYLD_", "PYTHON", "RYE_", "BASH_FUNC_", "GLIBC_", "MALLOC_", "GCONV_", "NODE_EXTRA")
 _MOST = 64
+
+
+@cache
+def _name_form() -> re.Pattern[str]:
+    return re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
+
+
+@cache
+def _host_form() -> re.Pattern[str]:
+    return re.compile(r"(?=.{1,253}$)[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)*")
+
+
+@cache
+def _place_form() -> re.Pattern[str]:
+    return re.compile(r"(?:\[([^\]]+)\]|([^:\[\]]+)):([0-9]{1,5})")
 
 
 class Needs(Struct, frozen=True, order=True):
@@ -143,7 +156,7 @@ def _written_path(text: str) -> str:
 
 def place_of(text: str) -> tuple[str, int]:
     """Host and port of ``host:port``, the host in its one spelling. Raises BadNeeds."""
-    match = _PLACE.fullmatch(text.strip())
+    match = _place_form().fullmatch(text.strip())
     if match is None or not 0 < int(match[3]) < 65536:
         raise BadNeeds(f'network {text!r} is no host with a port; write "api.example.com:443"')
     host = (match[1] or match[2]).lower().removesuffix(".")
@@ -151,7 +164,12 @@ def place_of(text: str) -> tuple[str, int]:
         return ipaddress.ip_address(host).compressed, int(match[3])
     except ValueError:
         pass
-    if match[1] or not _HOST.fullmatch(host) or host.rsplit(".", 1)[-1].isdigit() or re.fullmatch(r"0x[0-9a-f]*", host):
+    if (
+        match[1]
+        or not _host_form().fullmatch(host)
+        or host.rsplit(".", 1)[-1].isdigit()
+        or re.fullmatch(r"0x[0-9a-f]*", host)
+    ):
         raise BadNeeds(f"network {text!r} names no host; patterns are not possible")
     return host, int(match[3])
 
@@ -162,7 +180,7 @@ def _place(text: str) -> str:
 
 
 def _variable(text: str) -> str:
-    if not _NAME.fullmatch(text):
+    if not _name_form().fullmatch(text):
         raise BadNeeds(f"env {text!r} is no name of a variable")
     upper = text.upper()
     if upper in _OURS or upper.startswith(_FAMILIES) or upper.endswith("_PROXY"):

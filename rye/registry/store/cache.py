@@ -15,7 +15,6 @@ import contextlib
 import hashlib
 import os
 import re
-import secrets
 import shutil
 import time
 from collections.abc import Iterator
@@ -142,7 +141,7 @@ class Cache(Struct, frozen=True):
         return self._tiles(origin) / tile.path
 
     def _write(self, path: Path, data: bytes) -> None:
-        temporary = f"{self.folder}/temporary/{os.getpid()}-{secrets.token_hex(8)}"
+        temporary = f"{self.folder}/temporary/{os.getpid()}-{os.urandom(8).hex()}"
         with contextlib.suppress(OSError):  # a full or read-only disk costs speed, never an install
             try:
                 _write_new(temporary, data)

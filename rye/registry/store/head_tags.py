@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import secrets
 from contextlib import suppress
 from pathlib import Path
 
@@ -46,7 +45,7 @@ class HeadTags(Struct, frozen=True):
             return
         rows.pop(address, None)
         kept = dict([*rows.items(), (address, row)][-_MOST:])
-        draft = self.folder / f"{_FILE}.{os.getpid()}-{secrets.token_hex(8)}.part"
+        draft = self.folder / f"{_FILE}.{os.getpid()}-{os.urandom(8).hex()}.part"
         with suppress(OSError):
             try:
                 descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

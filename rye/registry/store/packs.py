@@ -12,7 +12,6 @@ import hashlib
 import json
 import os
 import re
-import secrets
 from collections.abc import Mapping
 from pathlib import Path
 from typing import BinaryIO
@@ -67,7 +66,7 @@ class Packs(Struct, frozen=True):
             offset += len(data)
         head = json.dumps(index).encode()
         path = self.folder / f"{hashlib.sha256(head).hexdigest()}.pack"
-        temporary = self.folder.parent / "temporary" / f"{os.getpid()}-{secrets.token_hex(8)}"
+        temporary = self.folder.parent / "temporary" / f"{os.getpid()}-{os.urandom(8).hex()}"
         with contextlib.suppress(OSError):
             self.folder.mkdir(parents=True, exist_ok=True)
             temporary.parent.mkdir(parents=True, exist_ok=True)

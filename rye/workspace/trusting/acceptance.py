@@ -12,7 +12,6 @@ import contextlib
 import hashlib
 import json
 import os
-import secrets
 import stat
 from collections.abc import Iterable
 from pathlib import Path
@@ -143,7 +142,7 @@ def remember_accepted(project: Project, agreed: Iterable[Approval]) -> None:
     """As :func:`remember`; and from now on this checkout counts as accepted, where its work folder can be written."""
     mark = _read_mark(project)
     if mark is None:
-        mark = secrets.token_hex(_MARK_BYTES // 2)
+        mark = os.urandom(_MARK_BYTES // 2).hex()
         try:
             with exclusive(project) as writer:
                 writer.apply([Change(_MARK, mark.encode())])
