@@ -48,7 +48,14 @@ class SandboxedTools:
         project = Path(os.path.realpath(self._items.project.root))
         try:
             with fresh_work() as work:
-                profile = profile_for(project, work, self._context.environment, withheld=self._withheld, seconds=given)
+                profile = profile_for(
+                    project,
+                    work,
+                    self._context.environment,
+                    self._granted(item),
+                    withheld=self._withheld,
+                    seconds=given,
+                )
                 tool = ToolRun(item.text.encode(), cast("Suffix", item.suffix), parameters, item.label, profile)
                 outcome = self._sandbox().run(tool, cancel)
         except RyeError as error:
