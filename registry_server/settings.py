@@ -9,10 +9,12 @@ in :mod:`rye.limits`.
 from __future__ import annotations
 
 import difflib
+import os
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from rye.errors import RyeError
 from rye.limits import MIB
@@ -62,6 +64,12 @@ class Settings:
     read: str = "public"
     """Who may read: ``public``; ``members``, who have a token or an account; or ``namespaces``: members, and the bytes of items
     only where their token and role allow the namespace."""
+    oidc_issuer: str = ""
+    """The OIDC issuer that signs people in, e.g. ``https://id.example.org``; empty: links of the operator alone do."""
+    oidc_client_id: str = ""
+    """What the issuer calls this registry."""
+    oidc_client_secret_file: str = ""
+    """A file with the client secret, below the data folder unless it is absolute; 0600. Empty: a public client."""
     open_claims: bool = True
     """Whether a token that is not bound to namespaces may claim a free one."""
     metrics: str = "loopback"
@@ -144,6 +152,13 @@ class Settings:
         return (self.address or f"http://{host}:{self.port}").rstrip("/")
 
     @property
+    def oidc_client_secret(self) -> str:
+        """The secret in ``oidc_client_secret_file``. Raises RyeError ``exposed-secret`` where others can read it."""
+        if not self.oidc_client_secret_file:
+            return ""
+        return read_secret(self.data / self.oidc_client_secret_file)
+
+    @property
     def keys(self) -> Path:
         """Folder of the private keys (0700)."""
         return self.data / "keys"
@@ -186,6 +201,8 @@ def load(data: Path, flags: Mapping[str, object | None], environ: Mapping[str, s
         written = tomllib.loads(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise RyeError("bad-settings", f"{path} cannot be read: {error}", "Mend the file; it is TOML.") from error
+    if isinstance(written.get("database"), str) and holds_password(written["database"]):
+        refuse_exposed(path)
     values: dict[str, object] = {}
     for name, value in written.items():
         values[name] = _checked(name, value, str(path))
@@ -197,6 +214,28 @@ def load(data: Path, flags: Mapping[str, object | None], environ: Mapping[str, s
         if given is not None:
             values[name] = _checked(name, given, "the command line")
     return Settings(data=data, **values)  # type: ignore[arg-type]
+
+
+def read_secret(path: Path) -> str:
+    """One line of a file that nobody else may read. Raises RyeError ``exposed-secret``, ``bad-settings``."""
+    refuse_exposed(path)
+    try:
+        with path.open(encoding="utf-8") as file:
+            return file.read(4096).strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise RyeError("bad-settings", f"{path} cannot be read: {error}", "Check the path and its owner.") from error
+
+
+def refuse_exposed(path: Path) -> None:
+    """Raises RyeError ``exposed-secret`` for a file that other users of the machine can read."""
+    if os.name != "nt" and path.exists() and path.stat().st_mode & 0o077:
+        raise RyeError("exposed-secret", f"Other users can read {path}, which holds a secret.", f"chmod 600 {path}")
+
+
+def holds_password(database: str) -> bool:
+    """Whether a database's address has a password in it."""
+    parts = urlsplit(database)
+    return bool(parts.password) or "password=" in parts.query.lower()
 
 
 def _checked(name: str, value: object, where: str) -> object:

@@ -28,6 +28,7 @@ from litestar import HttpMethod, Litestar, Request, Response, get, route
 from litestar.datastructures import State
 from litestar.exceptions import HTTPException
 
+from registry_server.api.account_pages import ACCOUNT_ROUTES, refused_page
 from registry_server.api.appending import append
 from registry_server.api.examination import require_scope
 from registry_server.api.exchange_routes import EXCHANGE_ROUTES
@@ -66,6 +67,12 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 #: HTTP status by error code; what is not listed is the sender's statement that cannot be processed (422).
 _STATUS = {
     "unauthorized": 401,
+    "account-disabled": 403,
+    "form-foreign": 403,
+    "link-used": 410,
+    "sign-in-needed": 401,
+    "sign-in-refused": 403,
+    "unknown-token": 404,
     "oidc-refused": 403,
     "issuer-unavailable": 503,
     "insufficient-scope": 403,
@@ -127,6 +134,7 @@ def create_app(service: Service) -> Application:
             _statements,
             _search,
             _whoami,
+            *ACCOUNT_ROUTES,
             *EXCHANGE_ROUTES,
             *STAGING_ROUTES,
             *OPERATING_ROUTES,
@@ -255,6 +263,9 @@ def _failed(request: Request[Any, Any, Any], error: Exception) -> Response[bytes
     """Every failure as the error document."""
     error = _as_rye_error(request, error)
     status = _STATUS.get(error.code, 422)
+    if request.scope["path"].startswith("/-/account"):
+        service_of(request).refused(error.code)
+        return refused_page(service_of(request), error, status)
     headers = {}
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from registry_server.accounts import audit_events, blob_owners, keys, members, roles, tokens
+from registry_server.accounts.issuers import check_issuer
 from registry_server.accounts.quick_look import QuickLook
 from registry_server.accounts.shares import Shares
 from registry_server.accounts.times import now_text
@@ -22,6 +23,7 @@ from registry_server.api.exchange import Exchange, Issuers
 from registry_server.api.forwarded import networks
 from registry_server.api.metrics import Metrics
 from registry_server.api.readiness import Readiness
+from registry_server.api.sign_in import SignIn
 from registry_server.api.staging import Staging
 from registry_server.migrations import opening
 from registry_server.search.desk import SearchDesk
@@ -48,6 +50,8 @@ class Service:
 
     def __init__(self, settings: Settings) -> None:
         networks(settings.trusted_proxies)  # refuse a wrong setting now
+        if settings.oidc_issuer:
+            check_issuer(settings.oidc_issuer)
         self.settings = settings
         self.address = settings.public_address
         """The registry's address; without one in the settings, the one that it listens on once it does."""
@@ -67,6 +71,7 @@ class Service:
         self.staging = Staging(self.engine, self.origin, *stores, self.staged, examination, settings)
         self.quick_look = QuickLook(self.engine)
         self.issuers = Issuers()
+        self.sign_in = SignIn(self.issuers.get(settings.oidc_issuer) if settings.oidc_issuer else None, settings)
         self.exchange = Exchange(self.engine, self.issuers, settings.read != "public")
         self.searches = SearchDesk(settings)
         self._writes = threading.BoundedSemaphore(max(settings.concurrent_writes, 1))

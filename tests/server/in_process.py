@@ -26,9 +26,11 @@ ADDRESS = "http://127.0.0.1:8420"
 class Local:
     """Makes a registry in ``data`` and answers requests to it until ``close``. ``settings``: lines for registry.toml."""
 
-    def __init__(self, data: Path, settings: str = "") -> None:
+    def __init__(self, data: Path, settings: str = "", *, make: bool = True) -> None:
+        """``make``: False where there is a registry in ``data`` already."""
         self.data = data
-        self.fingerprint = init(data)
+        if make:
+            init(data)
         with (data / "registry.toml").open("a") as file:
             file.write(settings)
         self.service = Service(load(data, {}, {}))

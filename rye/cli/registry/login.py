@@ -8,16 +8,18 @@ import click
 
 from rye.cli.options import Session, command
 from rye.errors import UsageError
+from rye.workspace.registries.device_login import BrowserPrompt, token_from_browser
 from rye.workspace.registries.logins import LoginRequest, log_in, log_out, who_am_i
 
 
-def _token(session: Session, given: str | None) -> str:
+def _token(session: Session, given: str | None, address: str) -> str:
+    """The token that was given; else one that a person confirms in a browser."""
+    is_given = given is not None
     if given == "-":
         given = sys.stdin.readline().strip()
-    given = given or session.environment.get("RYE_TOKEN")
-    if not given and session.interactive:
-        given = session.console.ask("Token", hidden=True)
-    given = (given or "").strip()
+    given = (given or session.environment.get("RYE_TOKEN") or "").strip()
+    if not given and not is_given and not session.no_input:
+        given = token_from_browser(session, address, lambda prompt: _show(session, prompt))
     if not given:
         raise UsageError(
             "no-token",
@@ -27,14 +29,24 @@ def _token(session: Session, given: str | None) -> str:
     return given
 
 
+def _show(session: Session, prompt: BrowserPrompt) -> None:
+    # Not through `say`: without these words nobody can go on, however quiet it should be.
+    click.echo(f"Open {prompt.page}\nand confirm the code {prompt.code}", err=True)
+    if session.interactive:
+        click.launch(prompt.page)
+
+
 @command("login")
 @click.argument("address", required=False)
-@click.option("--token", metavar="TOKEN", help="The token (- reads it from standard input); asked for otherwise.")
+@click.option("--token", metavar="TOKEN", help="The token (- reads it from standard input).")
 @click.option("--fingerprint", metavar="HASH", help="Pin a new registry when its root has this fingerprint.")
 @click.pass_obj
 def login(session: Session, address: str | None, token: str | None, fingerprint: str | None) -> None:
-    """Store a token for a registry, after the registry confirmed it. The first registry becomes the default one."""
-    done = log_in(session, LoginRequest(address, lambda: _token(session, token), fingerprint))
+    """Store a token for a registry, after the registry confirmed it. The first registry becomes the default one.
+
+    Without --token, and without RYE_TOKEN, it shows a page of the registry where you sign in and confirm.
+    """
+    done = log_in(session, LoginRequest(address, lambda where: _token(session, token, where), fingerprint))
     session.console.answer(
         {"registry": done.registry, "origin": done.origin, "name": done.name, "namespaces": list(done.namespaces)},
         f"logged in to {done.origin} as {done.name}",

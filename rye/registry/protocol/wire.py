@@ -170,6 +170,31 @@ class ExchangeAnswer(Struct, frozen=True, forbid_unknown_fields=True):
     expires: Annotated[str, Meta(max_length=20)]
 
 
+class DeviceBegun(Struct, frozen=True, forbid_unknown_fields=True):
+    """``POST <api>/device/authorize`` (RFC 8628 3.2)."""
+
+    device_code: str
+    user_code: str
+    verification_uri: str
+    verification_uri_complete: str
+    expires_in: int
+    interval: int
+
+
+class DeviceToken(Struct, frozen=True, forbid_unknown_fields=True):
+    """``POST <api>/device/token`` (RFC 8628 3.5), once a person confirmed."""
+
+    access_token: str
+    token_type: str
+    expires_in: int
+
+
+class DeviceError(Struct, frozen=True, forbid_unknown_fields=True):
+    """The same before, or instead: ``authorization_pending``, ``slow_down``, ``access_denied``, ``expired_token``."""
+
+    error: str
+
+
 class StageRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """``POST <api>/stages``: the texts of release notes that nobody has signed; all of them or none."""
 

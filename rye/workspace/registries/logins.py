@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -23,8 +23,8 @@ class LoginRequest(Struct, frozen=True):
     """``address``: None means the registry that flag, project or user name."""
 
     address: str | None
-    token: Callable[[], str]
-    """Gives the token; called once, when the registry asks for it or is known to be the one that is pinned."""
+    token: Callable[[str], str]
+    """Gives the token for an address; called once, when the registry asks for it or is known to be the one that is pinned."""
     fingerprint: str | None = None
     """Pin a new registry when its root has this fingerprint."""
 
@@ -44,7 +44,7 @@ def log_in(context: Context, request: LoginRequest) -> Login:
     """Store a token that the registry confirms. The first registry becomes the default one."""
     where = _address(context, request.address)
     given = request.address is not None
-    secret = cache(request.token)  # a registry for members alone wants it before it shows anything
+    secret = cache(partial(request.token, where))  # a registry for members alone wants it before it shows anything
     with open_registry(context, where, fingerprint=request.fingerprint, named=given, token=secret) as client:
         found = RegistryApi(client.address, client.api, secret()).whoami()
         origin = client.origin

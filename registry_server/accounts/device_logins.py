@@ -1,0 +1,102 @@
+"""Signing a program in from a browser (RFC 8628): it gets a code, a person who is signed in confirms it, it gets a token.
+
+The device code is 256 random bits, kept as SHA-256. The user code is eight consonants, good for ten minutes and for nothing but
+the page where somebody who is signed in confirms it.
+"""
+
+from __future__ import annotations
+
+import secrets
+from datetime import UTC, datetime
+
+import sqlalchemy as sa
+from msgspec import Struct
+
+from registry_server.accounts import tokens
+from registry_server.accounts.times import after
+from registry_server.accounts.tokens import digest, is_over
+from registry_server.storage.schema import device_logins
+from rye.errors import RyeError
+
+EXPIRES_SECONDS = 600
+INTERVAL_SECONDS = 2
+TOKEN_SECONDS = 90 * 86_400
+_MOST_WAITING = 1000
+_LETTERS = "BCDFGHJKLMNPQRSTVWXZ"
+WAITING, APPROVED, DENIED, DONE = "waiting", "approved", "denied", "done"
+
+
+class Begun(Struct, frozen=True):
+    """What the program is told."""
+
+    device_code: str
+    user_code: str
+
+
+def begin(connection: sa.Connection, name: str, now: str) -> Begun:
+    """Raises RyeError ``busy`` where too many wait."""
+    connection.execute(device_logins.delete().where(device_logins.c.expires <= now))
+    if (connection.scalar(sa.select(sa.func.count()).select_from(device_logins)) or 0) >= _MOST_WAITING:
+        raise RyeError("busy", "Too many programs wait to be signed in.", "Try again in some minutes.")
+    plain = "".join(letter for letter in name if letter.isprintable()).strip()[:100] or "rye"
+    begun = Begun(secrets.token_urlsafe(32), _user_code())
+    row = {
+        "sha256": digest(begun.device_code),
+        "user_code": begun.user_code,
+        "name": plain,
+        "created": now,
+        "expires": after(now, EXPIRES_SECONDS),
+        "state": WAITING,
+    }
+    connection.execute(device_logins.insert().values(row))
+    return begun
+
+
+def waiting(connection: sa.Connection, user_code: str, now: str) -> str | None:
+    """What the program with this code calls itself; None where none waits."""
+    row = connection.execute(sa.select(device_logins).where(device_logins.c.user_code == normal(user_code))).first()
+    if row is None or row.state != WAITING or is_over(row.expires, now):
+        return None
+    return str(row.name)
+
+
+def decide(connection: sa.Connection, user_code: str, account: str, approve: bool, now: str) -> bool:
+    """A person's word about a program; False where it waits no more."""
+    where = sa.and_(
+        device_logins.c.user_code == normal(user_code), device_logins.c.state == WAITING, device_logins.c.expires > now
+    )
+    values = {"state": APPROVED if approve else DENIED, "account": account}
+    return connection.execute(device_logins.update().where(where).values(values)).rowcount == 1
+
+
+def poll(connection: sa.Connection, device_code: str, now: str, moment: datetime | None = None) -> tuple[str, str]:
+    """A token, once, or an error of RFC 8628 §3.5: ``("token", …)`` or ``("error", "authorization_pending")`` and others."""
+    moment = moment or datetime.now(UTC)
+    key = device_logins.c.sha256 == digest(device_code)
+    row = connection.execute(sa.select(device_logins).where(key)).first()
+    if row is None or row.state == DONE or is_over(row.expires, now):
+        return "error", "expired_token"
+    if row.state == DENIED:
+        return "error", "access_denied"
+    if row.state == WAITING:
+        early = row.polled is not None and (moment - datetime.fromisoformat(row.polled)).total_seconds() < (
+            INTERVAL_SECONDS * 0.5
+        )
+        connection.execute(device_logins.update().where(key).values(polled=moment.isoformat(timespec="milliseconds")))
+        return "error", "slow_down" if early else "authorization_pending"
+    if connection.execute(
+        device_logins.update().where(key, device_logins.c.state == APPROVED).values(state=DONE)
+    ).rowcount:
+        return "token", tokens.create(connection, row.name, (), now, seconds=TOKEN_SECONDS, account=row.account)
+    return "error", "expired_token"
+
+
+def normal(user_code: str) -> str:
+    """A user code as it is stored, however a person writes it."""
+    letters = "".join(letter for letter in user_code.upper() if letter in _LETTERS)
+    return f"{letters[:4]}-{letters[4:8]}" if len(letters) == 8 else ""
+
+
+def _user_code() -> str:
+    letters = "".join(secrets.choice(_LETTERS) for _ in range(8))
+    return f"{letters[:4]}-{letters[4:]}"

@@ -1,0 +1,117 @@
+"""Signing people in with OIDC: the authorization code flow with PKCE, state and nonce (OpenID Connect Core 3.1, RFC 7636)."""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+import time
+
+from authlib.common.errors import AuthlibBaseError
+from authlib.integrations.httpx_client import OAuth2Client
+from httpx import HTTPError
+from msgspec import Struct
+
+from registry_server.accounts.issuers import Claims, Issuer
+from registry_server.settings import Settings
+from rye.errors import RyeError
+
+_SECONDS = 10.0
+_SCOPE = "openid profile email"
+
+
+class Attempt(Struct, frozen=True):
+    """What the browser keeps between leaving for the issuer and coming back."""
+
+    state: str
+    nonce: str
+    verifier: str
+    code: str = ""
+    """The user code of a program that waits to be confirmed."""
+
+    def encode(self) -> str:
+        return ".".join((self.state, self.nonce, self.verifier, self.code))
+
+    @classmethod
+    def decode(cls, text: str) -> Attempt | None:
+        parts = text.split(".")
+        if len(parts) != 4 or not all(part.replace("-", "").replace("_", "").isalnum() for part in parts[:3]):
+            return None
+        return cls(*parts)
+
+
+class SignIn:
+    """Blocking; threads call it. ``issuer``: of the settings; None where there is none."""
+
+    def __init__(self, issuer: Issuer | None, settings: Settings) -> None:
+        self._issuer = issuer
+        self._settings = settings
+
+    @property
+    def issuer(self) -> str | None:
+        return self._issuer.address if self._issuer is not None else None
+
+    def begin(self, address: str, code: str) -> tuple[str, Attempt]:
+        """Where the browser goes, and what it keeps. ``address``: the registry's."""
+        attempt = Attempt(secrets.token_urlsafe(24), secrets.token_urlsafe(24), secrets.token_urlsafe(48), code)
+        endpoint = self._known().endpoint("authorization_endpoint")
+        with self._client(address) as client:
+            url, _ = client.create_authorization_url(
+                endpoint, state=attempt.state, nonce=attempt.nonce, code_verifier=attempt.verifier
+            )
+        return str(url), attempt
+
+    def finish(self, address: str, attempt: Attempt | None, state: str, code: str) -> Claims:
+        """Who came back, as the issuer says. Raises RyeError ``sign-in-refused``, ``oidc-refused``, ``issuer-unavailable``."""
+        if attempt is None or not hmac.compare_digest(attempt.state.encode(), state.encode()):
+            raise RyeError(
+                "sign-in-refused", "This is not the answer to a sign-in that this browser began.", "Sign in again."
+            )
+        issuer = self._known()
+        try:
+            with self._client(address) as client:
+                answer = client.fetch_token(
+                    issuer.endpoint("token_endpoint"), code=code, code_verifier=attempt.verifier
+                )
+        except (AuthlibBaseError, HTTPError, ValueError) as error:
+            raise RyeError(
+                "sign-in-refused", f"The issuer gave no token: {type(error).__name__}.", "Sign in again."
+            ) from error
+        identity = answer.get("id_token")
+        if not isinstance(identity, str):
+            raise RyeError("sign-in-refused", "The issuer gave no identity token.", "Sign in again.")
+        claims = issuer.verify(identity, self._settings.oidc_client_id, time.time())
+        audiences = claims.get("aud")
+        if isinstance(audiences, list) and len(audiences) > 1 and claims.get("azp") != self._settings.oidc_client_id:
+            raise RyeError("sign-in-refused", "The identity token was made for another program.", "Sign in again.")
+        if not hmac.compare_digest(str(claims.get("nonce", "")).encode(), attempt.nonce.encode()):
+            raise RyeError("sign-in-refused", "The identity token belongs to another sign-in.", "Sign in again.")
+        subject = claims.get("sub")
+        if not isinstance(subject, str) or not 0 < len(subject) <= 255:
+            raise RyeError("sign-in-refused", "The identity token names nobody.", "Ask the registry's operator.")
+        return claims
+
+    def _known(self) -> Issuer:
+        if self._issuer is None:
+            raise RyeError("not-found", "This registry has no sign-in of this kind.", "Ask its operator for a link.")
+        return self._issuer
+
+    def _client(self, address: str) -> OAuth2Client:
+        return OAuth2Client(
+            self._settings.oidc_client_id,
+            self._settings.oidc_client_secret or None,
+            scope=_SCOPE,
+            redirect_uri=f"{address}/-/account/callback",
+            code_challenge_method="S256",
+            timeout=_SECONDS,
+            follow_redirects=False,
+            trust_env=False,
+        )
+
+
+def name_in(claims: Claims) -> str:
+    """What a person is called, as far as the issuer says."""
+    for claim in ("preferred_username", "email", "name", "sub"):
+        found = claims.get(claim)
+        if isinstance(found, str) and found.strip():
+            return found
+    return "member"
