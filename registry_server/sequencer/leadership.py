@@ -14,8 +14,16 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
+from registry_server.storage.prepared import Prepared
 from registry_server.storage.schema import leader
 from rye.errors import RyeError
+
+_LEADER = Prepared(sa.select(leader.c.epoch, leader.c.holder).with_for_update())
+_CONFIRM = Prepared(
+    leader.update()
+    .where(leader.c.id == 1, leader.c.epoch == sa.bindparam("now"), leader.c.holder == sa.bindparam("whose"))
+    .values(epoch=leader.c.epoch)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +42,15 @@ def holder_name() -> str:
 
 def take(connection: sa.Connection, holder: str) -> Term:
     """Become the leader, in a transaction with the writer's lock; or stay it."""
-    row = connection.execute(sa.select(leader).with_for_update()).first()
+    row = _LEADER.first(connection)
     if row is None:
         connection.execute(leader.insert().values(id=1, epoch=1, holder=holder))
         return Term(1, True)
-    if row.holder == holder:
-        return Term(row.epoch, False)
-    connection.execute(leader.update().values(epoch=row.epoch + 1, holder=holder))
-    return Term(row.epoch + 1, True)
+    epoch: int = row[0]
+    if row[1] == holder:
+        return Term(epoch, False)
+    connection.execute(leader.update().values(epoch=epoch + 1, holder=holder))
+    return Term(epoch + 1, True)
 
 
 def confirm(connection: sa.Connection, holder: str, term: Term) -> None:
@@ -51,6 +60,5 @@ def confirm(connection: sa.Connection, holder: str, term: Term) -> None:
     """
     if connection.dialect.name == "sqlite":
         return
-    where = sa.and_(leader.c.id == 1, leader.c.epoch == term.epoch, leader.c.holder == holder)
-    if connection.execute(leader.update().where(where).values(epoch=term.epoch)).rowcount != 1:
+    if _CONFIRM.run(connection, {"now": term.epoch, "whose": holder}) != 1:
         raise RyeError("database-busy", "Another process has taken over the log.", "Try again in a moment.")

@@ -29,6 +29,7 @@ import sqlalchemy as sa
 from sqlalchemy import event
 
 from registry_server.storage.first_line import first_line
+from registry_server.storage.prepared import Prepared
 from rye.errors import RyeError
 
 #: Key of PostgreSQL's advisory lock: the ASCII text "rye-log" as a number.
@@ -98,7 +99,7 @@ def writer(engine: sa.Engine) -> Iterator[sa.Connection]:
     with _explaining(), engine.connect().execution_options(rye_writer=True) as connection, connection.begin():
         _bound_waiting(connection)
         if connection.dialect.name == "postgresql":
-            connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_WRITER_LOCK)))
+            _LOCK.rows(connection)
         yield connection
 
 
@@ -171,7 +172,18 @@ def _bound_waiting(connection: sa.Connection) -> None:
         "idle_in_transaction_session_timeout": str(int(options.get("rye_idle_seconds", 20.0) * 1000)),
         **_SERVER_KEEP_ALIVE,
     }
-    connection.execute(sa.select(*(sa.func.set_config(name, value, True) for name, value in values.items())))
+    _SET_LOCALLY.first(connection, values)
+
+
+_SET_LOCALLY = Prepared(
+    sa.select(
+        *(
+            sa.func.set_config(name, sa.bindparam(name, type_=sa.Text), sa.true())
+            for name in ("lock_timeout", "idle_in_transaction_session_timeout", *_SERVER_KEEP_ALIVE)
+        )
+    )
+)
+_LOCK = Prepared(sa.select(sa.func.pg_advisory_xact_lock(_WRITER_LOCK)))
 
 
 def _sqlite(address: sa.URL, wait_seconds: float) -> sa.Engine:
