@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from rye.errors import RyeError, UsageError
-from rye.runtime.sandbox import choosing
+from rye.runtime.sandbox import choosing, starting
 from rye.runtime.sandbox.interpreters import node_version, shell_variables
 from rye.runtime.sandbox.results import value_of
 from rye.runtime.sandbox.tool_run import Backend, Outcome
-from tests.sandbox.calling import LINUX, call
+from tests.sandbox.calling import LINUX, call, demanded
 
 pytestmark = pytest.mark.processes
 ITEM = "tool:acme/test/tool@1.0.0"
@@ -169,6 +169,31 @@ def test_an_interpreter_of_the_project_is_not_used(sandbox: Backend, tmp_path: P
     (planted / "bash").chmod(0o755)
     environ = {"PATH": f"{planted}{os.pathsep}{os.environ['PATH']}"}
     assert value_of(call(sandbox, tmp_path, "echo 1", ".sh", environ=environ), ITEM) == 1
+
+
+def test_the_waiting_launcher_is_replaced_when_somebody_kills_it(tmp_path: Path) -> None:
+    sandbox = demanded("landlock")
+    for _ in range(2):
+        assert value_of(call(sandbox, tmp_path, "echo 1", ".sh"), ITEM) == 1
+        [waiting] = starting._one
+        waiting.process.kill()
+        waiting.process.wait()
+    assert value_of(call(sandbox, tmp_path, "echo 1", ".sh"), ITEM) == 1
+
+
+def test_a_fork_of_rye_has_a_waiting_launcher_of_its_own(tmp_path: Path) -> None:
+    sandbox = demanded("landlock")
+    call(sandbox, tmp_path, "echo 1", ".sh")
+    pid = os.fork()
+    if pid == 0:
+        try:
+            right = value_of(call(sandbox, tmp_path, "echo 1", ".sh"), ITEM) == 1
+        except BaseException:
+            right = False
+        starting._forget()
+        os._exit(0 if right else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    assert value_of(call(sandbox, tmp_path, "echo 1", ".sh"), ITEM) == 1
 
 
 # -- choosing ----------------------------------------------------------------------------------------------------------

@@ -61,6 +61,43 @@ def launch(plan: dict[str, Any]) -> None:
     Watcher(plan, child, linux).watch()
 
 
+def wait(channel: int) -> None:
+    """Wait for calls on a UNIX socket and fork for each; end when Rye is gone. A message is the plan's file and the descriptors
+    that the plan names."""
+    end = _socket.socket(fileno=channel)
+    ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+    _signal.signal(_signal.SIGCHLD, _signal.SIG_IGN)  # nobody waits for those that it forks
+    while True:
+        data, extra, _, _ = end.recvmsg(1, _socket.CMSG_SPACE(4 * 16))
+        if not data:
+            os._exit(0)
+        descriptors = [
+            int.from_bytes(rights[at : at + 4], "little") for _, _, rights in extra for at in range(0, len(rights), 4)
+        ]
+        if os.fork() == 0:
+            try:
+                _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
+                end.close()
+                take_up(descriptors)
+            finally:
+                os._exit(_FAILED)
+        for descriptor in descriptors:
+            os.close(descriptor)
+
+
+def take_up(descriptors: list[int]) -> None:
+    """Become the launcher of one call."""
+    os.setsid()
+    with open(descriptors[0], "rb") as file:
+        plan = marshal.load(file)
+    for name, descriptor in zip(plan["names"], descriptors[1:], strict=True):
+        plan[name] = descriptor
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        os.dup2(plan[name], number)
+        os.close(plan[name])
+    launch(plan)
+
+
 def tell(plan: dict[str, Any], words: dict[str, Any]) -> None:
     """Write a report: its length, then itself."""
     data = marshal.dumps(words)

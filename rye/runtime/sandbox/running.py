@@ -8,7 +8,7 @@ in a process of its own, told what to do by a plan:
 * ``user capabilities``: who it becomes (:mod:`rye.runtime.sandbox.users`);
 * ``landlock seccomp``: rights and filter, where the sandbox has them;
 * ``namespace``: whether the launcher is the first process of a namespace, so that its end kills the others;
-* ``control status result calls``: descriptors, -1 for none.
+* ``control status result calls``: descriptors, -1 for none (:mod:`rye.runtime.sandbox.starting` fills them in).
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ import selectors
 import shutil
 import signal
 import socket
-import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -35,12 +34,12 @@ from msgspec import Struct
 from rye.limits import SANDBOX
 from rye.runtime.sandbox import exposure, users
 from rye.runtime.sandbox.connections import Supervisor
-from rye.runtime.sandbox.interpreters import FOLDER, Program, own_python, program_for
+from rye.runtime.sandbox.interpreters import FOLDER, Program, program_for
 from rye.runtime.sandbox.profile import Profile
+from rye.runtime.sandbox.starting import STANDARD, Ender, start_behind, start_waiting
 from rye.runtime.sandbox.tool_run import Ended, Outcome, SandboxUnavailable, ToolRun
 from rye.storage import folders
 
-_START = "import marshal,sys;f=open(int(sys.argv[1]),'rb');exec(marshal.load(f));launch(marshal.load(f))"
 WORK_ENTRIES = 20_000
 _GRACE_SECONDS = 5.0
 """How long the launcher may take to kill everything before it is killed itself."""
@@ -152,13 +151,6 @@ def make_granted(profile: Profile) -> None:
             )
 
 
-@cache
-def launcher_code() -> bytes:
-    """The launcher, compiled for the interpreter that runs Rye."""
-    path = Path(__file__).with_name("launcher.py")
-    return marshal.dumps(compile(path.read_text("utf-8"), "rye-launcher", "exec", dont_inherit=True, optimize=2))
-
-
 class _Pipe(Struct):
     """One thing that is read: at most ``limit`` bytes are kept."""
 
@@ -187,78 +179,43 @@ class _Call:
     def outcome(self) -> Outcome:
         started = time.monotonic()
         with contextlib.ExitStack() as stack:
-            process, streams = self._start(stack)
-            self._attend(process, streams, started)
+            end, streams = self._start(stack)
+            self._attend(streams, started)
+            end()
         return self._result(time.monotonic() - started)
 
     # -- starting
 
-    def _start(self, stack: contextlib.ExitStack) -> tuple[subprocess.Popen[bytes], dict[str, int]]:
-        separate, network = self.scene.program.separate_result, bool(self.profile.network)
-        ours: dict[str, int] = {}
+    def _start(self, stack: contextlib.ExitStack) -> tuple[Ender, dict[str, int]]:
+        """Make the pipes and start the launcher; what is ours of them is closed with ``stack``."""
         theirs: dict[str, int] = {}
+        streams: dict[str, int] = {}
+        names = [*STANDARD, "status", "control", *(["result"] if self.scene.program.separate_result else [])]
+        with contextlib.ExitStack() as other_ends:
+            for name in names:
+                reading, writing = os.pipe()
+                ours, theirs[name] = (writing, reading) if name in ("stdin", "control") else (reading, writing)
+                other_ends.callback(os.close, theirs[name])
+                if name == "control":
+                    self.control = ours
+                    stack.callback(self._let_go)
+                else:
+                    streams[name] = ours
+            stack.callback(_close_all, streams)
+            if self.profile.network:
+                here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+                theirs["calls"] = there.fileno()
+                other_ends.callback(there.close)
+                supervisor = Supervisor(here, self.profile.network)
+                stack.callback(supervisor.stop)
+                supervisor.start()
+            if self.walls.prefix is not None:
+                end = start_behind(self.walls.prefix, self.walls.arguments, self._plan(), theirs)
+            else:
+                end = start_waiting(self._plan(), theirs)
+        return end, streams
 
-        def pipe(name: str, *, reads: bool) -> None:
-            reading, writing = os.pipe()
-            ours[name], theirs[name] = (reading, writing) if reads else (writing, reading)
-
-        pipe("status", reads=True)
-        pipe("control", reads=False)
-        if separate:
-            pipe("result", reads=True)
-        supervisor: Supervisor | None = None
-        if network:
-            here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
-            theirs["calls"] = there.detach()
-            supervisor = Supervisor(here, self.profile.network)
-        plan = marshal.dumps(self._plan(theirs))
-        theirs["plan"] = _file_with(launcher_code() + plan)
-        python, _ = own_python()
-        argv: list[str] = [str(python), "-I", "-S", "-c", _START, str(theirs["plan"])]
-        if self.walls.prefix is not None:
-            theirs["arguments"] = _file_with(self.walls.arguments)
-            argv = [*self.walls.prefix(theirs["arguments"]), *argv]
-        try:
-            process = subprocess.Popen(
-                argv,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                cwd="/",
-                env={"LC_ALL": "C.UTF-8"},
-                pass_fds=tuple(theirs.values()),
-                start_new_session=True,
-            )
-        except OSError as error:
-            for descriptor in ours.values():
-                os.close(descriptor)
-            raise SandboxUnavailable(f"The sandbox cannot be started: {error}.") from None
-        finally:
-            for descriptor in theirs.values():
-                os.close(descriptor)
-        self.control = ours["control"]
-        assert process.stdin is not None
-        assert process.stdout is not None
-        assert process.stderr is not None
-        for stream in (process.stdin, process.stdout, process.stderr):
-            stack.callback(stream.close)
-        streams = {
-            "stdin": process.stdin.fileno(),
-            "stdout": process.stdout.fileno(),
-            "stderr": process.stderr.fileno(),
-            "status": ours["status"],
-        }
-        stack.callback(os.close, ours["status"])
-        stack.callback(self._let_go)
-        if separate:
-            streams["result"] = ours["result"]
-            stack.callback(os.close, ours["result"])
-        if supervisor is not None:
-            supervisor.start()
-            stack.callback(supervisor.stop)
-        return process, streams
-
-    def _plan(self, theirs: Mapping[str, int]) -> dict[str, Any]:
+    def _plan(self) -> dict[str, Any]:
         profile, program, walls = self.profile, self.scene.program, self.walls
         env = dict(profile.env) | dict(program.env)
         if profile.network:
@@ -288,16 +245,14 @@ class _Call:
             "landlock": walls.landlock,
             "seccomp": walls.seccomp,
             "namespace": walls.namespace,
-            "control": theirs["control"],
-            "status": theirs["status"],
-            "result": theirs.get("result", -1),
-            "calls": theirs.get("calls", -1),
+            "result": -1,
+            "calls": -1,
         }
 
     # -- attending
 
-    def _attend(self, process: subprocess.Popen[bytes], streams: dict[str, int], started: float) -> None:
-        """Feed and read until everything is closed and the process is gone."""
+    def _attend(self, streams: dict[str, int], started: float) -> None:
+        """Feed and read until everything is closed."""
         deadline = started + self.profile.seconds
         stdin = memoryview(self.scene.program.stdin)
         result = "result" if "result" in streams else "stdout"
@@ -307,7 +262,6 @@ class _Call:
                 os.set_blocking(descriptor, False)
                 event = selectors.EVENT_WRITE if name == "stdin" else selectors.EVENT_READ
                 selector.register(descriptor, event, name)
-            assert process.stdin is not None
             while len(selector.get_map()) > 0:
                 for key, _ in selector.select(_POLL_SECONDS):
                     name, descriptor = key.data, key.fd
@@ -315,7 +269,7 @@ class _Call:
                         stdin = _fed(descriptor, stdin)
                         if not stdin:
                             selector.unregister(descriptor)
-                            process.stdin.close()
+                            os.close(streams.pop("stdin"))
                         continue
                     data = _read(descriptor)
                     if data:
@@ -325,17 +279,10 @@ class _Call:
                 now = time.monotonic()
                 self._judge(now, deadline)
                 if self.ended is not None and "stdin" in streams:
-                    with contextlib.suppress(KeyError):
-                        selector.unregister(streams.pop("stdin"))
+                    selector.unregister(streams["stdin"])
+                    os.close(streams.pop("stdin"))
                 if self.ended is not None and now > self.stopped + _GRACE_SECONDS:
                     break
-        if self.ended is not None or process.poll() is None:
-            try:
-                process.wait(_GRACE_SECONDS)
-            except subprocess.TimeoutExpired:
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
 
     def _judge(self, now: float, deadline: float) -> None:
         """Whether it has to end now, and why."""
@@ -400,18 +347,9 @@ def _report(data: bytes) -> dict[str, Any]:
     return report
 
 
-def _file_with(data: bytes) -> int:
-    """A descriptor of a nameless file with this content, at its beginning."""
-    if hasattr(os, "memfd_create"):
-        descriptor = os.memfd_create("rye", os.MFD_CLOEXEC)
-    else:
-        with tempfile.TemporaryFile() as file:
-            descriptor = os.dup(file.fileno())
-    view = memoryview(data)
-    while view:
-        view = view[os.write(descriptor, view) :]
-    os.lseek(descriptor, 0, os.SEEK_SET)
-    return descriptor
+def _close_all(streams: dict[str, int]) -> None:
+    while streams:
+        os.close(streams.popitem()[1])
 
 
 def _fed(descriptor: int, data: memoryview) -> memoryview:
