@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from rye.deployment.state import Allowed, State
 from rye.installation.audit import Finding, audit_lock, audit_runs
+from rye.installation.fact_rules import by_other_rules
 from rye.installation.policy_files import read_other_policies
 from rye.installation.policy_in_force import policy_in_force
 from rye.installation.signed_release import SignedRelease
@@ -31,7 +32,9 @@ from rye.workspace.trusting.acceptance import (
     trusts_lock,
     unseen,
 )
-from rye.workspace.trusting.project_changes import project_changes, require_allowed, shown_lines, signed_files
+from rye.workspace.trusting.other_rules import unseen_alarms
+from rye.workspace.trusting.project_changes import project_changes, require_allowed, shown_lines
+from rye.workspace.trusting.verified_items import require_verified
 
 
 def require_accepted(context: Context, project: Project, manifest: Manifest, rows: Sequence[LockedItem]) -> None:
@@ -39,14 +42,15 @@ def require_accepted(context: Context, project: Project, manifest: Manifest, row
 
     Raises RyeError ``project-not-accepted``, and ``policy-violation`` for a customization that brings what the policy forbids.
     """
-    signed = signed_files(project)
-    require_allowed(policy_in_force(manifest, read_other_policies()), project, manifest, rows, signed)
-    changes = project_changes(project, manifest, rows, signed)
+    require_allowed(policy_in_force(manifest, read_other_policies()), project, manifest, rows)
+    changes = project_changes(project, manifest, rows)
     if trusts_lock(context):
         for line in shown_lines(changes.asked):
             context.tell(line)
         return
-    waiting = (*unseen(project, approvals(rows)), *changes.asked)
+    others = [row for row in rows if by_other_rules(row)]
+    late = unseen_alarms(project, others, require_verified(context, project, others)) if others else ()
+    waiting = (*unseen(project, approvals(rows)), *late, *changes.asked)
     if waiting:
         raise not_accepted(waiting)
     notice = changes.notice()

@@ -44,6 +44,7 @@ from msgspec.structs import replace
 
 from rye.errors import RyeError
 from rye.installation import completeness, shadows
+from rye.installation.fact_rules import late_alarms, refused_alarms
 from rye.installation.on_disk import Present, drift
 from rye.installation.placement import item_folder, item_path
 from rye.installation.resolving import Environment
@@ -262,10 +263,13 @@ def audit_runs(items: Iterable[LockedItem], signed: Mapping[Identity, SignedRele
             message = f"{name} has tools of the agent program that nobody approved: {tool}."
             found.append(Finding("unapproved-tool", "error", message, path, item, ask))
         mentioned = (words.mentions or ()) if words is not None else ()
-        for mention in mentioned:
-            if mention.is_alarm and mention.word not in item.approved_facts:
-                message = f"{name} mentions {mention.fact}, which nobody approved: {mention.value}."
-                found.append(Finding("unapproved-fact", "error", message, mention_path(item, mention), item, ask))
+        for mention in refused_alarms(item, mentioned):
+            message = f"{name} mentions {mention.fact}, which nobody approved: {mention.value}."
+            found.append(Finding("unapproved-fact", "error", message, mention_path(item, mention), item, ask))
+        for mention in late_alarms(item, mentioned):
+            message = f"{name} mentions {mention.fact}, which the rules that it was approved by did not find: {mention.value}."
+            approve = f"`rye install --approve {item.identity}@{item.version}` approves it."
+            found.append(Finding("unapproved-fact", "warning", message, mention_path(item, mention), item, approve))
         found.extend(
             Finding("policy", "error", f"{name}: {violation.message}.", path, item)
             for violation in fact_violations(policy, ((mention.fact, mention.value) for mention in mentioned))

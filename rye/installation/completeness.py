@@ -21,6 +21,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from msgspec import Struct
 
 from rye.errors import RyeError
+from rye.installation.fact_rules import by_other_rules
 from rye.installation.signed_release import SignedRelease, identities_of
 from rye.items.agent_tools import widened as widened_tools
 from rye.items.identity import Identity
@@ -248,7 +249,7 @@ def _approved_beyond(item: LockedItem, words: SignedRelease | None) -> Iterator[
             yield f"something to run that it does not have: {run.what} {run.where}"
     for tool in widened_tools(tools, item.tools_approved):
         yield f"more of the agent program's tools than it asks for: {tool}"
-    if words is not None and words.mentions is not None:
+    if words is not None and words.mentions is not None and not by_other_rules(item):
         mentioned = {mention.word for mention in words.mentions}
         for fact in item.approved_facts:
             if fact not in mentioned:

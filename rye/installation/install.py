@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from rye.installation.fact_rules import by_other_rules
 from rye.installation.mentions import item_file_name, mentions
 from rye.installation.on_disk import INSTALLED, written_text
 from rye.installation.placement import item_files, item_folder, item_path
@@ -34,6 +35,7 @@ from rye.project.lock import Lock, LockedItem, lock_text
 from rye.project.manifest import Manifest
 from rye.registry.trust.records import ReleaseRecord, check_installable
 from rye.storage.verdicts import Verdicts
+from rye.text.facts.fact import RULES_VERSION
 
 
 class Prepared(Struct, frozen=True):
@@ -223,13 +225,14 @@ def unapproved(
     for item in chosen:
         was = before.get(item.identity)
         if was is None:
-            items.append(replace(item, approved_signer=""))
+            items.append(replace(item, approved_signer="", facts_rules=RULES_VERSION))
             continue
         same = (was.version, was.sha256) == (item.version, item.sha256)
         signer = was.approved_signer if same or was.approved_signer is not None else was.signer
         beyond = {change.pattern for change in diff(was.approved_capabilities, item.capabilities).widened}
         tools_fit = not widened_tools(item.tools, was.tools_approved)
         words = {mention.word for mention in (mentions or {}).get(item.identity, ())}
+        keeps = same and by_other_rules(was)
         items.append(
             replace(
                 item,
@@ -238,7 +241,8 @@ def unapproved(
                 approved_tools=was.approved_tools if tools_fit else (),
                 approved_limits=was.approved_limits if tools_fit else (),
                 approved_runs=tuple(run for run in was.approved_runs if run in item.runs),
-                approved_facts=tuple(fact for fact in was.approved_facts if fact in words),
+                approved_facts=tuple(fact for fact in was.approved_facts if keeps or fact in words),
+                facts_rules=was.facts_rules if keeps else RULES_VERSION,
                 approved_signer=signer,
             )
         )

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from rye.installation.fact_rules import by_other_rules
 from rye.items.agent_tools import widened as widened_tools
 from rye.items.identity import Identity
 from rye.items.reading import HookAction, Run
@@ -35,6 +36,7 @@ from rye.permissions.containment import diff
 from rye.permissions.risk import Tier, tier
 from rye.project.lock import Lock, LockedItem
 from rye.resolution.versions import Version
+from rye.text.facts.fact import RULES_VERSION
 
 if TYPE_CHECKING:
     from rye.installation.signed_release import Mention
@@ -216,10 +218,14 @@ def _new_mentions(
     action: Action, was: LockedItem | None, talked: Iterable[Mention], before: Iterable[Mention]
 ) -> tuple[Mention, ...]:
     """Of a first installation, and of the very release that is installed already, a caution stops nothing."""
+    if was is not None and action == "keep" and by_other_rules(was):
+        return ()  # told, and asked about where the user never saw these bytes: the text did not change
+    had = {mention.word for mention in before}
     approved = set(was.approved_facts) if was is not None else set()
+    if was is not None and was.facts_rules != RULES_VERSION:
+        approved &= had  # what the approved text does not have, by these rules, says nothing of another text
     waiting = [mention for mention in talked if mention.word not in approved]
     first = was is None or never_approved(was) or (action == "keep" and was.approved_signer is None)
-    had = {mention.word for mention in before}
     return tuple(m for m in waiting if m.is_alarm or not (first or m.word in had))
 
 
@@ -296,6 +302,9 @@ def _approve(change: ItemChange, consent: Consent) -> LockedItem:
     hooks = change.new.hooks if explicit else tuple(hook for hook in change.new.hooks if hook in known)
     before = change.old.approved_facts if change.old is not None else ()
     facts = {mention.word for mention in change.mentions if explicit or mention.word in before}
+    rules = RULES_VERSION
+    if change.old is not None and change.action == "keep" and by_other_rules(change.old) and not explicit:
+        facts, rules = set(before), change.old.facts_rules
     return replace(
         change.new,
         approved_capabilities=change.new.capabilities,
@@ -304,6 +313,7 @@ def _approve(change: ItemChange, consent: Consent) -> LockedItem:
         approved_limits=change.new.agent_limits,
         approved_runs=change.new.runs,
         approved_facts=tuple(sorted(facts)),
+        facts_rules=rules,
     )
 
 

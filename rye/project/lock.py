@@ -27,6 +27,8 @@ from rye.text.toml_keys import has_long_key
 CONFLICT_MARKER = "<<<<<<<"
 LOCK_VERSION = 1
 
+_MOST_RULES = 9999
+
 _HASH = re.compile(r"[0-9a-f]{64}")
 _PATH = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*")
 
@@ -40,6 +42,7 @@ _KEYS = {
     "approved_limits": "approved-limits",
     "approved_runs": "approved-runs",
     "approved_facts": "approved-facts",
+    "facts_rules": "facts-rules",
     "approved_signer": "approved-signer",
 }
 """Fields that have another name in the file."""
@@ -92,6 +95,8 @@ class LockedItem(Struct, frozen=True, forbid_unknown_fields=True, rename=_KEYS):
     approved_facts: tuple[str, ...] = ()
     """Cautions and alarms that were agreed to, ``FACT VALUE`` each. A lock without the lists above, as older versions
     wrote it, approves nothing of the sort."""
+    facts_rules: int = 1
+    """The rules (:data:`rye.text.facts.fact.RULES_VERSION`) that the approved facts were found by. 1 is not written."""
     approved_signer: str | None = None
     """Only where ``rye lock`` chose a release that nobody has approved yet: the signer of the approved one before it, ``""``
     where there was none."""
@@ -181,6 +186,8 @@ def lock_text(lock: Lock) -> str:
         out += _list("approved-limits", [_quote(limit) for limit in sorted(item.approved_limits)])
         out += _list("approved-runs", [_run(run) for run in sorted(item.approved_runs)])
         out += _list("approved-facts", [_quote(fact) for fact in sorted(item.approved_facts)])
+        if item.facts_rules != 1:
+            out.append(f"facts-rules = {item.facts_rules}")
         out += _list("approved-hooks", [_hook(hook) for hook in item.approved_hooks])
         if item.approved_signer is not None:
             out.append(f"approved-signer = {_quote(item.approved_signer)}")
@@ -296,6 +303,8 @@ def _check_item(item: LockedItem) -> None:
         from_words(item.approved_tools, item.approved_limits)
     except ValueError as error:
         raise LockError(f"{item.id}: {error}.") from None
+    if not 1 <= item.facts_rules <= _MOST_RULES:
+        raise LockError(f"{item.id}: facts-rules is not a number from 1 to {_MOST_RULES}.")
     folded = [entry.path.lower() for entry in item.attached]
     if kind.main_file is None and item.attached:
         raise LockError(f"{item.id}: a {item.kind} has no attached files.")

@@ -103,6 +103,7 @@ def _joined(ours: LockedItem, theirs: LockedItem) -> LockedItem:
         approved_limits=tools[1],
         approved_runs=_both(ours.approved_runs, theirs.approved_runs),
         approved_facts=_both(ours.approved_facts, theirs.approved_facts),
+        facts_rules=max(ours.facts_rules, theirs.facts_rules),
         approved_signer=signer,
     )
 

@@ -41,6 +41,7 @@ _UNSEEN_TITLES = {
     "run": "What can run",
     "tool": "Tools of the agent program",
     "fact": "What the texts mention",
+    "text": "Texts that were approved under other rules, by their hash",
 }
 
 

@@ -27,6 +27,9 @@ SECRET_NAME: Final = "secret-name"
 PERSISTENCE: Final = "persistence"
 SAFETY_OFF: Final = "safety-off"
 
+RULES_VERSION: Final = 1
+"""Raised when a caution or an alarm is found that was not, or a value is written otherwise: rye.lock says by which rules its
+approvals were given, and an approval given under others does not turn into a refusal (a test holds this)."""
 FACTS: Final[dict[str, str]] = {
     HOST: NOTE,
     COMMAND: NOTE,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rye.installation.fact_rules import by_other_rules
 from rye.installation.on_disk import scan
 from rye.installation.unlock import Unlock
 from rye.project.freshness import in_groups, is_stale
@@ -18,7 +19,7 @@ from rye.workspace.installing.install_outcome import InstallOutcome
 from rye.workspace.installing.install_session import InstallSession, Look, open_session, retry_when_overtaken
 from rye.workspace.installing.nothing_to_do import nothing_to_do
 from rye.workspace.trusting.acceptance import accepted_before, approvals, remember_accepted, trusts_lock
-from rye.workspace.trusting.project_changes import signed_files
+from rye.workspace.trusting.other_rules import notice, texts, unseen_alarms
 
 if TYPE_CHECKING:
     from rye.project.layout import Project
@@ -59,11 +60,19 @@ def _look(session: InstallSession, unlock: Unlock) -> Look:
     ):
         return Look(warned, in_order=False)
     items = in_groups(before.lock.items, request.without)
-    changes, told = session.look_at_changes(items, signed_files(before.project))
+    changes, told = session.look_at_changes(items)
     warned += told
     if request.dry_run:
         return Look(warned, in_order=True)
     waiting = (*session.unseen(approvals(items)), *changes)
+    if any(by_other_rules(item) for item in items):
+        if not trusts_lock(session.context, request.trust_lock):
+            waiting += unseen_alarms(before.project, items)
+        late = notice(items)
+        if late is not None and request.approved:
+            return Look(warned, in_order=False)
+        if late is not None and not waiting:
+            session.context.warn(*late)
     if not waiting and not trusts_lock(session.context, request.trust_lock) and not accepted_before(before.project):
-        remember_accepted(before.project, ())
+        remember_accepted(before.project, texts(items))
     return Look(warned, in_order=True, waiting=waiting)

@@ -80,11 +80,13 @@ class InstallSession(Struct, frozen=True):
         return unseen(self.before.project, relied)
 
     def look_at_changes(
-        self, items: Sequence[LockedItem], signed: ReadSigned
+        self, items: Sequence[LockedItem], signed: ReadSigned | None = None
     ) -> tuple[tuple[Approval, ...], tuple[str, ...]]:
         """What of the project's customizations of these items this user has to agree to, and what was only told of them.
 
-        ``signed``: the items' signed files. Raises RyeError ``policy-violation`` for what they make an item mention.
+        ``signed``: the items' signed files; None: those on the disk or in the cache.
+
+        Raises RyeError ``policy-violation`` for what they make an item mention.
         """
         project = self.before.project
         if self.policies.restrict(self.manifest):

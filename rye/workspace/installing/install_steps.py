@@ -31,8 +31,9 @@ from rye.workspace.installing.install_request import Proposal
 from rye.workspace.installing.install_session import InstallSession, Look
 from rye.workspace.installing.own_previous import remember_previous
 from rye.workspace.registries.project_sources import Outages, judging_environment, project_sources
-from rye.workspace.trusting.acceptance import approvals, remember, remember_accepted, trusts_lock
+from rye.workspace.trusting.acceptance import Approval, approvals, remember, remember_accepted, trusts_lock
 from rye.workspace.trusting.known_signers import agreed_signers, remember_signers
+from rye.workspace.trusting.other_rules import notice, texts, unseen_alarms
 from rye.workspace.trusting.relied_approvals import relied_on
 from rye.workspace.trusting.unverified_rows import unverified
 from rye.workspace.trusting.verified_items import verified_before
@@ -53,7 +54,8 @@ def carry_on(session: InstallSession, unlock: Unlock, look: Look | None) -> Inst
         raise _stale(session)
     if look.in_order:  # what rye.lock approves of what is installed counts here once a person agrees
         accept_lock(session.context, session.agree, look.waiting)
-        remember_accepted(session.before.project, look.waiting)
+        items = in_groups(session.before.lock.items, session.request.without)
+        remember_accepted(session.before.project, texts(items).union(look.waiting))
         return InstallOutcome("in-order", warnings=look.warned, followed=follow(session))
     if not session.manifest.dependencies and not session.before.lock.items:
         return InstallOutcome("nothing-wanted", followed=follow(session))
@@ -189,7 +191,7 @@ def install_chosen(
     relied = approvals(in_groups(before.lock.items, request.without)) if frozen else relied_on(prepared.plan)
     signed = {identity: item.data for identity, item in prepared.items.items()}
     changed, _ = session.look_at_changes(_locked(prepared), lambda item: signed.get(item.identity))
-    unseen = (*session.unseen(relied), *changed)
+    unseen = (*session.unseen(relied), *changed, *_look_at_late_alarms(session, prepared))
     consent = obtain_consent(session.context, request, prepared.plan, notes, session.agree, unseen)
     if request.dry_run:
         return InstallOutcome("proposed", prepared.plan.effective, prepared.warnings)
@@ -197,12 +199,32 @@ def install_chosen(
     written, followed = _switch(session, sources, prepared, lock)
     given = set() if frozen else approvals(in_groups(lock.items, request.without)) - relied
     trusted = trusts_lock(session.context, request.trust_lock)
-    (remember if trusted else remember_accepted)(before.project, given.union(unseen))
+    agreed = given.union(unseen)
+    if trusted:
+        remember(before.project, agreed)
+    else:
+        remember_accepted(before.project, agreed | texts(in_groups(lock.items, request.without)))
     signers = {change.new.signer for change in prepared.plan.changes if change.new is not None}
     if trusted:  # committers agreed to these, not this user
         signers -= {one.value for one in relied if one.what == "signer"}
     remember_signers(signers)
     return InstallOutcome("installed", prepared.plan.effective, prepared.warnings, written, followed=followed)
+
+
+def _look_at_late_alarms(session: InstallSession, prepared: Prepared) -> tuple[Approval, ...]:
+    """What this rye's rules find in rows that others approved: told, or asked where this user never agreed to those bytes."""
+    kept = [change for change in prepared.plan.changes if change.action == "keep" and change.old is not None]
+    named = set(session.request.approved)
+    rows = [c.old for c in kept if c.old is not None and named.isdisjoint((c.label, c.label.partition(":")[2]))]
+    signed = {identity: item.signed for identity, item in prepared.items.items()}
+    if not trusts_lock(session.context, session.request.trust_lock):
+        waiting = unseen_alarms(session.before.project, rows, signed)
+        if waiting:
+            return waiting
+    late = notice(rows, signed)
+    if late is not None:
+        session.context.warn(*late)
+    return ()
 
 
 def _refuse_approvals_beyond(session: InstallSession, chosen: Mapping[Identity, Chosen], prepared: Prepared) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rye.installation.completeness import problems
+from rye.installation.fact_rules import refused_alarms
 from rye.installation.plan import make_plan
 from rye.installation.policy_files import OtherPolicies
 from rye.installation.policy_in_force import policy_in_force
@@ -64,7 +65,7 @@ def _runs_are_approved(item: LockedItem, words: SignedRelease) -> bool:
         set(words.runs) <= set(item.approved_runs)
         and (words.runs, words.agent_tools, words.agent_limits) == (item.runs, item.agent_tools, item.agent_limits)
         and not widened(item.tools_approved, words.tools)
-        and all(mention.word in item.approved_facts for mention in words.mentions or () if mention.is_alarm)
+        and not refused_alarms(item, words.mentions)
     )
 
 

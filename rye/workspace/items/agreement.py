@@ -14,7 +14,7 @@ from rye.project.context import load_manifest
 from rye.text import facts
 from rye.workspace.trusting.acceptance import Approval, not_accepted, remember, trusts_lock
 from rye.workspace.trusting.agreed_here import agreed_here, unapproved
-from rye.workspace.trusting.project_changes import forbidden, project_changes, require_allowed, signed_files
+from rye.workspace.trusting.project_changes import forbidden, project_changes, require_allowed
 
 if TYPE_CHECKING:
     from rye.project.manifest import Manifest
@@ -55,7 +55,7 @@ def require_agreed(
         raise unapproved(agreed.identity, agreed.unapproved)
     waiting = agreed.waiting
     if customized and not trusts_lock(context, trust_lock):
-        waiting += project_changes(project, manifest, [row], signed_files(project)).asked
+        waiting += project_changes(project, manifest, [row]).asked
     if not waiting:
         return
     if agree is None or not context.interactive:
@@ -80,4 +80,4 @@ def _require_allowed(found: EffectiveItem, installed: CheckedItem, manifest: Man
             raise forbidden(name, replace(fact, path=path, line=line))
     if customized:
         project = installed.project
-        require_allowed(policy, project, manifest, [installed.row], signed_files(project))
+        require_allowed(policy, project, manifest, [installed.row])

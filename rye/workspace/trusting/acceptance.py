@@ -38,6 +38,7 @@ What = Literal[
     "tool",
     "run",
     "fact",
+    "text",
     "signer",
     "deploy",
     "customization",

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from rye.errors import RyeError
+from rye.installation.fact_rules import refused_alarms
 from rye.items.agent_tools import widened
 from rye.items.identity import Identity
 from rye.permissions.containment import diff
 from rye.workspace.trusting.acceptance import Approval, approvals, not_accepted, run_text, trusts_lock, unseen
+from rye.workspace.trusting.other_rules import unseen_alarms
 
 if TYPE_CHECKING:
     from rye.installation.signed_release import SignedRelease
@@ -74,6 +76,7 @@ def agreed_here(context: Context, item: CheckedItem, trust_lock: bool = False) -
     waiting: tuple[Approval, ...] = ()
     if not trusts_lock(context, trust_lock):
         waiting = tuple(one for one in unseen(item.project, approvals([row])) if one.what != "signer")
+        waiting += unseen_alarms(item.project, [row], {row.identity: item.release})
     refused = {one.value for one in waiting if one.what == "right"}
     agreed = tuple(pattern for pattern in row.approved_capabilities if pattern not in refused)
     return AgreedHere(row.identity, agreed, waiting, tuple(_not_approved(row, item.release)))
@@ -88,9 +91,8 @@ def _not_approved(row: LockedItem, release: SignedRelease) -> Iterable[Approval]
             yield Approval(name, "run", run_text(run))
     for tool in widened(row.tools_approved, release.tools):
         yield Approval(name, "tool", tool)
-    for mention in release.mentions or ():
-        if mention.is_alarm and mention.word not in row.approved_facts:
-            yield Approval(name, "fact", mention.word)
+    for mention in refused_alarms(row, release.mentions):
+        yield Approval(name, "fact", mention.word)
 
 
 def _beyond(agreed: tuple[str, ...], wanted: tuple[str, ...]) -> list[str]:

@@ -7,6 +7,7 @@ overlay or a role directive, the facts of its own text that the item has not.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -20,12 +21,14 @@ from rye.installation.placement import item_path
 from rye.installation.policy_files import read_other_policies
 from rye.items.location import locate
 from rye.items.reading import ReadOptions
-from rye.limits import OVERRIDES
+from rye.limits import CONTENT, OVERRIDES
 from rye.project.bounded_file import read_bytes
 from rye.project.layout import Project
 from rye.project.lock import LockedItem
 from rye.project.manifest import Manifest
 from rye.project.spaces import Entry
+from rye.registry.store.cache import Cache
+from rye.storage.folders import cache_dir
 from rye.text.facts import Fact, difference
 from rye.text.facts.finding import find_facts
 from rye.workspace.trusting.customizations import Customization
@@ -50,6 +53,15 @@ def brought_facts(
             own = _text(project.root / one.shown)
             facts += difference(known, find_facts({one.shown: own}))[0] if own is not None else ()
     return tuple(facts)
+
+
+def signed_file(project: Project, item: LockedItem) -> bytes | None:
+    """The signed bytes of an item: from the disk where they are there unchanged, else from the user's cache."""
+    try:
+        data = read_bytes(project.root / item_path(item), CONTENT.item_bytes)
+    except RyeError:
+        data = b""
+    return data if sha256(data).hexdigest() == item.sha256 else Cache(cache_dir() / "registry").get(item.sha256)
 
 
 def _of_overrides(project: Project, manifest: Manifest, item: LockedItem, text: str) -> Iterable[Fact]:

@@ -11,17 +11,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from rye.errors import RyeError
-from rye.installation.placement import item_path
-from rye.limits import CONTENT
-from rye.project.bounded_file import read_bytes
-from rye.registry.store.cache import Cache
-from rye.storage.folders import cache_dir
 from rye.text.facts import ALARM, NOTE
 from rye.workspace.trusting.acceptance import Approval, accepted_before, unseen
 from rye.workspace.trusting.customizations import Customization, customizations
@@ -35,7 +29,8 @@ if TYPE_CHECKING:
     from rye.text.facts import Fact
 
 ReadSigned = Callable[["LockedItem"], bytes | None]
-"""The bytes of an item's signed file; None where they are not at hand."""
+"""The bytes of an item's signed file; None where they are not at hand. Where no such function is given, they come from the disk,
+else from the user's cache."""
 
 
 class ProjectChanges(Struct, frozen=True):
@@ -57,20 +52,6 @@ class ProjectChanges(Struct, frozen=True):
         )
 
 
-def signed_files(project: Project) -> ReadSigned:
-    """The signed bytes of items: from the disk where they are there unchanged, else from the user's cache."""
-    cache = Cache(cache_dir() / "registry")
-
-    def read(item: LockedItem) -> bytes | None:
-        try:
-            data = read_bytes(project.root / item_path(item), CONTENT.item_bytes)
-        except RyeError:
-            data = b""
-        return data if sha256(data).hexdigest() == item.sha256 else cache.get(item.sha256)
-
-    return read
-
-
 def shown_lines(asked: Sequence[Approval]) -> list[str]:
     """What a project changes, for a person: one line for each customization."""
     lines: list[str] = []
@@ -87,7 +68,12 @@ def shown_lines(asked: Sequence[Approval]) -> list[str]:
 
 
 def project_changes(
-    project: Project, manifest: Manifest, items: Sequence[LockedItem], signed: ReadSigned, *, asks_all: bool = False
+    project: Project,
+    manifest: Manifest,
+    items: Sequence[LockedItem],
+    signed: ReadSigned | None = None,
+    *,
+    asks_all: bool = False,
 ) -> ProjectChanges:
     """What this user has not seen. ``asks_all``: whether everything is asked about, as ``rye trust project`` does."""
     found = customizations(project, manifest.namespace, items)
@@ -119,7 +105,7 @@ def project_changes(
 
 
 def require_allowed(
-    policy: Policy, project: Project, manifest: Manifest, items: Sequence[LockedItem], signed: ReadSigned
+    policy: Policy, project: Project, manifest: Manifest, items: Sequence[LockedItem], signed: ReadSigned | None = None
 ) -> None:
     """That no customization makes an installed item mention what the policy forbids. Raises RyeError ``policy-violation``."""
     if not policy.facts:
@@ -143,10 +129,12 @@ def forbidden(item: str, fact: Fact) -> RyeError:
 
 
 def _facts(
-    project: Project, manifest: Manifest, item: LockedItem, signed: ReadSigned, found: Sequence[Customization]
+    project: Project, manifest: Manifest, item: LockedItem, signed: ReadSigned | None, found: Sequence[Customization]
 ) -> tuple[Fact, ...]:
     from rye.workspace.trusting.customization_facts import (
-        brought_facts,  # merging, which only unseen customizations need
+        brought_facts,  # merging and the cache, which only unseen customizations need
+        signed_file,
     )
 
-    return brought_facts(project, manifest, item, signed(item), found)
+    data = signed(item) if signed is not None else signed_file(project, item)
+    return brought_facts(project, manifest, item, data, found)

@@ -9,7 +9,8 @@ from rye.workspace.installing.consent import accept_lock
 from rye.workspace.installing.install_request import Agree
 from rye.workspace.installing.project_state import read_state
 from rye.workspace.trusting.acceptance import Approval, approvals, forget, remember_accepted, unseen
-from rye.workspace.trusting.project_changes import project_changes, signed_files
+from rye.workspace.trusting.other_rules import texts, unseen_alarms
+from rye.workspace.trusting.project_changes import project_changes
 from rye.workspace.trusting.verified_items import require_verified
 
 
@@ -21,12 +22,12 @@ def accept_project(context: Context, project: Project, agree: Agree) -> tuple[Ap
     """
     state = read_state(context, project)
     manifest, items = parse_manifest(state.manifest_text), state.lock.items
-    require_verified(context, project, items)
-    changes = project_changes(project, manifest, items, signed_files(project), asks_all=True)
-    waiting = (*unseen(project, approvals(items)), *changes.asked)
+    signed = require_verified(context, project, items)
+    changes = project_changes(project, manifest, items, asks_all=True)
+    waiting = (*unseen(project, approvals(items)), *unseen_alarms(project, items, signed), *changes.asked)
     if waiting:
         accept_lock(context, agree, waiting)
-    remember_accepted(project, waiting)
+    remember_accepted(project, texts(items).union(waiting))
     return waiting
 
 

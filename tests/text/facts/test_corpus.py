@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from hashlib import sha256
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-from rye.text.facts import ALARM, find_facts
+from rye.text.facts import ALARM, NOTE, find_facts
+from rye.text.facts.fact import RULES_VERSION
 
 PROGRAM = Path(__file__).resolve().parents[3] / "benchmarks" / "facts.py"
 
@@ -55,3 +57,17 @@ def test_real_skills_give_less_than_five_alarms_in_a_hundred() -> None:
         pytest.skip("shared data 'corpus/skills' is not here (set RYE_SHARED to its folder)")
     alarmed = [name for name, files in skills if any(fact.level == ALARM for fact in find_facts(files))]
     assert len(alarmed) * 100 < 5 * len(skills), alarmed
+
+
+FOUND = "c94308b56085d2ee799e2c0d5a96f9dc"
+
+
+def test_other_cautions_and_alarms_are_other_rules() -> None:
+    """rye.lock says by which rules its facts were approved. Where this fails and the change is meant: raise ``RULES_VERSION``."""
+    words = [
+        f"{case.name} {fact.fact} {fact.value}"
+        for case in (*MALICIOUS, *BENIGN)
+        for fact in find_facts(case.files)
+        if fact.level != NOTE
+    ]
+    assert (RULES_VERSION, sha256("\n".join(words).encode()).hexdigest()[:32]) == (1, FOUND)

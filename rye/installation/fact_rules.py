@@ -1,0 +1,36 @@
+"""Facts of rows whose approvals were given under other rules than this rye's (DESIGN 7.2). Pure.
+
+A row says by which rules its ``approved-facts`` were found. Under other rules the same bytes may mention more, or the same in
+other words: of a row that is installed as it was agreed to, such an alarm is a caution, and nothing is refused. A text that
+changed is another row, whose alarms are asked about as ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from rye.project.lock import LockedItem
+from rye.text.facts.fact import RULES_VERSION
+
+if TYPE_CHECKING:
+    from rye.installation.signed_release import Mention
+
+
+def by_other_rules(row: LockedItem) -> bool:
+    """Whether what the row approves was found by rules that are not this rye's. Of a row that nobody installed yet: no."""
+    return row.facts_rules != RULES_VERSION and row.approved_signer is None
+
+
+def refused_alarms(row: LockedItem, mentions: Iterable[Mention] | None) -> list[Mention]:
+    """The alarms of the row's text that need an approval and have none."""
+    return [] if by_other_rules(row) else _open(row, mentions)
+
+
+def late_alarms(row: LockedItem, mentions: Iterable[Mention] | None) -> list[Mention]:
+    """The alarms that are only told, because other rules did not find them, or called them something else."""
+    return _open(row, mentions) if by_other_rules(row) else []
+
+
+def _open(row: LockedItem, mentions: Iterable[Mention] | None) -> list[Mention]:
+    return [mention for mention in mentions or () if mention.is_alarm and mention.word not in row.approved_facts]

@@ -1,0 +1,78 @@
+"""Alarms that other rules than this rye's did not find, or called something else: asked at first contact, then told.
+
+Which rules a row's facts were found by is a claim like everything in rye.lock. So it counts for the very bytes that this user
+agreed to before; whoever never did sees the alarms, and is asked. A run that trusts the lock trusts this claim, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from rye.installation.fact_rules import by_other_rules, late_alarms
+from rye.workspace.trusting.acceptance import Approval, unseen
+from rye.workspace.trusting.verified_items import verified_before
+
+if TYPE_CHECKING:
+    from rye.installation.signed_release import SignedRelease
+    from rye.items.identity import Identity
+    from rye.project.layout import Project
+    from rye.project.lock import LockedItem
+
+_LISTED = 3
+
+
+def texts(rows: Iterable[LockedItem]) -> set[Approval]:
+    """That this user agreed to these very bytes, whatever rules find in them later."""
+    return {_text(row) for row in rows}
+
+
+def unseen_alarms(
+    project: Project, rows: Sequence[LockedItem], signed: Mapping[Identity, SignedRelease] | None = None
+) -> tuple[Approval, ...]:
+    """Of rows by other rules the alarms in bytes that this user never agreed to, with those bytes. ``signed``: what the releases
+    say; None: what was verified here before."""
+    found: list[Approval] = []
+    for row, alarms in _late(rows, signed):
+        mark = _text(row)
+        asked = unseen(project, [mark, *(Approval(mark.item, "fact", alarm) for alarm in alarms)])
+        found += asked if mark in asked else ()
+    return tuple(sorted(set(found)))
+
+
+def notice(
+    rows: Sequence[LockedItem], signed: Mapping[Identity, SignedRelease] | None = None
+) -> tuple[str, str] | None:
+    """What a person is told of such alarms, and the command that agrees to them; None: there are none."""
+    late = _late(rows, signed)
+    if not late:
+        return None
+    listed = "; ".join(f"{row.identity} mentions {alarms[0]}" for row, alarms in late[:_LISTED])
+    more = f"; and {len(late) - _LISTED} more" if len(late) > _LISTED else ""
+    named = " ".join(f"--approve {row.identity}@{row.version}" for row, _ in late)
+    return (
+        f"This rye's rules find what the rules that rye.lock was approved by did not: {listed}{more}",
+        f"`rye facts ID` shows it. `rye install {named}` approves it, and writes that into rye.lock.",
+    )
+
+
+def _late(
+    rows: Sequence[LockedItem], signed: Mapping[Identity, SignedRelease] | None
+) -> list[tuple[LockedItem, list[str]]]:
+    others = [row for row in rows if by_other_rules(row)]
+    if not others:
+        return []
+    words = verified_before(others) if signed is None else signed
+    found = []
+    for row in others:
+        release = words.get(row.identity)
+        alarms = [mention.word for mention in late_alarms(row, release.mentions if release is not None else None)]
+        if alarms:
+            found.append((row, alarms))
+    return found
+
+
+def _text(row: LockedItem) -> Approval:
+    whole = "\n".join([row.sha256, *(f"{entry.path} {entry.sha256}" for entry in row.attached)])
+    return Approval(str(row.identity), "text", sha256(whole.encode()).hexdigest()[:32])
