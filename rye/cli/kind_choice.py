@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +24,8 @@ class KindChoice(_ParamType):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         if value in KINDS:
             return str(value)
+        import difflib  # only a kind that is none needs it
+
         near = difflib.get_close_matches(str(value), list(KINDS), n=1, cutoff=0.5)
         hint = f"Did you mean {near[0]!r}?" if near else f"Kinds: {', '.join(KINDS)}."
         raise UsageError("unknown-kind", f"{value!r} is not a kind of item.", hint)

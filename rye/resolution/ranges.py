@@ -24,7 +24,7 @@ A :class:`Range` is two plain sets: ``versions``, from the bounds alone, and ``p
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import NoReturn
 
 from msgspec import Struct
@@ -39,10 +39,22 @@ _PARTIAL = (
     rf"(?:\+{BUILD})?"
 )
 _SPACE = " \t\r\n"
-_COMPARATOR = re.compile(rf"(?P<operator>~>|[<>]=?|[=^~])?[{_SPACE}]*{_PARTIAL}(?=[{_SPACE}]|$)")
-_HYPHEN_SIDE = re.compile(_PARTIAL)
-_HYPHEN = re.compile(rf"[{_SPACE}]-[{_SPACE}]")
 _ZERO = Version.of(0, 0, 0)
+
+
+@cache
+def _comparator_form() -> re.Pattern[str]:
+    return re.compile(rf"(?P<operator>~>|[<>]=?|[=^~])?[{_SPACE}]*{_PARTIAL}(?=[{_SPACE}]|$)")
+
+
+@cache
+def _hyphen_side() -> re.Pattern[str]:
+    return re.compile(_PARTIAL)
+
+
+@cache
+def _hyphen_mark() -> re.Pattern[str]:
+    return re.compile(rf"[{_SPACE}]-[{_SPACE}]")
 
 
 class Range(Struct, frozen=True, eq=False):
@@ -147,12 +159,12 @@ def _alternative(text: str, start: int, end: int) -> _Alternative:
 
 def _comparators(text: str, start: int, end: int, into: _Alternative) -> None:
     """Either one hyphen range or comparators with whitespace between them."""
-    hyphen = _HYPHEN.search(text, start, end)
+    hyphen = _hyphen_mark().search(text, start, end)
     if hyphen:
         _hyphen(text, start, hyphen.start(), hyphen.end(), end, into)
         return
     while start < end:
-        match = _COMPARATOR.match(text, start, end)
+        match = _comparator_form().match(text, start, end)
         if match is None:
             _explain(text, start, end)
         _comparator(text, match, into)
@@ -167,8 +179,8 @@ def _hyphen(text: str, start: int, left_end: int, right: int, end: int, into: _A
         left_end -= 1
     while right < end and text[right] in _SPACE:
         right += 1
-    low = _HYPHEN_SIDE.fullmatch(text, start, left_end)
-    high = _HYPHEN_SIDE.fullmatch(text, right, end)
+    low = _hyphen_side().fullmatch(text, start, left_end)
+    high = _hyphen_side().fullmatch(text, right, end)
     if low is None or high is None:
         column = start if low is None else right
         _fail(
