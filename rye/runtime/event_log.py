@@ -195,12 +195,16 @@ class EventLog:
             raise LogUnwritable(self.path, f"it is larger than {RUNTIME.log_bytes} bytes")
         try:
             self._write(written, first + len(events) - 1, prev, flush)
+            self.lines += len(events)
+            self._prev = prev
+            self._bytes += len(written)
         except OSError as error:
             self.ended = True
             raise LogUnwritable(self.path, error.strerror or str(error)) from error
-        self.lines += len(events)
-        self._prev = prev
-        self._bytes += len(written)
+        except BaseException:  # a person's interrupt, anywhere in it: what comes next follows what was written
+            self.ended = True
+            self._recover()
+            raise
         return first
 
     def close(self, now: datetime, event: Event | None = None) -> None:
@@ -231,6 +235,21 @@ class EventLog:
         if flush:
             (os.fdatasync if hasattr(os, "fdatasync") else os.fsync)(self._file)
         os.pwrite(self._head, f"{number:>12} {digest}\n".encode(), 0)
+
+    def _recover(self) -> None:
+        """Go on after the last whole line in the file. Raises OSError; then the log takes no more."""
+        if self._file is None or self._head is None:
+            self.ended = os.path.lexists(self.folder)  # else nothing was begun
+            return
+        with open(self.path, "rb") as stream:
+            *whole, rest = stream.read().split(b"\n")
+        self._bytes = sum(len(one) + 1 for one in whole)
+        if rest:
+            os.ftruncate(self._file, self._bytes)
+        self.lines = len(whole)
+        self._prev = hash_of(whole[-1]) if whole else FIRST
+        os.pwrite(self._head, f"{self.lines:>12} {self._prev}\n".encode(), 0)
+        self.ended = False
 
     def _open(self) -> None:
         make_runs_folder(self.folder.parent)

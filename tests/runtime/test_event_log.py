@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import stat
+from collections.abc import Callable
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rye.runtime.event_log import FIRST, Event, EventLog, LogUnwritable, line, parse_head, verify
+from rye.runtime.event_log import FIRST, HEAD, Event, EventLog, LogUnwritable, line, parse_head, verify
 
 NOW = datetime(2026, 11, 22, 12, 0, 0, 123456, tzinfo=UTC)
 KEYS = [
@@ -118,3 +119,36 @@ def test_a_log_whose_file_was_replaced_takes_nothing_more(tmp_path: Path) -> Non
     log.path.write_text("")
     with pytest.raises(LogUnwritable):
         log.append(NOW, Event("call"))
+
+
+@pytest.mark.parametrize("at", range(1, 9))
+def test_an_interrupt_while_it_is_written_does_not_break_the_chain(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int
+) -> None:
+    """Whatever call of the operating system a person's interrupt comes before or after, what follows fits what is there."""
+    log = EventLog(tmp_path / "runs" / "run", "directive:a/b")
+    log.append(NOW, Event("call", tool="rye_load"))
+    left = at
+
+    def interrupting(real: Callable[..., object]) -> Callable[..., object]:
+        def call(*given: object) -> object:
+            nonlocal left
+            left -= 1
+            if left == 0:
+                raise KeyboardInterrupt
+            done = real(*given)
+            left -= 1
+            if left == 0:
+                raise KeyboardInterrupt
+            return done
+
+        return call
+
+    with monkeypatch.context() as patched:
+        for name in ("fstat", "write", "fdatasync", "pwrite"):
+            patched.setattr(f"rye.runtime.event_log.os.{name}", interrupting(getattr(os, name)))
+        with pytest.raises(KeyboardInterrupt):
+            log.append(NOW, Event("allow", tool="rye_load"), Event("return", tool="rye_load"))
+    log.close(NOW)
+    verdict = verify(log.path.read_bytes(), parse_head((log.folder / HEAD).read_bytes()))
+    assert (verdict.state, verdict.lines) == ("ok", 2 if at < 4 else 4)
