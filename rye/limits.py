@@ -393,3 +393,39 @@ class RuntimeLimits(Struct, frozen=True):
 
 
 RUNTIME = RuntimeLimits()
+
+
+class RunLimits(Struct, frozen=True):
+    """What ``rye run`` takes from a model's endpoint, and how long it waits (docs/runtime.md)."""
+
+    turn_tokens: int = 8192
+    """One answer of a model, where no limit of the run leaves less."""
+    turns: int = 1000
+    """Of one run that nothing else limits."""
+    calls_in_a_turn: int = 64
+    answer_bytes: int = 16 * MIB
+    """One answer of an endpoint."""
+    answer_seconds: float = 600.0
+    """For one whole answer."""
+    connect_seconds: float = 10.0
+    retries: int = 3
+    """After 429 and 5xx."""
+    retry_seconds: float = 1.0
+    """Before the first of them where the endpoint does not say; doubled each time."""
+    longest_retry_seconds: float = 60.0
+    """Whatever ``Retry-After`` says."""
+    counted_tokens: int = 1_000_000_000
+    """What one answer may bill; more is no bill."""
+    hooks: int = 5
+    """That fire in one run."""
+    loop_from: int = 3
+    """The same call and result so often is a loop."""
+    depth: int = 8
+    """Runs below each other, whatever a directive's own limit says."""
+    message_bytes: int = 8 * MIB
+    """One message between a run and its child."""
+    shown_characters: int = 200
+    """Of what a model or an endpoint said, in one line for a person."""
+
+
+RUN = RunLimits()

@@ -44,6 +44,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "deploy": ("rye deploy", "rye deploy --check"),
     "undeploy": ("rye undeploy",),
     "mcp": ("rye mcp serve --as acme/workflows/deploy", "rye mcp config claude"),
+    "run": (
+        "rye run acme/ops/deploy --input environment=staging",
+        "rye run acme/ops/deploy --max-spend 0.50 --json",
+    ),
     "runs": ("rye runs list", "rye runs --help"),
     "approve": ("rye approve --help",),
     "audit": ("rye audit", "rye audit --level warning --without dev", "rye audit --sarif"),

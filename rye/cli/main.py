@@ -71,6 +71,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "rollback": ("rye.cli.project.rollback:rollback", "Project", "Return to the lock before the last update."),
     "deploy": ("rye.cli.deploy.deploy:deploy", "Deploy", "Write what is installed where agent programs read it."),
     "undeploy": ("rye.cli.deploy.undeploy:undeploy", "Deploy", "Take deployed files away again."),
+    "run": ("rye.cli.runs.run:run", "Run", "Run a directive with a model of your own."),
     "mcp": ("rye.cli.mcp.mcp:mcp", "Run", "Serve items to agent programs, with rights that bind."),
     "runs": ("rye.cli.runs.runs:runs", "Run", "What agents did: the log of each run."),
     "approve": ("rye.cli.runs.approve:approve", "Run", "Agree to one call that waits for a person."),
@@ -170,8 +171,7 @@ _SYNONYMS = {
 
 _OTHER_WAYS = {
     "version": "`rye --version` prints it.",
-    "run": "Rye runs no items; `rye render ID` prints the prompt for the agent.",
-    "exec": "Rye runs no items; `rye render ID` prints the prompt for the agent.",
+    "exec": "`rye run ID` runs a directive; `rye render ID` prints its prompt for the agent.",
 }
 """What other package managers have as a command and Rye has not, for the hint."""
 

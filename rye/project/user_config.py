@@ -28,6 +28,8 @@ SETTINGS: dict[str, tuple[type, str]] = {
 
 
 _NAMES = {str: "text", bool: "true or false"}
+MODELS = "models"
+"""The table of the user's models, which `rye run` reads."""
 COLORS = ("auto", "always", "never")
 
 
@@ -51,6 +53,7 @@ def credentials_path() -> Path:
 def read_settings() -> dict[str, Any]:
     """The user's settings. Raises RyeError ``bad-config`` for what is unknown or of another type."""
     table = read_table(config_path())
+    table.pop(MODELS, None)
     for name, value in table.items():
         known = SETTINGS.get(name)
         if known is None:
@@ -66,6 +69,12 @@ def read_settings() -> dict[str, Any]:
         if name == "color" and value not in COLORS:
             raise RyeError("bad-config", f"{config_path()}: color is {value!r}.", f"It is {', '.join(COLORS)}.")
     return table
+
+
+def read_models() -> object:
+    """``[models]`` as written, empty where there is none (:func:`rye.runtime.run.models.parse_models`). Raises RyeError
+    ``bad-config`` for a file that is not TOML."""
+    return read_table(config_path()).get(MODELS, {})
 
 
 def credential(registry: str, named: str | None = None) -> Credential | None:

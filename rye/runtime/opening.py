@@ -66,12 +66,13 @@ def open_session(
     above: Sequence[Level] = (),
     limits: Limits | None = None,
     run: str | None = None,
+    secrets: Sequence[str] = (),
 ) -> Opened:
     """A run for the directive ``[directive:]ID[@VERSION]``; None: one that may search and load, and nothing else.
 
     ``tools``: what runs tools, given the items; ``read_only``: search and load only, whatever the directive may do; ``above``:
     the callers of a child run, the root first; ``limits``: the most that a parent or a person allows; ``run``: its name, else
-    a new one. Raises RyeError.
+    a new one; ``secrets``: more values that the log must not hold. Raises RyeError.
     """
     project = require_project(context.cwd)
     manifest = load_manifest(project)
@@ -91,7 +92,7 @@ def open_session(
         SessionClock(context),
         ask,
         children,
-        known_secrets(context.environment),
+        (*secrets, *known_secrets(context.environment)),
     )
     session = Session(
         run,

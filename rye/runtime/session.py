@@ -159,7 +159,8 @@ class Session:
         self.crossing: Crossing | None = None
         self.ended = False
         self._chain = chain
-        self._bounds = [Bound(self.rules.limits), *([Bound(limits)] if limits is not None else [])]
+        above = max(chain.depth - 1, 0)  # a parent's rest of depth counts from the parent
+        self._bounds = [Bound(self.rules.limits), *([Bound(limits, Used(depth=above))] if limits is not None else [])]
         self._bounds += [Bound(level.limits, Used(depth=depth)) for depth, level in enumerate(chain.levels)]
         self._started = world.clock.monotonic()
         self._lock = threading.RLock()
@@ -200,13 +201,15 @@ class Session:
         version: str | None = None,
         ask: Ask | None = None,
         cancel: threading.Event | None = None,
+        beyond: bool = False,
     ) -> dict[str, object]:
         """One call of one of the five tools; its result. Raises CallError.
 
-        ``version``: the item must have it; ``ask``: who can be asked about this call; ``cancel``: set when nobody waits any more.
+        ``version``: the item must have it; ``ask``: who can be asked about this call; ``cancel``: set when nobody waits any more;
+        ``beyond``: it is made because a limit was reached (a hook), so that limit does not refuse it.
         """
         try:
-            asked, allowed = self._permit(name, arguments, version, ask or self.world.ask)
+            asked, allowed = self._permit(name, arguments, version, ask or self.world.ask, beyond)
             return self._make(asked, allowed, lambda: self._effect(asked, allowed, cancel or threading.Event()))
         except RyeError as error:  # the log, and what an effect raises
             raise from_rye_error(error) from error
@@ -242,14 +245,16 @@ class Session:
         except RyeError as error:
             raise from_rye_error(error) from error
 
-    def _permit(self, name: str, arguments: object, version: str | None, ask: Ask) -> tuple[_Asked, _Allowed]:
+    def _permit(
+        self, name: str, arguments: object, version: str | None, ask: Ask, beyond: bool = False
+    ) -> tuple[_Asked, _Allowed]:
         """Decide and write down. Raises CallError, and RyeError for the log."""
         asked, refused = self._asked(name, arguments)
         with self._lock:
             call_event = self._event("call", asked)
             must_ask = False
             try:
-                self._require_open(0 if isinstance(asked.call, ReturnCall) and refused is None else 1)
+                self._require_open(0 if isinstance(asked.call, ReturnCall) and refused is None else 1, beyond)
                 if refused is not None:
                     raise refused
                 allowed = self._decide(asked, version)
@@ -285,14 +290,14 @@ class Session:
 
     # -- deciding ------------------------------------------------------------------------------------------------------
 
-    def _require_open(self, calls: int) -> None:
-        """Count so many calls; raise CallError where the run is over."""
+    def _require_open(self, calls: int, beyond: bool = False) -> None:
+        """Count so many calls; raise CallError where the run is over, ``beyond`` a limit or not."""
         if self.ended:
             raise CallError("cancelled", "This run came to its end.", "Start another run.")
         if self.crossing is None:
             self.used = replace(self._used_now(), calls=self.used.calls + calls)
             self.crossing = crossed(self._bounds, self.used, _COUNTED_AT_CALLS)
-        if self.crossing is not None:
+        if self.crossing is not None and not beyond:
             raise self._exceeded(self.crossing)
 
     def _decide(self, asked: _Asked, version: str | None, *, agreed: bool = False) -> _Allowed:
@@ -653,6 +658,36 @@ class Session:
     def check_limits(self) -> Crossing | None:
         """The limit that was gone beyond, the clock's included; None: none was."""
         return self.add_used()
+
+    @property
+    def bounds(self) -> tuple[Bound, ...]:
+        """All limits that count, each with what was used when it began to."""
+        return tuple(self._bounds)
+
+    def used_now(self) -> Used:
+        """What was used up to now."""
+        with self._lock:
+            return self._used_now()
+
+    def seconds_left(self) -> float | None:
+        """Until the run's time ends; None: it has no limit."""
+        found = left(self._bounds, self.used_now(), "duration")
+        return float(found) if found is not None else None
+
+    def charge(self, used: Used) -> None:
+        """Count what a child run used. It is charged the most that it may use before it starts, and ``used`` then holds what it
+        left unused as numbers below zero: a child that nobody hears of again has used it all."""
+        with self._lock:
+            now = self._used_now()
+            self.used = replace(
+                now,
+                turns=now.turns + used.turns,
+                tokens=now.tokens + used.tokens,
+                spend=now.spend + used.spend,
+                spawns=now.spawns + used.spawns,
+                calls=now.calls + used.calls,
+                tool_seconds=now.tool_seconds + used.tool_seconds,
+            )
 
     def _used_now(self) -> Used:
         return replace(self.used, duration=self.world.clock.monotonic() - self._started, depth=self._chain.depth)

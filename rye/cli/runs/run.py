@@ -1,0 +1,138 @@
+"""``rye run``: a directive run by a model of the user's own choice, from its first turn to its return."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal, InvalidOperation
+
+import click
+
+from rye.cli.console import one_line, printable
+from rye.cli.json_argument import read_object
+from rye.cli.options import Session, command
+from rye.errors import UsageError
+from rye.rendering.inputs import parse_assignments
+from rye.runtime.approvals import Question
+from rye.runtime.run.loop import Progress
+from rye.runtime.run.result import RunResult
+from rye.runtime.run.running import Faces, RunRequest, run_directive
+
+_WORDS = {
+    "ok": "done",
+    "error": "failed",
+    "limit": "stopped at a limit",
+    "denied": "stopped: it may not do what it needs",
+    "cancelled": "cancelled",
+}
+
+
+def _choices(given: tuple[str, ...]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for word in given:
+        tier, equals, value = word.partition("=")
+        if not equals or not tier or not value:
+            raise UsageError("usage", f"--model {word!r} names no tier and model.", "Write --model TIER=MODEL.")
+        found[tier] = value
+    return found
+
+
+def _dollars(given: str | None) -> Decimal | None:
+    if given is None:
+        return None
+    try:
+        found = Decimal(given.removeprefix("$"))
+    except InvalidOperation:
+        found = Decimal(-1)
+    if not found.is_finite() or found < 0:
+        raise UsageError("usage", f"--max-spend {given!r} is no number of dollars.", "Write e.g. --max-spend 0.50.")
+    return found
+
+
+@command("run")
+@click.argument("target", metavar="ID")
+@click.option(
+    "--input",
+    "assignments",
+    multiple=True,
+    metavar="K=V",
+    help="An input's value; repeat for more. Goes before --inputs.",
+)
+@click.option("--inputs", "inputs_file", metavar="FILE", help="A JSON object with inputs (- for standard input).")
+@click.option(
+    "--model",
+    "choices",
+    multiple=True,
+    metavar="TIER=MODEL",
+    help="For this run, use MODEL where the directive asks for TIER: another tier's name, or a model's.",
+)
+@click.option("--max-spend", metavar="N", help="Stop before more than N dollars are spent.")
+@click.pass_obj
+def run(
+    session: Session,
+    target: str,
+    assignments: tuple[str, ...],
+    inputs_file: str | None,
+    choices: tuple[str, ...],
+    max_spend: str | None,
+) -> int:
+    """Run a directive: ask a model turn by turn, make the calls that its rights allow, and check what it returns.
+
+    The models are in your config.toml, one [models.TIER] each; see docs/runtime.md. Tools run in a sandbox, every call is written
+    down in .ai/runs, and limits end the run. Exit 0 when it returned what it declares, else 1.
+    """
+    texts = parse_assignments(assignments)
+    values = read_object(session, inputs_file, "bad-input", 'Write {"name": value}.') if inputs_file else {}
+
+    def ask_input(name: str, type: str, description: str) -> str:
+        session.console.say(printable(description), "dim")
+        return session.console.ask(f"{name} ({type})")
+
+    faces = Faces(
+        watch=lambda progress: _show(session, progress),
+        ask=lambda question: _agree(session, question),
+        ask_input=ask_input if session.interactive else None,
+        passphrase=lambda question: session.console.ask(question, hidden=True) if session.interactive else "",
+    )
+    request = RunRequest(target, texts, values, _choices(choices), _dollars(max_spend))
+    result = run_directive(session, request, faces)
+    session.console.answer(result.as_json(), _summary(result))
+    return 0 if result.status == "ok" else 1
+
+
+def _show(session: Session, progress: Progress) -> None:
+    """One line on stderr for what happened."""
+    spend = f" · ${progress.spend:.4f}" if progress.spend is not None else ""
+    text = one_line(progress.text)[:200]
+    if progress.what == "turn":
+        session.console.say(f"turn {progress.turn}{spend}{' · ' + text if text else ''}", "dim")
+    elif progress.what == "call":
+        session.console.say(f"  {text}: {progress.outcome}", None if progress.outcome == "done" else "warning")
+    elif progress.what == "hook":
+        session.console.say(f"  hook {text}: {progress.outcome}")
+    else:
+        session.console.warn(text)
+
+
+def _agree(session: Session, question: Question) -> bool | None:
+    """A person's yes to one call; None where nobody can be asked."""
+    if not session.interactive:
+        return None
+    session.console.say(f"{question.tool} of {one_line(question.item)} waits for you.")
+    session.console.say(f"  needs {one_line(question.required)}")
+    session.console.say(f"  parameters {one_line(json.dumps(question.params))}")
+    return session.ask("Allow it, once?")
+
+
+def _summary(result: RunResult) -> str:
+    used, lines = result.used, [f"{_WORDS[result.status]}: {result.run}"]
+    if result.problem is not None:
+        lines[0] += f" ({result.problem.code}: {result.problem.message})"
+    for name, value in (result.outputs or {}).items():
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        lines.append(f"  {name} = " + text.replace("\n", "\n    "))
+    spend = f"${used.spend:.4f}" if result.priced else "unknown cost"
+    turns = f"{used.turns} turn{'s' * (used.turns != 1)}"
+    calls = f"{result.allowed} calls allowed, {result.denied} denied"
+    lines.append(f"  {turns}, {used.tokens} tokens, {spend}, {used.duration:.1f} s; {calls}")
+    lines.append(f"  log: {result.log}")
+    return printable("\n".join(lines))

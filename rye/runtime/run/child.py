@@ -1,0 +1,67 @@
+"""The process of a child run, ``python -P -m rye.runtime.run.child DESCRIPTOR``: :mod:`rye.runtime.run.children` starts it."""
+
+from __future__ import annotations
+
+import os
+import queue
+import socket
+import sys
+import threading
+from _thread import interrupt_main
+from pathlib import Path
+
+from rye.errors import RyeError
+from rye.runtime.approvals import Question
+from rye.runtime.run.child_messages import Answers, Asks, Channel, ChildStart, Ends, Watched
+from rye.runtime.run.loop import Progress
+from rye.runtime.run.running import Faces, run_child
+from rye.workspace.context import LibraryContext
+
+
+def main(descriptor: int) -> int:
+    channel = Channel(socket.socket(fileno=descriptor))
+    os.set_inheritable(descriptor, False)
+    start = channel.receive(ChildStart)
+    if start is None:
+        return 1
+    answers: queue.SimpleQueue[bool | None] = queue.SimpleQueue()
+    cancel = threading.Event()
+    threading.Thread(target=_listen, args=(channel, answers, cancel), daemon=True).start()
+
+    def ask(question: Question) -> bool | None:
+        channel.send(Asks(question))
+        return answers.get()
+
+    def watch(progress: Progress) -> None:
+        channel.send(Watched(progress))
+
+    context = LibraryContext(Path(start.project), start.registry, start.offline, environment=os.environ)
+    try:
+        ended = _ended(context, start, Faces(watch, ask, cancel=cancel))
+        channel.send(ended)
+    except (KeyboardInterrupt, OSError):  # the parent is gone
+        return 1
+    return 0
+
+
+def _ended(context: LibraryContext, start: ChildStart, faces: Faces) -> Ends:
+    try:
+        return Ends(run_child(context, start, faces))
+    except RyeError as error:
+        return Ends(None, error.code, error.message)
+
+
+def _listen(channel: Channel, answers: queue.SimpleQueue[bool | None], cancel: threading.Event) -> None:
+    """Hand answers on. When the parent is gone, so is the run: the main thread is interrupted wherever it waits."""
+    try:
+        while (said := channel.receive(Answers)) is not None:
+            answers.put(said.yes)
+    except (OSError, ValueError):
+        pass
+    cancel.set()
+    answers.put(None)
+    interrupt_main()
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1])))

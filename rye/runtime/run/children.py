@@ -1,0 +1,168 @@
+"""Directives that a run starts: each a process and a context of its own, with the chain extended and the rest of the limits.
+
+A child is charged the most that it may use before it starts, and given back what it left when it ends. Only outputs that its own
+directive declares come back. It ends with its parent: when the socket between them closes, it stops.
+"""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from threading import Event
+
+from rye.limits import RUN
+from rye.runtime.approvals import Question
+from rye.runtime.calls import CallError, Code, cut
+from rye.runtime.chain import Chain
+from rye.runtime.effects import UsableItem
+from rye.runtime.limits import Limits, Used
+from rye.runtime.run.child_messages import Answers, Asks, Channel, ChildStart, Ends, FromChild, Watched
+from rye.runtime.run.loop import Watch
+from rye.runtime.session import Session
+
+_POLL_SECONDS = 0.2
+_END_SECONDS = 5.0
+"""What a cancelled child has to write the end of its log."""
+_CODES: dict[str, Code] = {
+    "limit": "limit-exceeded",
+    "denied": "denied",
+    "cancelled": "cancelled",
+    "error": "tool-failed",
+}
+
+
+class Children:
+    """:data:`rye.runtime.effects.Children`, for one run. ``start``: everything but item, chain and limits; ``environment``: the
+    child's variables, without keys; ``ask``: who answers a child's questions."""
+
+    def __init__(
+        self,
+        start: Callable[[str, Mapping[str, object], Chain, Limits], ChildStart],
+        environment: Mapping[str, str],
+        ask: Callable[[Question], bool | None],
+        watch: Watch,
+    ):
+        self._start = start
+        self._environment = dict(environment)
+        self._ask = ask
+        self._watch = watch
+        self.session: Session | None = None
+        """The parent's; set before the first call."""
+
+    def __call__(
+        self, item: UsableItem, inputs: Mapping[str, object], chain: Chain, limits: Limits, cancel: Event
+    ) -> dict[str, object]:
+        """The child's outputs. Raises CallError."""
+        assert self.session is not None
+        if chain.depth > RUN.depth:
+            shown = {"limit": "depth", "current": chain.depth, "maximum": RUN.depth}
+            message = f"Runs go {RUN.depth} deep at most."
+            raise CallError("limit-exceeded", message, "Do the rest in this run.", details=shown)
+        reserved = _most(limits)
+        self.session.charge(reserved)
+        reference = f"{item.id}@{item.version}" if item.version is not None else item.id
+        ended = self._run(self._start(reference, inputs, chain, limits), cancel, item.label)
+        used = ended.result.used if ended.result is not None else Used()
+        self.session.charge(_difference(used, reserved))
+        return _outputs(ended, item.label)
+
+    def _run(self, start: ChildStart, cancel: Event, label: str) -> Ends:
+        ours, theirs = socket.socketpair()
+        with ours:
+            with theirs:
+                process = subprocess.Popen(
+                    [sys.executable, "-P", "-m", "rye.runtime.run.child", str(theirs.fileno())],
+                    pass_fds=(theirs.fileno(),),
+                    cwd=start.project,
+                    env=self._environment,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    start_new_session=True,
+                )
+            try:
+                return self._converse(Channel(ours), start, cancel, label)
+            finally:
+                ours.close()
+                _end(process)
+
+    def _converse(self, channel: Channel, start: ChildStart, cancel: Event, label: str) -> Ends:
+        channel.socket.settimeout(_POLL_SECONDS)
+        try:
+            channel.send(start)
+            while True:
+                try:
+                    message: FromChild | None = channel.receive(FromChild)
+                except TimeoutError:
+                    if cancel.is_set():
+                        raise CallError("cancelled", f"The run of {label} was cancelled.") from None
+                    continue
+                if message is None:
+                    raise ValueError("it ended without a word")
+                if isinstance(message, Ends):
+                    return message
+                if isinstance(message, Watched):
+                    self._watch(message.progress)
+                elif isinstance(message, Asks):
+                    channel.send(Answers(self._ask(message.question)))
+        except (OSError, ValueError) as error:
+            message_ = f"The run of {label} broke off: {cut(str(error), 200)}."
+            raise CallError("tool-failed", message_, "`rye runs list` shows how far it came.") from None
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Wait for a child that was told to stop, and kill what does not."""
+    try:
+        process.wait(_END_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _outputs(ended: Ends, label: str) -> dict[str, object]:
+    result = ended.result
+    if result is None:
+        raise CallError("tool-failed", f"{label} did not start: {ended.message}", details={"cause": ended.code})
+    if result.status == "ok" and result.outputs is not None:
+        return dict(result.outputs)
+    said = result.problem.message if result.problem is not None else ""
+    code: Code = _CODES[result.status]
+    if result.problem is not None and result.problem.code == "deviation":
+        code = "deviation"
+    raise CallError(
+        code,
+        f"The run of {label} ended with {result.status}: {said}",
+        f"`rye runs show {result.run}` shows its calls.",
+        details={"run": result.run},
+    )
+
+
+def _most(limits: Limits) -> Used:
+    """The most that a run with these limits may use."""
+    return Used(
+        turns=limits.turns or 0,
+        tokens=limits.tokens or 0,
+        spend=limits.spend or Decimal(0),
+        spawns=limits.spawns or 0,
+        calls=limits.calls or 0,
+        tool_seconds=float(limits.tool_seconds or 0),
+    )
+
+
+def _difference(used: Used, reserved: Used) -> Used:
+    return Used(
+        turns=used.turns - reserved.turns,
+        tokens=used.tokens - reserved.tokens,
+        spend=used.spend - reserved.spend,
+        spawns=used.spawns - reserved.spawns,
+        calls=used.calls - reserved.calls,
+        tool_seconds=used.tool_seconds - reserved.tool_seconds,
+    )
+
+
+def without(environment: Mapping[str, str], names: frozenset[str]) -> dict[str, str]:
+    """The variables of a child: all but the keys."""
+    return {name: value for name, value in environment.items() if name not in names}

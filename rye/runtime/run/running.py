@@ -1,0 +1,201 @@
+"""Starting a run for a person: their models, the directive, its inputs, and the loop (``rye run``)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from threading import Event
+from typing import Any
+
+from msgspec import Struct
+
+from rye.errors import RyeError
+from rye.items.directive.model import Directive
+from rye.project.context import require_project
+from rye.project.layout import Project
+from rye.project.user_config import config_path, read_models
+from rye.rendering.inputs import resolve
+from rye.rendering.prompt import first_uses, render, source_of
+from rye.runtime.approvals import Question
+from rye.runtime.chain import Chain, Level
+from rye.runtime.effects import Tools
+from rye.runtime.limits import Limits, left
+from rye.runtime.opening import Opened, open_session
+from rye.runtime.project_items import ProjectItems
+from rye.runtime.run.child_messages import ChildStart
+from rye.runtime.run.children import Children, without
+from rye.runtime.run.endpoint import Endpoint, Post
+from rye.runtime.run.hooks import Hooks, Loops
+from rye.runtime.run.http_post import HttpPost
+from rye.runtime.run.loop import Loop, Progress, Watch, unpriced
+from rye.runtime.run.models import Model, candidates, parse_models, with_choices
+from rye.runtime.run.result import RunResult
+from rye.runtime.sandboxed_tools import SandboxedTools
+from rye.workspace.context import Context
+
+AskInput = Callable[[str, str, str], str]
+"""A person's value for an input: its name, type and description."""
+
+
+class RunRequest(Struct, frozen=True):
+    """What somebody wants run."""
+
+    reference: str
+    """``[directive:]ID[@VERSION]``."""
+    texts: Mapping[str, str] = {}
+    """Inputs as text."""
+    values: Mapping[str, Any] = {}
+    """Inputs as JSON."""
+    choices: Mapping[str, str] = {}
+    """``--model TIER=…``."""
+    max_spend: Decimal | None = None
+    """Dollars."""
+
+
+class Faces(Struct, frozen=True):
+    """What a run asks and tells."""
+
+    watch: Watch = lambda progress: None
+    ask: Callable[[Question], bool | None] = lambda question: None
+    ask_input: AskInput | None = None
+    passphrase: Callable[[str], str] = lambda question: ""
+    cancel: Event | None = None
+
+
+class Keys(Struct, frozen=True):
+    """The user's models and the keys to them."""
+
+    models: Mapping[str, Model]
+    keys: Mapping[str, str]
+    """By the name of their variable."""
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The variables that hold keys: no tool gets one, whatever it is granted."""
+        return frozenset(model.key_env for model in self.models.values() if model.key_env is not None)
+
+
+def user_models(environment: Mapping[str, str]) -> Keys:
+    """``[models]`` of the user's config.toml and the keys that are there. Raises RyeError ``bad-config``."""
+    models = parse_models(read_models(), str(config_path()))
+    names = {model.key_env for model in models.values() if model.key_env is not None}
+    return Keys(models, {name: environment[name] for name in names if name in environment})
+
+
+def run_directive(context: Context, request: RunRequest, faces: Faces, post: Post | None = None) -> RunResult:
+    """Run a directive to its end. Raises RyeError for what keeps it from beginning: ``no-model``, ``unpriced-model``, inputs that
+    do not fit, an item that may not be used."""
+    own = user_models(context.environment)
+    limits = Limits(spend=request.max_spend) if request.max_spend is not None else None
+    chosen = Keys(with_choices(own.models, request.choices), own.keys)
+    return _run(context, chosen, own.names, faces, request, post, limits=limits)
+
+
+def run_child(context: Context, start: ChildStart, faces: Faces, post: Post | None = None) -> RunResult:
+    """Run what another run started. Raises RyeError; ``modified-item`` where the directive is no longer what the parent read."""
+    keys = Keys(start.models, start.keys)
+    request = RunRequest(start.reference, values=start.inputs)
+    return _run(context, keys, keys.names, faces, request, post, start.limits, start.above, start.level)
+
+
+def _run(
+    context: Context,
+    keys: Keys,
+    withheld: frozenset[str],
+    faces: Faces,
+    request: RunRequest,
+    post: Post | None,
+    limits: Limits | None = None,
+    above: tuple[Level, ...] = (),
+    as_read: Level | None = None,
+) -> RunResult:
+    withheld |= keys.names
+    children = _children(context, keys, withheld, faces)
+
+    def tools(items: ProjectItems) -> Tools:
+        return SandboxedTools(context, items, withheld)
+
+    opened = open_session(
+        context,
+        request.reference,
+        tools,
+        ask=faces.ask,
+        passphrase=faces.passphrase,
+        children=children,
+        binding="exclusive",
+        above=above,
+        limits=limits,
+        secrets=tuple(keys.keys.values()),
+    )
+    session, item = opened.session, opened.directive
+    assert item is not None
+    assert item.directive is not None
+    if as_read is not None and session.chain.caller != as_read:
+        raise RyeError("modified-item", f"{item.label} is not what the run above it read.", "Run it again.")
+    children.session = session
+    wanted = candidates(item.directive.model, keys.models)
+    if not wanted[0].priced and left(session.bounds, session.used_now(), "spend") is not None:
+        hint = f"Add input-price and output-price to [models.{wanted[0].tier}] in {config_path()}."
+        raise RyeError("unpriced-model", unpriced(wanted[0]).message, hint)
+    prompt = _prompt(item.directive, request, faces.ask_input)
+    loops = Loops()
+    watch = faces.watch
+
+    def told(hook: Any, how: str) -> None:
+        watch(Progress("hook", 0, None, f"{hook.item_type}:{hook.item_id}", how, session.run))
+
+    http = HttpPost()
+    try:
+        loop = Loop(
+            session,
+            prompt,
+            wanted,
+            Endpoint(post or http, keys.keys, time.sleep, context.now),
+            Hooks(session, item.directive, session.chain.caller, loops, told),
+            loops,
+            cancel=faces.cancel or Event(),
+            watch=watch,
+            log=_log(opened),
+        )
+        return loop.run()
+    finally:
+        http.close()
+
+
+def _prompt(directive: Directive, request: RunRequest, ask: AskInput | None) -> str:
+    source = source_of(directive)
+    uses = first_uses(source)
+    texts = dict(request.texts)
+    if ask is not None:
+        for declared in directive.inputs:
+            given = declared.name in texts or declared.name in request.values
+            if declared.required and declared.default is None and not given:
+                texts[declared.name] = ask(declared.name, declared.type, declared.description)
+    return render(source, resolve(directive.inputs, texts, request.values, uses=uses))
+
+
+def _children(context: Context, keys: Keys, withheld: frozenset[str], faces: Faces) -> Children:
+    def start(reference: str, inputs: Mapping[str, object], chain: Chain, limits: Limits) -> ChildStart:
+        return ChildStart(
+            str(_project(context).root),
+            reference,
+            chain.caller,
+            dict(inputs),
+            chain.levels[:-1],
+            limits,
+            dict(keys.models),
+            dict(keys.keys),
+            context.registry,
+            context.offline,
+        )
+
+    return Children(start, without(context.environment, withheld), faces.ask, faces.watch)
+
+
+def _project(context: Context) -> Project:
+    return require_project(context.cwd)
+
+
+def _log(opened: Opened) -> str:
+    return opened.session.log.path.relative_to(opened.project.root).as_posix()

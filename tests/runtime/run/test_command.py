@@ -1,0 +1,218 @@
+"""``rye run``: a real command, a real endpoint on this machine, sandboxed tools and child processes (design: agents 3.3)."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.mcp.workshop import Workshop
+from tests.runtime.run.scripted import Script, Turn, calls, fails, returns, serving
+
+pytestmark = pytest.mark.processes
+KEY = "sk-secret-key-of-a-model-0123456789"
+RIGHTS = "<execute><tool>acme/fs/*</tool><directive>acme/work/*</directive></execute>"
+NARROW = "<execute><tool>acme/fs/write</tool></execute>"
+WRITE = ("rye_execute", {"item_type": "tool", "item_id": "acme/fs/write", "parameters": {"a": 1}})
+ENVIRON = ("rye_execute", {"item_type": "tool", "item_id": "acme/fs/environ", "parameters": {}})
+SUB = ("rye_execute", {"item_type": "directive", "item_id": "acme/work/sub", "parameters": {}})
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
+    shop = Workshop(tmp_path_factory.mktemp("run"))
+    shop.own_directive("work/ship", RIGHTS, limits='<limits max_turns="6" max_tokens="1000"/>')
+    shop.own_directive("work/ask", RIGHTS, inputs=True)
+    shop.own_directive("work/sub", NARROW)
+    shop.own_tool("fs/write")
+    shop.own_tool("fs/environ", "import os; return dict(os.environ)")
+    return shop
+
+
+def models(shop: Workshop, url: str, *, prices: bool = True, dialect: str = "anthropic") -> None:
+    lines = ["[models.fast]", f'dialect = "{dialect}"', f'url = "{url}"', 'model = "m-1"', 'key-env = "MODEL_KEY"']
+    lines += ["input-price = 1000", "output-price = 2000"] if prices else []
+    folder = Path(shop.environment["RYE_CONFIG_DIR"])
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.toml").write_text("\n".join(lines) + "\n")
+
+
+def run(shop: Workshop, script: Script, *words: str, env: Mapping[str, str] | None = None, **more: Any) -> Any:
+    with serving(script) as url:
+        models(shop, url, **more)
+        result = shop.run("run", *words, "--json", env={"MODEL_KEY": KEY} | dict(env or {}))
+    document = json.loads(result.stdout)
+    assert result.code == (0 if document.get("status") == "ok" else 1)
+    return document
+
+
+@pytest.mark.parametrize("dialect", ["anthropic", "openai"])
+def test_from_the_first_turn_to_the_return(made: Workshop, dialect: str) -> None:
+    script = Script(calls(WRITE), returns(result="shipped"))
+    found = run(made, script, "acme/work/ship", dialect=dialect)
+    assert (found["status"], found["outputs"]) == ("ok", {"result": "shipped"})
+    assert found["cost"]["tokens"] == 20
+    assert found["cost"]["spend"] == pytest.approx(2 * (8 * 0.001 + 2 * 0.002))
+    assert found["calls"] == {"allowed": 2, "denied": 0}
+    assert "Do the work." in json.dumps(script.asked[0])
+    assert "<returns>" in json.dumps(script.asked[0])
+    log = made.path(found["log"])
+    assert KEY not in log.read_text()
+    verdict = made.run("runs", "verify", found["run"], "--json")
+    assert verdict.code == 0
+
+
+@pytest.mark.parametrize(("granted", "given"), [("OTHER", True), ("MODEL_KEY", False)])
+def test_no_tool_gets_the_key(made: Workshop, granted: str, given: bool) -> None:
+    made.more = f'\n[sandbox."tool:acme/fs/environ"]\nenv = ["{granted}"]\n'
+    made.write_manifest()
+    try:
+        script = Script(calls(ENVIRON), returns(result="x"))
+        run(made, script, "acme/work/ship", env={"OTHER": "other", "RYE_TRUST_LOCK": "1"})
+    finally:
+        made.more = ""
+        made.write_manifest()
+    assert KEY not in json.dumps(script.asked[1]["messages"])
+    if given:
+        assert script.results[0]["output"]["OTHER"] == "other"
+    else:
+        assert script.results[0]["error"]["code"] == "not-runnable"
+
+
+def test_a_missing_input_is_an_error_before_any_turn(made: Workshop) -> None:
+    script = Script(returns(result="x"))
+    found = run(made, script, "acme/work/ask")
+    assert found["error"]["code"] == "bad-inputs"
+    assert script.asked == []
+    asked = run(made, script, "acme/work/ask", "--input", "env=test")
+    assert asked["status"] == "ok"
+
+
+def test_dollars_need_prices(made: Workshop) -> None:
+    script = Script(returns(result="x"))
+    assert run(made, script, "acme/work/ship", "--max-spend", "1", prices=False)["error"]["code"] == "unpriced-model"
+    assert run(made, script, "acme/work/ship", "--max-spend", "0.001")["status"] == "limit"
+    assert run(made, script, "acme/work/ship", prices=False)["cost"]["spend"] is None
+
+
+def test_a_tier_that_nobody_set_up(made: Workshop) -> None:
+    Path(made.environment["RYE_CONFIG_DIR"], "config.toml").write_text("")
+    found = json.loads(made.run("run", "acme/work/ship", "--json").stdout)
+    assert found["error"]["code"] == "no-model"
+
+
+def test_a_repository_cannot_name_a_model(made: Workshop) -> None:
+    """Whoever sets the address gets the key."""
+    made.more = (
+        '\n[models.fast]\ndialect = "anthropic"\nurl = "https://evil.example"\nmodel = "m"\nkey-env = "MODEL_KEY"\n'
+    )
+    made.write_manifest()
+    try:
+        assert made.run("run", "acme/work/ship", "--json", env={"MODEL_KEY": KEY}).code != 0
+    finally:
+        made.more = ""
+        made.write_manifest()
+
+
+def by_prompt(parent: list[Turn], child: list[Turn]) -> Script:
+    """A script for two runs at once, told apart by their first message."""
+
+    class Two(Script):
+        def __init__(self) -> None:
+            super().__init__(*parent)
+            self.child = Script(*child)
+
+        def __call__(self, url: str, headers: Mapping[str, str], body: bytes, seconds: float) -> Any:
+            first = json.loads(body)["messages"][0]["content"]
+            own = self.child if first.startswith("# sub") else None
+            return (
+                own(url, headers, body, seconds) if own is not None else super().__call__(url, headers, body, seconds)
+            )
+
+    return Two()
+
+
+def test_a_child_has_its_own_rights_and_limits_and_its_use_counts(made: Workshop) -> None:
+    """The child may do less than its parent, and the parent more than its child once that is over."""
+    script = by_prompt(
+        [calls(SUB), calls(ENVIRON), returns(result="parent")],
+        [calls(WRITE, ENVIRON), returns(result="child")],
+    )
+    found = run(made, script, "acme/work/ship")
+    assert (found["status"], found["outputs"]) == ("ok", {"result": "parent"})
+    assert found["cost"]["turns"] == 5
+    assert found["cost"]["tokens"] == 50
+    child = script.child  # type: ignore[attr-defined]
+    assert child.headers[0]["x-api-key"] == KEY
+    codes = [result.get("error", {}).get("code") for result in child.results]
+    assert codes == [None, "denied"]
+    told = [json.loads(block["content"]) for block in script.asked[1]["messages"][-1]["content"]]
+    assert told == [{"outputs": {"result": "child"}}]
+    verdicts = [made.verdict(number) for number in (-1, -2)]
+    assert verdicts == ["ok", "ok"]
+
+
+def test_a_child_that_deviates_fails_its_call_and_no_more(made: Workshop) -> None:
+    script = by_prompt([calls(SUB), returns(result="x")], [calls(text="I would rather talk.")])
+    found = run(made, script, "acme/work/ship")
+    assert found["status"] == "ok"
+    assert script.results[0]["error"]["code"] == "deviation"
+
+
+def test_a_child_dies_with_its_parent(made: Workshop) -> None:
+    """kill -9 of the parent: the child stops by itself, and both logs are incomplete or sealed, never wrong."""
+    slow = calls(WRITE)
+
+    class Slow(Script):
+        def __call__(self, url: str, headers: Mapping[str, str], body: bytes, seconds: float) -> Any:
+            if json.loads(body)["messages"][0]["content"].startswith("# sub"):
+                time.sleep(0.05)
+            return super().__call__(url, headers, body, seconds)
+
+    script = by_prompt([calls(SUB)], [slow])
+    before = set(made.runs)
+    with serving(script) as url:
+        models(made, url)
+        environment = {**made.environment, "MODEL_KEY": KEY}
+        words = [sys.executable, "-m", "rye", "run", "acme/work/ship", "--json"]
+        parent = subprocess.Popen(words, cwd=made.folder, env=environment, stdout=subprocess.DEVNULL)
+        child = script.child  # type: ignore[attr-defined]
+        deadline = time.monotonic() + 20
+        while len(child.asked) < 2 and time.monotonic() < deadline:
+            time.sleep(0.02)
+        os.kill(parent.pid, signal.SIGKILL)
+        parent.wait()
+        time.sleep(0.5)
+        count = len(child.asked)
+        time.sleep(0.5)
+        assert len(child.asked) == count
+    assert len(set(made.runs) - before) == 2
+    for folder in set(made.runs) - before:
+        verdict = json.loads(made.run("runs", "verify", folder.name, "--json").stdout)
+        assert verdict["state"] in ("ok", "incomplete")
+
+
+def test_an_interrupt_cancels_parent_and_child(made: Workshop) -> None:
+    script = by_prompt([calls(SUB)], [fails(503, "30")])
+    with serving(script) as url:
+        models(made, url)
+        words = [sys.executable, "-m", "rye", "run", "acme/work/ship", "--json"]
+        environment = {**made.environment, "MODEL_KEY": KEY}
+        parent = subprocess.Popen(words, cwd=made.folder, env=environment, stdout=subprocess.PIPE)
+        child = script.child  # type: ignore[attr-defined]
+        deadline = time.monotonic() + 20
+        while not child.asked and time.monotonic() < deadline:
+            time.sleep(0.02)
+        parent.send_signal(signal.SIGINT)
+        out, _ = parent.communicate(timeout=20)
+    assert json.loads(out)["status"] == "cancelled"
+    assert parent.returncode == 1
+    assert made.verdict() == "ok"
