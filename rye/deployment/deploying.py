@@ -46,9 +46,7 @@ from rye.project.context import load_manifest
 from rye.project.layout import Project
 from rye.project.lock import Lock
 from rye.project.manifest import Manifest
-from rye.project.manifest_edit import set_deploy_targets
 from rye.workspace.context import Context
-from rye.workspace.installing.project_texts import manifest_text_of
 from rye.workspace.registries.project_registries import user_basis
 from rye.workspace.trusting.acceptance import trusts_lock
 
@@ -104,8 +102,11 @@ def summary(done: Deployed) -> str:
     return f"everything is deployed{where}" if done.changes else f"there is nothing to deploy{where}"
 
 
-ChooseTargets = Callable[[tuple[str, ...]], bool]
-"""Asks a person once whether these programs, which were found, are the ones to deploy to."""
+WriteTargets = Callable[[Project, tuple[str, ...]], bytes]
+"""rye.toml with these targets (:func:`rye.workspace.installing.deploy_targets.manifest_with_targets`)."""
+ChooseTargets = Callable[[tuple[str, ...]], WriteTargets | None]
+"""Asks a person once whether these programs, which were found, are the ones to deploy to. A yes is what writes them down; no
+other run needs an editor of TOML."""
 
 
 def deploy(context: Context, project: Project, request: DeployRequest, choose: ChooseTargets | None = None) -> Deployed:
@@ -123,9 +124,8 @@ def deploy(context: Context, project: Project, request: DeployRequest, choose: C
             require_accepted(context, project, read.manifest, deployed_rows(read))
             planned = _planned(context, read, root, request, names)
             changes = planned.transaction()
-            if asked and root == project:
-                text = set_deploy_targets(manifest_text_of(project), names)
-                changes.append(Change("rye.toml", text.encode()))
+            if asked is not None and root == project:
+                changes.append(Change("rye.toml", asked(project, names)))
             remember_own(root, planned.remembered.state, planned.plan)
             try:
                 writer.apply(changes, folders=planned.plan.folders)
@@ -237,7 +237,7 @@ def _recall_later(context: Context, root: Project, request: DeployRequest, plann
     names = sorted({(row.registry, row.identity.namespace) for row in rows})
     grounds = tuple((origin, namespace, basis(origin, namespace)) for origin, namespace in names)
     recalled = Recalled(after.as_json(), summary(after), planned.prints(), grounds)
-    recall.remember(read.project, root.root, words, recalled, planned.state)
+    recall.remember(read.project, root.root, words, recalled, planned.state, read.present)
 
 
 # -- steps -------------------------------------------------------------------------------------------------------------
@@ -401,21 +401,22 @@ def _with_deployed(read: ReadProject, state: State, names: tuple[str, ...]) -> l
 
 def _targets(
     context: Context, project: Project, manifest: Manifest, request: DeployRequest, choose: ChooseTargets | None
-) -> tuple[tuple[str, ...], bool]:
-    """The run's targets, and whether a person chose them just now."""
+) -> tuple[tuple[str, ...], WriteTargets | None]:
+    """The run's targets, and what writes them down where a person chose them just now."""
     given: list[Target] = [target(name) for name in dict.fromkeys(request.targets)]
     if given:
-        return tuple(one.name for one in given), False
+        return tuple(one.name for one in given), None
     if manifest.deploy.targets:
-        return manifest.deploy.targets, False
+        return manifest.deploy.targets, None
     root = _root(project, request.scope).root
     found = detected(all_targets(), request.scope, lambda path: os.path.lexists(root / path))
     if found and context.interactive and choose is not None:
-        if choose(found):
-            return found, not request.dry_run
+        write = choose(found)
+        if write is not None:
+            return found, write
         raise RyeError("declined", "Nothing was deployed.", _name_targets(found))
     if found and context.assume_yes:
-        return found, False
+        return found, None
     said = f"Found here: {', '.join(found)}. " if found else ""
     raise UsageError("deploy-unknown-target", "rye.toml names no targets.", f"{said}{_name_targets(found)}")
 

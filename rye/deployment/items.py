@@ -12,7 +12,6 @@ from hashlib import sha256
 
 from msgspec import Struct
 
-from rye.customization.effective_text import unsigned
 from rye.customization.overlay_files import in_force
 from rye.customization.places import Places
 from rye.customization.role_files import directives_of
@@ -28,6 +27,8 @@ from rye.items.role.model import Role
 from rye.items.skill.reader import Skill
 from rye.rendering.formula_text import formula_text
 from rye.rendering.prompt import first_uses, render, source_of
+from rye.signing.sign_item import unsigned_text
+from rye.signing.signature_line import layout_of
 from rye.workspace.context import Context
 from rye.workspace.customizing.formulas import resolved_formula
 from rye.workspace.customizing.overlaying import apply_in_force
@@ -99,7 +100,7 @@ def deployable(context: Context, installed: InstalledItem, places: Places, *, as
     value = found.parsed()
     text = found.item.text or ""
     if not found.overrides:
-        text = unsigned(text, found.item.location, found.item.path.name)
+        text = unsigned_text(text, layout_of(found.item.location.kind, found.item.path.name))
     changed = [
         file.source.text for file in (found.result.files if found.result is not None else ()) if not file.refused
     ]

@@ -23,7 +23,7 @@ import msgspec
 from msgspec import Struct
 
 from rye.errors import RyeError
-from rye.installation.on_disk import read_present, scan
+from rye.installation.on_disk import Present, read_present, scan
 from rye.installation.policy_files import other_files
 from rye.limits import DEPLOY
 from rye.project.agent_programs import STATE
@@ -57,7 +57,7 @@ def recall(project: Project, root: Path, words: Iterable[str]) -> Recalled | Non
     """What the same run said, if nothing changed since. ``words``: what was asked."""
     verdicts = user_verdicts()
     try:
-        data = verdicts.get([verdicts.key("deployed", *_inputs(project, root, words))])
+        data = verdicts.get([verdicts.key("deployed", *_inputs(project, root, words, scan(project)))])
     except (OSError, RyeError):
         return None
     finally:
@@ -72,11 +72,18 @@ def recall(project: Project, root: Path, words: Iterable[str]) -> Recalled | Non
     return None
 
 
-def remember(project: Project, root: Path, words: Iterable[str], recalled: Recalled, state: bytes | None) -> None:
-    """Keep what the next run says. ``state``: the state file as it will be."""
+def remember(
+    project: Project,
+    root: Path,
+    words: Iterable[str],
+    recalled: Recalled,
+    state: bytes | None,
+    present: Mapping[str, Present],
+) -> None:
+    """Keep what the next run says. ``state``: the state file as it will be. ``present``: what is in ``.ai/packages``."""
     verdicts = user_verdicts()
     try:
-        key = verdicts.key("deployed", *_inputs(project, root, words, _sha(state)))
+        key = verdicts.key("deployed", *_inputs(project, root, words, present, _sha(state)))
         verdicts.put({key: msgspec.msgpack.encode(recalled)})
         verdicts.flush()
     except (OSError, RyeError):
@@ -111,19 +118,21 @@ def _is_link(root: Path, folder: str, known: dict[str, bool]) -> bool:
     return known[folder]
 
 
-def _inputs(project: Project, root: Path, words: Iterable[str], state: bytes | None = None) -> list[bytes]:
+def _inputs(
+    project: Project, root: Path, words: Iterable[str], present: Mapping[str, Present], state: bytes | None = None
+) -> list[bytes]:
     places = (os.path.abspath(root), os.path.realpath(project.root))
     parts = [*map(os.fsencode, places), "\0".join(words).encode()]
     parts += [bytes_of(project.manifest_path) or b"", bytes_of(project.lock_path) or b""]
     parts += map(_file, other_files())
-    parts += [_file(root / STATE) if state is None else state, _packages(project), _file(own_files(Project(root)))]
+    parts += [_file(root / STATE) if state is None else state, _packages(present), _file(own_files(Project(root)))]
     parts += [_folder(base / name) for base in (project.ai, user_space()) for name in _CUSTOMIZATIONS]
     around = list(root.resolve().parents)[: DEPLOY.outer_projects]
     return [*parts, *(_file(folder / STATE) for folder in around)]
 
 
-def _packages(project: Project) -> bytes:
-    found = (f"{path}\0{here.sha256}\0{here.executable}" for path, here in sorted(scan(project).items()))
+def _packages(present: Mapping[str, Present]) -> bytes:
+    found = (f"{path}\0{here.sha256}\0{here.executable}" for path, here in sorted(present.items()))
     return hashlib.sha256("\n".join(found).encode("utf-8", "surrogateescape")).digest()
 
 

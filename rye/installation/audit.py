@@ -37,7 +37,7 @@ unexplained-server info         They name a server that none explains.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -46,11 +46,10 @@ from rye.errors import RyeError
 from rye.installation import completeness, shadows
 from rye.installation.fact_rules import late_alarms, refused_alarms
 from rye.installation.on_disk import Present, drift
+from rye.installation.origin_check import expect_origin
 from rye.installation.placement import item_folder, item_path
-from rye.installation.resolving import Environment
 from rye.installation.shadows import Shadow
 from rye.installation.signed_release import Mention, SignedRelease
-from rye.installation.sources import Sources, expect_origin
 from rye.installation.verified_rows import check_row, check_words
 from rye.items.agent_tools import widened as widened_tools
 from rye.items.identity import Identity
@@ -66,6 +65,10 @@ from rye.registry.trust.records import ItemHistory, ReleaseRecord, find_locked
 from rye.registry.trust.trust_error import TrustError
 from rye.resolution.problem import Exclusion
 from rye.signing.keys import PublicKey
+
+if TYPE_CHECKING:
+    from rye.installation.resolving import Environment
+    from rye.installation.sources import Sources
 
 RULES: Mapping[str, str] = {
     "modified-file": "An installed file is not what its publisher signed.",

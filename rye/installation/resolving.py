@@ -14,8 +14,9 @@ from datetime import datetime, timedelta
 from msgspec import Struct
 
 from rye.errors import RyeError, UsageError
+from rye.installation.origin_check import expect_origin
 from rye.installation.signed_release import Mention
-from rye.installation.sources import Sources, expect_origin
+from rye.installation.sources import Sources
 from rye.installation.unlock import Unlock
 from rye.installation.verified_rows import mismatch
 from rye.items.identity import Identity

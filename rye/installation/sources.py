@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
 from typing import TypeVar
 
-from rye.errors import RyeError
 from rye.items.identity import Identity
 from rye.project.registries import Registries
 from rye.registry.client import ItemFiles, RegistryClient
@@ -130,13 +129,3 @@ def fetch_logged(client: RegistryClient, records: Sequence[ReleaseRecord]) -> li
         if refused:
             raise refused[0]
     return files
-
-
-def expect_origin(client: RegistryClient, origin: str, what: str) -> None:
-    """A lock names the registry that an item came from: another one is never a substitute. Raises RyeError ``other-registry``."""
-    if client.origin != origin:
-        raise RyeError(
-            "other-registry",
-            f"{what} is locked to the registry {origin}; {client.address} is {client.origin}.",
-            "Map the namespace to its registry in [registries] of rye.toml, or choose versions again with `rye lock`.",
-        )

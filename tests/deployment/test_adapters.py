@@ -10,10 +10,9 @@ import pytest
 
 from rye.deployment.bound_server import bound_server
 from rye.deployment.rights import Rights, rights_of
-from rye.deployment.targets.protocol import AgentDraft, AgentText, Server, TargetOptions, all_targets, target
+from rye.deployment.targets.protocol import AgentDraft, AgentText, TargetOptions, all_targets, target
 from rye.errors import UsageError
 from rye.items.agent_tools import agent_tools
-from rye.mcp.program_entries import inline_server
 from rye.project.agent_programs import PROGRAMS, is_deploy_place, is_shared_file, program_names
 from rye.text.yaml_reading import read_yaml
 
@@ -217,37 +216,33 @@ def test_no_tools_at_all_is_not_all_tools() -> None:
     assert made("opencode", Rights(()))[0]["permission"] == {"*": "deny"}
 
 
-AS = "acme/work/ship@1.0.0"
-
-
-def server(name: str) -> Server:
-    identifier, version = AS.split("@")
-    return bound_server("x", identifier, version, target(name).binding)
-
-
-def bound(name: str) -> dict[str, Any]:
-    return made(name, Rights(()), server=server(name))[0]
+SERVER = bound_server("x", "acme/work/ship", "1.0.0", "exclusive")
 
 
 def test_a_bound_agent_has_the_server_s_tools_and_no_others() -> None:
+    def bound(name: str) -> dict[str, Any]:
+        return made(name, Rights(()), server=SERVER)[0]
+
+    words = ["mcp", "serve", "--as", "acme/work/ship@1.0.0"]
+    command = {"command": "rye", "args": words, "env": {"RYE_BINDING": "exclusive"}}
     claude = bound("claude")
-    assert claude["mcpServers"] == [{"rye-x": inline_server("claude", AS)}]
+    assert claude["mcpServers"] == [{"rye-x": {"type": "stdio", **command}}]
     assert all(tool.startswith("mcp__rye-x__rye_") for tool in claude["tools"].split(", "))
     assert bound("copilot")["tools"] == ["rye-x/*"]
-    assert bound("copilot")["mcp-servers"] == {"rye-x": inline_server("copilot", AS)}
+    assert bound("copilot")["mcp-servers"]["rye-x"] == {"type": "local", **command, "tools": ["*"]}
     assert bound("gemini")["tools"] == ["mcp_rye-x_*"]
-    assert bound("gemini")["mcp_servers"] == {"rye-x": inline_server("gemini", AS)}
-    assert bound("codex")["mcp_servers"] == {"rye-x": inline_server("codex", AS)}
+    assert bound("gemini")["mcp_servers"] == {"rye-x": command}
+    assert bound("codex")["mcp_servers"] == {"rye-x": command}
     assert bound("codex")["sandbox_mode"] == "read-only"
     assert bound("opencode")["permission"] == {"*": "deny", "rye-x_*": "allow"}
-    assert inline_server("claude", AS)["args"] == ["mcp", "serve", "--as", AS]
 
 
 def test_opencode_denies_the_server_s_tools_to_everybody_else() -> None:
-    edits = target("opencode").agent(draft(Rights(()), server=server("opencode")), OPTIONS).edits
+    edits = target("opencode").agent(draft(Rights(()), server=SERVER), OPTIONS).edits
     values = {edit.key: json.loads(edit.text) for edit in edits}
     assert values["permission", "rye-x_*"] == "deny"
-    assert values["mcp", "rye-x"] == inline_server("opencode", AS)
+    assert values["mcp", "rye-x"]["command"] == ["rye", "mcp", "serve", "--as", "acme/work/ship@1.0.0"]
+    assert values["mcp", "rye-x"]["environment"] == {"RYE_BINDING": "exclusive"}
 
 
 def test_gemini_is_not_given_a_text_that_it_fills_in_itself() -> None:
@@ -259,13 +254,13 @@ def test_gemini_is_not_given_a_text_that_it_fills_in_itself() -> None:
 
 
 def test_cursor_cannot_hold_a_bound_agent() -> None:
-    found = target("cursor").agent(draft(Rights(()), server=server("cursor")), OPTIONS)
+    found = target("cursor").agent(draft(Rights(()), server=SERVER), OPTIONS)
     assert found.data is None
     assert found.refusals[0].code == "deploy-inexpressible"
 
 
 def test_codex_says_that_its_shell_stays() -> None:
-    assert "advisory" in target("codex").agent(draft(Rights(()), server=server("codex")), OPTIONS).notes[0]
+    assert "advisory" in target("codex").agent(draft(Rights(()), server=SERVER), OPTIONS).notes[0]
     assert {one.name for one in all_targets() if one.binding == "advisory"} == {"codex"}
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from rye.cli.deploy.shown import show_checked, show_deployed
 from rye.cli.options import Session
+from rye.deployment.deploying import WriteTargets, summary
 from rye.deployment.deploying import check as check_deployed
 from rye.deployment.deploying import deploy as deploy_items
-from rye.deployment.deploying import summary
 from rye.deployment.request import DeployRequest
 from rye.deployment.targets.protocol import target
 from rye.project.layout import Project
@@ -15,9 +15,15 @@ from rye.project.layout import Project
 def deploy(session: Session, project: Project, request: DeployRequest) -> int:
     """Deploy, show what was done, and give the exit code."""
 
-    def choose(found: tuple[str, ...]) -> bool:
+    def choose(found: tuple[str, ...]) -> WriteTargets | None:
         listed = ", ".join(target(name).title for name in found)
-        return session.console.confirm(f"Deploy to {listed}, and write that into rye.toml?")
+        if not session.console.confirm(f"Deploy to {listed}, and write that into rye.toml?"):
+            return None
+        from rye.workspace.installing.deploy_targets import (
+            manifest_with_targets,  # an editor of TOML, for this answer alone
+        )
+
+        return manifest_with_targets
 
     done = deploy_items(session, project, request, choose)
     show_deployed(session, done)

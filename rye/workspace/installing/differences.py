@@ -10,8 +10,9 @@ from rye.installation.comparing import Comparison, Version, compare
 from rye.installation.graph import locked_item
 from rye.installation.hand_edits import edit_diff, signed_hash
 from rye.installation.on_disk import Drift, edited, read_written, scan
+from rye.installation.origin_check import expect_origin
 from rye.installation.released import fetch_releases, find_release, identify_one
-from rye.installation.sources import Sources, expect_origin
+from rye.installation.sources import Sources
 from rye.installation.verified import VerifiedItem
 from rye.items.identity import parse_reference
 from rye.project.layout import Project, find_project

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from rye.errors import RyeError
 from rye.installation.install import check_rows, verify_chosen
+from rye.installation.origin_check import expect_origin
 from rye.installation.resolving import Chosen, locked_record
 from rye.installation.signed_release import SignedRelease
-from rye.installation.sources import Sources, expect_origin
+from rye.installation.sources import Sources
 from rye.items.identity import Identity
 from rye.project.context import load_manifest
 from rye.project.layout import Project

@@ -1,0 +1,14 @@
+"""rye.toml with the programs that a person chose to deploy to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rye.project.layout import Project
+from rye.project.manifest_edit import set_deploy_targets
+from rye.workspace.installing.project_texts import manifest_text_of
+
+
+def manifest_with_targets(project: Project, targets: Sequence[str]) -> bytes:
+    """The file's new bytes; the rest of it stays as it is."""
+    return set_deploy_targets(manifest_text_of(project), targets).encode()
