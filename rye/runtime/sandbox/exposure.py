@@ -39,13 +39,15 @@ class Survey(Struct, frozen=True):
 
 def is_hidden(path: PurePath) -> bool:
     """Whether a path's own name, and the folders around it, make it a secret."""
-    name = path.name.casefold()
+    above = [part.casefold() for part in path.parts[:-1]]
+    return _is_secret(path.name.casefold(), ".git" in above, above[-1] if above else "")
+
+
+def _is_secret(name: str, in_git: bool, parent: str) -> bool:
+    """All of it in lower case; ``in_git``: somewhere below a folder ``.git``."""
     if name.startswith((".env", "id_")) or name.endswith((".pem", ".key")) or name == ".ssh":
         return True
-    above = [part.casefold() for part in path.parts[:-1]]
-    if name in _GIT_SETTINGS and ".git" in above:
-        return True
-    return name == "runs" and above[-1:] == [".ai"]
+    return (in_git and name in _GIT_SETTINGS) or (name == "runs" and parent == ".ai")
 
 
 def is_protected(path: PurePath) -> bool:
@@ -57,73 +59,74 @@ def survey(
     root: Path, deny: Iterable[Path] = (), *, changing: bool = False, entries: int = SANDBOX.project_entries
 ) -> Survey:
     """Walk through a folder; with ``changing`` names of :data:`NEVER_WRITTEN` are refused like secrets."""
-    denied = frozenset(deny)
+    denied = frozenset(map(str, deny))
     found = _walk(root, denied, changing, entries)
     led_to = frozenset(found.led_to) - denied
     if led_to:
         found = _walk(root, denied | led_to, changing, entries)
-    return Survey(tuple(found.allowed), tuple(found.listed), tuple(found.hidden), tuple(found.protected))
+    return Survey(*(tuple(map(Path, each)) for each in (found.allowed, found.listed, found.hidden, found.protected)))
 
 
 class _Found(Struct):
+    """Paths as text: a large project has many."""
+
+    denied: frozenset[str]
+    changing: bool
     left: int
-    allowed: list[Path] = field(default_factory=list)
-    listed: list[Path] = field(default_factory=list)
-    hidden: list[Path] = field(default_factory=list)
-    protected: list[Path] = field(default_factory=list)
-    led_to: list[Path] = field(default_factory=list)
+    allowed: list[str] = field(default_factory=list)
+    listed: list[str] = field(default_factory=list)
+    hidden: list[str] = field(default_factory=list)
+    protected: list[str] = field(default_factory=list)
+    led_to: list[str] = field(default_factory=list)
 
 
-def _walk(root: Path, denied: frozenset[Path], changing: bool, entries: int) -> _Found:
-    found = _Found(entries)
-    if root in denied or is_hidden(root):
-        found.hidden.append(root)
-    elif not root.is_dir() or _folder(root, denied, changing, found, _DEPTH):
-        found.allowed.append(root)
+def _walk(root: Path, denied: frozenset[str], changing: bool, entries: int) -> _Found:
+    found = _Found(denied, changing, entries)
+    in_git = ".git" in map(str.casefold, root.parts)
+    if str(root) in denied or is_hidden(root):
+        found.hidden.append(str(root))
+    elif not root.is_dir() or _folder(str(root), root.name.casefold(), in_git, found, _DEPTH):
+        found.allowed.append(str(root))
     return found
 
 
-def _folder(folder: Path, denied: frozenset[Path], changing: bool, found: _Found, depth: int) -> bool:
+def _folder(folder: str, called: str, in_git: bool, found: _Found, depth: int) -> bool:
     """Whether nothing in the folder is refused. Where something is, ``found`` has everything else of it."""
-    clean: list[Path] = []
-    refused = False
     try:
         with os.scandir(folder) as rows:
-            listed = [(row.name, row.is_symlink(), row.is_dir(follow_symlinks=False)) for row in rows]
+            entries = list(rows)
     except OSError:
         return True  # it cannot be read, so neither can the tool
-    found.left -= len(listed)
+    found.left -= len(entries)
     if found.left < 0 or depth == 0:
         found.hidden.append(folder)
         return False
-    for name, link, directory in sorted(listed):
-        path = folder / name
-        if path in denied or is_hidden(path):
+    clean: list[str] = []
+    refused = False
+    for entry in entries:
+        name, path, link = entry.name.casefold(), entry.path, entry.is_symlink()
+        if _is_secret(name, in_git, called) or path in found.denied:
             refused = True
             if link:
-                found.led_to.append(Path(os.path.realpath(path)))
+                found.led_to.append(os.path.realpath(path))
             else:
                 found.hidden.append(path)
-        elif changing and is_protected(path):
+        elif found.changing and name in NEVER_WRITTEN:
             refused = True
             if not link:
                 found.protected.append(path)
         elif link:
             continue
-        elif not directory or _is_object_store(path) or _folder(path, denied, changing, found, depth - 1):
+        elif not entry.is_dir(follow_symlinks=False) or (name == "objects" and called == ".git"):
+            clean.append(path)  # Git's objects are many thousand, and none has a name of somebody's choice
+        elif _folder(path, name, in_git or name == ".git", found, depth - 1):
             clean.append(path)
         else:
             refused = True
     if refused:
-        if folder not in found.hidden:
-            found.listed.append(folder)
+        found.listed.append(folder)
         found.allowed += clean
     return not refused
-
-
-def _is_object_store(path: Path) -> bool:
-    """Git's objects: many thousand files, none of which has a name of somebody's choice."""
-    return path.name == "objects" and path.parent.name == ".git"
 
 
 def sweep(roots: Sequence[Path], before: Iterable[Path]) -> tuple[str, ...]:
