@@ -56,12 +56,13 @@ def _open(context: Context, reference: str | None, *, read_only: bool) -> Opened
         reference,
         lambda items: SandboxedTools(context, items),
         read_only=read_only,
-        binding=_binding(context),
+        binding=binding_of(context),
         not_enforced=UNCOUNTED_UNDER_MCP,
     )
 
 
-def _binding(context: Context) -> Binding:
+def binding_of(context: Context) -> Binding:
+    """What the start of a run says of its agent. Raises UsageError ``bad-binding``."""
     given = context.environment.get(BINDING) or "advisory"
     if given not in get_args(Binding):
         raise UsageError("bad-binding", f"{BINDING}={given!r} means nothing.", "It is exclusive or advisory.")
@@ -117,7 +118,7 @@ def _serve_http(context: Context, request: ServeRequest, address: str, tell: Cal
     if request.as_ is not None:  # said now rather than to the first client
         only = read_directive(ProjectItems(context, project), request.as_)[0].id
     runs = RunsByToken(lambda reference: _open(context, reference, read_only=request.read_only))
-    start: dict[str, object] = {"binding": _binding(context), "not_enforced": list(UNCOUNTED_UNDER_MCP)}
+    start: dict[str, object] = {"binding": binding_of(context), "not_enforced": list(UNCOUNTED_UNDER_MCP)}
     server = build_server(runs, expand=request.expand, instructions=_instructions(start), start=start)
     where = http.listening(host, port)
     found = where.getsockname()[1]

@@ -56,7 +56,6 @@ import re
 import tomllib
 from collections.abc import Mapping
 from datetime import date, timedelta
-from decimal import Decimal
 from typing import Any
 
 from msgspec import Struct, field
@@ -114,8 +113,8 @@ class PolicyTable(Struct, frozen=True):
     """Pattern → tier."""
     forbidden_facts: tuple[str, ...] = ()
     """``[policy.facts]``, sorted: what no item may mention (:mod:`rye.text.facts`)."""
-    limits: Mapping[str, int | Decimal] = field(default_factory=dict)
-    """``[policy.limits]``: the most that a run may use, by the names of :data:`LIMITS`."""
+    limits: Mapping[str, int | str] = field(default_factory=dict)
+    """``[policy.limits]``: the most that a run may use, by the names of :data:`LIMITS`; dollars as decimal text."""
     approval: Mapping[str, str] = field(default_factory=dict)
     """``[policy.approval]``: pattern → one of :data:`APPROVALS`."""
 
@@ -338,17 +337,17 @@ class _Reader:
             approval=self.approval(self.table(table, "approval")),
         )
 
-    def limits(self, table: Mapping[str, Any]) -> dict[str, int | Decimal]:
+    def limits(self, table: Mapping[str, Any]) -> dict[str, int | str]:
         """``[policy.limits]``: ``NAME = NUMBER``."""
         self.known(table, "policy.limits", set(LIMITS))
-        found: dict[str, int | Decimal] = {}
+        found: dict[str, int | str] = {}
         for name, value in table.items():
             money = name == "spend"
             fits = type(value) is int or (money and type(value) is float)
             if not fits or not 0 <= value < _MOST:
                 wanted = "a number of dollars" if money else "a whole number"
                 raise self.fail(f"[policy.limits] {name} = {value!r} is no limit.", f"Write {wanted}, at least 0.")
-            found[name] = Decimal(str(value)) if money else int(value)
+            found[name] = str(value) if money else int(value)
         return found
 
     def approval(self, table: Mapping[str, Any]) -> dict[str, str]:

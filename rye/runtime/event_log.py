@@ -134,11 +134,24 @@ def _wrong(written: bytes, number: int) -> str | None:
         return "it is not JSON"
     if not isinstance(found, dict) or tuple(found) != KEYS or _encoded(found) != written:
         return "it is not a line of this log"
-    if found["n"] != number or type(found["n"]) is not int:
+    if found["n"] != number:
         return "it has another line's number"
     if found["event"] not in NAMES:
         return "it tells of an unknown event"
+    if not all(_fits(key, value) for key, value in found.items()):
+        return "it holds a value of another type"
     return None
+
+
+def _fits(key: str, value: object) -> bool:
+    """Whether a value has its key's type: whoever can commit can write a file that looks like a log."""
+    if key == "params_redacted":
+        return True
+    if key in ("n", "exit"):
+        return type(value) is int or (key == "exit" and value is None)
+    if key == "seconds":
+        return value is None or type(value) in (int, float)
+    return isinstance(value, str) or (value is None and key not in ("time", "prev", "principal", "event"))
 
 
 def _is_whole(digest: str, number: int, following: bytes | None, head: tuple[int, str] | None) -> bool:

@@ -89,7 +89,7 @@ def run_folder(context: Context, run: str) -> Path:
     if not is_ulid(run.upper()):
         raise UsageError("bad-run", f"{run!r} is no run.", "`rye runs list` shows the runs.")
     found = folder / run.upper()
-    if not (found / EVENTS).is_file():
+    if found.is_symlink() or not (found / EVENTS).is_file():
         raise RyeError("no-such-run", f"There is no run {run}.", "`rye runs list` shows the runs.")
     return found
 

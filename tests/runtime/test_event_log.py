@@ -152,3 +152,12 @@ def test_an_interrupt_while_it_is_written_does_not_break_the_chain(
     log.close(NOW)
     verdict = verify(log.path.read_bytes(), parse_head((log.folder / HEAD).read_bytes()))
     assert (verdict.state, verdict.lines) == ("ok", 2 if at < 4 else 4)
+
+
+@pytest.mark.parametrize(
+    "changed", [{"principal": 5}, {"time": None}, {"tool": ["x"]}, {"exit": True}, {"seconds": "1"}, {"n": True}]
+)
+def test_a_file_that_only_looks_like_a_log_is_broken(changed: dict[str, object]) -> None:
+    found = {**json.loads(line(1, "t", FIRST, "p", Event("end"))), **changed}
+    data = json.dumps(found, separators=(",", ":")).encode() + b"\n"
+    assert (verify(data).state, verify(data).line) == ("broken", 1)

@@ -1,0 +1,37 @@
+"""What `rye deploy` writes for a bound agent is a server that starts, for that directive and no other (design: agents 3.4)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from rye.errors import RyeError
+from rye.mcp.serving import BINDING, binding_of
+from rye.workspace.context import LibraryContext
+from tests.deployment.shop import Shop, bound
+from tests.mcp.workshop import Workshop
+
+
+def test_the_entry_of_a_bound_agent_starts_its_server(tmp_path: Path) -> None:
+    shop = Workshop.__new__(Workshop)
+    Shop.__init__(shop, tmp_path, 'targets = ["opencode"]')
+    shop.install("directive", "acme/work/ship", bound())
+    shop.ok("deploy", "-y")
+    settings = json.loads(shop.path("opencode.json").read_text())
+    (entry,) = settings["mcp"].values()
+    rye, *words = entry["command"]
+    assert (rye, words[:3]) == ("rye", ["mcp", "serve", "--as"])
+    opened = shop.open(words[3])
+    assert opened.session.chain.root.label == "directive:acme/work/ship@1.0.0"
+    assert binding_of(LibraryContext(shop.folder, environment=entry["environment"])) == "exclusive"
+    with pytest.raises(RyeError) as caught:
+        shop.open("acme/work/ship@1.0.1")
+    assert caught.value.code == "other-version"
+
+
+def test_a_binding_that_means_nothing_is_refused(tmp_path: Path) -> None:
+    assert binding_of(LibraryContext(tmp_path)) == "advisory"
+    with pytest.raises(RyeError, match=BINDING):
+        binding_of(LibraryContext(tmp_path, environment={BINDING: "yes"}))
