@@ -70,6 +70,8 @@ class Settings:
     """What the issuer calls this registry."""
     oidc_client_secret_file: str = ""
     """A file with the client secret, below the data folder unless it is absolute; 0600. Empty: a public client."""
+    webhooks: bool = False
+    """Whether webhooks are told of what is logged."""
     open_claims: bool = True
     """Whether a token that is not bound to namespaces may claim a free one."""
     metrics: str = "loopback"

@@ -17,6 +17,7 @@ from registry_server.accounts.quick_look import QuickLook
 from registry_server.accounts.shares import Shares
 from registry_server.accounts.times import now_text
 from registry_server.accounts.tokens import Account
+from registry_server.api.delivering import Deliverer
 from registry_server.api.examination import Examination
 from registry_server.api.examiners import Examiners
 from registry_server.api.exchange import Exchange, Issuers
@@ -74,6 +75,7 @@ class Service:
         self.sign_in = SignIn(self.issuers.get(settings.oidc_issuer) if settings.oidc_issuer else None, settings)
         self.exchange = Exchange(self.engine, self.issuers, settings.read != "public")
         self.searches = SearchDesk(settings)
+        self.deliverer = Deliverer(self.engine, self.origin)
         self._writes = threading.BoundedSemaphore(max(settings.concurrent_writes, 1))
         self.shares = Shares(settings.account_requests, settings.account_uploads_bytes)
         self._noted: dict[str, float] = {}
@@ -95,10 +97,13 @@ class Service:
         self._sweep()
         self.staging.sweep()
         self.sequencer.start()
+        if self.settings.webhooks:
+            self.deliverer.start()
 
     def close(self, seconds: float | None = None) -> None:
         """Finish what waits, for at most ``seconds``."""
         self.searches.close()
+        self.deliverer.stop()
         self.sequencer.stop(seconds)
         self.engine.dispose()
 

@@ -40,6 +40,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "registry_server.cli.static_files:verify",
         "Compute everything again, and compare it with what is served.",
     ),
+    "webhook": ("registry_server.cli.webhook:webhook", "Webhooks: addresses that are told of what is logged."),
 }
 
 

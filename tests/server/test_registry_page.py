@@ -31,6 +31,13 @@ def test_who_may_do_what(tmp_path: Path) -> None:
         run(*words, "--data", str(data))
 
 
+def test_webhooks(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    init(data)
+    for words in commands("Webhooks"):
+        run(*words, "--data", str(data))
+
+
 def test_trusted_publishing(tmp_path: Path) -> None:
     data = tmp_path / "data"
     init(data)

@@ -1,0 +1,113 @@
+"""Sending something to an address that somebody wrote down, without reaching into the network that the server stands in.
+
+The host is looked up once; **every** address that it has must be a public one, and the connection goes to an address that was
+checked, so a name that changes its mind between the two looks gains nothing. https only, no redirects, no proxy, bounded in time
+and size. IPv4 inside IPv6 (mapped, 6to4, NAT64, Teredo) counts as what it leads to, or is refused.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+import ssl
+from collections.abc import Callable, Mapping
+from http.client import HTTPException, HTTPSConnection
+from urllib.parse import urlsplit
+
+from rye.errors import RyeError
+from rye.registry.transport.http_connection import trusted_authorities
+
+_SECONDS = 10.0
+_ANSWER_BYTES = 64 * 1024
+_TRANSLATED = tuple(
+    ipaddress.ip_network(text) for text in ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32", "::/96")
+)
+"""Networks whose addresses lead to IPv4 addresses inside them."""
+
+Resolve = Callable[[str, int], list[str]]
+Connect = Callable[[str, int, str], socket.socket]
+
+
+def is_public(address: str) -> bool:
+    """Whether an address may be sent to: one of the internet's, for one receiver."""
+    try:
+        found = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return False
+    if isinstance(found, ipaddress.IPv6Address):
+        if found.ipv4_mapped is not None:
+            return is_public(str(found.ipv4_mapped))
+        if any(found in network for network in _TRANSLATED) or found.is_site_local:
+            return False
+    return found.is_global and not found.is_multicast and not found.is_reserved and not found.is_unspecified
+
+
+def refuse_address(host: str) -> None:
+    """Refuse a host that is a private address by its very name. Raises RyeError ``private-address``."""
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        if host == "localhost" or host.endswith((".localhost", ".local", ".internal")):
+            raise _private(host) from None
+        return
+    if not is_public(host):
+        raise _private(host)
+
+
+def resolve(host: str, port: int) -> list[str]:
+    """All addresses of a host. Raises OSError."""
+    return [str(entry[4][0]) for entry in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+
+
+def connect(address: str, port: int, host: str) -> socket.socket:
+    """A TLS connection to one address, with the certificate of ``host``. Raises OSError."""
+    plain = socket.create_connection((address, port), _SECONDS)
+    try:
+        return trusted_authorities().wrap_socket(plain, server_hostname=host)
+    except BaseException:
+        plain.close()
+        raise
+
+
+def post(
+    url: str,
+    body: bytes,
+    headers: Mapping[str, str],
+    resolve: Resolve = resolve,
+    connect: Connect = connect,
+) -> int:
+    """Send it; the status of the answer. Raises RyeError ``private-address``, ``delivery-failed``."""
+    parts = urlsplit(url)
+    host, port = parts.hostname or "", parts.port or 443
+    if parts.scheme != "https" or not host:
+        raise RyeError("delivery-failed", "The address is not https.", None)
+    try:
+        addresses = list(dict.fromkeys(resolve(host, port)))
+        if not addresses:
+            raise OSError("the host has no address")
+        for address in addresses:
+            if not is_public(address):
+                raise _private(host)
+        connection = HTTPSConnection(host, port, timeout=_SECONDS)
+        connection.sock = connect(addresses[0], port, host)
+        try:
+            connection.sock.settimeout(_SECONDS)
+            target = f"{parts.path or '/'}{f'?{parts.query}' if parts.query else ''}"
+            connection.request("POST", target, body, {**headers, "Connection": "close"})
+            answer = connection.getresponse()
+            answer.read(_ANSWER_BYTES)
+            return answer.status
+        finally:
+            connection.close()
+    except (OSError, HTTPException, ssl.SSLError, ValueError, UnicodeError) as error:
+        raise RyeError(
+            "delivery-failed", f"{host}: {str(error)[:200] or type(error).__name__}", "It is tried again later."
+        ) from error
+
+
+def _private(host: str) -> RyeError:
+    return RyeError(
+        "private-address",
+        f"{host[:200]} leads to an address that is not public; nothing is sent there.",
+        "Give a host on the internet.",
+    )

@@ -1,0 +1,247 @@
+"""Webhooks: who is told of what is logged, and what became of each delivery. Events follow from the log, so none is lost.
+
+A body is JSON; its header ``X-Rye-Signature: sha256=<hex>`` is HMAC-SHA256 over the body's bytes under the webhook's secret. A
+delivery that fails is tried again with longer and longer pauses, then given up.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import secrets
+from collections.abc import Iterable, Sequence
+from urllib.parse import urlsplit
+
+import sqlalchemy as sa
+from msgspec import Struct
+
+from registry_server.accounts import audit_events
+from registry_server.accounts.outward import refuse_address
+from registry_server.accounts.times import after
+from registry_server.storage.schema import deliveries, log_entries, registry, webhooks
+from rye.errors import RyeError
+from rye.items.identity import is_segment
+from rye.registry.protocol import notes, statements
+from rye.registry.protocol.lines import write_time
+from rye.registry.protocol.statements import (
+    Advisory,
+    Deprecation,
+    FormerSnapshot,
+    Keyset,
+    Logged,
+    Release,
+    Root,
+    Snapshot,
+    Takedown,
+    Yank,
+)
+
+EVENTS: dict[str, type] = {
+    "release": Release,
+    "yank": Yank,
+    "deprecation": Deprecation,
+    "advisory": Advisory,
+    "keyset": Keyset,
+    "takedown": Takedown,
+}
+PAUSES = (10, 60, 300, 1800, 7200, 21_600, 43_200, 86_400)
+"""Seconds before each new attempt; after the last one a delivery is given up."""
+_LEASE_SECONDS = 120
+"""For how long a process has a delivery for itself."""
+_KEPT_SECONDS = 30 * 86_400
+_CURSOR = "webhooks-position"
+_ROWS = 200
+
+
+class Webhook(Struct, frozen=True):
+    id: str
+    url: str
+    namespace: str
+    """Empty: all."""
+    events: tuple[str, ...]
+    secret: str
+    created: str
+
+    def as_json(self) -> dict[str, object]:
+        """Without the secret."""
+        return {
+            "id": self.id,
+            "url": self.url,
+            "namespace": self.namespace or None,
+            "events": list(self.events),
+            "created": self.created,
+        }
+
+
+class Delivery(Struct, frozen=True):
+    """One that is due, with where it goes."""
+
+    id: str
+    url: str
+    secret: str
+    event: str
+    body: str
+    attempts: int
+    """This one included."""
+
+
+def add(connection: sa.Connection, url: str, namespace: str, events: Sequence[str], now: str) -> Webhook:
+    """Raises RyeError ``bad-webhook``, ``bad-namespace``."""
+    parts = urlsplit(url)
+    try:
+        port = parts.port
+    except ValueError:
+        port = 0
+    bad = parts.username or parts.fragment or not parts.hostname or port == 0 or len(url) > 2000
+    if parts.scheme != "https" or bad or not url.isascii() or not url.isprintable() or " " in url:
+        raise RyeError("bad-webhook", f"{url[:200]!r} is no address for a webhook.", "Give https://host/path.")
+    refuse_address(str(parts.hostname))
+    if namespace and not is_segment(namespace):
+        raise RyeError("bad-namespace", f"{namespace[:80]!r} is no namespace.", "Use a-z, 0-9, - and _, at most 64.")
+    unknown = [event for event in events if event not in EVENTS]
+    if unknown:
+        raise RyeError("bad-webhook", f"{unknown[0][:80]!r} is no event.", f"Events: {', '.join(EVENTS)}.")
+    if connection.scalar(sa.select(sa.func.count()).select_from(webhooks)) == 0:
+        _move(connection, _log_size(connection))  # nobody is told of what was logged before
+    found = Webhook(secrets.token_hex(8), url, namespace, tuple(events), secrets.token_urlsafe(32), now)
+    row = {name: getattr(found, name) for name in found.__struct_fields__}
+    connection.execute(webhooks.insert().values({**row, "events": " ".join(events)}))
+    return found
+
+
+def remove(connection: sa.Connection, identifier: str) -> Webhook:
+    """Raises RyeError ``unknown-webhook``."""
+    row = connection.execute(sa.select(webhooks).where(webhooks.c.id == identifier)).first()
+    if row is None:
+        raise RyeError(
+            "unknown-webhook", f"There is no webhook {identifier[:80]!r}.", "rye-registry webhook list shows them."
+        )
+    connection.execute(webhooks.delete().where(webhooks.c.id == identifier))
+    waiting = sa.and_(deliveries.c.webhook == identifier, deliveries.c.due.is_not(None))
+    connection.execute(deliveries.update().where(waiting).values(due=None, error="The webhook was removed."))
+    return _webhook(row)
+
+
+def listing(connection: sa.Connection) -> list[Webhook]:
+    return [_webhook(row) for row in connection.execute(sa.select(webhooks).order_by(webhooks.c.created))]
+
+
+def history(connection: sa.Connection, most: int, webhook: str | None = None) -> list[dict[str, object]]:
+    """The newest deliveries first."""
+    query = sa.select(deliveries).order_by(deliveries.c.created.desc(), deliveries.c.id).limit(most)
+    if webhook is not None:
+        query = query.where(deliveries.c.webhook == webhook)
+    return [dict(row._mapping) for row in connection.execute(query)]
+
+
+def collect(connection: sa.Connection, origin: str, now: str) -> int:
+    """Make deliveries of what was logged since the last time; how many. Some entries at a time."""
+    hooks = listing(connection)
+    size, start = _log_size(connection), _cursor(connection)
+    if not hooks or start is None:
+        _move(connection, size)
+        return 0
+    entries = log_entries
+    rows = connection.execute(
+        sa.select(entries.c.position, entries.c.leaf)
+        .where(entries.c.position >= start)
+        .order_by(entries.c.position)
+        .limit(_ROWS)
+    ).all()
+    made: list[dict[str, object]] = []
+    for row in rows:
+        statement = statements.parse(notes.parse(bytes(row.leaf)).text)
+        for hook in hooks:
+            made += _deliveries(hook, row.position, statement, origin, connection, now)
+    if made:
+        connection.execute(deliveries.insert(), made)
+    if rows:
+        _move(connection, rows[-1].position + 1)
+    connection.execute(
+        deliveries.delete().where(deliveries.c.due.is_(None), deliveries.c.created < after(now, -_KEPT_SECONDS))
+    )
+    return len(made)
+
+
+def take_due(connection: sa.Connection, now: str, most: int = 20) -> list[Delivery]:
+    """Deliveries to try now; for some minutes nobody else takes them."""
+    query = (
+        sa.select(deliveries, webhooks.c.url, webhooks.c.secret)
+        .join(webhooks, webhooks.c.id == deliveries.c.webhook)
+        .where(deliveries.c.due <= now)
+        .order_by(deliveries.c.due)
+        .limit(most)
+    )
+    found = []
+    for row in connection.execute(query).all():
+        mine = sa.and_(deliveries.c.id == row.id, deliveries.c.due == row.due)
+        values = {"due": after(now, _LEASE_SECONDS), "attempts": row.attempts + 1}
+        if connection.execute(deliveries.update().where(mine).values(values)).rowcount:
+            found.append(Delivery(row.id, row.url, row.secret, row.event, row.body, row.attempts + 1))
+    return found
+
+
+def settle(connection: sa.Connection, delivery: Delivery, status: int | None, error: str | None, now: str) -> None:
+    """What came of an attempt: done, another one later, or given up."""
+    done = status is not None and 200 <= status < 300
+    again = None if done or delivery.attempts > len(PAUSES) else after(now, PAUSES[delivery.attempts - 1])
+    values = {"status": status, "error": error, "delivered": now if done else None, "due": again}
+    connection.execute(deliveries.update().where(deliveries.c.id == delivery.id).values(values))
+
+
+def signature(secret: str, body: bytes) -> str:
+    """The value of ``X-Rye-Signature``."""
+    return f"sha256={hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()}"
+
+
+def _deliveries(
+    hook: Webhook, position: int, statement: Logged, origin: str, connection: sa.Connection, now: str
+) -> Iterable[dict[str, object]]:
+    if isinstance(statement, Root | Snapshot | FormerSnapshot):
+        return
+    event = next(name for name, kind in EVENTS.items() if isinstance(statement, kind))
+    namespace = statement.namespace if isinstance(statement, Keyset) else statement.identity.namespace
+    if (hook.namespace and hook.namespace != namespace) or (hook.events and event not in hook.events):
+        return
+    identifier = secrets.token_hex(8)
+    size, value = audit_events.head(connection)
+    document: dict[str, object] = {
+        "delivery": identifier,
+        "event": event,
+        "origin": origin,
+        "log": position,
+        "time": write_time(statement.time),
+        "namespace": namespace,
+        "item": None if isinstance(statement, Keyset) else str(statement.identity),
+        "version": getattr(statement, "version", None),
+        "audit_events": {"size": size, "hash": value},
+    }
+    yield {
+        "id": identifier,
+        "webhook": hook.id,
+        "event": event,
+        "body": json.dumps(document, ensure_ascii=False),
+        "created": now,
+        "due": now,
+        "attempts": 0,
+    }
+
+
+def _cursor(connection: sa.Connection) -> int | None:
+    found = connection.scalar(sa.select(registry.c.value).where(registry.c.key == _CURSOR))
+    return int(found) if found is not None else None
+
+
+def _move(connection: sa.Connection, position: int) -> None:
+    connection.execute(registry.delete().where(registry.c.key == _CURSOR))
+    connection.execute(registry.insert().values(key=_CURSOR, value=str(position)))
+
+
+def _log_size(connection: sa.Connection) -> int:
+    last = connection.scalar(sa.select(sa.func.max(log_entries.c.position)))
+    return 0 if last is None else last + 1
+
+
+def _webhook(row: sa.Row[tuple[object, ...]]) -> Webhook:
+    return Webhook(row.id, row.url, row.namespace, tuple(row.events.split()), row.secret, row.created)

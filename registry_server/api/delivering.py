@@ -1,0 +1,79 @@
+"""The thread that tells webhooks what was logged. It runs only where ``webhooks`` is set."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+
+import sqlalchemy as sa
+
+from registry_server.accounts import outward, webhooks
+from registry_server.accounts.times import now_text
+from registry_server.storage import database
+from rye import __version__
+from rye.errors import RyeError
+
+_log = logging.getLogger("rye.registry")
+_TICK_SECONDS = 2.0
+
+Post = Callable[[str, bytes, Mapping[str, str]], int]
+
+
+class Deliverer:
+    """Looks every few seconds for entries that nobody was told of, and for deliveries that are due."""
+
+    def __init__(self, engine: sa.Engine, origin: str, post: Post = outward.post) -> None:
+        self._engine = engine
+        self._origin = origin
+        self._post = post
+        self._ending = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        self._thread = threading.Thread(target=self._run, name="webhooks", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End it; what is cut off is tried again by whoever looks next."""
+        self._ending.set()
+
+    def round(self, now: str | None = None) -> int:
+        """One look; how many deliveries were tried. Raises RyeError when the database does not answer."""
+        now = now or now_text()
+        with database.reader(self._engine) as connection:
+            if not webhooks.listing(connection):
+                return 0
+        with database.change(self._engine) as connection:
+            webhooks.collect(connection, self._origin, now)
+            due = webhooks.take_due(connection, now)
+        for delivery in due:
+            status, error = self._try(delivery)
+            with database.change(self._engine) as connection:
+                webhooks.settle(connection, delivery, status, error, now)
+        return len(due)
+
+    def _try(self, delivery: webhooks.Delivery) -> tuple[int | None, str | None]:
+        body = delivery.body.encode()
+        headers = {
+            "Content-Type": "application/json",
+            "User-Agent": f"rye-registry/{__version__}",
+            "X-Rye-Event": delivery.event,
+            "X-Rye-Delivery": delivery.id,
+            "X-Rye-Signature": webhooks.signature(delivery.secret, body),
+        }
+        try:
+            status = self._post(delivery.url, body, headers)
+        except RyeError as error:
+            return None, error.message[:500]
+        return status, None if 200 <= status < 300 else f"It answered {status}."
+
+    def _run(self) -> None:
+        while not self._ending.wait(_TICK_SECONDS):
+            try:
+                while self.round() and not self._ending.is_set():
+                    pass
+            except RyeError as error:
+                _log.warning("webhooks could not be told: %s", error)
+            except Exception:
+                _log.exception("webhooks could not be told")

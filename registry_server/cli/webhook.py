@@ -1,0 +1,88 @@
+"""``rye-registry webhook``: who is told of what is logged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from registry_server.accounts import audit_events, webhooks
+from registry_server.accounts.times import now_text
+from registry_server.cli.options import Output, data_option, json_option, pass_output
+from registry_server.cli.registry_access import changing, reading, settings_of
+
+
+@click.group(no_args_is_help=True)
+def webhook() -> None:
+    """Webhooks: addresses that are told of what is logged."""
+
+
+@webhook.command("add")
+@click.argument("url")
+@click.option("--namespace", default="", help="Only what is about this namespace.")
+@click.option(
+    "--event", "events", multiple=True, type=click.Choice(list(webhooks.EVENTS)), help="Only this; repeatable."
+)
+@data_option
+@json_option
+@pass_output
+def webhook_add(output: Output, url: str, namespace: str, events: tuple[str, ...], data: Path) -> None:
+    """Tell URL of what is logged from now on; prints the secret that its deliveries are signed with, once."""
+    now = now_text()
+    with changing(data) as connection:
+        made = webhooks.add(connection, url, namespace, events, now)
+        audit_events.record(connection, now, "webhook.add", f"webhook:{made.id}", detail=made.as_json())
+    output.result({**made.as_json(), "secret": made.secret}, f"{made.id}  {made.secret}")
+    output.say("Keep the secret: it checks X-Rye-Signature.")
+    if not settings_of(data, {}).webhooks:
+        output.say("Nothing is sent before `webhooks = true` stands in registry.toml.")
+
+
+@webhook.command("list")
+@data_option
+@json_option
+@pass_output
+def webhook_list(output: Output, data: Path) -> None:
+    """List webhooks, without their secrets."""
+    with reading(data) as connection:
+        found = webhooks.listing(connection)
+    lines = [f"{one.id}  {one.url}  {one.namespace or 'all'}  {' '.join(one.events) or 'every event'}" for one in found]
+    output.result({"webhooks": [one.as_json() for one in found]}, "\n".join(lines) or "No webhooks.")
+
+
+@webhook.command("remove")
+@click.argument("webhook_id", metavar="ID")
+@data_option
+@json_option
+@pass_output
+def webhook_remove(output: Output, webhook_id: str, data: Path) -> None:
+    """Tell it nothing more. ID: as `webhook list` shows it."""
+    with changing(data) as connection:
+        gone = webhooks.remove(connection, webhook_id)
+        audit_events.record(connection, now_text(), "webhook.remove", f"webhook:{gone.id}", detail=gone.as_json())
+    output.result(gone.as_json(), f"Removed {gone.url}")
+
+
+@webhook.command("deliveries")
+@click.argument("webhook_id", metavar="[ID]", required=False)
+@click.option("--limit", type=click.IntRange(1), default=100, show_default=True, help="At most so many.")
+@data_option
+@json_option
+@pass_output
+def webhook_deliveries(output: Output, webhook_id: str | None, limit: int, data: Path) -> None:
+    """List deliveries, the newest first: delivered, waiting or given up."""
+    with reading(data) as connection:
+        found = webhooks.history(connection, limit, webhook_id)
+    lines = [
+        f"{row['created']}  {row['id']}  {row['event']}  {_state(row)}  attempts {row['attempts']}"
+        f"{'  ' + str(row['error']) if row['error'] else ''}"
+        for row in found
+    ]
+    document = [{**row, "state": _state(row)} for row in found]
+    output.result({"deliveries": document}, "\n".join(lines) or "No deliveries.")
+
+
+def _state(row: dict[str, object]) -> str:
+    if row["delivered"]:
+        return "delivered"
+    return f"due {row['due']}" if row["due"] else "given up"
