@@ -39,8 +39,6 @@ _NAMED_NAMESPACES = 64
 """Visible namespaces that the text index itself is asked for; more are left to the table of documents."""
 _CORRECTIONS = 4
 """What one mistyped word may stand for."""
-_CORRECTED = 3
-"""Words of one query that are put right."""
 _GRAMS = 16
 _WORDS_OF_A_GRAM = 300
 _COMPARED = 50
@@ -103,7 +101,8 @@ def find(
     )
     found = _ask(connection, within, asking.all_words(words), asking.ANYWHERE)
     if found.total == 0:
-        unknown = [word for word in words if len(words) == 1 or not _occurs(connection, within, word)][:_CORRECTED]
+        few = words if len(words) <= asking.BEGINNINGS else []  # a sentence has words enough that are right
+        unknown = [word for word in few if len(few) == 1 or not _occurs(connection, within, word)]
         meant = {word: _meant(connection, word, namespaces) for word in unknown}
         alternatives = [[word, *meant.get(word, ())] for word in words]
         if any(meant.values()):
@@ -233,10 +232,10 @@ def _statement(is_sqlite: bool, words: int, may_be_id: bool, is_limited: bool, i
     score = f"({score} + {starts} - {least_of}(length(d.id), {asking.MOST_LENGTH})) / CASE WHEN d.deprecated THEN 10 ELSE 1 END"
     if words and may_be_id:
         parts.append("SELECT d.number, 0 FROM documents d WHERE d.name IN :exact")
-        score = f"CASE WHEN d.name IN :exact THEN {asking.EXACT} ELSE {score} END"
+        score = f"CASE WHEN c.place = 0 THEN {asking.EXACT} ELSE {score} END"
     text = sa.text(
-        f"WITH candidates AS (SELECT number FROM ({' UNION ALL '.join(parts)}) AS found "
-        "GROUP BY number ORDER BY min(place), number DESC LIMIT :most), "
+        f"WITH candidates AS (SELECT number, min(place) AS place FROM ({' UNION ALL '.join(parts)}) AS found "
+        "GROUP BY number ORDER BY 2, number DESC LIMIT :most), "
         f"ranked AS (SELECT d.number, {score} AS score, d.id, d.kind FROM candidates c "
         f"JOIN documents d ON d.number = c.number WHERE true {allowed} "
         "ORDER BY score DESC, d.id, d.kind LIMIT :limit OFFSET :offset) "
