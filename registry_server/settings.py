@@ -208,10 +208,7 @@ def load(data: Path, flags: Mapping[str, object | None], environ: Mapping[str, s
     values: dict[str, object] = {}
     for name, value in written.items():
         values[name] = _checked(name, value, str(path))
-    for name in _TYPES:
-        text = environ.get(ENVIRONMENT_PREFIX + name.upper())
-        if text is not None:
-            values[name] = _from_text(name, text)
+    values.update(from_environment(environ))
     for name, given in flags.items():
         if given is not None:
             values[name] = _checked(name, given, "the command line")
@@ -238,6 +235,12 @@ def holds_password(database: str) -> bool:
     """Whether a database's address has a password in it."""
     parts = urlsplit(database)
     return bool(parts.password) or "password=" in parts.query.lower()
+
+
+def from_environment(environ: Mapping[str, str]) -> dict[str, object]:
+    """The settings that the environment gives. Raises RyeError."""
+    given = {name: environ.get(ENVIRONMENT_PREFIX + name.upper()) for name in _TYPES}
+    return {name: _from_text(name, text) for name, text in given.items() if text is not None}
 
 
 def _checked(name: str, value: object, where: str) -> object:

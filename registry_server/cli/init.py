@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import click
 
 from registry_server.cli.options import Output, data_option, json_option, pass_output
+from registry_server.settings import from_environment
 from registry_server.upkeep.founding import found
 
 
@@ -36,9 +38,13 @@ def init(
     objects: str,
     s3_endpoint: str,
 ) -> None:
-    """Make a registry: its folder, keys, root statement and first signed head."""
+    """Make a registry: its folder, keys, root statement and first signed head.
+
+    Settings that RYE_REGISTRY_… variables give, such as a database's password, are used and not written down.
+    """
     given = {"database": database, "objects": objects, "s3_endpoint": s3_endpoint}
-    root = found(data, origin, {name: value for name, value in given.items() if value}, root_key_out, root_days)
+    written = {name: value for name, value in given.items() if value}
+    root = found(data, origin, written, root_key_out, root_days, from_environment(os.environ))
     fingerprint = root.sha256()
     where = root_key_out or data / "keys"
     output.result(

@@ -28,6 +28,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "export": ("registry_server.cli.static_files:export_command", "Copy the static registry to a folder."),
     "init": ("registry_server.cli.init:init", "Make a registry: its folder, keys, root and first signed head."),
     "publisher": ("registry_server.cli.publisher:publisher", "Trusted publishers: workflows that need no secret."),
+    "migrate": ("registry_server.cli.migrate:migrate", "Bring the database to this version, or check whether it is."),
     "rebuild": ("registry_server.cli.static_files:rebuild", "Write every static file again from the database."),
     "restore": ("registry_server.cli.backup:restore", "Bring a registry back from a backup, mirror or export."),
     "role": ("registry_server.cli.role:role", "Who may upload to a namespace, and who may read it."),

@@ -12,7 +12,10 @@ import sqlalchemy as sa
 from alembic import command
 from alembic.config import Config
 from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from alembic.script.revision import RevisionError
 from alembic.util import CommandError
+from msgspec import Struct
 
 from registry_server.search import documents as search
 from registry_server.sequencer.ledger import Ledger
@@ -26,23 +29,61 @@ _SEARCH = "0005"
 _STEPS = Path(__file__).parent
 
 
+class Step(Struct, frozen=True):
+    revision: str
+    what: str
+
+
+class Plan(Struct, frozen=True):
+    """What a database lacks."""
+
+    current: str | None
+    """None: it is empty."""
+    newest: str
+    steps: tuple[Step, ...]
+
+
+def pending(connection: sa.Connection) -> Plan:
+    """The steps that the database lacks, the first one first. Changes nothing.
+
+    Raises RyeError ``database-too-new`` for a revision that this version does not know.
+    """
+    current = MigrationContext.configure(connection).get_current_revision()
+    try:
+        script = ScriptDirectory.from_config(_config())
+        found = [step for step in script.iterate_revisions("head", current or "base") if step.revision != current]
+    except (CommandError, RevisionError) as error:
+        raise _too_new(error) from error
+    steps = tuple(Step(step.revision, (step.doc or "").partition("\n")[0]) for step in reversed(found))
+    return Plan(current, script.get_current_head() or "", steps)
+
+
+def _config() -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(_STEPS).replace("%", "%%"))
+    return config
+
+
+def _too_new(error: Exception) -> RyeError:
+    return RyeError(
+        "database-too-new",
+        f"The database was made by a newer rye-registry: {error}",
+        "Install the newer version; nothing was changed.",
+    )
+
+
 def upgrade(connection: sa.Connection) -> None:
     """Take the steps that the database lacks, in the connection's transaction.
 
     Raises RyeError ``database-too-new`` for a revision that this version does not know.
     """
-    config = Config()
-    config.set_main_option("script_location", str(_STEPS).replace("%", "%%"))
+    config = _config()
     config.attributes["connection"] = connection
     before = MigrationContext.configure(connection).get_current_revision() or ""
     try:
         command.upgrade(config, "head")
     except CommandError as error:
-        raise RyeError(
-            "database-too-new",
-            f"The database was made by a newer rye-registry: {error}",
-            "Install the newer version; nothing was changed.",
-        ) from error
+        raise _too_new(error) from error
     if connection.scalar(sa.select(registry.c.key).where(registry.c.key == "origin")) is not None:
         ledger = Ledger(connection)
         if before < _SEARCH:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -36,10 +36,18 @@ _SETTINGS_TEXT = (
 )
 
 
-def found(data: Path, origin: str, values: dict[str, str], root_key_out: Path | None, root_days: int) -> Root:
+def found(
+    data: Path,
+    origin: str,
+    values: dict[str, str],
+    root_key_out: Path | None,
+    root_days: int,
+    unwritten: Mapping[str, object] = {},
+) -> Root:
     """Make a registry in the folder ``data``, all or nothing; returns its root 1. Raises RyeError.
 
-    ``values`` are settings to write into ``registry.toml``. With ``root_key_out`` the owner's key is written there and
+    ``values`` are settings to write into ``registry.toml``; ``unwritten`` ones, such as the environment's secrets,
+    are used only. With ``root_key_out`` the owner's key is written there and
     never into the data folder.
     """
     try:
@@ -60,7 +68,7 @@ def found(data: Path, origin: str, values: dict[str, str], root_key_out: Path | 
     building = data.parent / f".{data.name}.{os.getpid()}.new"
     building.mkdir(mode=0o755)
     try:
-        root = _fill(Settings(data=building, **values), origin, root_key_out, root_days)  # type: ignore[arg-type]
+        root = _fill(Settings(data=building, **{**unwritten, **values}), origin, root_key_out, root_days)  # type: ignore[arg-type]
         toml = "".join(f"{name} = {_quoted(value)}\n" for name, value in values.items())
         (building / SETTINGS_FILE).write_text(_SETTINGS_TEXT + toml, encoding="utf-8")
         if data.exists():
