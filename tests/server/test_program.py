@@ -35,6 +35,15 @@ def error_of(done: subprocess.CompletedProcess[str]) -> dict[str, str]:
 
 
 class TestInit:
+    def test_what_the_environment_gives_is_used_and_not_written_down(self, tmp_path: Path) -> None:
+        data, elsewhere = tmp_path / "data", tmp_path / "elsewhere.db"
+        address = f"sqlite:///{elsewhere}"
+        run("init", "--origin", ORIGIN, "--data", str(data), RYE_REGISTRY_DATABASE=address)
+        assert elsewhere.is_file()
+        assert not (data / "registry.db").exists()
+        assert "elsewhere" not in (data / "registry.toml").read_text()
+        assert run("verify", "--data", str(data), RYE_REGISTRY_DATABASE=address).returncode == 0
+
     def test_it_makes_a_registry_that_verifies_and_keeps_its_keys_to_itself(self, tmp_path: Path) -> None:
         data = tmp_path / "data"
         made = run("init", "--origin", ORIGIN, "--data", str(data), "--json")

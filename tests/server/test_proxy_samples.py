@@ -1,4 +1,4 @@
-"""The proxies that docs/samples shows, run before a real registry; skipped where nginx is not installed."""
+"""The proxy that operating/nginx.conf shows, run before a real registry; skipped where nginx is not installed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.server.publishing import Client, Publisher
 
 pytestmark = pytest.mark.processes
 
-SAMPLE = Path(__file__).parents[2] / "docs" / "samples" / "nginx.conf"
+SAMPLE = Path(__file__).parents[2] / "operating" / "nginx.conf"
 
 
 def free_port() -> int:

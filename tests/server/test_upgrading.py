@@ -59,7 +59,7 @@ from rye.registry.store.cache import Cache
 from rye.registry.store.state import StateStore
 from rye.registry.transport.file import FileTransport
 from rye.registry.trust import auditing
-from tests.registry_process import ORIGIN
+from tests.registry_process import ORIGIN, run
 from tests.server.publishing import Publisher
 
 pytestmark = pytest.mark.processes
@@ -307,6 +307,29 @@ def test_every_table_is_as_if_the_new_version_had_filled_it(filled: Filled, data
         ("stolen/a/one", "1.0.0", False),
         ("waiting/a/one", "1.1.0", False),
     }
+
+
+def test_a_check_lists_the_steps_and_takes_none(filled: Filled, tmp_path: Path) -> None:
+    data = Path(shutil.copytree(filled.data, tmp_path / "data"))
+    (data / "registry.db").unlink()
+    fill_as_0001(filled, Settings(data).database_url)
+    for _ in range(2):
+        checked = run("migrate", "--check", "--data", str(data), "--json", check=False)
+        plan = json.loads(checked.stdout)
+        assert (checked.returncode, plan["current"], plan["newest"]) == (1, "0001", schema.REVISION)
+        assert [step["revision"] for step in plan["steps"]] == [
+            f"{number:04}" for number in range(2, int(schema.REVISION) + 1)
+        ]
+        assert all(step["what"] for step in plan["steps"])
+        assert revision_of(Settings(data).database_url) == "0001"
+    assert run("migrate", "--data", str(data)).stdout == f"The database went from 0001 to {schema.REVISION}.\n"
+    assert run("migrate", "--check", "--data", str(data)).returncode == 0
+    engine = sa.create_engine(Settings(data).database_url)
+    with engine.begin() as connection:
+        connection.execute(sa.text("UPDATE alembic_version SET version_num = '9999'"))
+    engine.dispose()
+    refused = run("migrate", "--check", "--data", str(data), "--json", check=False)
+    assert (refused.returncode, json.loads(refused.stdout)["error"]["code"]) == (1, "database-too-new")
 
 
 def test_the_log_goes_on_and_what_it_has_already_is_a_duplicate(filled: Filled, data: Path, url: str) -> None:
