@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# rye:signed:2026-11-22T08:19:22Z:80f7d3eb1a98b96b8e1e84196bbc6cdca0220869232206d7667626d738c5c879:dVcFhv_QC3BcmWbjGyVVM_uoTlvj5-sF_8f03duYVb14JTA7WUlb6BhcJW95s-k9fexPBC-44yH3S0QloI7fCA==:7f544f921636257b
+# rye:signed:2026-11-22T14:03:35Z:9926f9729416486792528567264e4e68820e4080b0e4fd3eb85f3c7cf74577a6:2VFh56ueXVb8e59UVqZV8SHGQIrv9A3lb3GhG0JM9v3udLsSbYnGYZzIaqygeD4uHKcO_JTOqvToIPXIF91-Cg==:bd31818cbcef58d3
 """SHA-256 of every file below a folder, one line each, sorted: what was received, before anything changes it."""
 
 from __future__ import annotations
@@ -8,9 +8,9 @@ import hashlib
 import sys
 from pathlib import Path
 
-__version__ = "1.0.0"
+__version__ = "1.1.0"
 __category__ = "files"
-__tool_description__ = "Print the SHA-256 and the path of every regular file below a folder"
+__tool_description__ = "Give the SHA-256 and the path of every regular file below a folder"
 
 
 def checksums(root: Path) -> list[str]:
@@ -26,6 +26,14 @@ def checksums(root: Path) -> list[str]:
                     digest.update(chunk)
             lines.append(f"{digest.hexdigest()}  {path}")
     return lines
+
+
+def execute(params: dict[str, str]) -> dict[str, list[str]]:
+    """The lines of ``params["path"]``, which is absolute: a tool starts in an empty folder of its own."""
+    root = Path(params["path"])
+    if not root.is_absolute() or not root.exists():
+        raise ValueError(f"{root} is no absolute path of a file or folder")
+    return {"lines": checksums(root)}
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# rye:signed:2026-11-22T08:19:22Z:8e8a46cf9fef57816f3b514d1c6a4e82510a719a69aa96c8bffe07fbdbe2ad91:FsVGLv6EN88DGs0OSQJENEPoaLgb6oD7bU-XzrhI0xVVg0L6ezRe7GAsWwhhCt5lybDArlvDhtzTkmn3-2lGAw==:7f544f921636257b
+# rye:signed:2026-11-22T14:03:35Z:40ba6d34cd11a2ef601a8747fc53bbb005be35ff833cacac19ba2094c8d766a5:JAzjF5a-Nvk1KLjjILsIT7sEPiNjBDV6oW_mMqmIxCavnWTkDYPOMGCgIAgWwzzUHye3YOuHxUvym7ee820CCQ==:bd31818cbcef58d3
 """The headings of a Markdown file with their lines: what an override can aim at."""
 
 from __future__ import annotations
@@ -8,9 +8,9 @@ import re
 import sys
 from pathlib import Path
 
-__version__ = "1.0.0"
+__version__ = "1.1.0"
 __category__ = "markdown"
-__tool_description__ = "Print the headings of a Markdown file with line numbers, code blocks left out"
+__tool_description__ = "Give the headings of a Markdown file with line numbers, code blocks left out"
 
 FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
 HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*")
@@ -30,6 +30,17 @@ def outline(text: str) -> list[str]:
         elif heading := HEADING.fullmatch(line):
             found.append(f"{number}: {heading[1]} {heading[2]}")
     return found
+
+
+def execute(params: dict[str, str]) -> dict[str, list[str]]:
+    """The headings of ``params["text"]``, or of the file at ``params["path"]``, which is absolute."""
+    text = params.get("text")
+    if text is None:
+        path = Path(params["path"])
+        if not path.is_absolute():
+            raise ValueError(f"{path} is no absolute path; a tool starts in an empty folder of its own")
+        text = path.read_text(encoding="utf-8")
+    return {"headings": outline(text)}
 
 
 if __name__ == "__main__":
