@@ -195,7 +195,7 @@ def undeploy(context: Context, project: Project, items: Sequence[str], scope: Sc
         disk = FolderDisk(root.root)
         claims = claims_of(context, root, state)
         plan = make_plan((), state, disk.read, run, allowed=left, is_folder=disk.is_folder, claims=claims)
-        planned = _Planned(plan, Survey((), (), (), (), {}), remembered, (), disk)
+        planned = _Planned(plan, Survey((), (), (), (), {}), remembered, (), disk, _state_bytes(plan))
         remember_own(root, state, plan)
         writer.apply(planned.transaction(), folders=plan.folders)
     return planned.outcome(())
@@ -250,12 +250,9 @@ class _Planned(Struct, frozen=True):
     given: tuple[Allowed, ...]
     """Widenings that this run agrees to."""
     disk: FolderDisk
+    state: bytes | None
+    """The state file's new bytes; None: there is none."""
     read: ReadProject | None = None
-
-    @property
-    def state(self) -> bytes | None:
-        """The state file's new bytes; None: there is none."""
-        return None if self.plan.state.is_empty else state_text(self.plan.state).encode()
 
     def prints(self) -> dict[str, str]:
         """Every file that is deployed or holds something of ours, as this run leaves it."""
@@ -298,6 +295,10 @@ class _Planned(Struct, frozen=True):
             self.plan.checked,
             dry_run,
         )
+
+
+def _state_bytes(plan: Plan) -> bytes | None:
+    return None if plan.state.is_empty else state_text(plan.state).encode()
 
 
 def _planned(
@@ -349,7 +350,7 @@ def _planned(
     allowed = [one for one in (*remembered.state.allowed, *given) if one in current or not _is_known(one, found)]
     claims = claims_of(context, root, remembered.state)
     plan = make_plan(wanted, remembered.state, disk.read, run, refused, allowed, disk.is_folder, claims)
-    return _Planned(plan, _of_run(found, run), remembered, () if every else given, disk, read)
+    return _Planned(plan, _of_run(found, run), remembered, () if every else given, disk, _state_bytes(plan), read)
 
 
 def _allowed(lock: Lock, given: str) -> str:

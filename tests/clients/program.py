@@ -46,7 +46,7 @@ class AgentProgram(Struct, frozen=True):
             found = json.loads((self.modules / self.package / "package.json").read_text("utf-8"))
         except (OSError, ValueError):
             return False
-        return bool(found["version"] == self.version) and self._start() is not None
+        return bool(found["version"] == self.version) and self._start() is not None and shutil.which("node") is not None
 
     def why_not(self) -> str:
         """Why it is not there, for people."""

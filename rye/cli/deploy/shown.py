@@ -23,7 +23,7 @@ def show_deployed(session: Session, done: Deployed) -> None:
             continue
         console.say(f"{note.item} in {note.target}: {note.message}", "dim")
     for path in done.kept:
-        console.warn(f"{path} was edited: it stays, and is yours from now on.")
+        console.warn(f"{path} is not as your rye wrote it: it stays, and is yours from now on.")
     seen = set()
     for row in done.refused:
         if (row.item, row.field, row.message) in seen:
