@@ -108,7 +108,10 @@ class Settings:
     concurrent_writes: int = 64
     """Writing requests at work at the same moment; more are answered 503 with ``Retry-After``."""
     account_requests: int = 96
-    """Writing requests of one token under way at the same moment, slow bodies included; more are answered 429."""
+    """Writing requests of one account under way at the same moment, slow bodies included; more are answered 429. A token without
+    an account counts as one."""
+    account_places: int = 48
+    """Of ``concurrent_writes``, what one account may have, and never more than three quarters; more are answered 429."""
     uploads_bytes: int = 512 * MIB
     """Uploaded blobs that no statement refers to yet, all together."""
     account_uploads_bytes: int = 128 * MIB

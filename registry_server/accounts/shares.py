@@ -1,4 +1,5 @@
-"""What one token may take of what all share: requests at once, and uploads that nothing refers to yet.
+"""What one account may take of what all share: requests at once, places, and uploads that nothing refers to yet. A token without
+an account has a share of its own.
 
 Nothing here is exact across processes or restarts; it keeps one account from shutting the others out.
 """
@@ -14,36 +15,49 @@ from rye.errors import RyeError
 
 
 class Shares:
-    """Counts per token. Safe to use from several threads."""
+    """Counts per owner (:attr:`registry_server.accounts.tokens.Account.owner`). Safe to use from several threads."""
 
-    def __init__(self, requests: int, uploads_bytes: int) -> None:
+    def __init__(self, requests: int, uploads_bytes: int, places: int = 1_000_000) -> None:
         self._requests = max(requests, 1)
+        self._places = max(places, 1)
         self._uploads_bytes = uploads_bytes
         self._lock = threading.Lock()
         self._under_way: Counter[str] = Counter()
+        self._at_work: Counter[str] = Counter()
         self._uploads: dict[str, tuple[str, int]] = {}
         """SHA-256 of an upload that waits → token and size."""
         self._kept: Counter[str] = Counter()
         """Token → bytes of its uploads that wait."""
 
     @contextmanager
-    def request(self, token: str) -> Iterator[None]:
-        """One request of this token, from before its body arrives. Raises RyeError ``too-many-requests``."""
+    def request(self, owner: str) -> Iterator[None]:
+        """One request of this owner, from before its body arrives. Raises RyeError ``too-many-requests``."""
+        with self._one_of(self._under_way, owner, self._requests):
+            yield
+
+    @contextmanager
+    def place(self, owner: str) -> Iterator[None]:
+        """One of the places for writing, once the body is there. Raises RyeError ``too-many-requests``."""
+        with self._one_of(self._at_work, owner, self._places):
+            yield
+
+    @contextmanager
+    def _one_of(self, counts: Counter[str], owner: str, most: int) -> Iterator[None]:
         with self._lock:
-            if self._under_way[token] >= self._requests:
+            if counts[owner] >= most:
                 raise RyeError(
                     "too-many-requests",
-                    f"This token has {self._requests} requests under way.",
+                    f"This account has {most} requests under way.",
                     "Wait for some of them; several tokens do not help one publisher.",
                 )
-            self._under_way[token] += 1
+            counts[owner] += 1
         try:
             yield
         finally:
             with self._lock:
-                self._under_way[token] -= 1
-                if not self._under_way[token]:
-                    del self._under_way[token]
+                counts[owner] -= 1
+                if not counts[owner]:
+                    del counts[owner]
 
     def fits(self, token: str, size: int) -> bool:
         """Whether the token may keep an upload of this size beside those that it has."""

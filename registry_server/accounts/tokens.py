@@ -50,6 +50,11 @@ class Account:
     roles: tuple[tuple[str, str], ...] = ()
     """Namespace and role of that account, at this moment."""
 
+    @property
+    def owner(self) -> str:
+        """Whose share of what all share it takes from: the account's, so that many tokens are not many shares."""
+        return f"account {self.account}" if self.account is not None else self.token
+
     def has(self, scope: str) -> bool:
         return scope in self.scopes
 

@@ -198,9 +198,9 @@ async def _blobs(request: Request[Any, Any, State], sha256: str) -> Response[byt
     require_scope(account, "publish", "stage")
     if _SHA256.fullmatch(sha256) is None:
         raise RyeError("bad-request", "A blob's name is its SHA-256: 64 lower-case hex digits.", None)
-    with service.shares.request(account.token):
+    with service.shares.request(account.owner):
         content = await body_of(request, service.settings.blob_bytes)
-        with service.writing():
+        with service.writing(account):
             is_new = await asyncio.to_thread(service.keep_upload, account, sha256, content)
     body = wire.encode_json(wire.BlobAnswer(sha256, len(content), not is_new))
     return json_answer(body, 201 if is_new else 200)
@@ -210,9 +210,9 @@ async def _blobs(request: Request[Any, Any, State], sha256: str) -> Response[byt
 async def _statements(request: Request[Any, Any, State]) -> Response[bytes]:
     service = service_of(request)
     account = await account_of(request)
-    with service.shares.request(account.token):
+    with service.shares.request(account.owner):
         body = await body_of(request, service.settings.request_bytes)
-        with service.writing():
+        with service.writing(account):
             wanted = wire.decode_json(body, wire.StatementsRequest)
             receipt, candidates = await append(request, account, wanted.notes)
     if account.account is not None:

@@ -77,7 +77,11 @@ class Service:
         self.searches = SearchDesk(settings)
         self.deliverer = Deliverer(self.engine, self.origin)
         self._writes = threading.BoundedSemaphore(max(settings.concurrent_writes, 1))
-        self.shares = Shares(settings.account_requests, settings.account_uploads_bytes)
+        self.shares = Shares(
+            settings.account_requests,
+            settings.account_uploads_bytes,
+            min(settings.account_places, settings.concurrent_writes * 3 // 4),
+        )
         self._noted: dict[str, float] = {}
         self._noting: set[asyncio.Task[None]] = set()
         self._kept_bytes = 0
@@ -108,8 +112,13 @@ class Service:
         self.engine.dispose()
 
     @contextmanager
-    def writing(self) -> Iterator[None]:
-        """One of the places for writing requests. Raises RyeError ``busy`` when all are taken."""
+    def writing(self, account: Account) -> Iterator[None]:
+        """One of the places for writing requests. Raises RyeError ``too-many-requests``, and ``busy`` when all are taken."""
+        with self.shares.place(account.owner), self._place():
+            yield
+
+    @contextmanager
+    def _place(self) -> Iterator[None]:
         if not self._writes.acquire(blocking=False):
             raise RyeError("busy", "The registry is at work on too many requests.", "Try again in a moment.")
         try:
@@ -179,9 +188,9 @@ class Service:
             )
         if self.public.get(wire.blob_path(sha256)) == content:
             return False  # one that only waits is written again: its time to be referred to begins anew
-        if not self.shares.fits(account.token, len(content)):
+        if not self.shares.fits(account.owner, len(content)):
             self._sweep(always=True)
-            if not self.shares.fits(account.token, len(content)):
+            if not self.shares.fits(account.owner, len(content)):
                 raise RyeError(
                     "uploads-full",
                     "The registry keeps too many uploads of this token that nothing refers to.",
@@ -197,7 +206,7 @@ class Service:
                 )
         self._kept_bytes += len(content)
         self.uploads.put_soon(sha256, content)  # durable before the batch that publishes it is committed
-        self.shares.keep(account.token, sha256, len(content))
+        self.shares.keep(account.owner, sha256, len(content))
         self._sweep()
         return True
 

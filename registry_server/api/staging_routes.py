@@ -32,11 +32,11 @@ async def _listing(request: Request[Any, Any, State]) -> Response[bytes]:
 async def _add(request: Request[Any, Any, State]) -> Response[bytes]:
     service, account = service_of(request), await account_of(request)
     require_scope(account, "stage", "publish")
-    with service.shares.request(account.token):
+    with service.shares.request(account.owner):
         body = await body_of(request, service.settings.request_bytes)
         wanted = wire.decode_json(body, wire.StageRequest)
         check_count(service.settings, len(wanted.drafts))
-        with service.writing():
+        with service.writing(account):
             address = client_address(request.scope, service.settings.trusted_proxies)
             rows = await asyncio.to_thread(service.staging.add, account, wanted.drafts, address)
     return json_answer(wire.encode_json(wire.StagesAnswer(rows)), 201)
@@ -63,11 +63,11 @@ async def _file(request: Request[Any, Any, State], stage: str, sha256: str) -> R
 async def _approve(request: Request[Any, Any, State], stage: str) -> Response[bytes]:
     service, account = service_of(request), await account_of(request)
     require_scope(account, "publish")
-    with service.shares.request(account.token):
+    with service.shares.request(account.owner):
         body = await body_of(request, service.settings.request_bytes)
         wanted = wire.decode_json(body, wire.ApprovalRequest)
         address = client_address(request.scope, service.settings.trusted_proxies)
-        with service.writing():
+        with service.writing(account):
             found, note = await asyncio.to_thread(service.staging.sign, account, stage, wanted.note, address)
             if note is not None:
                 receipt, candidates = await append(request, account, [note.encode()])
@@ -81,7 +81,7 @@ async def _approve(request: Request[Any, Any, State], stage: str) -> Response[by
 @route("/api/v1/stages/{stage:str}/rejection", http_method=[HttpMethod.POST])
 async def _reject(request: Request[Any, Any, State], stage: str) -> Response[bytes]:
     service, account = service_of(request), await _seer(request)
-    with service.shares.request(account.token):
+    with service.shares.request(account.owner):
         body = await body_of(request, service.settings.request_bytes)
         wanted = wire.decode_json(body, wire.RejectionRequest)
         address = client_address(request.scope, service.settings.trusted_proxies)

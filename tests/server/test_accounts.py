@@ -279,6 +279,14 @@ class TestAuthority:
         connection_.close()
         assert row == (token.split("_")[1], alice, "127.0.0.1")
 
+    def test_many_tokens_of_an_account_have_one_share(self, local: Local) -> None:
+        member = local.member("many")
+        bound, unbound = ([local.token(account=who) for _ in range(2)] for who in (member, None))
+        with database.reader(local.service.engine) as connection:
+            own, free = ([tokens.check(connection, token) for token in some] for some in (bound, unbound))
+        assert len({one.owner for one in own if one is not None}) == 1
+        assert len({one.owner for one in free if one is not None}) == 2
+
     def test_whoami_tells_scopes_and_expiry(self, local: Local) -> None:
         document = local.get("/api/v1/whoami", local.token("acme", scopes=["read"])).json()
         assert (document["namespaces"], document["scopes"]) == (["acme"], ["read"])

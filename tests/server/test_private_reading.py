@@ -165,3 +165,14 @@ def test_any_other_word_is_refused(tmp_path: Path) -> None:
         file.write('read = "private"\n')
     with pytest.raises(RyeError, match=r"read in .* is 'private'"):
         load(tmp_path / "data", {}, {})
+
+
+def test_no_release_hands_out_bytes_that_its_publisher_may_not_read(split: Local) -> None:
+    """Names and hashes are seen by all members: naming another's blob in a release of one's own must not open it."""
+    examination = split.service.staging._examination
+    sha256 = file_of(split, ACME).rpartition("/")[2]
+    for namespaces, is_found in ((("other",), False), (("acme",), True), ((), True)):
+        with database.reader(split.service.engine) as connection:
+            account = tokens.check(connection, split.token(*namespaces))
+        assert account is not None
+        assert (examination._readable_blob(account, sha256) is not None) is is_found

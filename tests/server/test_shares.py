@@ -98,6 +98,9 @@ def test_a_share_is_given_back() -> None:
             pass
     with shares.request("a"):
         pass
+    few = Shares(10, 100, 1)
+    with few.place("a"), few.place("b"), pytest.raises(RyeError, match="under way"), few.place("a"):
+        pass
     shares.keep("a", "x", 80)
     assert not shares.fits("a", 30)
     assert shares.fits("b", 30)
