@@ -111,6 +111,9 @@ class Face:
             )
         except CallError as error:
             return _answer(error.as_json(), is_error=True)
+        except Exception as error:  # a fault of ours must not tell a model more than that
+            failed = CallError("not-runnable", f"Something inside rye went wrong: {type(error).__name__}.")
+            return _answer(failed.as_json(), is_error=True)
         return result if isinstance(result, types.InputRequiredResult) else _answer(result)
 
     # -- asking a person -----------------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from rye.errors import RyeError
 from rye.limits import RUNTIME
 from rye.permissions.containment import contained
 from rye.permissions.risk import Tier
-from rye.storage.private_files import read_trusted, write_new
+from rye.storage.private_files import read_trusted, write, write_new
 
 Answer = Literal["allow", "ask", "deny"]
 ANSWERS: tuple[Answer, ...] = get_args(Answer)
@@ -137,13 +137,10 @@ def read_question(folder: Path, call: int) -> Question:
 
 
 def approve(folder: Path, question: Question, now: datetime) -> None:
-    """Write a person's yes down. Raises RyeError ``no-such-call`` for a question of another run, and ``approved-before``."""
+    """Write a person's yes down. Raises RyeError ``no-such-call`` for a question of another run."""
     if question.run != folder.name:
         raise RyeError("no-such-call", f"The question is not one of the run {folder.name}.")
     path = folder / f"yes-{question.key}.json"
-    given = msgspec.json.encode(_Given(question.key, now.astimezone(UTC))).decode()
-    try:
-        write_new(path, given)
-    except FileExistsError:
-        path.unlink(missing_ok=True)  # an older yes may be used up or too old: this one counts from now
-        write_new(path, given)
+    write(
+        path, msgspec.json.encode(_Given(question.key, now.astimezone(UTC))).decode()
+    )  # an older one counts from now, too

@@ -215,7 +215,7 @@ class ProjectItems:
         """Whose valid signature an own item carries. Raises RyeError for one that may not be used so."""
         keys = trusted_keys(())
         item = found.item
-        data = found.result.base.encode() if found.result is not None and found.overrides else item.data
+        data = found.signed if found.signed is not None else item.data
         judged = verify(data, item.kind.name, item.path.name, keys.keys, keys.revoked)
         if judged.verdict == "valid" and judged.key is not None:
             return judged.key.fingerprint

@@ -213,6 +213,9 @@ class Session:
             return self._make(asked, allowed, lambda: self._effect(asked, allowed, cancel or threading.Event()))
         except RyeError as error:  # the log, and what an effect raises
             raise from_rye_error(error) from error
+        except OSError as error:
+            message = f"The system refused it: {error.strerror or type(error).__name__}."
+            raise CallError("not-runnable", message, "Make room, or look at the files' owners.") from error
 
     def load_item(self, kind: str, item_id: str, version: str | None = None, *, ask: Ask | None = None) -> UsableItem:
         """``rye_load`` for a face that needs more of the item than its text. Raises CallError."""

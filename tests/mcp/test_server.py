@@ -354,3 +354,38 @@ def test_an_installed_directive_has_the_rights_that_this_user_agreed_to(tmp_path
         assert (error["code"], error["chain"][0]["by"]) == ("denied", None)
 
     play(shop, story)
+
+
+def test_an_own_text_may_be_read_unsigned_and_an_overridden_one_says_so(tmp_path: Path) -> None:
+    shop = Workshop(tmp_path)
+    shop.own_directive("work/ship")
+    shop.write(".ai/knowledge/notes/draft.md", knowledge("draft"))
+    shop.sign("knowledge/notes/style.md", knowledge("style"))
+    more = ("--append", "--reason", "more to say", "--content", "-")
+    shop.ok("override", "new", "acme/notes/style", "# Style", *more, stdin=b"Write for readers.\n")
+    shop.ok("override", "new", "acme/work/ship", "# ship", *more, stdin=b"Ask first.\n")
+
+    async def story(caller: Caller) -> None:
+        draft = await caller.ok("rye_load", item_type="knowledge", item_id="acme/notes/draft")
+        assert (draft["signer"], draft["overridden"]) == (None, False)
+        style = await caller.ok("rye_load", **STYLE)
+        assert style["overridden"]
+        assert "Write for readers." in style["text"]
+        assert style["sha256"] == hashlib.sha256(style["text"].encode()).hexdigest()
+        assert style["signer"].startswith("SHA256:")
+        assert (await caller.ok("rye_execute", item_type="directive", item_id="acme/work/ship"))["mode"] == "inline"
+
+    play(shop, story)
+
+
+def test_a_fault_of_ours_tells_a_model_nothing(made: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story(caller: Caller) -> None:
+        def broken(*given: object, **more: object) -> object:
+            raise ZeroDivisionError("/home/somebody/secret")
+
+        monkeypatch.setattr(caller.opened.items, "read", broken)
+        error = await caller.error("rye_load", **STYLE)
+        assert error["code"] == "not-runnable"
+        assert "secret" not in json.dumps(error)
+
+    play(made, story)

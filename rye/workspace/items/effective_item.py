@@ -59,6 +59,8 @@ class EffectiveItem(Struct, frozen=True):
     """What each overrides file did; None where there is none, or they were left out."""
     installed: CheckedItem | None = None
     """Its row and its release; None for an item that nobody installed."""
+    signed: bytes | None = None
+    """Its file's own bytes, where overrides changed its text; they are what a signature is about."""
 
     @property
     def id(self) -> str:
@@ -280,7 +282,8 @@ def customized(
     if result.text == result.base:
         return found
     item = replace(found.item, data=result.text.encode("utf-8"), text=result.text, reading=result.reading)
-    return replace(found, item=item, overrides=tuple(file.source.shown for file in result.files if not file.refused))
+    applied = tuple(file.source.shown for file in result.files if not file.refused)
+    return replace(found, item=item, overrides=applied, signed=found.item.data)
 
 
 def _refused(found: EffectiveItem, file: Applied) -> RyeError:
