@@ -23,7 +23,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
     folder = home / "demo"
     environment = {name: value for name, value in os.environ.items() if not name.startswith("RYE_")}
     run = subprocess.run(
-        [sys.executable, "-m", "rye", "demo", "--folder", str(folder)],
+        [sys.executable, "-m", "rye", "demo", "--run", "--folder", str(folder)],
         cwd=REPOSITORY,
         env={**environment, "HOME": str(home)},
         capture_output=True,
@@ -51,6 +51,18 @@ def test_it_shows_the_whole_way_of_an_item(demo: tuple[str, Path]) -> None:
     ]
     places = [said.index(words) for words in in_order]
     assert places == sorted(places)
+
+
+def test_the_directive_runs_and_its_rights_bind(demo: tuple[str, Path]) -> None:
+    """One call is denied, one hook fires, wrong outputs are refused and the declared ones taken."""
+    said = demo[0].partition("$ rye run ")[2]
+    assert "rye_execute tool:rye/shell/delete_cluster: denied" in said
+    assert "hook directive:rye/authoring/review_permissions: done" in said
+    assert said.index("rye_return: deviation") < said.index("deployment_id = storefront-8")
+    shown = said.partition("$ rye runs show ")[2]
+    assert ": ok, " in shown
+    if "sandbox-unavailable" not in said:
+        assert "rye_execute tool:rye/shell/kubectl: done" in said
 
 
 def test_every_one_of_its_commands_stands_in_front_of_what_it_printed(demo: tuple[str, Path]) -> None:

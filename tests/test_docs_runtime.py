@@ -6,11 +6,13 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from rye.runtime.calls import CODES
+from rye.runtime.run.models import parse_models
 from tests.cli.running import Program
 from tests.mcp.workshop import Caller, Workshop, play
 
@@ -40,6 +42,13 @@ def test_five_commands_from_nothing_to_a_denied_call(tmp_path: Path) -> None:
 
     play(shop, story, as_=started[4])
     assert shop.ok("runs", "show", "last", "--json").json["verdict"]["state"] == "ok"
+
+
+def test_the_example_of_a_model_is_one() -> None:
+    example = TEXT.split("<!-- example: models -->\n```toml\n")[1].split("```")[0]
+    model = parse_models(tomllib.loads(example)["models"], "config.toml")["general"]
+    assert (model.dialect, model.key_env) == ("anthropic", "ANTHROPIC_API_KEY")
+    assert model.cost(1_000_000, 0) == 3
 
 
 def test_every_code_is_listed() -> None:

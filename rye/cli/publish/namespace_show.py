@@ -42,7 +42,9 @@ def show(session: Session, namespace: str) -> None:
     }
     text = [f"{namespace}: keyset {keyset.number}, {keyset.threshold} of {len(keyset.keys)} sign"]
     if keyset.release_threshold > 1:
-        text.append(f"  a release needs {keyset.release_threshold} signatures: `rye publish --stage`, then `rye stage approve`")
+        text.append(
+            f"  a release needs {keyset.release_threshold} signatures: `rye publish --stage`, then `rye stage approve`"
+        )
     text += [f"  key      {key}" for key in keys]
     text += [f"  revoked  {key} from position {position}" for key, position in revoked]
     if pending is not None:

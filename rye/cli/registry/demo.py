@@ -20,12 +20,33 @@ from rye.cli.options import Session, command
 from rye.errors import RyeError
 
 _STEP_SECONDS = 60
+_KUBECTL = '''"""Answers as a cluster would: the demo has none."""
+
+__version__ = "1.0.0"
+__category__ = "shell"
+__tool_description__ = "Answer a kubectl command as the demo's cluster would"
+
+
+def execute(params):
+    return {"command": "kubectl " + params["command"], "answer": "deployment.apps/storefront revision 7"}
+'''
+_MODEL = """
+[models.{tier}]
+dialect = "anthropic"
+url = "{url}"
+model = "scripted"
+input-price = 3.0
+output-price = 15.0
+"""
 
 
 @command("demo")
 @click.option("--folder", metavar="DIR", help="Where to make everything; default: a new temporary folder.")
+@click.option(
+    "--run", "run_it", is_flag=True, help="Also run the directive, with a scripted model and sandboxed tools."
+)
 @click.pass_obj
-def demo(session: Session, folder: str | None) -> None:
+def demo(session: Session, folder: str | None, run_it: bool) -> None:
     """Show the whole way of an item: validate, sign, publish, search, install, render, and find a changed byte."""
     items = Path(__file__).resolve().parents[3] / ".ai"
     if not items.is_dir():
@@ -38,7 +59,7 @@ def demo(session: Session, folder: str | None) -> None:
         raise RyeError("folder-not-empty", f"{root} is not empty.", "Give --folder an empty or a new one.")
     run = _Demo(session, root)
     try:
-        seconds = run.play(items)
+        seconds = run.play(items, run_it)
     finally:
         run.stop()
     if session.json:
@@ -57,7 +78,7 @@ class _Demo:
         self.registry: subprocess.Popen[bytes] | None = None
         self.typed: list[str] = []
 
-    def play(self, items: Path) -> float:
+    def play(self, items: Path, run_it: bool) -> float:
         """All steps; returns how long they took, in seconds."""
         began = time.monotonic()
         author, team = self.root / "author", self.root / "team"
@@ -68,6 +89,9 @@ class _Demo:
         self.title("An author: a key, a namespace, this project's own items")
         shutil.copytree(items, author / ".ai", ignore=shutil.ignore_patterns("packages", ".rye"))
         (author / "rye.toml").write_text('[project]\nname = "rye"\nnamespace = "rye"\n', encoding="utf-8")
+        if run_it:
+            (author / ".ai/tools/shell").mkdir()
+            (author / ".ai/tools/shell/kubectl.py").write_text(_KUBECTL, encoding="utf-8")
         self.type(author, "keys", "generate")
         self.type(author, "login", url, "--token", "-", "--fingerprint", fingerprint, stdin=token + "\n")
         self.type(author, "namespace", "claim", "rye")
@@ -91,6 +115,8 @@ class _Demo:
         self.type(team, "install", "--discard-local-edits")
         self.type(team, "deploy", "--target", "claude", "--target", "codex")
         self.type(team, "deploy", "--check", last=2)
+        if run_it:
+            self.run_directive(team, inputs)
         return time.monotonic() - began
 
     def start_registry(self) -> tuple[str, str, str]:
@@ -108,6 +134,21 @@ class _Demo:
         self.registry, url = start_embedded(data)
         self.print(f"Serving on {url}")
         return url, str(token["token"]), str(made["fingerprint"])
+
+    def run_directive(self, team: Path, inputs: tuple[str, ...]) -> None:
+        """The directive really runs: one call asks a person, one is denied, that fires a hook, and what returns is checked."""
+        from rye.cli.registry.demo_model import scripted_model  # a server, for this part alone
+
+        self.title("The directive runs: a scripted model, a sandboxed tool, one call denied, a hook, checked returns")
+        self.ask(team, "add", "tool:rye/shell/kubectl", "directive:rye/authoring/review_permissions")
+        with scripted_model() as url:
+            config = Path(self.environment(team)["RYE_CONFIG_DIR"]) / "config.toml"
+            tiers = ("orchestrator", "general", "haiku", "sonnet", "low")
+            known = config.read_text(encoding="utf-8") if config.exists() else ""
+            config.write_text(known + "".join(_MODEL.format(tier=tier, url=url) for tier in tiers), encoding="utf-8")
+            shown = self.ask(team, "run", "rye/workflows/deploy_and_test", *inputs)
+        run = next((line.split()[1] for line in shown.splitlines() if line.startswith("done: ")), "last")
+        self.type(team, "runs", "show", run)
 
     def change_one_byte(self, team: Path) -> None:
         path = team / ".ai/packages/rye/directives/workflows/deploy_and_test.md"
@@ -148,13 +189,13 @@ class _Demo:
         self.print("\n".join(lines[hidden:]))
         self.check(run.returncode, words, fails)
 
-    def ask(self, home: Path, *words: str) -> None:
-        """Run ``rye`` on a terminal of its own, and answer its question with yes."""
+    def ask(self, home: Path, *words: str) -> str:
+        """Run ``rye`` on a terminal of its own, and answer its question with yes; what it showed."""
         try:
             import pty
         except ImportError:  # no such terminals here: agree on the command line, where it can be seen as well
             self.type(home, *words, "--yes")
-            return
+            return ""
         self.show("rye " + " ".join(words))
         mine, theirs = pty.openpty()
         process = subprocess.Popen(
@@ -183,6 +224,7 @@ class _Demo:
         os.close(mine)
         self.print(shown.rstrip().replace("[y/N]: y", "[y/N]: y        (answered by the demo)"))
         self.check(process.returncode, words, fails=False)
+        return shown
 
     def check(self, code: int, words: tuple[str, ...], fails: bool) -> None:
         if (code != 0) != fails:

@@ -100,15 +100,15 @@ def run(
 
 
 def _show(session: Session, progress: Progress) -> None:
-    """One line on stderr for what happened."""
+    """One line on stderr for what happened, a child's further in."""
     spend = f" · ${progress.spend:.4f}" if progress.spend is not None else ""
-    text = one_line(progress.text)[:200]
+    text, indent = one_line(progress.text)[:200], "    " * progress.depth
     if progress.what == "turn":
-        session.console.say(f"turn {progress.turn}{spend}{' · ' + text if text else ''}", "dim")
+        session.console.say(f"{indent}turn {progress.turn}{spend}{' · ' + text if text else ''}", "dim")
     elif progress.what == "call":
-        session.console.say(f"  {text}: {progress.outcome}", None if progress.outcome == "done" else "warning")
+        session.console.say(f"{indent}  {text}: {progress.outcome}", None if progress.outcome == "done" else "warning")
     elif progress.what == "hook":
-        session.console.say(f"  hook {text}: {progress.outcome}")
+        session.console.say(f"{indent}  hook {text}: {progress.outcome}")
     else:
         session.console.warn(text)
 

@@ -13,6 +13,8 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from threading import Event
 
+from msgspec.structs import replace
+
 from rye.limits import RUN
 from rye.runtime.approvals import Question
 from rye.runtime.calls import CallError, Code, cut
@@ -105,7 +107,7 @@ class Children:
                 if isinstance(message, Ends):
                     return message
                 if isinstance(message, Watched):
-                    self._watch(message.progress)
+                    self._watch(replace(message.progress, depth=message.progress.depth + 1))
                 elif isinstance(message, Asks):
                     channel.send(Answers(self._ask(message.question)))
         except (OSError, ValueError) as error:

@@ -56,6 +56,8 @@ class Progress(Struct, frozen=True):
     """``done``, or the code of the error."""
     run: str = ""
     """The run; a child's for what happens in a child."""
+    depth: int = 0
+    """Runs above it."""
 
 
 Watch = Callable[[Progress], None]
@@ -160,18 +162,17 @@ class Loop:
 
     def _call(self, call: ToolUse) -> tuple[Result, list[str]]:
         """Make one call; what the model is told, and what of hooks."""
-        notes: list[str] = []
+        refused: CallError | None = None
         try:
             text, failed, code = json.dumps(self._act(call), ensure_ascii=False), False, "done"
         except CallError as error:
             text, failed, code = json.dumps(error.as_json(), ensure_ascii=False), True, error.code
-            self._loops.saw(call.name, call.arguments, text)
-            notes = self._after_error(error)
-        else:
-            self._loops.saw(call.name, call.arguments, text)
+            refused = error
+        self._loops.saw(call.name, call.arguments, text)
         self._last_code = code
         shown = f"{call.name} {_named(call.arguments)}".strip()
         self._watch(Progress("call", self._turns, self._spend(), shown, code, self._session.run))
+        notes = self._after_error(refused) if refused is not None else []
         if self._session.crossing is not None:
             raise self._limit(self._session.crossing)
         if self._session.log.ended:
