@@ -132,8 +132,7 @@ def _ambiguous(reference: Reference, hits: Sequence[Entry]) -> RyeError:
 def _missing(reference: Reference, known: Sequence[Entry]) -> RyeError:
     other = [entry for entry in known if _is_id(entry, reference.id)]
     of_kind = [entry for entry in known if _of_kind(entry, reference.kind)]
-    names = sorted({entry.id for entry in of_kind} | {entry.location.local_id for entry in of_kind})
-    near = close_words(reference.id, names, 3)
+    near = _near(reference.id, of_kind)
     if other:
         hint = f"There is {', '.join(f'{entry.location.kind}:{entry.id}' for entry in other)}."
     elif near:
@@ -144,6 +143,17 @@ def _missing(reference: Reference, known: Sequence[Entry]) -> RyeError:
     return RyeError(
         "no-such-item", f"There is no {kind}{reference.id!r} in the project, installed, user or system space.", hint
     )
+
+
+def _near(wanted: str, known: Sequence[Entry]) -> list[str]:
+    """At most three ids that look like the one that is not there, each once: the item's own name must be alike, too."""
+    names = {name: entry for entry in known for name in (entry.id, entry.location.local_id)}
+    last = wanted.rpartition("/")[2]
+    alike = [name for name in close_words(wanted, sorted(names), 6) if close_words(last, [name.rpartition("/")[2]])]
+    shown: dict[tuple[str, str], str] = {}
+    for name in alike:
+        shown.setdefault((names[name].location.kind, names[name].id), name)
+    return list(dict.fromkeys(shown.values()))[:3]
 
 
 def _is_item_path(path: Path) -> bool:

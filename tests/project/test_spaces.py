@@ -106,3 +106,14 @@ def test_only_proper_namespaces_are_installed(project: Project) -> None:
 def test_what_counts_as_a_path(tmp_path: Path, text: str, expected: bool) -> None:
     put(tmp_path, "there", "folder/file", "skill/SKILL.md")
     assert looks_like_path(text, tmp_path) is expected
+
+
+def test_only_items_with_a_like_name_are_suggested_and_each_once(project: Project) -> None:
+    put(project.ai, "directives/ops/deploy.md", "directives/ops/delete.md", "directives/ops/build.md")
+    hints = {}
+    for wanted in ("acme/ops/deplyo", "acme/ops/zebra"):
+        with pytest.raises(RyeError) as caught:
+            look(project, wanted)
+        hints[wanted] = caught.value.hint or ""
+    assert hints["acme/ops/deplyo"] == "Did you mean acme/ops/deploy?"
+    assert "rye search zebra" in hints["acme/ops/zebra"]

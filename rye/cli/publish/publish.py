@@ -53,9 +53,11 @@ def publish(
 
 def _list(session: Session, batch: Batch, stage: bool) -> None:
     if batch.releases and stage:
-        session.console.say(f"These wait in {batch.origin} until maintainers sign them:", "strong")
+        wait, them = ("These wait", "them") if len(batch.releases) > 1 else ("This waits", "it")
+        session.console.say(f"{wait} in {batch.origin} until maintainers sign {them}:", "strong")
     elif batch.releases:
-        session.console.say(f"These become public in {batch.origin}, for ever:", "strong")
+        become = "These become" if len(batch.releases) > 1 else "This becomes"
+        session.console.say(f"{become} public in {batch.origin}, for ever:", "strong")
     for release, item in zip(batch.releases, batch.items, strict=True):
         session.console.say(f"  {release.identity} {release.version}  {item.size:,} bytes  {item.shown}")
         for entry in item.attached:

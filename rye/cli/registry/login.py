@@ -24,7 +24,8 @@ def _token(session: Session, given: str | None, address: str) -> str:
         raise UsageError(
             "no-token",
             "No token is given.",
-            "Give --token TOKEN, --token - to read it from standard input, or RYE_TOKEN.",
+            "Give --token TOKEN, --token - to read it from standard input, or RYE_TOKEN. The registry's operator makes one: "
+            "`rye-registry token create NAME`. A registry of `rye registry serve` logs you in when it starts again.",
         )
     return given
 
