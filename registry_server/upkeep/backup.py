@@ -48,7 +48,7 @@ KEPT = (
     (schema.accounts, ("id",)),
     (schema.teams, ("name",)),
     (schema.team_members, ("team", "account")),
-    (schema.namespace_roles, ("number",)),
+    (schema.namespace_roles, ("namespace", "account", "team")),
     (schema.tokens, ("id",)),
     (schema.token_namespaces, ("token", "namespace")),
     (schema.trusted_publishers, ("id",)),

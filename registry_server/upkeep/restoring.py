@@ -191,6 +191,8 @@ def _restore_rows(engine: sa.Engine, source: Backup) -> None:
             columns = [table.c[name] for name in key]
             present = {tuple(row) for row in connection.execute(sa.select(*columns))}
             fresh = [row for row in source.rows(table.name) if tuple(row[name] for name in key) not in present]
+            if table is schema.namespace_roles:  # the database numbers them itself
+                fresh = [{name: value for name, value in row.items() if name != "number"} for row in fresh]
             if table is schema.tokens:
                 fresh = [{"scopes": " ".join(DEFAULT_SCOPES), **row} for row in fresh]  # older backups have no scopes
             if fresh:

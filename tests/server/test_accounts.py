@@ -367,3 +367,19 @@ class TestCommands:
             done = run(*command, "--data", data, "--json", check=False)
             assert done.returncode == 1
             assert any("audit event 0" in problem for problem in json.loads(done.stdout)["problems"])
+
+
+def test_a_backup_brings_accounts_roles_tokens_and_events_back(tmp_path: Path) -> None:
+    data, copy, fresh = (str(tmp_path / name) for name in ("data", "copy", "fresh"))
+    init(Path(data))
+    run("account", "create", "alice", "--namespace", "acme", "--role", "owner", "--data", data)
+    run("team", "create", "web", "--data", data)
+    run("team", "add", "web", "alice", "--data", data)
+    run("role", "add", "site", "--team", "web", "--role", "reader", "--data", data)
+    run("token", "create", "ci", "--account", "alice", "--scope", "read", "--data", data)
+    run("backup", copy, "--data", data)
+    run("restore", "--from", copy, "--data", fresh)
+    for words in (("account", "list"), ("team", "list"), ("role", "list"), ("token", "list"), ("audit-events", "list")):
+        assert run(*words, "--data", data, "--json").stdout == run(*words, "--data", fresh, "--json").stdout, words
+    run("role", "add", "other", "--account", "alice", "--role", "reader", "--data", fresh)
+    assert json.loads(run("audit-events", "verify", "--data", fresh, "--json").stdout)["ok"]

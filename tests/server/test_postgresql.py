@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import shutil
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
 
+from registry_server.accounts import audit_events, device_logins, members, publishers, roles, tokens, webhooks
+from registry_server.accounts.times import now_text
 from registry_server.embedded import start_embedded, stop_embedded
 from registry_server.migrations import opening
 from registry_server.search import documents
@@ -115,3 +118,40 @@ def test_two_servers_share_one_log(empty: str, tmp_path: Path) -> None:
     finally:
         for process, _ in servers:
             stop_embedded(process)
+
+
+def test_accounts_roles_devices_events_and_webhooks_work_there(empty: str) -> None:
+    engine = opening.connect(empty)
+    now = now_text()
+    with database.change(engine) as connection:
+        alice = members.create(connection, "alice", now).id
+        roles.create_team(connection, "web", now)
+        roles.join(connection, "web", alice)
+        roles.give(connection, "acme", "publisher", team="web")
+        roles.give(connection, "site", "owner", account=alice)
+        token = tokens.create(connection, "ci", ("acme",), now, account=alice, seconds=60)
+        publishers.add(connection, "acme", publishers.GITHUB, "a/b", "x.yml", "", ("stage",), now)
+        begun = device_logins.begin(connection, "rye", now)
+        assert device_logins.decide(connection, begun.user_code, alice, True, now)
+        assert device_logins.poll(connection, begun.device_code, now)[0] == "token"
+        webhooks.add(connection, "https://hooks.example.com/x", "", (), now)
+        webhooks.collect(connection, ORIGIN, now)
+        for number in range(3):
+            audit_events.record(connection, now, "test", str(number))
+    with database.reader(engine) as connection:
+        found = tokens.check(connection, token)
+        assert found is not None
+        assert found.roles == (("acme", "publisher"), ("site", "owner"))
+        assert audit_events.problems(connection) == []
+        assert audit_events.head(connection)[0] == 3
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda number: _note(engine, str(number)), range(12)))
+    with database.reader(engine) as connection:
+        assert audit_events.problems(connection) == []
+        assert audit_events.head(connection)[0] == 15
+    engine.dispose()
+
+
+def _note(engine: sa.Engine, subject: str) -> None:
+    with database.change(engine) as connection:
+        audit_events.record(connection, now_text(), "test", subject)
