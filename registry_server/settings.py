@@ -190,6 +190,7 @@ _CHOICES = {
     "log_format": ("auto", "json", "text"),
     "log_requests": ("none", "changes", "all"),
 }
+_MOST = {"port": 65_535, "search_threads": 256, "search_results": 1_000}
 _TYPES: dict[str, type] = {field.name: type(field.default) for field in fields(Settings) if field.name != "data"}
 
 
@@ -261,6 +262,9 @@ def _checked(name: str, value: object, where: str) -> object:
         raise RyeError("bad-setting", f"{name} in {where} is {value!r}.", f"It is one of {', '.join(choices)}.")
     if isinstance(value, int | float) and not isinstance(value, bool) and value < 0:
         raise RyeError("bad-setting", f"{name} in {where} is negative.", "Give a number from 0.")
+    most = _MOST.get(name)
+    if most is not None and isinstance(value, int | float) and value > most:
+        raise RyeError("bad-setting", f"{name} in {where} is {value}.", f"Give a number up to {most}.")
     return value
 
 

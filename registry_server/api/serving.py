@@ -46,6 +46,10 @@ _COLLECTIONS = (20_000, 50, 50)
 def serve(settings: Settings, ready_file: Path | None, announce: Callable[[str], None]) -> None:
     """Serve until told to stop. Raises RyeError when the address cannot be had; nothing was started then."""
     _probe(settings.host, settings.port)
+    if ready_file is not None and not ready_file.absolute().parent.is_dir():
+        raise RyeError(
+            "cannot-write", f"There is no folder for {ready_file}.", "Make it, or give --ready-file another place."
+        )
     _log.info("opening the registry in %s", settings.data)
     service = Service(settings)
 

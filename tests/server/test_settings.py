@@ -28,6 +28,9 @@ def test_a_flag_wins_over_the_environment_over_the_file_over_the_default(data: P
     ("text", "code"),
     [
         ("prot = 1", "unknown-setting"),
+        ("port = 65536", "bad-setting"),
+        ('metrics = "everybody"', "bad-setting"),
+        ("metrics = true", "bad-setting"),
         ('port = "8000"', "bad-setting"),
         ("port = -1", "bad-setting"),
         ("port = true", "bad-setting"),
