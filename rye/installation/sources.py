@@ -9,7 +9,8 @@ from typing import TypeVar
 
 from rye.items.identity import Identity
 from rye.project.registries import Registries
-from rye.registry.client import ItemFiles, RegistryClient
+from rye.registry.client import RegistryClient
+from rye.registry.released import ItemFiles
 from rye.registry.transport.seam import NoAnswer
 from rye.registry.trust.keysets import Link
 from rye.registry.trust.records import ItemHistory, ReleaseRecord

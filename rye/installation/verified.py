@@ -17,8 +17,8 @@ from rye.installation.signed_release import Mention, SignedRelation, SignedRelea
 from rye.items.reading import Metadata, Run
 from rye.items.runs import attached_runs
 from rye.project.lock import LockedFile, LockedItem
-from rye.registry.client import ItemFiles
 from rye.registry.protocol.statements import Relation, Release
+from rye.registry.released import ItemFiles
 from rye.registry.trust.file_acceptance import Refusal, judge_release_file
 from rye.registry.trust.records import ReleaseRecord
 from rye.registry.trust.trust_error import TrustError

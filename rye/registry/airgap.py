@@ -41,7 +41,8 @@ from rye.errors import RyeError
 from rye.items.identity import Identity
 from rye.limits import MIRROR, MirrorLimits
 from rye.project.bounded_file import read_bytes
-from rye.registry.client import AcceptRoot, RegistryClient
+from rye.registry.client import RegistryClient
+from rye.registry.first_contact import AcceptRoot
 from rye.registry.protocol import lines, notes, tiles, wire
 from rye.registry.protocol.lines import write_time
 from rye.registry.protocol.statements import Snapshot

@@ -1,7 +1,8 @@
 """A registry as the rest of the program sees it: names go in, verified records and bytes come out.
 
 The thin shell around :mod:`rye.registry.trust.trusted`: it fetches in waves, caches what was verified, and lets nothing out that
-was not verified. It never trusts by itself: a registry that was not pinned is proposed (:class:`PinProposal`).
+was not verified. It never trusts by itself: a registry that was not pinned is proposed
+(:class:`~rye.registry.first_contact.PinProposal`).
 
 Nothing is remembered until :meth:`RegistryClient.commit`; used as a context manager, that happens when the block ends without an
 error. So a run that fails leaves the trusted state as it was.
@@ -18,21 +19,21 @@ cache.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from types import TracebackType
 
-from msgspec import Struct
-
-from rye.errors import RyeError
 from rye.items.identity import Identity
 from rye.items.kinds import KINDS
 from rye.limits import REGISTRY, RegistryLimits
+from rye.registry.first_contact import AcceptRoot, first_contact
+from rye.registry.judgements import Judgements
 from rye.registry.protocol import merkle, name_map, notes, tiles, wire
 from rye.registry.protocol.name_map import MapEntry, Node, Place
-from rye.registry.protocol.statements import AttachedFile, FileEntry, Root, Snapshot
-from rye.registry.protocol.tiles import Tile, TileError, VerifiedTiles
+from rye.registry.protocol.statements import AttachedFile, FileEntry, Snapshot
+from rye.registry.protocol.tiles import Tile, VerifiedTiles
 from rye.registry.protocol.wire import Config
+from rye.registry.released import ItemFiles, Proofs
 from rye.registry.store.basis import Basis, make_basis
 from rye.registry.store.cache import Cache
 from rye.registry.store.head_tags import HeadTags
@@ -53,56 +54,15 @@ from rye.registry.transport.seam import (
 from rye.registry.trust.keysets import KeysetChain
 from rye.registry.trust.records import (
     ItemHistory,
-    Judged,
     ReleaseRecord,
     check_installable,
-    decode_judged,
-    encode_judged,
     judge,
 )
 from rye.registry.trust.trust_error import TrustError
-from rye.registry.trust.trusted import LoggedStatement, TrustedHead, TrustedState, check_blob, fingerprint_of
+from rye.registry.trust.trusted import LoggedStatement, TrustedHead, TrustedState
+from rye.registry.waves import Waves
 from rye.storage.folders import cache_dir, data_dir
 from rye.storage.verdicts import Verdicts
-
-_ALWAYS = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-class PinProposal(Struct, frozen=True):
-    """A registry that is contacted for the first time: what a person compares before trusting it."""
-
-    address: str
-    origin: str
-    fingerprint: str
-    """SHA-256 of the text of root 1, which the operator publishes elsewhere."""
-    owners: tuple[bytes, ...]
-    """Raw public keys."""
-    threshold: int
-    expires: datetime
-
-
-AcceptRoot = str | Callable[[PinProposal], bool] | None
-"""Who says that a new registry is the right one: the fingerprint that the user gave, or a function that asks them."""
-
-
-class ItemFiles(Struct, frozen=True):
-    """The verified bytes of one release."""
-
-    record: ReleaseRecord
-    file: bytes
-    attached: Mapping[str, bytes]
-    """By relative path."""
-
-
-class Proofs(Struct, frozen=True):
-    """That statements are in the log: enough to show it to someone else, without the registry."""
-
-    head: str
-    """The signed head, whole, under whose checkpoint they are."""
-    lines: tuple[wire.IndexLine, ...]
-    """The statements: releases and the keysets that they rest on, by position."""
-    paths: Mapping[int, tuple[bytes, ...]]
-    """The inclusion proof of each, by position."""
 
 
 class RegistryClient:
@@ -124,9 +84,9 @@ class RegistryClient:
     ):
         """Use :meth:`open`; this is for tests that bring their own transport."""
         self.address = address.rstrip("/")
-        self._transport: Transport = OfflineTransport() if offline else transport
         self._store = store
         self._cache = cache
+        self._waves = Waves(OfflineTransport() if offline else transport, cache)
         self._limits = limits
         self._offline = offline
         self._survives = survives_outages
@@ -134,7 +94,7 @@ class RegistryClient:
         self._outage: NoAnswer | None = None
         self._tagged: tuple[str, str] | None = None
         self._now = now
-        self._verdicts = verdicts or Verdicts(None)
+        self._judgements = Judgements(verdicts or Verdicts(None), limits.index_bytes)
         self._loaded: TrustedState | None = None
         """What is kept of a registry that is pinned at this address."""
         self._state: TrustedState | None = None
@@ -204,7 +164,7 @@ class RegistryClient:
 
     def close(self) -> None:
         """Give back connections."""
-        self._transport.close()
+        self._waves.transport.close()
 
     @property
     def state(self) -> TrustedState:
@@ -265,13 +225,15 @@ class RegistryClient:
                 raise FetchError("fetch-offline", message, "Run the command once without --offline.")
             data = state.head.encode()
         elif state is None:
-            state, data = self._first_contact(accept_root, origin)
+            state, data, self._config = first_contact(
+                self.address, accept_root, origin, self._waves.transport, self._store, self._limits
+            )
         else:
             data = self._newest_head(state)
         state = self._follow_roots(state, state.root_hint(data))
         opened = state.open_head(data, self._now(), self._limits)
         size, root_hash = opened.checkpoint.size, opened.checkpoint.root_hash
-        fetched = self._fetch_tiles(state.origin, opened.tiles_needed(), size, root_hash)
+        fetched = self._waves.tiles(state.origin, opened.tiles_needed(), size, root_hash)
         self._state, self._head = state.accept_head(opened, fetched)
         self._indexes, self._chains = {}, {}
 
@@ -290,14 +252,14 @@ class RegistryClient:
         wanted = list(dict.fromkeys(identities))
         spaces = dict.fromkeys(wire.namespace_name(identity.namespace) for identity in wanted)
         self._load_names([*map(str, wanted), *spaces])
-        found = self._judged_before(wanted)
+        found = self._judgements.before(wanted, self.state, self.head, self._entry)
         self._load_indexes([*spaces, *(str(identity) for identity in wanted if identity not in found)])
         for identity in wanted:
             chain = self._chain(identity.namespace)  # what was pinned of it, and recoveries, are checked in every run
             entries = None if identity in found else self._indexes[str(identity)]
             if entries is not None:
                 history = judge(identity, entries, chain, self.state.all_roots, self.head.snapshot.time)
-                self._remember(history, entries, chain)
+                self._judgements.remember(history, entries, chain, self.state, self.head, self._entry)
                 found[identity] = history
         for identity, history in found.items():
             gone = (record.version for record in history.records if record.takedown is not None)
@@ -336,29 +298,7 @@ class RegistryClient:
 
     def fetch_blobs(self, blobs: Iterable[tuple[str, int]]) -> dict[str, bytes]:
         """Content by (SHA-256, size), from the cache or in one wave; every byte is verified. Raises for the first that fails."""
-        sizes = dict(blobs)
-        found: dict[str, bytes] = {}
-        missing: list[str] = []
-        for sha256, size in sizes.items():
-            data = self._cache.get(sha256)
-            if data is None:
-                missing.append(sha256)
-            else:
-                found[sha256] = check_blob(sha256, size, data)
-        requests = [Request(wire.blob_path(sha256), sizes[sha256]) for sha256 in missing]
-        for sha256, fetched in zip(missing, self._transport.fetch_many(requests), strict=True):
-            if isinstance(fetched, FetchError):
-                if fetched.code == "fetch-not-found":
-                    raise TrustError(
-                        "blob-missing", f"The registry does not have the file {sha256} that a release names."
-                    )
-                if fetched.code in ("fetch-too-large", "fetch-endless"):
-                    message = f"The file {sha256} has more than the {sizes[sha256]} bytes that its release states."
-                    raise TrustError("blob-size", message, sha256=sha256)
-                raise fetched
-            found[sha256] = check_blob(sha256, sizes[sha256], fetched)
-            self._cache.put(fetched)
-        return found
+        return self._waves.blobs(blobs)
 
     def fetch_items(self, records: Sequence[ReleaseRecord]) -> list[ItemFiles]:
         """The bytes of releases with all that is attached, in one wave; in the order of ``records``."""
@@ -370,7 +310,7 @@ class RegistryClient:
             for file in files:
                 if blobs.setdefault(file.sha256, file.size) != file.size:
                     raise TrustError("blob-size", f"Two statements name different sizes of the file {file.sha256}.")
-        found = self.fetch_blobs(blobs.items())
+        found = self._waves.blobs(blobs.items())
         return [
             ItemFiles(
                 record,
@@ -399,46 +339,6 @@ class RegistryClient:
         self._state = self.state.accept_recovery(sha256)
         self._chains = {}
 
-    def _first_contact(self, accept_root: AcceptRoot, origin: str | None) -> tuple[TrustedState, bytes]:
-        limits = self._limits
-        requests = [
-            Request("root/1", limits.root_bytes),
-            Request("head", limits.head_bytes),
-            Request("config.json", limits.config_bytes),
-        ]
-        root_data, head_data, config_data = map(_or_raise, self._transport.fetch_many(requests))
-        self._config = wire.decode_config(config_data)
-        # Everything is read from the root itself, whose hash is what the user accepts; config.json only says how to speak.
-        found = fingerprint_of(root_data.decode("utf-8", "replace"))
-        state = TrustedState.pin(root_data, found, origin)
-        if self._config.origin != state.origin:
-            raise TrustError(
-                "root-origin", f"The root is of {state.origin}, and config.json says {self._config.origin}."
-            )
-        root: Root = state.root
-        proposal = PinProposal(self.address, state.origin, found, root.owners, root.threshold, root.expires)
-        known = self._store.load(state.origin)
-        if known is not None:
-            if known.fingerprint != found:
-                message = (
-                    f"{state.origin} is pinned with the fingerprint {known.fingerprint}; {self.address} shows {found}."
-                )
-                raise TrustError("root-fingerprint", message, pinned=known.fingerprint, found=found)
-            if isinstance(accept_root, str) and accept_root != found:
-                raise TrustError("root-fingerprint", f"{state.origin} has the fingerprint {found}, not {accept_root}.")
-            return known, head_data
-        if isinstance(accept_root, str):
-            return TrustedState.pin(root_data, accept_root, origin), head_data
-        if accept_root is None or not accept_root(proposal):
-            raise RyeError(
-                "registry-unpinned",
-                f"The registry {state.origin} at {self.address} is not pinned; its root has the fingerprint {found}.",
-                f"Compare the fingerprint with the one its operator publishes, then run: "
-                f"rye registry add {self.address} --fingerprint {found}",
-                details={"origin": state.origin, "fingerprint": found, "address": self.address},
-            )
-        return state, head_data
-
     def _newest_head(self, state: TrustedState) -> bytes:
         """The registry's head; the one that was last verified where it did not change, or where that will do for an outage."""
         held = state.head
@@ -456,7 +356,7 @@ class RegistryClient:
                     "head-frozen",
                     f"{error.message} What was last verified of it is {hours} hours old; at most {most} will do.",
                 ) from fetched
-            self._outage, self._transport = error, SilentTransport(error)
+            self._outage, self._waves.transport = error, SilentTransport(error)
             return held.encode()
         if isinstance(fetched, FetchError):
             raise fetched
@@ -470,11 +370,12 @@ class RegistryClient:
 
     def _fetch_tagged(self, held: str | None, seconds: float) -> Tagged | FetchError:
         request = Request("head", self._limits.head_bytes)
-        if not isinstance(self._transport, ConditionalTransport):
-            fetched = self._transport.fetch_many([request])[0]
+        transport = self._waves.transport
+        if not isinstance(transport, ConditionalTransport):
+            fetched = transport.fetch_many([request])[0]
             return fetched if isinstance(fetched, FetchError) else Tagged(fetched, None)
         tag = HeadTags(self._store.folder).tag(self.address, held) if held is not None else None
-        return self._transport.fetch_if_changed(request, tag, seconds)
+        return transport.fetch_if_changed(request, tag, seconds)
 
     def _age_of(self, held: str) -> timedelta:
         """How old a head that was verified is, by its own signed time."""
@@ -492,7 +393,7 @@ class RegistryClient:
         while number < wanted:
             wave = range(number + 1, min(wanted, number + self._limits.concurrency) + 1)
             requests = [Request(f"root/{n}", self._limits.root_bytes) for n in wave]
-            for fetched in self._transport.fetch_many(requests):
+            for fetched in self._waves.transport.fetch_many(requests):
                 if isinstance(fetched, FetchError):
                     if fetched.code == "fetch-not-found":
                         return state
@@ -507,7 +408,7 @@ class RegistryClient:
         if old is None or new is None:
             return
         needed = tiles.consistency_tiles(old.size, new.size)
-        read = VerifiedTiles(self._fetch_tiles(larger.origin, needed, new.size, new.root_hash), new.size, new.root_hash)
+        read = VerifiedTiles(self._waves.tiles(larger.origin, needed, new.size, new.root_hash), new.size, new.root_hash)
         proof = merkle.consistency_proof(old.size, new.size, read)
         try:
             merkle.verify_consistency(old.size, new.size, old.root_hash, new.root_hash, proof)
@@ -520,7 +421,7 @@ class RegistryClient:
             raise TrustError("head-inconsistent", message, evidence=evidence, cause=error.code) from error
 
     def _fetch_config(self) -> Config:
-        config = wire.decode_config(self._fetch_one(Request("config.json", self._limits.config_bytes)))
+        config = wire.decode_config(self._waves.one(Request("config.json", self._limits.config_bytes)))
         if config.origin != self.origin:
             raise TrustError("root-origin", f"config.json says {config.origin}; the registry is {self.origin}.")
         return config
@@ -533,40 +434,6 @@ class RegistryClient:
             self._state, found = self.state.accept_namespace(self.head, namespace, self._indexes[name])
             self._chains[namespace] = found
         return found
-
-    def _judged_before(self, identities: Sequence[Identity]) -> dict[Identity, ItemHistory]:
-        """The histories that were judged before from the same index files, under the same keysets and roots."""
-        if not self._verdicts.remembers:
-            return {}
-        keys = {key: identity for identity in identities if (key := self._judgement_key(identity)) is not None}
-        found = {}
-        for key, data in self._verdicts.get(keys).items():
-            judged = decode_judged(data)
-            # A larger log and a later time change nothing; of smaller and earlier ones nothing was judged.
-            if (
-                judged is not None
-                and judged.last < self.head.checkpoint.size
-                and judged.since <= self.head.snapshot.time
-            ):
-                found[keys[key]] = judged.history
-        return found
-
-    def _remember(self, history: ItemHistory, entries: Sequence[LoggedStatement], chain: KeysetChain) -> None:
-        time = self.head.snapshot.time
-        key = self._judgement_key(history.identity) if self._verdicts.remembers else None
-        if key is None or chain.pending(time) is not None:  # a recovery that waits changes the judgement in time
-            return
-        last = max((entry.line.log for entry in entries), default=-1)
-        since = max((link.keyset.recovery for link in chain.links if link.keyset.recovery is not None), default=_ALWAYS)
-        self._verdicts.put({key: encode_judged(Judged(history, last, since))})
-
-    def _judgement_key(self, identity: Identity) -> bytes | None:
-        """Everything that :func:`judge` reads, by hash."""
-        item, namespace = self._entry(str(identity)), self._entry(wire.namespace_name(identity.namespace))
-        if item is None or namespace is None or item.size > self._limits.index_bytes:
-            return None
-        files = (item.sha256, str(item.size), namespace.sha256, str(namespace.size))
-        return self._verdicts.key("judge", self.origin, item.name, *files, *self.state.roots)
 
     def _entry(self, name: str) -> MapEntry | None:
         """Where the index file of a name is, None where the name does not exist. :meth:`_load_names` comes first."""
@@ -582,7 +449,7 @@ class RegistryClient:
     def _read_nodes(self, places: Sequence[Place]) -> list[bytes]:
         most = self._limits.map_node_bytes
         requests = {place.sha256: Request(name_map.node_path(place.sha256), most) for place in places}
-        data = self._fetch_addressed(requests, "map-missing")
+        data = self._waves.addressed(requests, "map-missing")
         return [data[place.sha256] for place in places]
 
     def _open_node(self, place: Place, data: bytes) -> Node:
@@ -602,27 +469,13 @@ class RegistryClient:
                         "index-size", f"The index file of {entry.name} has {entry.size:,} bytes: too many."
                     )
                 requests[entry.sha256] = Request(f"index/{entry.sha256}", entry.size)
-        data = self._fetch_addressed(requests, "index-missing")
+        data = self._waves.addressed(requests, "index-missing")
         for name, entry in entries.items():
             if entry is None:
                 self._indexes[name] = None
             else:
                 self._indexes[name] = self.head.open_index(entry, data[entry.sha256])
                 self._cache.put(data[entry.sha256])
-
-    def _fetch_addressed(self, requests: Mapping[str, Request], missing: str) -> dict[str, bytes]:
-        """Files by their hash, from the cache or in one wave. What is fetched is not checked here: its user does that."""
-        found: dict[str, bytes] = {}
-        for sha256 in requests:
-            data = self._cache.get(sha256)
-            if data is not None:
-                found[sha256] = data
-        absent = [sha256 for sha256 in requests if sha256 not in found]
-        for sha256, fetched in zip(absent, self._transport.fetch_many([requests[s] for s in absent]), strict=True):
-            if isinstance(fetched, FetchError) and fetched.code == "fetch-not-found":
-                raise TrustError(missing, f"The registry does not serve {requests[sha256].path}, which its head names.")
-            found[sha256] = _or_raise(fetched)
-        return found
 
     def _lines_behind(self, records: Iterable[ReleaseRecord]) -> tuple[wire.IndexLine, ...]:
         """The statements that these releases rest on, themselves and their namespaces' keysets, by position."""
@@ -637,61 +490,4 @@ class RegistryClient:
     def _tiles_of(self, lines: Iterable[wire.IndexLine]) -> dict[Tile, bytes]:
         checkpoint = self.head.checkpoint
         needed = self.head.tiles_needed(line.log for line in lines)
-        return self._fetch_tiles(self.origin, needed, checkpoint.size, checkpoint.root_hash)
-
-    def _fetch_one(self, request: Request) -> bytes:
-        return _or_raise(self._transport.fetch_many([request])[0])
-
-    def _fetch_tiles(self, origin: str, needed: Sequence[Tile], size: int, root_hash: bytes) -> dict[Tile, bytes]:
-        """Tiles from the cache and in one wave, verified against a root hash before they are kept.
-
-        Cached tiles that do not verify are dropped and fetched again: they are damaged, or left from a registry that forked.
-        """
-        if not needed:
-            return {}
-        cached = {tile: data for tile in needed if (data := self._cache.get_tile(origin, tile)) is not None}
-        for known in (cached, {}):
-            found = dict(known)
-            absent = [tile for tile in needed if tile not in found]
-            found.update(self._download_tiles(absent))
-            try:
-                VerifiedTiles(found, size, root_hash)
-            except TileError:
-                if not known:
-                    raise
-                self._cache.drop_tiles(origin)
-                continue
-            for tile in absent:
-                self._cache.put_tile(origin, tile, found[tile])
-            return found
-        raise AssertionError("the second round has no cached tiles")
-
-    def _download_tiles(self, wanted: Sequence[Tile]) -> dict[Tile, bytes]:
-        """One wave; a partial tile that was replaced by the full one costs a second."""
-        found: dict[Tile, bytes] = {}
-        replaced: list[Tile] = []
-        for tile, fetched in zip(
-            wanted, self._transport.fetch_many([Request(t.path, t.bytes) for t in wanted]), strict=True
-        ):
-            if isinstance(fetched, FetchError) and fetched.code == "fetch-not-found" and tile != tile.full:
-                replaced.append(tile)
-            else:
-                found[tile] = _tile_or_raise(tile, fetched)
-        requests = [Request(tile.full.path, tile.full.bytes) for tile in replaced]
-        for tile, fetched in zip(replaced, self._transport.fetch_many(requests), strict=True):
-            found[tile] = tiles.clip(tile, _tile_or_raise(tile, fetched))
-        return found
-
-
-def _tile_or_raise(tile: Tile, fetched: bytes | FetchError) -> bytes:
-    if isinstance(fetched, FetchError) and fetched.code == "fetch-not-found":
-        raise TrustError("tile-missing", f"The registry does not serve {tile.path}, which its log must have.")
-    if isinstance(fetched, FetchError) and fetched.code in ("fetch-too-large", "fetch-endless"):
-        raise TileError("tile-size", f"The tile {tile.path} has more than {tile.bytes} bytes.")
-    return _or_raise(fetched)
-
-
-def _or_raise(fetched: bytes | FetchError) -> bytes:
-    if isinstance(fetched, FetchError):
-        raise fetched
-    return fetched
+        return self._waves.tiles(self.origin, needed, checkpoint.size, checkpoint.root_hash)

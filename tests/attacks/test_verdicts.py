@@ -27,6 +27,7 @@ from msgspec.structs import replace
 
 import rye.installation.verified
 import rye.registry.client
+import rye.registry.judgements
 from rye.errors import RyeError
 from rye.items.identity import Identity
 from rye.registry.client import RegistryClient
@@ -397,7 +398,7 @@ class TestOthersFiles:
         self, pair: Pair, judged: Counter, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         registry = founded(START)
-        monkeypatch.setattr(rye.registry.client, "encode_judged", lambda found: b"\x93\x01\x02\x03")
+        monkeypatch.setattr(rye.registry.judgements, "encode_judged", lambda found: b"\x93\x01\x02\x03")
         expected = pair.look(registry)
         monkeypatch.undo()
         assert pair.look(registry) == expected

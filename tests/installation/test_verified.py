@@ -12,8 +12,8 @@ from rye.installation.verified import judge_files, judgement_inputs, verify_file
 from rye.items.agent_tools import agent_tools
 from rye.items.reading import HookAction
 from rye.project.lock import LockedFile
-from rye.registry.client import ItemFiles
 from rye.registry.protocol.statements import AttachedFile, Hook
+from rye.registry.released import ItemFiles
 from rye.registry.trust.file_acceptance import Refusal, judge_release_file
 from rye.registry.trust.trust_error import TrustError
 from rye.signing.signature_line import MARKDOWN, SignatureLine, content_hash, insert

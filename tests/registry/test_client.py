@@ -13,7 +13,8 @@ from msgspec.structs import replace
 
 from rye.errors import RyeError
 from rye.items.identity import Identity
-from rye.registry.client import AcceptRoot, PinProposal, RegistryClient
+from rye.registry.client import RegistryClient
+from rye.registry.first_contact import AcceptRoot, PinProposal
 from rye.registry.protocol import wire
 from rye.registry.protocol.name_map import EMPTY_MAP
 from rye.registry.protocol.name_map import nodes as map_nodes

@@ -17,9 +17,9 @@ from rye.errors import RyeError
 from rye.installation.verified import judge_files
 from rye.items.identity import Identity
 from rye.items.kinds import KINDS
-from rye.registry.client import ItemFiles
 from rye.registry.protocol.notes import SignedNote
 from rye.registry.protocol.statements import AttachedFile, FileEntry, Hook, Relation, Release
+from rye.registry.released import ItemFiles
 from rye.registry.trust.file_acceptance import Accepted, Refusal, judge_release_file
 from rye.registry.trust.trust_error import TrustError
 from rye.signing.keys import PrivateKey

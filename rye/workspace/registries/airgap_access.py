@@ -20,7 +20,8 @@ from rye.storage.folders import cache_dir, data_dir
 from rye.workspace.registries.pin_question import pin_question
 
 if TYPE_CHECKING:
-    from rye.registry.client import AcceptRoot, RegistryClient
+    from rye.registry.client import RegistryClient
+    from rye.registry.first_contact import AcceptRoot
     from rye.workspace.context import Context
 
 

@@ -17,7 +17,7 @@ from rye.storage.folders import data_dir
 from rye.workspace.trusting.given_pins import given_pins
 
 if TYPE_CHECKING:
-    from rye.registry.client import PinProposal
+    from rye.registry.first_contact import PinProposal
     from rye.workspace.context import Context
 
 

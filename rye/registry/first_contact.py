@@ -1,0 +1,84 @@
+"""The first contact with a registry: nothing is trusted until somebody says that its root is the right one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+from msgspec import Struct
+
+from rye.errors import RyeError
+from rye.limits import RegistryLimits
+from rye.registry.protocol import wire
+from rye.registry.protocol.statements import Root
+from rye.registry.protocol.wire import Config
+from rye.registry.store.state import StateStore
+from rye.registry.transport.seam import Request, Transport
+from rye.registry.trust.trust_error import TrustError
+from rye.registry.trust.trusted import TrustedState, fingerprint_of
+from rye.registry.waves import or_raise
+
+
+class PinProposal(Struct, frozen=True):
+    """A registry that is contacted for the first time: what a person compares before trusting it."""
+
+    address: str
+    origin: str
+    fingerprint: str
+    """SHA-256 of the text of root 1, which the operator publishes elsewhere."""
+    owners: tuple[bytes, ...]
+    """Raw public keys."""
+    threshold: int
+    expires: datetime
+
+
+AcceptRoot = str | Callable[[PinProposal], bool] | None
+"""Who says that a new registry is the right one: the fingerprint that the user gave, or a function that asks them."""
+
+
+def first_contact(
+    address: str,
+    accept_root: AcceptRoot,
+    origin: str | None,
+    transport: Transport,
+    store: StateStore,
+    limits: RegistryLimits,
+) -> tuple[TrustedState, bytes, Config]:
+    """The state that begins with the registry's first root, its head, unread, and its config.json: one wave.
+
+    The state is the pinned one where the same registry was pinned at another address. ``origin``: what is expected there. Raises
+    TrustError, FetchError and RyeError ``registry-unpinned``.
+    """
+    requests = [
+        Request("root/1", limits.root_bytes),
+        Request("head", limits.head_bytes),
+        Request("config.json", limits.config_bytes),
+    ]
+    root_data, head_data, config_data = map(or_raise, transport.fetch_many(requests))
+    config = wire.decode_config(config_data)
+    # Everything is read from the root itself, whose hash is what the user accepts; config.json only says how to speak.
+    found = fingerprint_of(root_data.decode("utf-8", "replace"))
+    state = TrustedState.pin(root_data, found, origin)
+    if config.origin != state.origin:
+        raise TrustError("root-origin", f"The root is of {state.origin}, and config.json says {config.origin}.")
+    root: Root = state.root
+    proposal = PinProposal(address, state.origin, found, root.owners, root.threshold, root.expires)
+    known = store.load(state.origin)
+    if known is not None:
+        if known.fingerprint != found:
+            message = f"{state.origin} is pinned with the fingerprint {known.fingerprint}; {address} shows {found}."
+            raise TrustError("root-fingerprint", message, pinned=known.fingerprint, found=found)
+        if isinstance(accept_root, str) and accept_root != found:
+            raise TrustError("root-fingerprint", f"{state.origin} has the fingerprint {found}, not {accept_root}.")
+        return known, head_data, config
+    if isinstance(accept_root, str):
+        return TrustedState.pin(root_data, accept_root, origin), head_data, config
+    if accept_root is None or not accept_root(proposal):
+        raise RyeError(
+            "registry-unpinned",
+            f"The registry {state.origin} at {address} is not pinned; its root has the fingerprint {found}.",
+            f"Compare the fingerprint with the one its operator publishes, then run: "
+            f"rye registry add {address} --fingerprint {found}",
+            details={"origin": state.origin, "fingerprint": found, "address": address},
+        )
+    return state, head_data, config

@@ -1,0 +1,67 @@
+"""Judgements of items that a client remembers, so that what did not change is not judged again (:mod:`rye.storage.verdicts`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+
+from rye.items.identity import Identity
+from rye.registry.protocol import wire
+from rye.registry.protocol.name_map import MapEntry
+from rye.registry.trust.keysets import KeysetChain
+from rye.registry.trust.records import ItemHistory, Judged, decode_judged, encode_judged
+from rye.registry.trust.trusted import LoggedStatement, TrustedHead, TrustedState
+from rye.storage.verdicts import Verdicts
+
+Entry = Callable[[str], MapEntry | None]
+"""Where the index file of a name is; None where the head has no such name."""
+_ALWAYS = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Judgements:
+    """One client's. ``index_bytes``: index files larger than this are refused, so nothing is remembered of them."""
+
+    def __init__(self, verdicts: Verdicts, index_bytes: int) -> None:
+        self._verdicts = verdicts
+        self._index_bytes = index_bytes
+
+    def before(
+        self, identities: Sequence[Identity], state: TrustedState, head: TrustedHead, entry: Entry
+    ) -> dict[Identity, ItemHistory]:
+        """The histories that were judged before from the same index files, under the same keysets and roots."""
+        if not self._verdicts.remembers:
+            return {}
+        keys = {key: identity for identity in identities if (key := self._key(identity, state, entry)) is not None}
+        found = {}
+        for key, data in self._verdicts.get(keys).items():
+            judged = decode_judged(data)
+            # A larger log and a later time change nothing; of smaller and earlier ones nothing was judged.
+            if judged is not None and judged.last < head.checkpoint.size and judged.since <= head.snapshot.time:
+                found[keys[key]] = judged.history
+        return found
+
+    def remember(
+        self,
+        history: ItemHistory,
+        entries: Sequence[LoggedStatement],
+        chain: KeysetChain,
+        state: TrustedState,
+        head: TrustedHead,
+        entry: Entry,
+    ) -> None:
+        """Remember a judgement, unless time alone would change it."""
+        time = head.snapshot.time
+        key = self._key(history.identity, state, entry) if self._verdicts.remembers else None
+        if key is None or chain.pending(time) is not None:  # a recovery that waits changes the judgement in time
+            return
+        last = max((one.line.log for one in entries), default=-1)
+        since = max((link.keyset.recovery for link in chain.links if link.keyset.recovery is not None), default=_ALWAYS)
+        self._verdicts.put({key: encode_judged(Judged(history, last, since))})
+
+    def _key(self, identity: Identity, state: TrustedState, entry: Entry) -> bytes | None:
+        """Everything that :func:`rye.registry.trust.records.judge` reads, by hash."""
+        item, namespace = entry(str(identity)), entry(wire.namespace_name(identity.namespace))
+        if item is None or namespace is None or item.size > self._index_bytes:
+            return None
+        files = (item.sha256, str(item.size), namespace.sha256, str(namespace.size))
+        return self._verdicts.key("judge", state.origin, item.name, *files, *state.roots)

@@ -1,0 +1,30 @@
+"""What a registry's client gives out of releases, verified."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from rye.registry.protocol import wire
+from rye.registry.trust.records import ReleaseRecord
+
+
+class ItemFiles(Struct, frozen=True):
+    """The verified bytes of one release."""
+
+    record: ReleaseRecord
+    file: bytes
+    attached: Mapping[str, bytes]
+    """By relative path."""
+
+
+class Proofs(Struct, frozen=True):
+    """That statements are in the log: enough to show it to someone else, without the registry."""
+
+    head: str
+    """The signed head, whole, under whose checkpoint they are."""
+    lines: tuple[wire.IndexLine, ...]
+    """The statements: releases and the keysets that they rest on, by position."""
+    paths: Mapping[int, tuple[bytes, ...]]
+    """The inclusion proof of each, by position."""

@@ -1,0 +1,122 @@
+"""Files of a registry, from the cache or in one wave. What a hash or the log proves is checked before it is given out or kept.
+
+A file that is named by its hash is checked by who asked for it, where only they know what it must be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from rye.registry.protocol import tiles, wire
+from rye.registry.protocol.tiles import Tile, TileError, VerifiedTiles
+from rye.registry.store.cache import Cache
+from rye.registry.transport.seam import FetchError, Request, Transport
+from rye.registry.trust.trust_error import TrustError
+from rye.registry.trust.trusted import check_blob
+
+
+class Waves:
+    """What fetches for one client. ``transport`` changes where the registry stops answering."""
+
+    def __init__(self, transport: Transport, cache: Cache) -> None:
+        self.transport = transport
+        self._cache = cache
+
+    def one(self, request: Request) -> bytes:
+        """One small file, never from the cache."""
+        return or_raise(self.transport.fetch_many([request])[0])
+
+    def blobs(self, blobs: Iterable[tuple[str, int]]) -> dict[str, bytes]:
+        """Content by (SHA-256, size), from the cache or in one wave; every byte is verified. Raises for the first that fails."""
+        sizes = dict(blobs)
+        found: dict[str, bytes] = {}
+        missing: list[str] = []
+        for sha256, size in sizes.items():
+            data = self._cache.get(sha256)
+            if data is None:
+                missing.append(sha256)
+            else:
+                found[sha256] = check_blob(sha256, size, data)
+        requests = [Request(wire.blob_path(sha256), sizes[sha256]) for sha256 in missing]
+        for sha256, fetched in zip(missing, self.transport.fetch_many(requests), strict=True):
+            if isinstance(fetched, FetchError):
+                if fetched.code == "fetch-not-found":
+                    raise TrustError(
+                        "blob-missing", f"The registry does not have the file {sha256} that a release names."
+                    )
+                if fetched.code in ("fetch-too-large", "fetch-endless"):
+                    message = f"The file {sha256} has more than the {sizes[sha256]} bytes that its release states."
+                    raise TrustError("blob-size", message, sha256=sha256)
+                raise fetched
+            found[sha256] = check_blob(sha256, sizes[sha256], fetched)
+            self._cache.put(fetched)
+        return found
+
+    def addressed(self, requests: Mapping[str, Request], missing: str) -> dict[str, bytes]:
+        """Files by their hash, from the cache or in one wave. What is fetched is not checked here: its user does that."""
+        found: dict[str, bytes] = {}
+        for sha256 in requests:
+            data = self._cache.get(sha256)
+            if data is not None:
+                found[sha256] = data
+        absent = [sha256 for sha256 in requests if sha256 not in found]
+        for sha256, fetched in zip(absent, self.transport.fetch_many([requests[s] for s in absent]), strict=True):
+            if isinstance(fetched, FetchError) and fetched.code == "fetch-not-found":
+                raise TrustError(missing, f"The registry does not serve {requests[sha256].path}, which its head names.")
+            found[sha256] = or_raise(fetched)
+        return found
+
+    def tiles(self, origin: str, needed: Sequence[Tile], size: int, root_hash: bytes) -> dict[Tile, bytes]:
+        """Tiles from the cache and in one wave, verified against a root hash before they are kept.
+
+        Cached tiles that do not verify are dropped and fetched again: they are damaged, or left from a registry that forked.
+        """
+        if not needed:
+            return {}
+        cached = {tile: data for tile in needed if (data := self._cache.get_tile(origin, tile)) is not None}
+        for known in (cached, {}):
+            found = dict(known)
+            absent = [tile for tile in needed if tile not in found]
+            found.update(self._download(absent))
+            try:
+                VerifiedTiles(found, size, root_hash)
+            except TileError:
+                if not known:
+                    raise
+                self._cache.drop_tiles(origin)
+                continue
+            for tile in absent:
+                self._cache.put_tile(origin, tile, found[tile])
+            return found
+        raise AssertionError("the second round has no cached tiles")
+
+    def _download(self, wanted: Sequence[Tile]) -> dict[Tile, bytes]:
+        """One wave; a partial tile that was replaced by the full one costs a second."""
+        found: dict[Tile, bytes] = {}
+        replaced: list[Tile] = []
+        for tile, fetched in zip(
+            wanted, self.transport.fetch_many([Request(t.path, t.bytes) for t in wanted]), strict=True
+        ):
+            if isinstance(fetched, FetchError) and fetched.code == "fetch-not-found" and tile != tile.full:
+                replaced.append(tile)
+            else:
+                found[tile] = _tile_or_raise(tile, fetched)
+        requests = [Request(tile.full.path, tile.full.bytes) for tile in replaced]
+        for tile, fetched in zip(replaced, self.transport.fetch_many(requests), strict=True):
+            found[tile] = tiles.clip(tile, _tile_or_raise(tile, fetched))
+        return found
+
+
+def _tile_or_raise(tile: Tile, fetched: bytes | FetchError) -> bytes:
+    if isinstance(fetched, FetchError) and fetched.code == "fetch-not-found":
+        raise TrustError("tile-missing", f"The registry does not serve {tile.path}, which its log must have.")
+    if isinstance(fetched, FetchError) and fetched.code in ("fetch-too-large", "fetch-endless"):
+        raise TileError("tile-size", f"The tile {tile.path} has more than {tile.bytes} bytes.")
+    return or_raise(fetched)
+
+
+def or_raise(fetched: bytes | FetchError) -> bytes:
+    """What was fetched; raises the error that stands in its place."""
+    if isinstance(fetched, FetchError):
+        raise fetched
+    return fetched
