@@ -16,9 +16,8 @@ from __future__ import annotations
 
 import re
 
-from msgspec import Struct, field
-
 from rye.limits import CONTENT
+from rye.text.markdown_cursor import Cursor
 from rye.text.markdown_grammar import (
     ATX,
     BLANK_LINE,
@@ -41,6 +40,7 @@ from rye.text.markdown_grammar import (
     unescaped,
 )
 from rye.text.markdown_model import COMMENT, Blocks, Break, Code, Container, Fence, Heading, Html
+from rye.text.markdown_open_blocks import NO_LEAF, PLAIN_TEXT, Leaf, Open
 
 MAX_DEPTH = CONTENT.markdown_depth
 
@@ -64,53 +64,17 @@ def may_be_too_deep(text: str, start: int) -> bool:
     return _MAY_NEST.search(text, max(start - 1, 0)) is not None
 
 
-class _Open(Struct):
-    """An open container: a quote (``indent`` 0), or a list item that later lines continue when indented by ``indent``."""
-
-    indent: int
-    line: int
-    empty: bool = True
-    """Nothing but its marker so far."""
-    text: str = ""
-
-
-class _Leaf(Struct):
-    """The open leaf block."""
-
-    kind: str
-    """``paragraph``, ``fence``, ``code``, ``html`` or ``""``."""
-    line: int = 0
-    last: int = 0
-    marker: str = ""
-    length: int = 0
-    indent: int = 0
-    column: int = 0
-    info: str = ""
-    html: int = 0
-    item: _Open | None = None
-    """The outermost list item that this paragraph starts."""
-    start: int = 0
-    """Where the fence's line, or that paragraph, starts in the text."""
-    lines: list[str] | None = None
-    """A fence's content; of a paragraph that may be a link reference definition, its lines so far."""
-    offsets: list[int] = field(default_factory=list)
-
-
-_NONE = _Leaf("")
-_TEXT = _Leaf("paragraph")
-"""A paragraph of which nothing needs to be known. These two are shared, so they are never changed."""
-
-
-class _Scanner:
+class _Scanner(Cursor):
     """The state of one pass: the open containers, the open leaf, and the place in the present line."""
 
     def __init__(self, text: str, only_comments: bool, until: str | None) -> None:
+        super().__init__()
         self.text = text if text.endswith("\n") else text + "\n"
         self.length = len(text)
         self.only_comments = only_comments
         self.until = until
-        self.containers: list[_Open] = []
-        self.leaf = _NONE
+        self.containers: list[Open] = []
+        self.leaf = NO_LEAF
         self.headings: list[Heading] = []
         self.fences: list[Fence] = []
         self.code: list[Code] = []
@@ -121,14 +85,6 @@ class _Scanner:
         self.start = 0
         self.number = 1
         self.after = 0
-        # The place in it: ``offset`` in characters, ``column`` with tabs expanded to stops of four.
-        self.line = ""
-        self.offset = 0
-        self.column = 0
-        self.rest_of_tab = 0
-        self.next = 0
-        self.indent = 0
-        self.blank = False
         self.ended = False
 
     def run(self) -> Blocks:
@@ -179,7 +135,7 @@ class _Scanner:
             return False
         self._close_leaf()
         last = max(self.text.rfind("\n", self.start, end - 1) + 1, self.start)
-        self.leaf = _TEXT if self.text[last:end].strip(" \t\n") else _NONE
+        self.leaf = PLAIN_TEXT if self.text[last:end].strip(" \t\n") else NO_LEAF
         self.number += self.text.count("\n", self.start, end)
         self.start = end
         return True
@@ -200,67 +156,15 @@ class _Scanner:
             self.headings.append(Heading(len(atx[1]), heading_text(text[atx.end() : end]), self.number, start, 0))
         elif text[start] in BULLETS and (self.containers or not paragraph) and (item := ITEM.match(text, start)):
             self._drop(0)
-            container = _Open(item.end() - start, self.number, empty=False)
+            container = Open(item.end() - start, self.number, empty=False)
             self.containers.append(container)
-            self.leaf = _Leaf("paragraph", item=container, start=item.end())
+            self.leaf = Leaf("paragraph", item=container, start=item.end())
             end = text.index("\n", item.end())
         else:
             return False
         self.start = end + 1
         self.number += 1
         return True
-
-    # The place in the line.
-
-    def _find(self) -> None:
-        """Set ``next`` to the next character that is no blank, ``indent`` to the columns before it."""
-        line, offset = self.line, self.offset
-        rest = line[offset:].lstrip(" \t") if offset else line.lstrip(" \t")
-        self.next = position = len(line) - len(rest)
-        self.blank = not rest
-        if "\t" not in line:
-            self.indent = position - offset
-            return
-        column = self.column
-        for character in line[offset:position]:
-            column += 1 if character == " " else 4 - column % 4
-        self.indent = column - self.column
-
-    def _to_next(self) -> None:
-        self.column += self.indent
-        self.offset = self.next
-        self.rest_of_tab = 0
-
-    def _characters(self, count: int) -> None:
-        """Go on by ``count`` characters that are no tabs."""
-        self.offset += count
-        self.column += count
-        self.rest_of_tab = 0
-
-    def _columns(self, count: int) -> None:
-        """Go on by up to ``count`` columns of blanks; a tab may be left half used."""
-        line, length = self.line, len(self.line)
-        while count > 0 and self.offset < length:
-            character = line[self.offset]
-            if character == " ":
-                self.offset += 1
-                self.column += 1
-                count -= 1
-            elif character == "\t":
-                width = self.rest_of_tab or 4 - self.column % 4
-                step = min(width, count)
-                self.column += step
-                count -= step
-                self.rest_of_tab = width - step
-                if not self.rest_of_tab:
-                    self.offset += 1
-            else:
-                return
-
-    def _remaining(self) -> str:
-        if self.rest_of_tab:
-            return " " * self.rest_of_tab + self.line[self.offset + 1 :]
-        return self.line[self.offset :]
 
     # One line.
 
@@ -271,7 +175,7 @@ class _Scanner:
         self.after = end + 1
         self.offset = self.column = self.rest_of_tab = 0
         if not self.containers and self.leaf.kind != "fence":
-            self._find()
+            self.find()
             if self.blank:  # after a paragraph of which every line counts
                 self._close_leaf()
             else:
@@ -283,13 +187,13 @@ class _Scanner:
             if self._continue_leaf():
                 return
         else:
-            self._find()
+            self.find()
         self._open_blocks(matched, all_matched)
 
     def _match_containers(self) -> int:
         matched = 0
         for item in self.containers:
-            self._find()
+            self.find()
             if item.indent == 0:
                 if self.indent > 3 or self.blank or self.line[self.next] != ">":
                     break
@@ -297,32 +201,32 @@ class _Scanner:
             elif self.blank:
                 if item.empty:
                     break
-                self._to_next()
+                self.to_next()
             elif self.indent >= item.indent:
-                self._columns(item.indent)
+                self.columns(item.indent)
             else:
                 break
             matched += 1
         return matched
 
     def _take_quote_marker(self) -> None:
-        self._to_next()
-        self._characters(1)
+        self.to_next()
+        self.characters(1)
         if self.offset < len(self.line) and self.line[self.offset] in " \t":
-            self._columns(1)
+            self.columns(1)
 
     def _continue_leaf(self) -> bool:
         """Give the line to the open leaf. False: the leaf is closed, or is a paragraph that a new block may interrupt."""
         leaf = self.leaf
-        self._find()
+        self.find()
         if leaf.kind == "fence":
             leaf.last = self.number
             if self.indent <= 3 and not self.blank and self._closes(leaf):
                 self._close_leaf(closed=True)
                 return True
-            self._columns(leaf.indent)
+            self.columns(leaf.indent)
             assert leaf.lines is not None
-            leaf.lines.append(self._remaining())
+            leaf.lines.append(self.remaining())
             leaf.offsets.append(self.offset)
             return True
         if leaf.kind == "html":
@@ -345,7 +249,7 @@ class _Scanner:
             return True
         return False
 
-    def _closes(self, leaf: _Leaf) -> bool:
+    def _closes(self, leaf: Leaf) -> bool:
         rest = self.line[self.next :].rstrip(" \t")
         return len(rest) >= leaf.length and rest == leaf.marker * len(rest)
 
@@ -365,7 +269,7 @@ class _Scanner:
             if character == ">":
                 self._drop(matched)
                 self._take_quote_marker()
-                self._push(_Open(0, self.number))
+                self._push(Open(0, self.number))
             elif character == "<" and (kind := self._html_start(paragraph)):
                 self._drop(matched)
                 self._open_html(kind)
@@ -400,7 +304,7 @@ class _Scanner:
             paragraph = in_paragraph = False
             if matched > MAX_DEPTH:
                 return
-            self._find()
+            self.find()
         self._text(matched)
 
     def _text(self, matched: int) -> None:
@@ -418,9 +322,9 @@ class _Scanner:
         self._touch()
         lines = [line[self.next :]] if line[self.next] == "[" else None
         if starts_item:
-            self.leaf = _Leaf("paragraph", item=containers[0], start=self.start + self.next, lines=lines)
+            self.leaf = Leaf("paragraph", item=containers[0], start=self.start + self.next, lines=lines)
         else:
-            self.leaf = _TEXT if lines is None else _Leaf("paragraph", lines=lines)
+            self.leaf = PLAIN_TEXT if lines is None else Leaf("paragraph", lines=lines)
 
     def _has_text(self) -> bool:
         """Whether the open paragraph has text besides link reference definitions, which no underline can make a heading."""
@@ -444,16 +348,16 @@ class _Scanner:
 
     def _take_list_marker(self, width: int) -> None:
         indent = self.indent
-        self._to_next()
-        self._characters(width)
-        self._find()
+        self.to_next()
+        self.characters(width)
+        self.find()
         if self.blank or self.indent >= 5:
             width += 1
-            self._columns(1)
+            self.columns(1)
         else:
             width += self.indent
-            self._to_next()
-        self._push(_Open(indent + width, self.number))
+            self.to_next()
+        self._push(Open(indent + width, self.number))
 
     # Blocks that are taken whole outside containers, and line by line inside them.
 
@@ -477,7 +381,7 @@ class _Scanner:
         self._touch()
         at = self.start + self.next
         if self.containers:
-            self.leaf = _Leaf("html", self.number, self.number, html=kind)
+            self.leaf = Leaf("html", self.number, self.number, html=kind)
             if kind < 6 and self._html_close(kind, at, self.after) >= 0:
                 self._close_leaf(closed=True)
             return
@@ -493,7 +397,7 @@ class _Scanner:
     def _open_code(self) -> None:
         self._touch()
         if self.containers:
-            self.leaf = _Leaf("code", self.number, self.number)
+            self.leaf = Leaf("code", self.number, self.number)
             return
         found = CODE_LINES.match(self.text, self.start)
         assert found is not None
@@ -505,7 +409,7 @@ class _Scanner:
         marker, column = opener.group(), self.next + 1
         info = unescaped(self.line[opener.end() :].strip(" \t"))
         if self.containers or self.indent:
-            self.leaf = _Leaf(
+            self.leaf = Leaf(
                 "fence",
                 self.number,
                 self.number,
@@ -544,7 +448,7 @@ class _Scanner:
         if self.containers:
             self.containers[-1].empty = False
 
-    def _push(self, item: _Open) -> None:
+    def _push(self, item: Open) -> None:
         self._touch()
         self.containers.append(item)
 
@@ -560,7 +464,7 @@ class _Scanner:
 
     def _close_leaf(self, closed: bool = False) -> None:
         leaf, depth = self.leaf, len(self.containers)
-        self.leaf = _NONE
+        self.leaf = NO_LEAF
         if leaf.kind == "paragraph":
             if leaf.item is not None:
                 lines = self.text[leaf.start : self.start - 1].split("\n")

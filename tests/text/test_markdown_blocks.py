@@ -15,7 +15,7 @@ from markdown_it.rules_block import StateBlock, code
 from markdown_it.token import Token
 
 from rye.customization.merge import merge
-from rye.items.directive.reader import _scan as scan_directive
+from rye.items.directive.fence import scan_to_fence
 from rye.items.directive.xml_tree import sniff_root
 from rye.text.markdown_blocks import MAX_DEPTH, may_be_too_deep, scan
 from rye.text.markdown_grammar import heading_of
@@ -227,7 +227,7 @@ def test_property_reading_a_directive_may_stop_below_its_fence() -> None:
         text = "\n".join(
             random.choice(pieces) + (random.choice(pieces) if random.random() < 0.3 else "") for _ in range(8)
         )
-        whole, read = scan(text), scan_directive(text)
+        whole, read = scan(text), scan_to_fence(text)
         roots = [[sniff_root(f.text) for f in each.fences if f.word == "xml"] for each in (whole, read)]
         assert whole.too_deep == read.too_deep, repr(text)
         assert roots[0][:1] == roots[1][:1]

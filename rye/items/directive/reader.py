@@ -2,7 +2,7 @@
 
 How a file is read:
 
-1. The fences as CommonMark has them (:mod:`rye.text.markdown_blocks`). The first ``xml`` one is the directive's; a second one
+1. The fences as CommonMark has them (:mod:`rye.items.directive.fence`). The first ``xml`` one is the directive's; a second one
    with a ``<directive>`` root is an error, and so is anything that would let two readers see two directives.
 2. Its XML, hardened (:mod:`rye.items.directive.xml_tree`).
 3. The metadata, each part by its own module: ``directive_metadata``, ``directive_permissions``, ``directive_hooks``,
@@ -23,6 +23,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from rye.items.directive.calls import find_calls
+from rye.items.directive.fence import PROCESS_PLACE, process_before, process_in_text, scan_to_fence, the_fence
 from rye.items.directive.hooks import read_hooks
 from rye.items.directive.inputs import read_inputs, read_outputs
 from rye.items.directive.json_form import as_json
@@ -49,19 +50,18 @@ from rye.items.directive.model import (
 )
 from rye.items.directive.permissions import read_permissions
 from rye.items.directive.placeholders import find as find_placeholders
-from rye.items.directive.process import Sections, read_sections, tags
+from rye.items.directive.process import Sections, read_sections
 from rye.items.directive.rules import Findings
 from rye.items.directive.template import template
 from rye.items.directive.text_lines import consecutive, element_lines
-from rye.items.directive.xml_tree import Element, XmlError, parse, sniff_root
+from rye.items.directive.xml_tree import Element, XmlError, parse
 from rye.items.identity import is_id
 from rye.items.reading import HookAction, Metadata, Reading, ReadOptions, Source
 from rye.items.rights import Call, Permission
 from rye.items.version_text import version_problem
 from rye.limits import CONTENT
 from rye.text.diagnostics import in_order
-from rye.text.markdown_blocks import may_be_too_deep, scan
-from rye.text.markdown_model import Blocks, Fence
+from rye.text.markdown_model import Blocks
 
 METADATA = ("description", "category", "author", "model", "limits", "permissions", "cost", "context", "hooks")
 """The children of ``<metadata>``."""
@@ -69,9 +69,6 @@ _PARTS = ("metadata", "inputs", "outputs")
 _PLACED = frozenset((*RELATIONS, "process"))
 """Elements that have a rule about where they stand."""
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
-_PROCESS_PLACE = (
-    "Move it behind the fence: the fence holds metadata, inputs and outputs only. `rye validate --fix` does it."
-)
 
 
 def read(source: Source, options: ReadOptions) -> Reading[Directive]:
@@ -89,21 +86,21 @@ def _read(source: Source, findings: Findings) -> Directive | None:
         message = f"The text has {len(text):,} characters; an item has at most {CONTENT.item_bytes:,} bytes."
         findings.add("error", "D006", message, None, None, "Split the directive.")
         return None
-    scanned = _scan(text)
+    scanned = scan_to_fence(text)
     if scanned.too_deep is not None:
         message = "Quotes and lists are nested too deeply to read."
         findings.add("error", "D006", message, scanned.too_deep, 1, "Flatten them.")
         return None
-    fence = _the_fence(scanned, findings)
+    fence = the_fence(scanned, findings)
     if fence is None:
         return None
     above = text[: fence.start].split("\n")[:-1]
-    _process_before(scanned, above, findings)
+    process_before(scanned, above, findings)
     try:
         root = parse(fence)
     except XmlError as error:
         findings.add("error", error.code, error.message, error.line, error.column, error.hint or "Mend the XML.")
-        _process_in_text(fence, findings)
+        process_in_text(fence, findings)
         return None
     if root.tag != "directive":
         message = f"The first XML fence holds `<{root.tag}>`, not `<directive>`."
@@ -132,80 +129,7 @@ class _Prose(Struct, frozen=True):
     introduction_lines: tuple[int, ...]
 
 
-# Step 1: which fence.
-
-
-def _scan(text: str) -> Blocks:
-    """The blocks down to the directive's fence; all of them where what is below could make a difference.
-
-    Below, only two things do: a second fence whose root is ``<directive>``, and nesting too deep to be read.
-    """
-    scanned = scan(text, until="xml")
-    below = scanned.read_to
-    if below < len(text) and (
-        text.find("<directive", below) >= 0 or text.find(":directive", below) >= 0 or may_be_too_deep(text, below)
-    ):
-        return scan(text)
-    return scanned
-
-
-def _the_fence(scanned: Blocks, findings: Findings) -> Fence | None:
-    fences = [fence for fence in scanned.fences if fence.word == "xml"]
-    if not fences:
-        unlabelled = next((fence for fence in scanned.fences if sniff_root(fence.text) == "directive"), None)
-        if unlabelled is not None:
-            message = (
-                f"There is no `xml` fence; the fence on line {unlabelled.line} holds a `<directive>` without that word."
-            )
-            findings.add("error", "D001", message, unlabelled.line, unlabelled.column, "Write ```xml to open it.")
-        else:
-            hint = "Put the `<directive>` element into a fenced code block that opens with ```xml."
-            findings.add("error", "D001", "There is no `xml` fence, so no directive.", None, None, hint)
-        return None
-    first, *later = fences
-    root = sniff_root(first.text)
-    if root != "directive":
-        shown = f"holds `<{root[:80]}>`" if root else "holds no element"
-        hint = "Put the directive's fence first; give examples before it another info word, such as `text`."
-        findings.add(
-            "error", "D002", f"The first `xml` fence {shown}, not `<directive>`.", first.line, first.column, hint
-        )
-        return None
-    if not first.closed:
-        message = "The directive's fence is never closed, so the rest of the file belongs to it."
-        findings.add("error", "D009", message, first.line, first.column, "Close it with a line of the same marker.")
-    for fence in later:
-        if sniff_root(fence.text) == "directive":
-            message = f"A second `xml` fence holds a `<directive>`; the directive's own is on line {first.line}."
-            hint = "Delete it, or show the example in a fence with another info word, or inside a longer fence."
-            findings.add("error", "D008", message, fence.line, fence.column, hint)
-    return first
-
-
-# R12 and the text above the fence.
-
-
-def _process_before(scanned: Blocks, lines: list[str], findings: Findings) -> None:
-    if not any("<process" in line for line in lines):
-        return
-    above = list(lines)
-    for first, last in (*scanned.code_lines, *scanned.comment_lines):
-        for number in range(first, min(last, len(above)) + 1):
-            above[number - 1] = ""
-    for tag in tags("\n".join(above)):
-        if tag.name == "process" and not tag.closing:
-            findings.error("R12", "`<process>` stands before the fence.", tag, _PROCESS_PLACE)
-
-
-def _process_in_text(fence: Fence, findings: Findings) -> None:
-    """R12 for a process that keeps the fence's XML from being read at all."""
-    if "<process" not in fence.text:
-        return
-    for tag in tags(fence.text):
-        if tag.name == "process" and not tag.closing:
-            line, column = fence.place(tag.line, tag.column)
-            findings.add("error", "R12", "`<process>` stands inside the fence.", line, column, _PROCESS_PLACE)
-            return
+# The text above the fence.
 
 
 def _introduction(
@@ -362,7 +286,7 @@ def _structure(root: Element, hidden: frozenset[int], findings: Findings) -> Non
         if path == ("directive", "outputs"):
             continue  # so are the names of outputs
         if element.tag == "process":
-            findings.error("R12", "`<process>` stands inside the fence.", element, _PROCESS_PLACE)
+            findings.error("R12", "`<process>` stands inside the fence.", element, PROCESS_PLACE)
             continue
         if element.tag in RELATIONS and path != ("directive", "metadata", "context"):
             message = f"`<{element.tag}>` stands in `<{path[-1] if path else ''}>`."

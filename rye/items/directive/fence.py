@@ -1,0 +1,85 @@
+"""Which fence is the directive's, and R12: no process in it or before it."""
+
+from __future__ import annotations
+
+from rye.items.directive.process import tags
+from rye.items.directive.rules import Findings
+from rye.items.directive.xml_tree import sniff_root
+from rye.text.markdown_blocks import may_be_too_deep, scan
+from rye.text.markdown_model import Blocks, Fence
+
+PROCESS_PLACE = (
+    "Move it behind the fence: the fence holds metadata, inputs and outputs only. `rye validate --fix` does it."
+)
+
+
+def scan_to_fence(text: str) -> Blocks:
+    """The blocks down to the directive's fence; all of them where what is below could make a difference.
+
+    Below, only two things do: a second fence whose root is ``<directive>``, and nesting too deep to be read.
+    """
+    scanned = scan(text, until="xml")
+    below = scanned.read_to
+    if below < len(text) and (
+        text.find("<directive", below) >= 0 or text.find(":directive", below) >= 0 or may_be_too_deep(text, below)
+    ):
+        return scan(text)
+    return scanned
+
+
+def the_fence(scanned: Blocks, findings: Findings) -> Fence | None:
+    """The directive's own fence; None, with a finding, where there is none. D001, D002, D008, D009."""
+    fences = [fence for fence in scanned.fences if fence.word == "xml"]
+    if not fences:
+        unlabelled = next((fence for fence in scanned.fences if sniff_root(fence.text) == "directive"), None)
+        if unlabelled is not None:
+            message = (
+                f"There is no `xml` fence; the fence on line {unlabelled.line} holds a `<directive>` without that word."
+            )
+            findings.add("error", "D001", message, unlabelled.line, unlabelled.column, "Write ```xml to open it.")
+        else:
+            hint = "Put the `<directive>` element into a fenced code block that opens with ```xml."
+            findings.add("error", "D001", "There is no `xml` fence, so no directive.", None, None, hint)
+        return None
+    first, *later = fences
+    root = sniff_root(first.text)
+    if root != "directive":
+        shown = f"holds `<{root[:80]}>`" if root else "holds no element"
+        hint = "Put the directive's fence first; give examples before it another info word, such as `text`."
+        findings.add(
+            "error", "D002", f"The first `xml` fence {shown}, not `<directive>`.", first.line, first.column, hint
+        )
+        return None
+    if not first.closed:
+        message = "The directive's fence is never closed, so the rest of the file belongs to it."
+        findings.add("error", "D009", message, first.line, first.column, "Close it with a line of the same marker.")
+    for fence in later:
+        if sniff_root(fence.text) == "directive":
+            message = f"A second `xml` fence holds a `<directive>`; the directive's own is on line {first.line}."
+            hint = "Delete it, or show the example in a fence with another info word, or inside a longer fence."
+            findings.add("error", "D008", message, fence.line, fence.column, hint)
+    return first
+
+
+def process_before(scanned: Blocks, lines: list[str], findings: Findings) -> None:
+    """R12 for a process above the fence. ``lines``: those above it."""
+    if not any("<process" in line for line in lines):
+        return
+    above = list(lines)
+    for first, last in (*scanned.code_lines, *scanned.comment_lines):
+        for number in range(first, min(last, len(above)) + 1):
+            above[number - 1] = ""
+    for tag in tags("\n".join(above)):
+        if tag.name == "process" and not tag.closing:
+            findings.error("R12", "`<process>` stands before the fence.", tag, PROCESS_PLACE)
+
+
+def process_in_text(fence: Fence, findings: Findings) -> None:
+    """R12 for a process that keeps the fence's XML from being read at all."""
+    if "<process" not in fence.text:
+        return
+    for tag in tags(fence.text):
+        if tag.name == "process" and not tag.closing:
+            line, column = fence.place(tag.line, tag.column)
+            findings.add("error", "R12", "`<process>` stands inside the fence.", line, column, PROCESS_PLACE)
+            return
