@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from rye.items.rights import Call
 
 _TICKS = re.compile(r"`+")
+_SINGLE = re.compile(r"(?<!`)`(?!`)")
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
 _CALL = re.compile(r"(?<![A-Za-z0-9_])rye_(execute|search|load|sign)[ \t\r\n]*\(")
 _QUOTED = re.compile(r"\"(?:[^\"\\]++|\\.)*+\"|'(?:[^'\\]++|\\.)*+'", re.DOTALL)
@@ -23,6 +24,8 @@ _PIECE = re.compile(r"[\"'(\[{)\]},]|(?<![A-Za-z0-9_])rye_(?:execute|search|load
 """What matters inside a call: quotes, brackets, commas, and another call."""
 _PLAIN_ARGUMENT = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*\"([^\"\\]*)\"\s*,")
 """An argument that needs no second look, with the comma after it."""
+_COMMON = re.compile(r"item_type=\"([^\"\\]*)\", item_id=\"([^\"\\]*)\"(?=[,)])")
+"""How nearly every call begins."""
 _OWN = frozenset(("item_type", "item_id"))
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 
@@ -56,13 +59,13 @@ def _code_spans(text: str) -> Iterator[tuple[int, int]]:
     while (named := text.find("rye_", end)) >= 0:
         while end <= named:  # on to the paragraph that the name stands in
             paragraph, end = end, next(ends, len(text))
-        runs = [match.span() for match in _TICKS.finditer(text, paragraph, end)]
-        single = [at for at, after in runs if after - at == 1]
-        if (
-            len(runs) - len(single) < 2
-        ):  # the common case: single backticks pair up, and one longer run alone opens nothing
-            yield from [(single[index] + 1, single[index + 1]) for index in range(0, len(single) - 1, 2)]
+        longer = text.find("``", paragraph, end)
+        if longer < 0 or text.find("``", _run_end(text, longer), end) < 0:
+            # The common case: single backticks pair up, and one longer run alone opens nothing.
+            single = [match.start() for match in _SINGLE.finditer(text, paragraph, end)]
+            yield from zip([at + 1 for at in single[::2]], single[1::2], strict=False)
             continue
+        runs = [match.span() for match in _TICKS.finditer(text, paragraph, end)]
         following: dict[int, list[int]] = {}  # run length: indices of such runs, the last first
         for index in range(len(runs) - 1, -1, -1):
             following.setdefault(runs[index][1] - runs[index][0], []).append(index)
@@ -77,18 +80,30 @@ def _code_spans(text: str) -> Iterator[tuple[int, int]]:
             index += 1
 
 
+def _run_end(text: str, start: int) -> int:
+    """The offset behind the run of backticks at ``start``."""
+    found = _TICKS.match(text, start)
+    return found.end() if found is not None else start
+
+
 def _arguments(text: str, start: int, end: int) -> tuple[dict[str, str], int]:
     """The call's own quoted ``item_type`` and ``item_id``, the first of each, and the offset at which the call is over.
 
     A call ends at its closing parenthesis, before another call outside quotes, or where the code span does.
     """
+    common = _COMMON.match(text, start, end)
+    if common is not None and text.find("rye_", common.end(), end) < 0:
+        return {
+            "item_type": common[1],
+            "item_id": common[2],
+        }, end  # the first of each counts, and no other call follows
     arguments: dict[str, str] = {}
     while (plain := _PLAIN_ARGUMENT.match(text, start, end)) is not None:
         start = plain.end()
         if plain[1] in _OWN:
             arguments.setdefault(plain[1], plain[2])
     if len(arguments) == len(_OWN) and text.find("rye_", start, end) < 0:
-        return arguments, end  # the first of each counts, and no other call follows
+        return arguments, end
     depth, own, position = 1, start, start
 
     def keep(stop: int) -> None:
