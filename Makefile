@@ -46,7 +46,7 @@ bench: $(VENV)/.dev
 fuzz: $(VENV)/.dev
 	RYE_FUZZ=1 $(BIN)/python -m pytest $$(grep -rl --include='test_*.py' 'from tests.effort import' tests)
 
-# Changes the modules that decide about trust, one place at a time: at least 95 % of the changes must fail a test. About two hours on
+# Changes the modules that decide about trust, one place at a time: at least 95 % of the changes must fail a test. About forty minutes of
 # one core for all of them; `make mutate ONLY=merkle` for those with that word in their path. See tests/mutation/accepted.toml.
 mutate: $(VENV)/.dev
 	$(BIN)/python -m tests.mutation $(ONLY)

@@ -98,6 +98,7 @@ def of_skill(rule: str | None, *attached: str, identifier: str = "acme/pdf", suf
 CASES = {
     "an honest directive": of_directive(None),
     "an honest skill": of_skill(None, "docs/a.md", "docs/b.md", "docs.md"),
+    "an honest skill with names that begin alike": of_skill(None, "read", "reader.md", "docs/a.md", "doc"),
     "an honest formula": Case(None, Identity("formula", "acme/bot"), FORMULA, ".formula.toml"),
     # place
     "a formula in a folder": Case("place", Identity("formula", "acme/team/bot"), FORMULA, ".formula.toml"),
@@ -115,6 +116,7 @@ CASES = {
     "a file where a folder is": of_skill("place", "docs/a.md", "docs"),
     "a folder where a file is": of_skill("place", "docs", "docs/a.md"),
     "a folder where a file is, in another case": of_skill("place", "DOCS", "docs/a/b.md"),
+    "a file where a folder is, in another case": of_skill("place", "DOCS/a.md", "docs"),
     "a folder where the main file is": of_skill("place", "SKILL.md/x"),
     # text
     "a byte order mark": of_directive("text", prefix=b"\xef\xbb\xbf"),
@@ -129,10 +131,17 @@ CASES = {
     "another item's file": of_directive("format", directive("ops/destroy", "1.0.0")),
     "an item of another folder": of_directive("format", directive("qa/deploy", "1.0.0")),
     "knowledge that poses as a directive": of_directive("format", "---\nname: deploy\nversion: 1.0.0\n---\n\n# Deploy\n"),
+    "an item of another folder that has no title": of_directive(
+        "format", directive("qa/deploy", "1.0.0").replace("# deploy\n", "")
+    ),
     # note
     "another version": of_directive("note", note={"version": "1.0.1"}),
     "a version that nobody can compare": Case(
         "note", Identity("formula", "acme/bot"), FORMULA, ".formula.toml", note={"version": "99999999999999999999.0.0"}
+    ),
+    "a version that nobody can compare, of a file that states none": Case(
+        "note", Identity("skill", "acme/pdf"), SKILL.replace("metadata:\n  version: 1.0.0\n", ""), "SKILL.md",
+        note={"version": "99999999999999999999.0.0"},
     ),
     "fewer rights": of_directive("note", note={"capabilities": ()}),
     "more rights": of_directive("note", note={"capabilities": ("rye.execute.*", "rye.search.tool.*")}),
@@ -154,6 +163,8 @@ def test_the_rule_that_is_broken_is_named(case: Case) -> None:
     assert (found.rule if isinstance(found, Refusal) else None) == case.rule
     if isinstance(found, Accepted):
         assert found.signer == OWNER.public
+    elif found.finding is not None:
+        assert found.finding.severity == "error"
 
 
 def test_a_client_refuses_it_by_that_rule(case: Case) -> None:

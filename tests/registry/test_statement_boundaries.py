@@ -1,0 +1,98 @@
+"""The last value that a statement takes and the first that it refuses."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from msgspec.structs import replace
+
+from rye.items.identity import Identity
+from rye.registry.protocol import statements
+from rye.registry.protocol.lines import StatementError
+from rye.registry.protocol.statements import Advisory, AttachedFile, Deprecation, FileEntry, Relation, Release, Yank
+from rye.registry.protocol.statements.grammar import Statement
+
+T = datetime(2026, 1, 1, tzinfo=UTC)
+HASH = "0" * 64
+DIRECTIVE, SKILL = Identity("directive", "acme/ops/deploy"), Identity("skill", "acme/pdf")
+RELEASE = Release("registry.example", SKILL, "1.0.0", 1, T, "Fills in forms", FileEntry("SKILL.md", 3, HASH))
+YANK = Yank("registry.example", SKILL, "1.0.0", True, 1, T, "broken")
+DEPRECATION = Deprecation("registry.example", SKILL, True, None, 1, T, "old")
+ADVISORY = Advisory("registry.example", SKILL, "A-1", "*", "low", 1, T, "it does harm")
+
+
+@pytest.mark.parametrize("statement", [YANK, DEPRECATION])
+def test_a_reason_has_at_most_500_characters(statement: Yank | Deprecation) -> None:
+    longest = replace(statement, reason="x" * 500)
+    assert statements.parse(longest.text()) == longest
+    with pytest.raises(StatementError):
+        replace(statement, reason="x" * 501).text()
+
+
+def test_a_description_has_at_most_300_characters() -> None:
+    longest = replace(RELEASE, description="x" * 300)
+    assert statements.parse(longest.text()) == longest
+    with pytest.raises(StatementError):
+        replace(RELEASE, description="x" * 301).text()
+
+
+@pytest.mark.parametrize("severity", ["low", "medium", "high", "critical"])
+def test_every_severity_is_written_and_read(severity: str) -> None:
+    text = replace(ADVISORY, severity=severity).text()
+    assert f"\nseverity {severity}\n" in text
+    read = statements.parse(text)
+    assert isinstance(read, Advisory)
+    assert read.severity == severity
+
+
+def test_only_a_kind_with_a_main_file_has_attached_files() -> None:
+    directive = replace(RELEASE, identity=DIRECTIVE, file=FileEntry(".md", 3, HASH))
+    assert statements.parse(directive.text()) == directive
+    with pytest.raises(StatementError, match="has no attached files"):
+        replace(directive, attached=(AttachedFile("run.sh", 1, HASH),)).text()
+
+
+@pytest.mark.parametrize("relation", ["depends_on", "conflicts_with"])
+def test_only_a_requirement_is_about_something_that_is_no_item(relation: str) -> None:
+    feature = Relation("network", None)
+    assert statements.parse(replace(RELEASE, requires=(feature,)).text())
+    with pytest.raises(StatementError, match="only a `requires` line"):
+        replace(RELEASE, **{relation: (feature,)}).text()
+
+
+def test_what_is_left_out_is_the_least() -> None:
+    assert AttachedFile("a", 1, HASH).executable is False
+    assert Relation("other", DIRECTIVE).range == "*"
+
+
+@pytest.mark.parametrize("path", ["console.txt", "com10", "nul_", "x.con", "aux-1", "_", "a-b"])
+def test_a_path_that_only_resembles_a_device_is_allowed(path: str) -> None:
+    release = replace(RELEASE, attached=(AttachedFile(path, 1, HASH),))
+    assert statements.parse(release.text()) == release
+
+
+@pytest.mark.parametrize("path", ["con.a.b", "com1", "lpt9.txt", "x/nul.txt"])
+def test_a_device_is_refused_whatever_follows_it(path: str) -> None:
+    with pytest.raises(StatementError):
+        replace(RELEASE, attached=(AttachedFile(path, 1, HASH),)).text()
+
+
+def test_lists_are_sorted_whatever_order_they_come_in() -> None:
+    a, b = AttachedFile("a", 1, HASH), AttachedFile("b", 1, HASH)
+    one, two = Relation("one", DIRECTIVE), Relation("two", SKILL)
+    release = replace(RELEASE, attached=(b, a), conflicts_with=(two, one), depends_on=(two, one), requires=(two, one))
+    assert release.attached == (a, b)
+    assert (release.conflicts_with, release.depends_on, release.requires) == ((one, two),) * 3
+    assert replace(RELEASE, attached=[b]).attached == (b,)
+
+
+def test_a_statement_without_a_form_of_its_own_is_neither_written_nor_read() -> None:
+    with pytest.raises(TypeError, match="Statement is no statement of its own"):
+        Statement("registry.example").lines()
+    with pytest.raises(TypeError, match="Statement is no statement of its own"):
+        Statement.read(None)  # type: ignore[arg-type]
+
+
+def test_a_statement_s_hash_is_that_of_its_text() -> None:
+    assert YANK.sha256() == "317b4926ab9d5e95624bc88835c155f9752b98026e394ca5a59474325916782b"
