@@ -273,7 +273,7 @@ def answers(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
             sandbox, here.project, TOOL, parameters={"attempts": second}, grants=grants, environ=environ, seconds=40.0
         )
         granted = dict(value_of_granted(outcome))
-        granted["removed"] = outcome.removed
+        granted["refused"] = outcome.refused
         assert isinstance(plain, dict)
         yield Answers(here, table, plain, granted)
 
@@ -282,7 +282,7 @@ def value_of_granted(outcome: Any) -> Mapping[str, Any]:
     """The second call creates what no tool may, which fails it; here its answers count all the same."""
     import msgspec
 
-    value = value_of(msgspec.structs.replace(outcome, removed=()), ITEM)
+    value = value_of(msgspec.structs.replace(outcome, refused=()), ITEM)
     assert isinstance(value, dict)
     return value
 
@@ -382,7 +382,9 @@ def test_a_grant_never_opens_what_steers_agents_or_holds_secrets(answers: Answer
     assert granted["secret of a granted folder"] in REFUSED | {""}
     assert granted["overwrite a secret"] in REFUSED | {True}  # the empty mount takes it, and it goes nowhere
     assert (here.project / "build/.env").read_text("utf-8") == SECRET
-    # No sandbox of Linux refuses a name: what was created is deleted, and the call has failed.
-    assert sorted(granted["removed"]) == [f"{here.project}/free/.gemini", f"{here.project}/free/.git"]
-    assert sorted(path.name for path in (here.project / "free").iterdir()) == ["kept.txt", "new", "new.txt"]
+    # No sandbox of Linux refuses a name: what was created is moved aside, and the call has failed.
+    assert sorted(granted["refused"]) == [f"{here.project}/free/.gemini", f"{here.project}/free/.git"]
+    kept = sorted(path.name for path in (here.project / "free").iterdir())
+    assert [name for name in kept if not name.startswith("refused-by-rye-")] == ["kept.txt", "new", "new.txt"]
+    assert len(kept) == 5
     assert (here.project / "free/kept.txt").stat().st_uid == os.geteuid()

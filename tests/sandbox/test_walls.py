@@ -134,16 +134,23 @@ def test_names_that_steer_agents_are_read_and_not_changed(tmp_path: Path) -> Non
     assert {path.name for path in changing.protected} >= set(NEVER_WRITTEN)
 
 
-def test_a_sweep_deletes_new_names_and_follows_no_link(tmp_path: Path) -> None:
+def test_a_sweep_renames_what_is_new_and_follows_no_link(tmp_path: Path) -> None:
     root = made(tmp_path, "a/.git/HEAD", "b/.claude/settings.json", "c/kept", "outside/.git/HEAD")
     (root / "c" / "away").symlink_to(root / "outside")
     (root / "c" / ".cursor").symlink_to(root / "outside")
     (root / "c" / ".git").write_text("gitdir: x", "utf-8")
-    removed = sweep([root / "a", root / "b", root / "c"], before=[root / "a/.git"])
-    assert sorted(removed) == [str(root / "b/.claude"), str(root / "c/.cursor"), str(root / "c/.git")]
+    (root / "b/.claude/deeper/.git").mkdir(parents=True)
+    folders = [root / "a", root / "b", root / "c"]
+    assert sweep(folders, before=[root / "a/.git"], user=os.geteuid() + 1) == ()
+    refused = sweep(folders, before=[root / "a/.git"], user=None)
+    [aside] = (root / "b").iterdir()
+    assert sorted(refused) == sorted(
+        [str(aside / "deeper/.git"), *(str(root / name) for name in ("b/.claude", "c/.cursor", "c/.git"))]
+    )
+    assert (aside / "settings.json").read_text("utf-8") == "x"
     assert (root / "a/.git/HEAD").exists()
     assert (root / "outside/.git/HEAD").exists()
-    assert sorted(path.name for path in (root / "c").iterdir()) == ["away", "kept"]
+    assert {path.name.split("-")[0] for path in (root / "c").iterdir()} == {"away", "kept", "refused"}
 
 
 def test_a_grant_that_leads_elsewhere_is_refused(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ lists.
 from __future__ import annotations
 
 import os
-import shutil
+import secrets
 from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePath
 
@@ -129,24 +129,27 @@ def _folder(folder: str, called: str, in_git: bool, found: _Found, depth: int) -
     return not refused
 
 
-def sweep(roots: Sequence[Path], before: Iterable[Path]) -> tuple[str, ...]:
-    """Delete what a tool created below granted folders though no tool may: names of :data:`NEVER_WRITTEN`.
+def sweep(roots: Sequence[Path], before: Iterable[Path], user: int | None) -> tuple[str, ...]:
+    """Move aside what a tool created below granted folders though no tool may: names of :data:`NEVER_WRITTEN`; what they were.
 
-    No sandbox of Linux can refuse a name. Called when no process of the tool is left; ``before`` existed already.
+    No sandbox of Linux can refuse a name. Called when no process of the tool is left; ``before`` existed already, and ``user`` is
+    whom the tool's files belong to, None where that is everybody's user here. Then somebody else may have created one of them in
+    the meantime, so nothing is deleted: under another name it steers nobody.
     """
     known = set(before)
-    removed: list[str] = []
+    refused: list[str] = []
     for root in roots:
         if not root.is_dir() or root.is_symlink():
             continue
         for folder, names, files in os.walk(root):
             for name in [*names, *files]:
                 path = Path(folder, name)
-                if is_protected(path) and path not in known:
-                    if path.is_dir() and not path.is_symlink():
-                        shutil.rmtree(path)
-                    else:
-                        path.unlink()
-                    removed.append(str(path))
+                if not is_protected(path) or path in known or user not in (None, path.lstat().st_uid):
+                    continue
+                aside = f"refused-by-rye-{secrets.token_hex(4)}"
+                path.rename(path.with_name(aside))
+                refused.append(str(path))
+                if name in names:
+                    names[names.index(name)] = aside  # there may be more in it
             names[:] = [name for name in names if not is_protected(PurePath(name))]
-    return tuple(removed)
+    return tuple(refused)

@@ -24,8 +24,9 @@ def value_of(outcome: Outcome, item: str) -> object:
         raise RyeError("output-too-large", message, "Let it write to a granted folder and return the path.")
     if outcome.ended == "killed":
         raise RyeError("tool-failed", f"{item} was killed: {outcome.reason or 'nobody says why'}.", _said(outcome))
-    if outcome.removed:
-        message = f"{item} created what no tool may write, and it was deleted: {', '.join(outcome.removed[:5])}."
+    if outcome.refused:
+        message = f"{item} created what no tool may write, and it was renamed to refused-by-rye-…: "
+        message += f"{', '.join(outcome.refused[:5])}."
         raise RyeError("tool-failed", message, "Do not use this tool, or take the folder out of its write grants.")
     if outcome.exit != 0:
         raise RyeError("tool-failed", f"{item} failed with exit status {outcome.exit}.", _said(outcome))

@@ -95,7 +95,7 @@ def run(tool: ToolRun, cancel: Event, environ: Mapping[str, str], build: Builder
             outcome = _Call(scene, walls, cancel).outcome()
         finally:
             before = [path for survey in writable for path in survey.protected]
-            removed = exposure.sweep(profile.write, before)
+            refused = exposure.sweep(profile.write, before, user.number if user else None)
             if user is not None:
                 users.take_back(profile.write, user)
     return Outcome(
@@ -106,7 +106,7 @@ def run(tool: ToolRun, cancel: Event, environ: Mapping[str, str], build: Builder
         outcome.seconds,
         outcome.ended,
         outcome.reason,
-        removed,
+        refused,
     )
 
 

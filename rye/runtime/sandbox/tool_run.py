@@ -43,8 +43,8 @@ class Outcome(Struct, frozen=True):
     """``killed``: a signal, or one of the limits on memory, processor time and files; ``reason`` says which."""
     reason: str | None = None
     """Why it was killed, in a few words; None where nobody knows or it was not."""
-    removed: tuple[str, ...] = ()
-    """Paths below granted folders that no tool may create (``.git``, ``.claude`` …): it did, and they were deleted."""
+    refused: tuple[str, ...] = ()
+    """Paths below granted folders that no tool may create (``.git``, ``.claude`` …): it did, and they have another name now."""
 
 
 class Backend(Protocol):
