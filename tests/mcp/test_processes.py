@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.effort import FUZZ
 from tests.mcp.workshop import Caller, Workshop, play
 
 pytestmark = pytest.mark.processes
@@ -117,6 +118,7 @@ def test_a_killed_run_verifies_as_incomplete_and_a_changed_one_as_broken(shop: W
     path.write_bytes(data)
 
 
+@pytest.mark.skipif(not FUZZ, reason="starts one more server; make fuzz plays it")
 def test_a_polite_signal_seals_the_log(shop: Workshop) -> None:
     with server(shop, "--as", "acme/work/ship") as piped:
         piped.hello()

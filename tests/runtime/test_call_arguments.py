@@ -97,7 +97,7 @@ TEXT = st.text(max_size=3000) | st.sampled_from(["\u2028" * 900, "\U0001f600" * 
 
 
 @given(TEXT, TEXT, TEXT, TEXT, st.integers(0, 40))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_no_error_is_longer_than_2_kb_or_loses_its_code(a: str, b: str, c: str, d: str, levels: int) -> None:
     chain = tuple(LevelDecision(a, b if number % 2 else None) for number in range(levels))
     error = CallError("denied", a, b, required=c, chain=chain, resource=d, details={"cause": a, "unknown": [b] * 500})

@@ -56,7 +56,7 @@ def test_a_whole_log_is_ok_and_a_killed_one_incomplete(tmp_path: Path) -> None:
 
 
 @given(st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_no_byte_can_be_flipped_unnoticed(data: st.DataObject) -> None:
     prev, whole = FIRST, b""
     for number in range(1, 5):
