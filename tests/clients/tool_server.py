@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 
 TOOLS = ("rye_search", "rye_load", "rye_execute", "rye_sign", "rye_return")
 
@@ -14,6 +15,7 @@ TOOLS = ("rye_search", "rye_load", "rye_execute", "rye_sign", "rye_return")
 def main() -> None:
     with open(f"{sys.argv[0]}.started", "a", encoding="utf-8") as notes:
         notes.write(json.dumps(sys.argv[1:]) + "\n")
+    time.sleep(1.5)  # as long as the real one takes
     for line in sys.stdin:
         message = json.loads(line)
         if "id" not in message:

@@ -226,7 +226,7 @@ def test_a_bound_agent_has_the_server_s_tools_and_no_others() -> None:
     words = ["mcp", "serve", "--as", "acme/work/ship@1.0.0"]
     command = {"command": "rye", "args": words, "env": {"RYE_BINDING": "exclusive"}}
     claude = bound("claude")
-    assert claude["mcpServers"] == [{"rye-x": {"type": "stdio", **command}}]
+    assert claude["mcpServers"] == [{"rye-x": {"type": "stdio", "alwaysLoad": True, **command}}]
     assert all(tool.startswith("mcp__rye-x__rye_") for tool in claude["tools"].split(", "))
     assert bound("copilot")["tools"] == ["rye-x/*"]
     assert bound("copilot")["mcp-servers"]["rye-x"] == {"type": "local", **command, "tools": ["*"]}

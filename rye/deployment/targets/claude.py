@@ -1,6 +1,7 @@
 """Claude Code (tried with 2.1.330). An agent without ``tools`` has all of them, so "none" is one tool that is taken away again.
 
 It starts the server of a project's agent in trusted folders only. An agent with Bash searches with it, and gets no Glob and Grep.
+Without ``alwaysLoad`` it asks its model before the server has started, and the agent begins without any tool.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ def agent(draft: AgentDraft, options: TargetOptions) -> AgentText:
             {
                 draft.server.name: {
                     "type": "stdio",
+                    "alwaysLoad": True,
                     "command": draft.server.command,
                     "args": draft.server.arguments,
                     "env": draft.server.environment,
