@@ -56,6 +56,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from datetime import date, timedelta
+from functools import lru_cache
 from typing import Any
 
 from msgspec import Struct, field
@@ -174,8 +175,10 @@ class ManifestError(RyeError):
         super().__init__("bad-manifest", f"{source}: {message}", hint)
 
 
+@lru_cache(maxsize=4)
 def parse_manifest(text: str, source: str = "rye.toml") -> Manifest:
-    """Read a manifest. Raises ManifestError for anything it does not know."""
+    """Read a manifest; of one text once, since a command asks for it several times. Raises ManifestError for anything it does
+    not know."""
     if has_long_key(text):
         raise ManifestError("a key has too many parts.", "No key of rye.toml has more than three.", source)
     try:
