@@ -47,7 +47,7 @@ class Settings:
     log_format: str = "auto"
     """``json``: one object a line, for programs; ``text``: for people; ``auto``: text on a terminal, else JSON."""
     log_requests: str = "changes"
-    """Which requests get a line: ``none``; ``changes``, everything but successful reading; or ``all``."""
+    """Which requests get a line: ``none``; ``changes``, writing and what failed inside; or ``all``."""
 
     # Where it keeps things.
     database: str = ""

@@ -61,7 +61,9 @@ class Watched:
         method, path = scope["method"], scope["path"]
         self._metrics.answered(method, path, status, seconds)
         wanted = self._settings.log_requests
-        if wanted == "none" or (wanted == "changes" and method in _READING and status < 500):
+        # 503 to reading is how a flood is turned away: it must not fill the disk instead.
+        is_plain = method in _READING and (status < 500 or status == 503)
+        if wanted == "none" or (wanted == "changes" and is_plain):
             return
         _log.info(
             "%s %s %d", method, path[:_PATH_CHARACTERS], status,

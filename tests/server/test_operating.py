@@ -176,9 +176,16 @@ class TestLogs:
         got = local.get("/head", headers={"X-Request-Id": sent.encode()}).headers["X-Request-Id"]
         assert re.fullmatch(r"[0-9a-f]{16}", got)
 
-    def test_reading_writes_no_lines_unless_it_is_asked_for(self, local: Local, lines: io.StringIO) -> None:
+    def test_reading_writes_no_lines_unless_it_is_asked_for(
+        self, local: Local, lines: io.StringIO, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def refuse(*_: object, **__: object) -> None:
+            raise RyeError("busy", "Too many.", "Try again.")
+
         assert local.get("/head").status_code == 200
         local.get("/nothing?q=secret")
+        monkeypatch.setattr(local.service.searches, "ask", refuse)
+        assert local.get("/api/v1/search?q=word").status_code == 503  # a flood that is turned away fills no disk
         assert lines.getvalue() == ""
 
     def test_no_request_begins_a_line_of_its_own(self, lines: io.StringIO) -> None:
