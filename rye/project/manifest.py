@@ -401,7 +401,7 @@ class _Reader:
             try:
                 found[key] = parse_needs(rows)
             except BadNeeds as error:
-                raise self.fail(f"[sandbox.{key!r}]: {error}.", "See docs/tools.md, Grants.") from None
+                raise self.fail(f'[sandbox."{key}"]: {error}.', "See docs/tools.md, Needs and grants.") from None
         return found
 
     def ignored(self, table: Mapping[str, Any]) -> tuple[Ignored, ...]:
