@@ -8,10 +8,12 @@ from pathlib import Path
 
 import click
 
-from registry_server.accounts import keys
+from registry_server.accounts import audit_events, keys
+from registry_server.accounts.times import now_text
 from registry_server.cli.options import Output, data_option, json_option, pass_output
 from registry_server.cli.registry_access import reading, sequencer_of, settings_of
 from registry_server.sequencer.ledger import Ledger
+from registry_server.sequencer.sequencer import Sequencer
 from registry_server.storage import database
 from registry_server.upkeep import founding
 from rye.errors import RyeError
@@ -140,6 +142,7 @@ def root_publish(output: Output, file: Path, log_key: Path | None, data: Path) -
         keys.write(settings.keys / keys.file_name("log", key), key)
     with sequencer_of(settings) as sequencer:
         published = founding.publish(sequencer, _read_text(file))
+        _record(sequencer, published.number)
     _print_root(output, published.number, published.expires)
 
 
@@ -171,7 +174,13 @@ def root_renew(output: Output, key_files: tuple[Path, ...], days: int, data: Pat
         for key in owners:
             text = founding.add_signature(text, key).encode()
         published = founding.publish(sequencer, text)
+        _record(sequencer, published.number)
     _print_root(output, published.number, published.expires)
+
+
+def _record(sequencer: Sequencer, number: int) -> None:
+    with database.change(sequencer.engine) as connection:
+        audit_events.record(connection, now_text(), "root.publish", f"root:{number}")
 
 
 def _print_root(output: Output, number: int, expires: datetime) -> None:

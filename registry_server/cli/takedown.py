@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from registry_server.accounts import keys
+from registry_server.accounts import audit_events, keys
+from registry_server.accounts.times import now_text
 from registry_server.cli.options import Output, data_option, json_option, pass_output
 from registry_server.cli.registry_access import sequencer_of, settings_of
 from registry_server.sequencer.ledger import Ledger
@@ -69,6 +70,10 @@ def takedown_command(
                 )
             texts = takedown.signed(planned.statements, owners)
         done = takedown.publish(sequencer, texts)
+        with database.change(sequencer.engine) as connection:
+            for one in done:
+                detail = {"files": list(one.files), "reason": one.reason}
+                audit_events.record(connection, now_text(), "takedown", f"{one.identity}@{one.version}", detail=detail)
     files = sorted({sha256 for statement in done for sha256 in statement.files})
     releases = [f"{statement.identity}@{statement.version}" for statement in done]
     document: dict[str, object] = {"releases": releases, "files": files, "shared": list(shared)}
