@@ -17,9 +17,11 @@ PAGE = (Path(__file__).resolve().parents[2] / "docs" / "registry.md").read_text(
 
 def commands(heading: str) -> list[list[str]]:
     """The words of each ``rye-registry`` line in the first block below a heading."""
-    block = PAGE.partition(f"\n## {heading}\n")[2].partition("```\n")[2].partition("```")[0]
+    block = re.split(rf"\n##+ {heading}\n", PAGE)[1].partition("```\n")[2].partition("```")[0]
     lines = [re.sub(r"\s+#.*", "", line) for line in block.splitlines()]
-    return [shlex.split(line)[1:] for line in lines if line.startswith("rye-registry ")]
+    found = [shlex.split(line)[1:] for line in lines if line.startswith("rye-registry ")]
+    assert found, heading
+    return found
 
 
 def test_who_may_do_what(tmp_path: Path) -> None:
