@@ -41,6 +41,7 @@ def texts(source: str) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.value
 
 
+@pytest.mark.slow
 def test_every_command_in_the_sources_can_be_run() -> None:
     wrong = {
         f"{path.relative_to(ROOT)}:{line}: {command}": why
@@ -60,6 +61,7 @@ def test_every_command_has_an_example_and_each_parses() -> None:
         assert not name or all(line.split()[1] == name for line in lines)
 
 
+@pytest.mark.slow
 def test_enough_is_found_to_mean_something() -> None:
     found = {command for path in SOURCES for _, text in texts(path.read_text("utf-8")) for command in commands_in(text)}
     assert len(found) > 120

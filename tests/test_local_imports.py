@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 MOST_IN_COMMANDS = 150
 """In ``rye/cli``: where one command of a file would pay for another's heavy import."""
@@ -31,11 +33,13 @@ def found() -> dict[str, list[int]]:
     return {path: each for path, each in lines.items() if each}
 
 
+@pytest.mark.slow
 def test_commands_import_little_inside_functions() -> None:
     here = {path: lines for path, lines in found().items() if path.startswith("rye/cli/")}
     assert sum(map(len, here.values())) <= MOST_IN_COMMANDS, here
 
 
+@pytest.mark.slow
 def test_everything_else_imports_next_to_nothing_inside_functions() -> None:
     here = {path: lines for path, lines in found().items() if not path.startswith("rye/cli/")}
     assert sum(map(len, here.values())) <= MOST_ELSEWHERE, here

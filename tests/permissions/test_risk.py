@@ -90,6 +90,7 @@ def test_overlapping_rows_take_the_higher_tier() -> None:
     assert tier("rye.execute.tool.acme.x", table) is Tier.ELEVATED
 
 
+@pytest.mark.slow
 def test_what_is_too_complex_to_compare_is_unrestricted_and_quick() -> None:
     started = time.process_time()
     table = rows({"*a" + "?" * 20: "safe", "*[!a]" + "?" * 20: "safe"})

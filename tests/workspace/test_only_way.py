@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 RYE = Path(__file__).parents[2] / "rye"
 FACES = ("cli", "mcp", "deployment")
 UNCHECKED = {
@@ -57,6 +59,7 @@ def test_the_test_sees_each_way_round(tmp_path: Path) -> None:
         assert name in list(taken(module)), source
 
 
+@pytest.mark.slow
 def test_only_one_use_case_looks_an_item_up_unchecked() -> None:
     """``find_target`` has one caller, which checks what it gives."""
     callers = {

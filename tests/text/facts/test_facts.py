@@ -248,6 +248,7 @@ def test_a_flood_ends_and_hides_nothing_behind_it(flood: str, path: str) -> None
     assert [(fact.fact, fact.line) for fact in facts if fact.level == ALARM] == [("pipe-to-shell", 5)]
 
 
+@pytest.mark.slow
 def test_a_pipe_at_the_end_of_a_very_long_line_is_found() -> None:
     facts = find_facts({"a.sh": f"{'echo x; ' * 20_000}{PIPE}"})
     assert ("pipe-to-shell", 1) in {(fact.fact, fact.line) for fact in facts}
