@@ -115,6 +115,8 @@ class ToolResult(Struct, frozen=True):
     """Why it counts as failed."""
     ended_by_limit: bool = False
     """Whether the seconds that it was given ran out."""
+    stderr: str = ""
+    """What it wrote on standard error, for the log."""
 
 
 class Tools(Protocol):

@@ -60,6 +60,7 @@ class SandboxedTools:
                 outcome = self._sandbox().run(tool, cancel)
         except RyeError as error:
             raise from_rye_error(error, item.label) from error
+        said = outcome.stderr.decode("utf-8", "replace")
         ended_by_limit = outcome.ended == "timeout" and given < own
         try:
             value = value_of(outcome, item.label)
@@ -67,8 +68,8 @@ class SandboxedTools:
             failed = from_rye_error(error, item.label)
             failed.details["exit"] = outcome.exit
             failed.details["seconds"] = round(outcome.seconds, 3)
-            return ToolResult(outcome.exit, None, outcome.truncated, outcome.seconds, failed, ended_by_limit)
-        return ToolResult(outcome.exit, value, outcome.truncated, outcome.seconds)
+            return ToolResult(outcome.exit, None, outcome.truncated, outcome.seconds, failed, ended_by_limit, said)
+        return ToolResult(outcome.exit, value, outcome.truncated, outcome.seconds, stderr=said)
 
     def _granted(self, item: UsableItem) -> Needs:
         """What rye.toml grants the tool and this user agreed to. Raises RyeError where it needs more."""

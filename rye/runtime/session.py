@@ -30,6 +30,7 @@ from msgspec import UNSET, Struct, field
 from msgspec.structs import replace
 
 from rye.errors import RyeError
+from rye.limits import RUNTIME
 from rye.permissions.policy import Policy
 from rye.permissions.risk import Tier
 from rye.runtime.approvals import Answer, ApprovalStore, Question, answer
@@ -49,7 +50,7 @@ from rye.runtime.effects import Ask, Children, Clock, Items, OwnFile, Signer, To
 from rye.runtime.event_log import Event, EventLog, timestamp
 from rye.runtime.limits import Bound, Crossing, Limits, Used, crossed, left, remaining
 from rye.runtime.outputs import Declared, deviations
-from rye.runtime.redaction import redacted
+from rye.runtime.redaction import redacted, redacted_text
 
 _T = TypeVar("_T")
 Binding = Literal["exclusive", "advisory"]
@@ -117,6 +118,12 @@ class _Allowed(Struct, frozen=True):
     @property
     def sha256(self) -> str | None:
         return self.item.sha256 if self.item is not None else None
+
+
+class _Made:
+    """What an effect leaves for the log."""
+
+    stderr = ""
 
 
 class _MustAsk(Exception):
@@ -210,7 +217,9 @@ class Session:
         """
         try:
             asked, allowed = self._permit(name, arguments, version, ask or self.world.ask, beyond)
-            return self._make(asked, allowed, lambda: self._effect(asked, allowed, cancel or threading.Event()))
+            return self._make(
+                asked, allowed, lambda made: self._effect(asked, allowed, cancel or threading.Event(), made)
+            )
         except RyeError as error:  # the log, and what an effect raises
             raise from_rye_error(error) from error
         except OSError as error:
@@ -222,7 +231,7 @@ class Session:
         try:
             arguments = {"item_type": kind, "item_id": item_id}
             asked, allowed = self._permit("rye_load", arguments, version, ask or self.world.ask)
-            self._make(asked, allowed, dict)
+            self._make(asked, allowed, lambda made: None)
         except RyeError as error:
             raise from_rye_error(error) from error
         assert isinstance(allowed.item, UsableItem)
@@ -244,7 +253,7 @@ class Session:
                     raise
                 allowed = _Allowed(decide(self._chain, ""), directive)
                 self._allow(asked, allowed, before)
-            return self._make(asked, allowed, lambda: self.world.items.render(directive, inputs))
+            return self._make(asked, allowed, lambda made: self.world.items.render(directive, inputs))
         except RyeError as error:
             raise from_rye_error(error) from error
 
@@ -506,11 +515,12 @@ class Session:
 
     # -- the effects ---------------------------------------------------------------------------------------------------
 
-    def _make(self, asked: _Asked, allowed: _Allowed, effect: Callable[[], _T]) -> _T:
+    def _make(self, asked: _Asked, allowed: _Allowed, effect: Callable[[_Made], _T]) -> _T:
         """The effect, and a line about how it went."""
+        made = _Made()
         started, exit_status, code = self.world.clock.monotonic(), None, "done"
         try:
-            result = effect()
+            result = effect(made)
             found = result.get("exit") if isinstance(result, dict) else None
             exit_status = found if isinstance(found, int) else None
             return result
@@ -530,10 +540,18 @@ class Session:
             with self._lock:
                 seconds = round(self.world.clock.monotonic() - started, 3)
                 event = replace(self._event("return", asked, allowed), decision=code, exit=exit_status, seconds=seconds)
+                if made.stderr:
+                    event = replace(event, params_redacted={"stderr": self._stderr(made.stderr)})
                 if not self.log.ended:
                     self._append(event, flush=False)
 
-    def _effect(self, asked: _Asked, allowed: _Allowed, cancel: threading.Event) -> dict[str, object]:
+    def _stderr(self, text: str) -> str:
+        """The end of what a tool wrote on standard error, without secrets."""
+        shown = redacted_text(text, self.world.secrets)
+        most = RUNTIME.logged_stderr_characters
+        return shown if len(shown) <= most else f"({len(shown)} characters) …{shown[-most:]}"
+
+    def _effect(self, asked: _Asked, allowed: _Allowed, cancel: threading.Event, made: _Made) -> dict[str, object]:
         call, item = asked.call, allowed.item
         if isinstance(call, SearchCall):
             return self._search(call)
@@ -546,7 +564,7 @@ class Session:
             return loaded(item)
         assert isinstance(call, ExecuteCall)
         if item.kind == "tool":
-            return self._run_tool(item, call, allowed, cancel)
+            return self._run_tool(item, call, allowed, cancel, made)
         return self._start_directive(item, call, allowed, cancel)
 
     def _search(self, call: SearchCall) -> dict[str, object]:
@@ -571,7 +589,7 @@ class Session:
         return {"accepted": True}
 
     def _run_tool(
-        self, item: UsableItem, call: ExecuteCall, allowed: _Allowed, cancel: threading.Event
+        self, item: UsableItem, call: ExecuteCall, allowed: _Allowed, cancel: threading.Event, made: _Made
     ) -> dict[str, object]:
         if call.dry_run:
             return self._dry(item, allowed)
@@ -582,6 +600,7 @@ class Session:
         try:
             seconds = self._seconds_left()
             result = self.world.tools.run(item, parameters, seconds, cancel)
+            made.stderr = result.stderr
             with self._lock:
                 self.used = replace(self._used_now(), tool_seconds=self.used.tool_seconds + result.seconds)
                 if result.ended_by_limit:

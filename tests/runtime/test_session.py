@@ -530,3 +530,21 @@ def test_a_store_forgets_nothing_that_waits(tmp_path: Path) -> None:
     assert store.ask(question) == 4
     assert store.waiting(question.key) == 4
     assert not store.take(question.key, NOW)
+
+
+def test_what_a_tool_writes_on_standard_error_is_in_the_log_without_secrets(tmp_path: Path) -> None:
+    world = Simulation(
+        tmp_path,
+        level("acme/work/ship", "rye.execute.tool.*"),
+        items=[item("tool", "acme/fs/write")],
+        secrets=("hunter22",),
+    )
+    said = "x" * 5000 + " password is hunter22, sk-abcdefghijklmnopqrstu"
+    world.tools.do = lambda one, given: ToolResult(0, {}, False, 0.1, stderr=said)
+    world.act("rye_execute", item_type="tool", item_id="acme/fs/write")
+    (line,) = [line for line in world.lines if line["event"] == "return"]
+    logged = json.dumps(line["params_redacted"])
+    assert "password is [redacted]" in logged
+    assert "hunter22" not in logged
+    assert "sk-abc" not in logged
+    assert len(logged) < 4200
