@@ -20,4 +20,6 @@ def _long_key(parts: int) -> re.Pattern[str]:
 
 def has_long_key(text: str, parts: int = CONTENT.toml_depth) -> bool:
     """Whether something in the text looks like a key of more than ``parts`` parts; text inside strings counts, too."""
-    return text.count(".") >= parts and _long_key(parts).search(text) is not None
+    if text.count(".") < parts or not any(line.count(".") >= parts for line in text.split("\n")):
+        return False  # a key stands on one line
+    return _long_key(parts).search(text) is not None
