@@ -407,6 +407,8 @@ class RunLimits(Struct, frozen=True):
     calls_in_a_turn: int = 64
     answer_bytes: int = 16 * MIB
     """One answer of an endpoint."""
+    answer_depth: int = 128
+    """Objects and arrays inside each other in an answer: what is read must be written again for the next turn."""
     answer_seconds: float = 600.0
     """For one whole answer."""
     connect_seconds: float = 10.0
@@ -416,6 +418,8 @@ class RunLimits(Struct, frozen=True):
     """Before the first of them where the endpoint does not say; doubled each time."""
     longest_retry_seconds: float = 60.0
     """Whatever ``Retry-After`` says."""
+    dollars: int = 1_000_000_000
+    """The highest price of a million tokens, and the highest ``--max-spend``."""
     counted_tokens: int = 1_000_000_000
     """What one answer may bill; more is no bill."""
     hooks: int = 5

@@ -222,7 +222,7 @@ def parse_call(name: str, arguments: object) -> Call:
     if size > RUNTIME.argument_bytes:
         message = f"The arguments have {size} bytes; at most {RUNTIME.argument_bytes} are taken."
         raise CallError("invalid-parameters", message, "Give a path instead of a content.")
-    if _depth(given) > CONTENT.json_depth:
+    if nesting(given) > CONTENT.json_depth:
         message = f"The arguments are nested more than {CONTENT.json_depth} deep."
         raise CallError("invalid-parameters", message, "Give flatter parameters.")
     try:
@@ -261,7 +261,7 @@ def _check_return(call: ReturnCall) -> None:
     raise CallError("invalid-parameters", message, 'Give outputs, or "status": "error" with error_detail.')
 
 
-def _depth(value: object) -> int:
+def nesting(value: object) -> int:
     """Objects and arrays inside each other, counted without recursion."""
     deepest, waiting = 0, [(value, 1)]
     while waiting:

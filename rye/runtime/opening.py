@@ -92,7 +92,7 @@ def open_session(
         SessionClock(context),
         ask,
         children,
-        (*secrets, *known_secrets(context.environment)),
+        tuple(sorted({*secrets, *known_secrets(context.environment)}, key=lambda value: (-len(value), value))),
     )
     session = Session(
         run,

@@ -23,7 +23,7 @@ def approve(session: Session, run: str, call: int) -> None:
     """
 
     def show(question: Question) -> None:
-        session.console.say(f"{question.tool} of {one_line(question.item)}")
+        session.console.say(f"{one_line(question.tool)} of {one_line(question.item)}")
         session.console.say(f"needs {one_line(question.required)}")
         session.console.say(f"parameters {one_line(json.dumps(question.params))}")
 

@@ -11,6 +11,7 @@ from rye.cli.console import one_line, printable
 from rye.cli.json_argument import read_object
 from rye.cli.options import Session, command
 from rye.errors import UsageError
+from rye.limits import RUN
 from rye.rendering.inputs import parse_assignments
 from rye.runtime.approvals import Question
 from rye.runtime.run.loop import Progress
@@ -43,7 +44,7 @@ def _dollars(given: str | None) -> Decimal | None:
         found = Decimal(given.removeprefix("$"))
     except InvalidOperation:
         found = Decimal(-1)
-    if not found.is_finite() or found < 0:
+    if not found.is_finite() or not 0 <= found <= RUN.dollars:
         raise UsageError("usage", f"--max-spend {given!r} is no number of dollars.", "Write e.g. --max-spend 0.50.")
     return found
 
@@ -117,7 +118,7 @@ def _agree(session: Session, question: Question) -> bool | None:
     """A person's yes to one call; None where nobody can be asked."""
     if not session.interactive:
         return None
-    session.console.say(f"{question.tool} of {one_line(question.item)} waits for you.")
+    session.console.say(f"{one_line(question.tool)} of {one_line(question.item)} waits for you.")
     session.console.say(f"  needs {one_line(question.required)}")
     session.console.say(f"  parameters {one_line(json.dumps(question.params))}")
     return session.ask("Allow it, once?")

@@ -48,10 +48,10 @@ def show(session: Session, run: str) -> int:
         session.console.document(document)
     else:
         for event in found.events:
-            parts = [event["tool"] or "", one_line(event["item"] or ""), one_line(event["decision"] or "")]
+            parts = [one_line(event["tool"] or ""), one_line(event["item"] or ""), one_line(event["decision"] or "")]
             by = f"by {one_line(event['by'])}" if event["by"] else ""
             session.console.data(
-                "  ".join(filter(None, [f"{event['n']:>4}", event["time"], event["event"], *parts, by]))
+                "  ".join(filter(None, [f"{event['n']:>4}", one_line(event["time"]), event["event"], *parts, by]))
             )
         session.console.say(_said(found))
     return 0 if found.verdict.state != "broken" else 1

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import queue
+import signal
 import socket
 import sys
 import threading
-from _thread import interrupt_main
 from pathlib import Path
 
 from rye.errors import RyeError
@@ -19,6 +19,7 @@ from rye.workspace.context import LibraryContext
 
 
 def main(descriptor: int) -> int:
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a parent in the background may have it ignored
     channel = Channel(socket.socket(fileno=descriptor))
     os.set_inheritable(descriptor, False)
     start = channel.receive(ChildStart)
@@ -52,7 +53,7 @@ def _ended(context: LibraryContext, start: ChildStart, faces: Faces) -> Ends:
 
 
 def _listen(channel: Channel, answers: queue.SimpleQueue[bool | None], cancel: threading.Event) -> None:
-    """Hand answers on. When the parent is gone, so is the run: the main thread is interrupted wherever it waits."""
+    """Hand answers on. When the parent is gone, so is the run: a real signal interrupts the main thread wherever it waits."""
     try:
         while (said := channel.receive(Answers)) is not None:
             answers.put(said.yes)
@@ -60,7 +61,7 @@ def _listen(channel: Channel, answers: queue.SimpleQueue[bool | None], cancel: t
         pass
     cancel.set()
     answers.put(None)
-    interrupt_main()
+    signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
 
 if __name__ == "__main__":

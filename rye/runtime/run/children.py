@@ -26,6 +26,8 @@ from rye.runtime.run.loop import Watch
 from rye.runtime.session import Session
 
 _POLL_SECONDS = 0.2
+_START_SECONDS = 30.0
+"""What a child has to take what it begins with."""
 _END_SECONDS = 5.0
 """What a cancelled child has to write the end of its log."""
 _CODES: dict[str, Code] = {
@@ -51,6 +53,8 @@ class Children:
         self._environment = dict(environment)
         self._ask = ask
         self._watch = watch
+        self.priced = True
+        """Whether every model that a child used has prices."""
         self.session: Session | None = None
         """The parent's; set before the first call."""
 
@@ -68,6 +72,7 @@ class Children:
         reference = f"{item.id}@{item.version}" if item.version is not None else item.id
         ended = self._run(self._start(reference, inputs, chain, limits), cancel, item.label)
         used = ended.result.used if ended.result is not None else Used()
+        self.priced = self.priced and (ended.result is None or ended.result.priced)
         self.session.charge(_difference(used, reserved))
         return _outputs(ended, item.label)
 
@@ -92,15 +97,16 @@ class Children:
                 _end(process)
 
     def _converse(self, channel: Channel, start: ChildStart, cancel: Event, label: str) -> Ends:
-        channel.socket.settimeout(_POLL_SECONDS)
+        channel.socket.settimeout(_START_SECONDS)
         try:
             channel.send(start)
+            channel.socket.settimeout(_POLL_SECONDS)
             while True:
+                if cancel.is_set():
+                    raise CallError("cancelled", f"The run of {label} was cancelled.")
                 try:
                     message: FromChild | None = channel.receive(FromChild)
                 except TimeoutError:
-                    if cancel.is_set():
-                        raise CallError("cancelled", f"The run of {label} was cancelled.") from None
                     continue
                 if message is None:
                     raise ValueError("it ended without a word")

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from msgspec import Struct
 
 from rye.limits import RUN
-from rye.runtime.calls import Tool
+from rye.runtime.calls import Tool, nesting
 from rye.runtime.redaction import redacted_text
 from rye.runtime.run.conversation import Message, Reply
 from rye.runtime.run.dialects import dialect
@@ -87,6 +87,8 @@ class Endpoint:
             raise ModelFailed(f"{model.tier}: its answer cannot be used: {error}") from None
         if len(reply.calls) > RUN.calls_in_a_turn:
             raise ModelFailed(f"{model.tier}: one turn wants {len(reply.calls)} calls; at most {RUN.calls_in_a_turn}")
+        if nesting([reply.raw, *(call.arguments for call in reply.calls)]) > RUN.answer_depth:
+            raise ModelFailed(f"{model.tier}: its answer is nested more than {RUN.answer_depth} deep")
         return reply
 
     def _key(self, model: Model) -> str | None:

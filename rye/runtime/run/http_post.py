@@ -4,27 +4,38 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from urllib.parse import urlsplit
 
 import httpx
 
 from rye.limits import RUN
 from rye.runtime.run.endpoint import Answered, Unreachable
 
+_ENCODINGS = ("gzip", "deflate")
+"""Those that make at most a thousand bytes of one, so that no chunk of an answer can fill the memory before it is counted."""
+
 
 class HttpPost:
-    """:class:`Post` over httpx. Proxies of the environment are used; redirects are not followed."""
+    """:class:`Post` over httpx. Redirects are not followed. Proxies of the environment are used for https:// alone: plain http
+    is for this machine only, and a proxy elsewhere would read the key."""
 
     def __init__(self) -> None:
-        self._client: httpx.Client | None = None
+        self._clients: dict[bool, httpx.Client] = {}
 
     def __call__(self, url: str, headers: Mapping[str, str], body: bytes, seconds: float) -> Answered:
-        if self._client is None:
-            self._client = httpx.Client(follow_redirects=False)
+        encrypted = urlsplit(url).scheme == "https"
+        if encrypted not in self._clients:
+            self._clients[encrypted] = httpx.Client(follow_redirects=False, trust_env=encrypted)
         deadline = time.monotonic() + seconds
         timeout = httpx.Timeout(seconds, connect=min(seconds, RUN.connect_seconds))
         found = bytearray()
         try:
-            with self._client.stream("POST", url, headers=dict(headers), content=body, timeout=timeout) as response:
+            sent = {"accept-encoding": ", ".join(_ENCODINGS), **headers}
+            stream = self._clients[encrypted].stream("POST", url, headers=sent, content=body, timeout=timeout)
+            with stream as response:
+                encoding = response.headers.get("content-encoding", "identity").strip().lower()
+                if encoding not in ("identity", *_ENCODINGS):
+                    raise Unreachable(f"{url} answers in an encoding that was not asked for", sent=True)
                 for chunk in response.iter_bytes():
                     found += chunk
                     if len(found) > RUN.answer_bytes:
@@ -38,5 +49,5 @@ class HttpPost:
             raise Unreachable(f"{url} gave no answer: {error or type(error).__name__}", sent=True) from None
 
     def close(self) -> None:
-        if self._client is not None:
-            self._client.close()
+        for client in self._clients.values():
+            client.close()

@@ -231,8 +231,8 @@ class Loop:
         if spend is not None:
             if spend <= 0 and model.cost(1, 1):
                 raise self._limit(Crossing("spend", used.spend, used.spend))
-            if model.output_price:
-                room = min(room, int(Decimal(spend) / model.output_price * 1_000_000))
+            if model.output_price and Decimal(spend) < model.output_price * room / 1_000_000:
+                room = int(Decimal(spend) / model.output_price * 1_000_000)
         return max(room, 1)
 
     def _count(self, reply: Reply) -> Crossing | None:

@@ -23,9 +23,11 @@ from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rye.errors import RyeError, UsageError
 from rye.items.directive.model import Model as DirectiveModel
+from rye.limits import RUN
 from rye.registry.transport.loopback import is_loopback
 
 Dialect = Literal["anthropic", "openai"]
@@ -58,6 +60,8 @@ class Model(Struct, frozen=True):
     input_price: Decimal | None = None
     """Dollars for a million tokens; None: unknown."""
     output_price: Decimal | None = None
+    chosen: bool = False
+    """Whether ``--model`` put it in its tier's place: then no directive's wish for another counts."""
 
     @property
     def priced(self) -> bool:
@@ -89,10 +93,9 @@ def _model(tier: str, written: object, where: str) -> Model:
     except msgspec.ValidationError as error:
         raise RyeError("bad-config", f"{where}: [models.{tier}]: {error}.", _EXAMPLE) from None
     _check_address(tier, row.url, where)
-    prices = []
-    for name, price in (("input-price", row.input_price), ("output-price", row.output_price)):
-        prices.append(None if price is None else _price(tier, name, price, where))
-    return Model(tier, row.dialect, row.url.rstrip("/"), row.model, row.key_env, *prices)
+    given = None if row.input_price is None else _price(tier, "input-price", row.input_price, where)
+    made = None if row.output_price is None else _price(tier, "output-price", row.output_price, where)
+    return Model(tier, row.dialect, row.url.rstrip("/"), row.model, row.key_env, given, made)
 
 
 def _check_address(tier: str, url: str, where: str) -> None:
@@ -118,8 +121,8 @@ def _price(tier: str, name: str, price: float | int | str, where: str) -> Decima
         found = Decimal(str(price))
     except ArithmeticError:
         found = Decimal(-1)
-    if not found.is_finite() or found < 0:
-        message = f"{where}: [models.{tier}] {name} must be dollars for a million tokens, at least 0."
+    if not found.is_finite() or not 0 <= found <= RUN.dollars:
+        message = f"{where}: [models.{tier}] {name} must be dollars for a million tokens, 0 to {RUN.dollars}."
         raise RyeError("bad-config", message, f"Write e.g. {name} = 3.0.")
     return found
 
@@ -130,9 +133,9 @@ def with_choices(models: Mapping[str, Model], choices: Mapping[str, str]) -> dic
     chosen = dict(models)
     for tier, value in choices.items():
         if value in models:
-            chosen[tier] = models[value]
+            chosen[tier] = replace(models[value], chosen=True)
         elif tier in models:
-            chosen[tier] = msgspec.structs.replace(models[tier], model=value, input_price=None, output_price=None)
+            chosen[tier] = replace(models[tier], model=value, input_price=None, output_price=None, chosen=True)
         else:
             raise UsageError(
                 "no-model", f"--model {tier}={value}: no model is set up as {tier!r} or {value!r}.", hint(models)
@@ -145,8 +148,9 @@ def candidates(wanted: DirectiveModel | None, models: Mapping[str, Model]) -> tu
     pairs = [(wanted.tier, wanted.id), (wanted.fallback, wanted.fallback_id)] if wanted is not None else []
     found: list[Model] = []
     for tier, name in pairs:
-        named = next((each for each in models.values() if name is not None and each.model == name), None)
-        model = named or (models.get(tier) if tier is not None else None)
+        model = models.get(tier) if tier is not None else None
+        if name is not None and (model is None or not model.chosen):
+            model = next((each for each in models.values() if each.model == name), model)
         if model is not None and model not in found:
             found.append(model)
     if not found:

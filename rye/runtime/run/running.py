@@ -9,6 +9,7 @@ from threading import Event
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rye.errors import RyeError
 from rye.items.directive.model import Directive
@@ -23,6 +24,7 @@ from rye.runtime.effects import Tools
 from rye.runtime.limits import Limits, left
 from rye.runtime.opening import Opened, open_session
 from rye.runtime.project_items import ProjectItems
+from rye.runtime.redaction import known_secrets
 from rye.runtime.run.child_messages import ChildStart
 from rye.runtime.run.children import Children, without
 from rye.runtime.run.endpoint import Endpoint, Post
@@ -80,7 +82,8 @@ def user_models(environment: Mapping[str, str]) -> Keys:
     """``[models]`` of the user's config.toml and the keys that are there. Raises RyeError ``bad-config``."""
     models = parse_models(read_models(), str(config_path()))
     names = {model.key_env for model in models.values() if model.key_env is not None}
-    return Keys(models, {name: environment[name] for name in names if name in environment})
+    keys = {name: environment.get(name, "").strip() for name in names}
+    return Keys(models, {name: key for name, key in keys.items() if key})
 
 
 def run_directive(context: Context, request: RunRequest, faces: Faces, post: Post | None = None) -> RunResult:
@@ -126,7 +129,7 @@ def _run(
         binding="exclusive",
         above=above,
         limits=limits,
-        secrets=tuple(keys.keys.values()),
+        secrets=known_secrets(keys.keys, keys.keys),
     )
     session, item = opened.session, opened.directive
     assert item is not None
@@ -158,7 +161,8 @@ def _run(
             watch=watch,
             log=_log(opened),
         )
-        return loop.run()
+        result = loop.run()
+        return replace(result, priced=result.priced and children.priced)
     finally:
         http.close()
 

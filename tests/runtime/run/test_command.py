@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from tests.mcp.workshop import Workshop
+from tests.directive_text import directive
+from tests.mcp.workshop import INPUTS, Workshop
 from tests.runtime.run.scripted import Script, Turn, calls, fails, returns, serving
 
 pytestmark = pytest.mark.processes
@@ -37,9 +38,11 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
     return shop
 
 
-def models(shop: Workshop, url: str, *, prices: bool = True, dialect: str = "anthropic") -> None:
+def models(shop: Workshop, url: str, *, prices: bool = True, dialect: str = "anthropic", unpriced: str = "") -> None:
     lines = ["[models.fast]", f'dialect = "{dialect}"', f'url = "{url}"', 'model = "m-1"', 'key-env = "MODEL_KEY"']
     lines += ["input-price = 1000", "output-price = 2000"] if prices else []
+    if unpriced:
+        lines += [f"[models.{unpriced}]", *lines[1:5]]
     folder = Path(shop.environment["RYE_CONFIG_DIR"])
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "config.toml").write_text("\n".join(lines) + "\n")
@@ -132,7 +135,7 @@ def by_prompt(parent: list[Turn], child: list[Turn]) -> Script:
 
         def __call__(self, url: str, headers: Mapping[str, str], body: bytes, seconds: float) -> Any:
             first = json.loads(body)["messages"][0]["content"]
-            own = self.child if first.startswith("# sub") else None
+            own = self.child if first.startswith(("# sub", "# large")) else None
             return (
                 own(url, headers, body, seconds) if own is not None else super().__call__(url, headers, body, seconds)
             )
@@ -198,6 +201,44 @@ def test_a_child_dies_with_its_parent(made: Workshop) -> None:
     for folder in set(made.runs) - before:
         verdict = json.loads(made.run("runs", "verify", folder.name, "--json").stdout)
         assert verdict["state"] in ("ok", "incomplete")
+
+
+def test_a_child_of_a_run_in_the_background_ends_while_it_waits(made: Workshop) -> None:
+    """kill -9 of a parent that ignores interrupts, as `rye run &` of a script does, while its child waits for half a minute."""
+    script = by_prompt([calls(SUB)], [calls(WRITE), fails(503, "30")])
+    before = set(made.runs)
+    with serving(script) as url:
+        models(made, url)
+        words = ["sh", "-c", 'trap "" INT; exec "$@"', "sh", sys.executable, "-m", "rye", "run", "acme/work/ship"]
+        environment = {**made.environment, "MODEL_KEY": KEY}
+        parent = subprocess.Popen(words, cwd=made.folder, env=environment, stderr=subprocess.DEVNULL)
+        child = script.child  # type: ignore[attr-defined]
+        deadline = time.monotonic() + 20
+        while len(child.asked) < 2 and time.monotonic() < deadline:
+            time.sleep(0.02)
+        os.kill(parent.pid, signal.SIGKILL)
+        parent.wait()
+        deadline = time.monotonic() + 5
+        ends: list[str] = []
+        while "cancelled" not in ends and time.monotonic() < deadline:
+            time.sleep(0.05)
+            lines = [(folder / "events.jsonl").read_text().splitlines()[-1] for folder in set(made.runs) - before]
+            ends = [json.loads(line)["decision"] for line in lines]
+    assert "cancelled" in ends
+
+
+def test_a_child_takes_inputs_larger_than_a_socket_holds_and_its_unknown_price_shows(made: Workshop) -> None:
+    text = directive("work/large", permissions=NARROW).replace("<outputs>", INPUTS)
+    made.sign("directives/work/large.md", text.replace('tier="fast"', 'tier="local"'))
+    large = (
+        "rye_execute",
+        {"item_type": "directive", "item_id": "acme/work/large", "parameters": {"env": "x" * 250_000}},
+    )
+    script = by_prompt([calls(large, usage=(2, 1)), returns(result="x", usage=(2, 1))], [])
+    script.child = Script(returns(result="y", usage=(2, 1)))  # type: ignore[attr-defined]
+    found = run(made, script, "acme/work/ship", unpriced="local")
+    assert script.results == [{"outputs": {"result": "y"}}]
+    assert found["cost"]["spend"] is None
 
 
 def test_an_interrupt_cancels_parent_and_child(made: Workshop) -> None:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 from rye.runtime.calls import Tool
@@ -108,10 +109,10 @@ def reply(data: bytes, model: str) -> Reply:
 
 
 def _read(arguments: Any) -> Any:
-    """A call's arguments; what is no JSON stays text, and the call is then refused as such."""
+    """A call's arguments; what is no JSON stays text (NaN, half a surrogate pair), and the call is then refused as such."""
     if not isinstance(arguments, str):
         return arguments
     try:
-        return json.loads(arguments) if arguments.strip() else {}
+        return msgspec.json.decode(arguments) if arguments.strip() else {}
     except (ValueError, RecursionError):
         return arguments
