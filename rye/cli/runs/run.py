@@ -66,7 +66,11 @@ def _dollars(given: str | None) -> Decimal | None:
     metavar="TIER=MODEL",
     help="For this run, use MODEL where the directive asks for TIER: another tier's name, or a model's.",
 )
-@click.option("--max-spend", metavar="N", help="Stop before more than N dollars are spent.")
+@click.option(
+    "--max-spend",
+    metavar="N",
+    help="No further turn once N dollars are spent; the answer that goes beyond is the last.",
+)
 @click.pass_obj
 def run(
     session: Session,
