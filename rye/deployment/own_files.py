@@ -45,5 +45,5 @@ def _line(row: FileRow) -> str:
 
 def _read(root: Project) -> frozenset[str]:
     with contextlib.suppress(OSError, UnicodeDecodeError):
-        return frozenset(private_files.read_trusted(own_files(root)).decode("utf-8").splitlines()[1:])
+        return frozenset(private_files.read_trusted(own_files(root)).decode("utf-8").removesuffix("\n").split("\n")[1:])
     return frozenset()

@@ -87,14 +87,14 @@ def test_for_a_person_the_error_goes_to_stderr(rye: Program, arguments: tuple[st
         (("instal",), "Did you mean 'install'?"),
         (("freeze",), "Did you mean 'lock'?"),
         (("version",), "`rye --version`"),
-        (("run", "acme/ops/deploy"), "`rye render ID`"),
+        (("exec", "acme/ops/deploy"), "`rye run ID`"),
     ],
 )
 def test_did_you_mean(rye: Program, arguments: tuple[str, ...], meant: str) -> None:
     assert meant in rye.run(*arguments).stderr
 
 
-@pytest.mark.parametrize("word", ["un", "mcp", "pack"])
+@pytest.mark.parametrize("word", ["zz", "xyzzy", "pack"])
 def test_no_command_is_suggested_for_a_word_that_resembles_none(rye: Program, word: str) -> None:
     assert "`rye --help` lists the commands." in rye.run(word).stderr
 

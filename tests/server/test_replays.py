@@ -29,7 +29,7 @@ class Server:
     acme: Publisher
 
     def size(self) -> int:
-        return int(self.client.get("/readyz").json()["size"])
+        return int(self.client.get("/checkpoint").text.split("\n")[1])
 
     def found(self, words: str) -> int:
         return int(self.client.get(f"/api/v1/search?q={words}").json()["total"])

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import json
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from decimal import Decimal, InvalidOperation
+from types import FrameType
 
 import click
 
@@ -92,16 +97,34 @@ def run(
         session.console.say(printable(description), "dim")
         return session.console.ask(f"{name} ({type})")
 
+    cancel = threading.Event()
     faces = Faces(
+        cancel=cancel,
         watch=lambda progress: _show(session, progress),
         ask=lambda question: _agree(session, question),
         ask_input=ask_input if session.interactive else None,
         passphrase=lambda question: session.console.ask(question, hidden=True) if session.interactive else "",
     )
     request = RunRequest(target, texts, values, _choices(choices), _dollars(max_spend))
-    result = run_directive(session, request, faces)
+    with _interrupts(cancel):
+        result = run_directive(session, request, faces)
     session.console.answer(result.as_json(), _summary(result))
     return 0 if result.status == "ok" else 1
+
+
+@contextmanager
+def _interrupts(cancel: threading.Event) -> Iterator[None]:
+    """A person's interrupt raises KeyboardInterrupt, and cancels the run also where some library swallows that."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        cancel.set()
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _show(session: Session, progress: Progress) -> None:

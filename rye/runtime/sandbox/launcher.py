@@ -348,7 +348,7 @@ class Watcher:
         times: dict[int, float] = {}
         for pid in self.processes():
             try:
-                for line in read(f"/proc/{pid}/status").splitlines():
+                for line in read(f"/proc/{pid}/status").split("\n"):
                     if line.startswith(("RssAnon:", "RssShmem:")):
                         memory += int(line.split()[1]) * 1024
             except OSError:

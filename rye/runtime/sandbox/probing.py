@@ -114,8 +114,8 @@ def why_not(backend: Backend) -> str | None:
         except RyeError as error:
             return error.message
         if outcome.ended != "exited" or outcome.exit != 0:
-            said = outcome.stderr.decode("utf-8", "replace").strip().splitlines()
-            return f"a program in it {outcome.ended}{f': {said[-1]}' if said else ''}"
+            said = outcome.stderr.decode("utf-8", "replace").strip().split("\n")
+            return f"a program in it {outcome.ended}{f': {said[-1]}' if said[-1] else ''}"
         found = msgspec.json.decode(outcome.output, type=dict[str, bool])
         wrong = [what for what, expected in _EXPECTED.items() if found.get(what) is not expected]
         return f"not as it should be: {', '.join(wrong)}" if wrong else None

@@ -43,6 +43,6 @@ def value_of(outcome: Outcome, item: str) -> object:
 def _said(outcome: Outcome) -> str | None:
     """The end of its messages, on one line; nobody vouches for what they say."""
     text = outcome.stderr.decode("utf-8", "replace")
-    lines = ["".join(each if each.isprintable() else " " for each in line).strip() for line in text.splitlines()]
+    lines = ["".join(each if each.isprintable() else " " for each in line).strip() for line in text.split("\n")]
     last = " / ".join([line for line in lines if line][-_LAST_LINES:])
     return f"It said: {last[-_LINE_CHARACTERS:]}" if last else None

@@ -144,5 +144,5 @@ rt_tgsigqueueinfo 297 240
 def numbers(machine: str) -> dict[str, int]:
     """Name → number; a call that the architecture does not have is left out. Raises KeyError for an unknown machine."""
     column = {"x86_64": 1, "aarch64": 2}[machine]
-    rows = [line.split() for line in _TABLE.strip().splitlines()]
+    rows = [line.split() for line in _TABLE.strip().split("\n")]
     return {row[0]: int(row[column]) for row in rows if row[column] != "-"}

@@ -56,13 +56,15 @@ def other_user(writes: bool) -> User | None:
 
 def effective_capabilities(status: str) -> int:
     """``CapEff`` of a ``/proc/PID/status``; 0 where it has none."""
-    found = [line.split()[1] for line in status.splitlines() if line.startswith("CapEff:")]
+    found = [line.split()[1] for line in status.split("\n") if line.startswith("CapEff:")]
     return int(found[0], 16) if found else 0
 
 
 def drawn_from(uid_map: str) -> range | None:
     """Numbers to draw from: the unused range where it is mapped, else the upper end of the largest that is; None for none."""
-    extents = [range(int(first), int(first) + int(count)) for first, _, count in map(str.split, uid_map.splitlines())]
+    extents = [
+        range(int(first), int(first) + int(count)) for first, _, count in map(str.split, uid_map.strip().split("\n"))
+    ]
     if any(_UNUSED.start >= extent.start and _UNUSED.stop <= extent.stop for extent in extents):
         return _UNUSED
     largest = max(extents, key=len, default=range(0))

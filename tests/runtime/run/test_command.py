@@ -253,7 +253,7 @@ def test_an_interrupt_cancels_parent_and_child(made: Workshop) -> None:
         while not child.asked and time.monotonic() < deadline:
             time.sleep(0.02)
         parent.send_signal(signal.SIGINT)
-        out, _ = parent.communicate(timeout=20)
+        out, _ = parent.communicate(timeout=40)
     assert json.loads(out)["status"] == "cancelled"
     assert parent.returncode == 1
     assert made.verdict() == "ok"
