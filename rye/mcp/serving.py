@@ -23,6 +23,7 @@ from rye.project.context import require_project
 from rye.runtime.limits import UNCOUNTED_UNDER_MCP
 from rye.runtime.opening import Opened, open_session, read_directive
 from rye.runtime.project_items import ProjectItems
+from rye.runtime.run.user_models import user_models
 from rye.runtime.sandboxed_tools import SandboxedTools
 from rye.runtime.session import Binding
 from rye.workspace.context import Context
@@ -50,14 +51,17 @@ def serve(context: Context, request: ServeRequest, tell: Callable[[str], None]) 
         _serve_stdio(context, request)
 
 
-def _open(context: Context, reference: str | None, *, read_only: bool) -> Opened:
+def open_run(context: Context, reference: str | None, *, read_only: bool) -> Opened:
+    """A run whose tools get no key of a model, whatever they are granted. Raises RyeError."""
+    own = user_models(context.environment)
     return open_session(
         context,
         reference,
-        lambda items: SandboxedTools(context, items),
+        lambda items: SandboxedTools(context, items, own.names),
         read_only=read_only,
         binding=binding_of(context),
         not_enforced=UNCOUNTED_UNDER_MCP,
+        secrets=own.secrets,
     )
 
 
@@ -78,7 +82,7 @@ def _instructions(start: dict[str, object]) -> str:
 
 
 def _serve_stdio(context: Context, request: ServeRequest) -> None:
-    opened = _open(context, request.as_, read_only=request.read_only)
+    opened = open_run(context, request.as_, read_only=request.read_only)
     runs, start = OneRun(opened), opened.session.start()
     server = build_server(runs, expand=request.expand, instructions=_instructions(start), start=start)
     print(json.dumps({"rye": "mcp", **start}), file=sys.stderr, flush=True)
@@ -117,7 +121,7 @@ def _serve_http(context: Context, request: ServeRequest, address: str, tell: Cal
     only = None
     if request.as_ is not None:  # said now rather than to the first client
         only = read_directive(ProjectItems(context, project), request.as_)[0].id
-    runs = RunsByToken(lambda reference: _open(context, reference, read_only=request.read_only))
+    runs = RunsByToken(lambda reference: open_run(context, reference, read_only=request.read_only))
     start: dict[str, object] = {"binding": binding_of(context), "not_enforced": list(UNCOUNTED_UNDER_MCP)}
     server = build_server(runs, expand=request.expand, instructions=_instructions(start), start=start)
     where = http.listening(host, port)

@@ -15,7 +15,7 @@ from rye.errors import RyeError
 from rye.items.directive.model import Directive
 from rye.project.context import require_project
 from rye.project.layout import Project
-from rye.project.user_config import config_path, read_models
+from rye.project.user_config import config_path
 from rye.rendering.inputs import resolve
 from rye.rendering.prompt import first_uses, render, source_of
 from rye.runtime.approvals import Question
@@ -24,15 +24,15 @@ from rye.runtime.effects import Tools
 from rye.runtime.limits import Limits, left
 from rye.runtime.opening import Opened, open_session
 from rye.runtime.project_items import ProjectItems
-from rye.runtime.redaction import known_secrets
 from rye.runtime.run.child_messages import ChildStart
 from rye.runtime.run.children import Children, without
 from rye.runtime.run.endpoint import Endpoint, Post
 from rye.runtime.run.hooks import Hooks, Loops
 from rye.runtime.run.http_post import HttpPost
 from rye.runtime.run.loop import Loop, Progress, Watch, unpriced
-from rye.runtime.run.models import Model, candidates, parse_models, with_choices
+from rye.runtime.run.models import candidates, with_choices
 from rye.runtime.run.result import RunResult
+from rye.runtime.run.user_models import Keys, user_models
 from rye.runtime.sandboxed_tools import SandboxedTools
 from rye.workspace.context import Context
 
@@ -63,27 +63,6 @@ class Faces(Struct, frozen=True):
     ask_input: AskInput | None = None
     passphrase: Callable[[str], str] = lambda question: ""
     cancel: Event | None = None
-
-
-class Keys(Struct, frozen=True):
-    """The user's models and the keys to them."""
-
-    models: Mapping[str, Model]
-    keys: Mapping[str, str]
-    """By the name of their variable."""
-
-    @property
-    def names(self) -> frozenset[str]:
-        """The variables that hold keys: no tool gets one, whatever it is granted."""
-        return frozenset(model.key_env for model in self.models.values() if model.key_env is not None)
-
-
-def user_models(environment: Mapping[str, str]) -> Keys:
-    """``[models]`` of the user's config.toml and the keys that are there. Raises RyeError ``bad-config``."""
-    models = parse_models(read_models(), str(config_path()))
-    names = {model.key_env for model in models.values() if model.key_env is not None}
-    keys = {name: environment.get(name, "").strip() for name in names}
-    return Keys(models, {name: key for name, key in keys.items() if key})
 
 
 def run_directive(context: Context, request: RunRequest, faces: Faces, post: Post | None = None) -> RunResult:
@@ -129,7 +108,7 @@ def _run(
         binding="exclusive",
         above=above,
         limits=limits,
-        secrets=known_secrets(keys.keys, keys.keys),
+        secrets=keys.secrets,
     )
     session, item = opened.session, opened.directive
     assert item is not None

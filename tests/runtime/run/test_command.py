@@ -14,6 +14,9 @@ from typing import Any
 
 import pytest
 
+from rye.mcp.serving import open_run
+from rye.runtime.calls import CallError
+from rye.workspace.context import LibraryContext
 from tests.directive_text import directive
 from tests.mcp.workshop import INPUTS, Workshop
 from tests.runtime.run.scripted import Script, Turn, calls, fails, returns, serving
@@ -88,6 +91,24 @@ def test_no_tool_gets_the_key(made: Workshop, granted: str, given: bool) -> None
         assert script.results[0]["output"]["OTHER"] == "other"
     else:
         assert script.results[0]["error"]["code"] == "not-runnable"
+
+
+def test_a_server_gives_no_tool_the_key_of_a_model_either(made: Workshop) -> None:
+    made.more = '\n[sandbox."tool:acme/fs/environ"]\nenv = ["MODEL_KEY"]\n'
+    made.write_manifest()
+    models(made, "http://127.0.0.1:1")
+    try:
+        with made.here():
+            environment = {**made.environment, "MODEL_KEY": KEY, "RYE_TRUST_LOCK": "1"}
+            context = LibraryContext(made.folder, environment=environment)
+            session = open_run(context, "acme/work/ship", read_only=False).session
+            with pytest.raises(CallError, match="the key of a model") as caught:
+                session.act(*ENVIRON)
+            session.close()
+    finally:
+        made.more = ""
+        made.write_manifest()
+    assert caught.value.code == "not-runnable"
 
 
 def test_a_missing_input_is_an_error_before_any_turn(made: Workshop) -> None:

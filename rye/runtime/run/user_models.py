@@ -1,0 +1,37 @@
+"""The user's models with the keys to them, as this machine has them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from rye.project.user_config import config_path, read_models
+from rye.runtime.redaction import known_secrets
+from rye.runtime.run.models import Model, parse_models
+
+
+class Keys(Struct, frozen=True):
+    """The user's models and the keys to them."""
+
+    models: Mapping[str, Model]
+    keys: Mapping[str, str]
+    """By the name of their variable."""
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """The keys as no log may hold them."""
+        return known_secrets(self.keys, self.keys)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The variables that hold keys: no tool gets one, whatever it is granted."""
+        return frozenset(model.key_env for model in self.models.values() if model.key_env is not None)
+
+
+def user_models(environment: Mapping[str, str]) -> Keys:
+    """``[models]`` of the user's config.toml and the keys that are there. Raises RyeError ``bad-config``."""
+    models = parse_models(read_models(), str(config_path()))
+    names = {model.key_env for model in models.values() if model.key_env is not None}
+    keys = {name: environment.get(name, "").strip() for name in names}
+    return Keys(models, {name: key for name, key in keys.items() if key})
