@@ -62,5 +62,7 @@ def test_every_threat_names_a_test_that_exists() -> None:
     rows = re.findall(r"^\| [^|]+\| [^|]+\| `(test_\w+)\.py::(test_\w+)` \|$", threats, re.MULTILINE)
     assert len(rows) == threats.count("`test_")
     for module, name in rows:
-        (path,) = (*TESTS.glob(f"runtime/{module}.py"), *TESTS.glob(f"mcp/{module}.py"))
+        (path,) = (
+            found for folder in ("runtime", "runtime/run", "mcp") for found in TESTS.glob(f"{folder}/{module}.py")
+        )
         assert f"def {name}(" in path.read_text(encoding="utf-8"), (module, name)

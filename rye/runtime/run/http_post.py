@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import socket
+import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
@@ -21,6 +25,8 @@ class HttpPost:
 
     def __init__(self) -> None:
         self._clients: dict[bool, httpx.Client] = {}
+        self._socket: socket.socket | None = None
+        """Of the newest connection: one request goes at a time."""
 
     def __call__(self, url: str, headers: Mapping[str, str], body: bytes, seconds: float) -> Answered:
         encrypted = urlsplit(url).scheme == "https"
@@ -30,9 +36,12 @@ class HttpPost:
         timeout = httpx.Timeout(seconds, connect=min(seconds, RUN.connect_seconds))
         found = bytearray()
         try:
+            traced = {"trace": self._connected}
             sent = {"accept-encoding": ", ".join(_ENCODINGS), **headers}
-            stream = self._clients[encrypted].stream("POST", url, headers=sent, content=body, timeout=timeout)
-            with stream as response:
+            stream = self._clients[encrypted].stream(
+                "POST", url, headers=sent, content=body, timeout=timeout, extensions=traced
+            )
+            with self._ended_after(seconds), stream as response:
                 encoding = response.headers.get("content-encoding", "identity").strip().lower()
                 if encoding not in ("identity", *_ENCODINGS):
                     raise Unreachable(f"{url} answers in an encoding that was not asked for", sent=True)
@@ -47,6 +56,26 @@ class HttpPost:
             raise Unreachable(f"{url} cannot be reached: {error}", sent=False) from None
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise Unreachable(f"{url} gave no answer: {error or type(error).__name__}", sent=True) from None
+
+    def _connected(self, event: str, info: Mapping[str, Any]) -> None:
+        if event.endswith(("connect_tcp.complete", "start_tls.complete")):
+            self._socket = info["return_value"].get_extra_info("socket")
+
+    @contextmanager
+    def _ended_after(self, seconds: float) -> Iterator[None]:
+        """httpx waits so long for each piece; an endpoint that sends its headers byte by byte would never be too late."""
+        timer = threading.Timer(seconds, self._end)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+    def _end(self) -> None:
+        if self._socket is not None:
+            with suppress(OSError):
+                socket.socket.shutdown(self._socket, socket.SHUT_RDWR)  # not TLS's own, which the reading thread uses
 
     def close(self) -> None:
         for client in self._clients.values():

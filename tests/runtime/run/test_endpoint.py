@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import socket
+import threading
+import time
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 
 import pytest
@@ -192,6 +196,62 @@ def test_an_answer_nested_too_deep_to_be_sent_back_is_a_failure(model: Model, de
     function = {"name": "rye_load", "arguments": nested}
     body = {"choices": [{"message": {"tool_calls": [{"id": "1", "function": function}]}}]}
     with pytest.raises(ModelFailed, match=r"nested|cannot be used"):
+        Asked(Script(_broken(block if model is ANTHROPIC else body))).turn(model)
+
+
+@pytest.mark.processes
+def test_a_key_for_this_machine_never_goes_through_a_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    script = Script(says("hello"))
+    post = HttpPost()
+    with serving(script) as proxy:
+        monkeypatch.setenv("HTTP_PROXY", proxy)
+        monkeypatch.setenv("http_proxy", proxy)
+        with pytest.raises(Unreachable):
+            post("http://127.0.0.1:9/v1/messages", {"x-api-key": KEY}, b"{}", 5)
+    post.close()
+    assert script.headers == []
+
+
+@pytest.mark.processes
+def test_an_answer_that_trickles_in_is_given_up_in_time() -> None:
+    """Byte by byte, from the headers on: no single piece is late."""
+    listening = socket.create_server(("127.0.0.1", 0))
+
+    def trickle() -> None:
+        connection, _ = listening.accept()
+        with connection, suppress(OSError):
+            connection.sendall(b"HTTP/1.1 200 OK\r\n")
+            for number in range(50):
+                connection.sendall(b"x-%d: y\r\n" % number)
+                time.sleep(0.05)
+
+    thread = threading.Thread(target=trickle, daemon=True)
+    thread.start()
+    post, started = HttpPost(), time.monotonic()
+    with listening, pytest.raises(Unreachable) as caught:
+        post(f"http://127.0.0.1:{listening.getsockname()[1]}/v1/messages", {}, b"{}", 0.2)
+    post.close()
+    thread.join()
+    assert caught.value.sent
+    assert time.monotonic() - started < 1.5
+
+
+@pytest.mark.parametrize("arguments", ['{"a": NaN}', '{"a": 1e999}', '{"a": "\\ud800"}'])
+def test_arguments_that_could_not_be_written_again_are_no_json(arguments: str) -> None:
+    function = {"name": "rye_return", "arguments": arguments}
+    body = {"choices": [{"message": {"tool_calls": [{"id": "1", "function": function}]}}]}
+    assert Asked(Script(_broken(body))).turn(OPENAI).calls[0].arguments == arguments
+
+
+@pytest.mark.parametrize("depth", [RUN.answer_depth + 1, 985, 990])
+@pytest.mark.parametrize("model", [ANTHROPIC, OPENAI], ids=["anthropic", "openai"])
+def test_an_answer_nested_too_deep_to_be_sent_back_is_a_failure(model: Model, depth: int) -> None:
+    """It can be read and not be written again: the next turn would break off the whole run."""
+    nested = "[" * depth + "]" * depth
+    block = '{"content": [{"type": "tool_use", "id": "1", "name": "rye_load", "input": %s}]}' % nested
+    function = {"name": "rye_load", "arguments": nested}
+    body = {"choices": [{"message": {"tool_calls": [{"id": "1", "function": function}]}}]}
+    with pytest.raises(ModelFailed, match="nested|cannot be used"):
         Asked(Script(_broken(block if model is ANTHROPIC else body))).turn(model)
 
 
