@@ -19,6 +19,7 @@ import sqlalchemy as sa
 from jinja2 import Environment, FileSystemLoader
 from litestar import HttpMethod, Request, Response, get, route
 from litestar.datastructures import Cookie, State
+from litestar.params import FromPath
 
 from registry_server.accounts import audit_events, device_logins, members, roles, tokens
 from registry_server.accounts.members import Member
@@ -65,7 +66,7 @@ async def _home(request: _Request) -> Response[bytes]:
 
 
 @route("/-/account/link/{secret:str}", http_method=[HttpMethod.GET, HttpMethod.POST])
-async def _link(request: _Request, secret: str) -> Response[bytes]:
+async def _link(request: _Request, secret: FromPath[str]) -> Response[bytes]:
     service = service_of(request)
     if request.method == "GET":
         member = await _reading(service, lambda connection: members.link_account(connection, secret, now_text()))
@@ -144,7 +145,7 @@ async def _make_token(request: _Request) -> Response[bytes]:
 
 
 @route("/-/account/tokens/{token:str}/revoke", http_method=[HttpMethod.POST])
-async def _revoke_token(request: _Request, token: str) -> Response[bytes]:
+async def _revoke_token(request: _Request, token: FromPath[str]) -> Response[bytes]:
     member, _ = await _form(request)
 
     def revoke(connection: sa.Connection) -> None:

@@ -27,6 +27,7 @@ from typing import Any, cast
 from litestar import HttpMethod, Litestar, Request, Response, get, route
 from litestar.datastructures import State
 from litestar.exceptions import HTTPException
+from litestar.params import FromPath
 
 from registry_server.api.account_pages import ACCOUNT_ROUTES, refused_page
 from registry_server.api.appending import append
@@ -192,7 +193,7 @@ async def _absent(request: Request[Any, Any, State]) -> Response[bytes]:
 
 
 @route("/api/v1/blobs/{sha256:str}", http_method=[HttpMethod.POST, HttpMethod.PUT])
-async def _blobs(request: Request[Any, Any, State], sha256: str) -> Response[bytes]:
+async def _blobs(request: Request[Any, Any, State], sha256: FromPath[str]) -> Response[bytes]:
     service = service_of(request)
     account = await account_of(request)
     require_scope(account, "publish", "stage")

@@ -8,6 +8,7 @@ from typing import Any
 
 from litestar import HttpMethod, Request, Response, get, route
 from litestar.datastructures import State
+from litestar.params import FromPath
 
 from registry_server.accounts.tokens import Account
 from registry_server.api.appending import append, check_count
@@ -43,14 +44,14 @@ async def _add(request: Request[Any, Any, State]) -> Response[bytes]:
 
 
 @get("/api/v1/stages/{stage:str}")
-async def _detail(request: Request[Any, Any, State], stage: str) -> Response[bytes]:
+async def _detail(request: Request[Any, Any, State], stage: FromPath[str]) -> Response[bytes]:
     service, account = service_of(request), await _seer(request)
     detail = await asyncio.to_thread(service.staging.detail, account, stage)
     return json_answer(wire.encode_json(detail))
 
 
 @get("/api/v1/stages/{stage:str}/files/{sha256:str}")
-async def _file(request: Request[Any, Any, State], stage: str, sha256: str) -> Response[bytes]:
+async def _file(request: Request[Any, Any, State], stage: FromPath[str], sha256: FromPath[str]) -> Response[bytes]:
     service, account = service_of(request), await _seer(request)
     if _SHA256.fullmatch(sha256) is None:
         raise RyeError("bad-request", "A file's name is its SHA-256: 64 lower-case hex digits.", None)
@@ -60,7 +61,7 @@ async def _file(request: Request[Any, Any, State], stage: str, sha256: str) -> R
 
 
 @route("/api/v1/stages/{stage:str}/approvals", http_method=[HttpMethod.POST])
-async def _approve(request: Request[Any, Any, State], stage: str) -> Response[bytes]:
+async def _approve(request: Request[Any, Any, State], stage: FromPath[str]) -> Response[bytes]:
     service, account = service_of(request), await account_of(request)
     require_scope(account, "publish")
     with service.shares.request(account.owner):
@@ -79,7 +80,7 @@ async def _approve(request: Request[Any, Any, State], stage: str) -> Response[by
 
 
 @route("/api/v1/stages/{stage:str}/rejection", http_method=[HttpMethod.POST])
-async def _reject(request: Request[Any, Any, State], stage: str) -> Response[bytes]:
+async def _reject(request: Request[Any, Any, State], stage: FromPath[str]) -> Response[bytes]:
     service, account = service_of(request), await _seer(request)
     with service.shares.request(account.owner):
         body = await body_of(request, service.settings.request_bytes)

@@ -295,7 +295,8 @@ class TestAuthority:
 
 class TestCommands:
     @pytest.fixture(scope="class")
-    def data(self, tmp_path_factory: pytest.TempPathFactory) -> str:
+    @staticmethod
+    def data(tmp_path_factory: pytest.TempPathFactory) -> str:
         data = tmp_path_factory.mktemp("registry") / "data"
         init(data)
         return str(data)

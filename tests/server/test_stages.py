@@ -196,7 +196,8 @@ class TestStaging:
 
 class TestReleaseThreshold:
     @pytest.fixture(scope="class")
-    def pair(self, local: Local) -> tuple[Publisher, Signer]:
+    @staticmethod
+    def pair(local: Local) -> tuple[Publisher, Signer]:
         """A namespace of two keys, both of which must sign a release."""
         first, second = Publisher("pair"), PrivateKey.generate()
         signer = Signer(VerifierKey(namespace_key_name(ORIGIN, "pair"), second.public.raw), second.sign)
