@@ -262,40 +262,6 @@ def test_a_child_takes_inputs_larger_than_a_socket_holds_and_its_unknown_price_s
     assert found["cost"]["spend"] is None
 
 
-def test_a_child_of_a_run_in_the_background_ends_while_it_waits(made: Workshop) -> None:
-    """kill -9 of a parent that ignores interrupts, as `rye run &` of a script does, while its child waits for half a minute."""
-    script = by_prompt([calls(SUB)], [calls(WRITE), fails(503, "30")])
-    before = set(made.runs)
-    with serving(script) as url:
-        models(made, url)
-        words = ["sh", "-c", 'trap "" INT; exec "$@"', "sh", sys.executable, "-m", "rye", "run", "acme/work/ship"]
-        environment = {**made.environment, "MODEL_KEY": KEY}
-        parent = subprocess.Popen(words, cwd=made.folder, env=environment, stderr=subprocess.DEVNULL)
-        child = script.child  # type: ignore[attr-defined]
-        deadline = time.monotonic() + 20
-        while len(child.asked) < 2 and time.monotonic() < deadline:
-            time.sleep(0.02)
-        os.kill(parent.pid, signal.SIGKILL)
-        parent.wait()
-        deadline = time.monotonic() + 5
-        ends: list[str] = []
-        while "cancelled" not in ends and time.monotonic() < deadline:
-            time.sleep(0.05)
-            lines = [(folder / "events.jsonl").read_text().splitlines()[-1] for folder in set(made.runs) - before]
-            ends = [json.loads(line)["decision"] for line in lines]
-    assert "cancelled" in ends
-
-
-def test_a_child_takes_inputs_larger_than_a_socket_holds_and_its_unknown_price_shows(made: Workshop) -> None:
-    made.own_directive("work/large", NARROW, inputs=True)
-    large = ("rye_execute", {"item_type": "directive", "item_id": "acme/work/large", "parameters": {"env": "x" * 250_000}})
-    script = by_prompt([calls(large, usage=(2, 1)), returns(result="x", usage=(2, 1))], [])
-    script.child = Script(returns(result="y", usage=(2, 1)))  # type: ignore[attr-defined]
-    found = run(made, script, "acme/work/ship", prices=False)
-    assert script.results == [{"outputs": {"result": "y"}}]
-    assert found["cost"]["spend"] is None
-
-
 def test_an_interrupt_cancels_parent_and_child(made: Workshop) -> None:
     script = by_prompt([calls(SUB)], [fails(503, "30")])
     with serving(script) as url:

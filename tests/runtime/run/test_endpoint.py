@@ -236,38 +236,6 @@ def test_an_answer_that_trickles_in_is_given_up_in_time() -> None:
     assert time.monotonic() - started < 1.5
 
 
-@pytest.mark.parametrize("arguments", ['{"a": NaN}', '{"a": 1e999}', '{"a": "\\ud800"}'])
-def test_arguments_that_could_not_be_written_again_are_no_json(arguments: str) -> None:
-    function = {"name": "rye_return", "arguments": arguments}
-    body = {"choices": [{"message": {"tool_calls": [{"id": "1", "function": function}]}}]}
-    assert Asked(Script(_broken(body))).turn(OPENAI).calls[0].arguments == arguments
-
-
-@pytest.mark.parametrize("depth", [RUN.answer_depth + 1, 985, 990])
-@pytest.mark.parametrize("model", [ANTHROPIC, OPENAI], ids=["anthropic", "openai"])
-def test_an_answer_nested_too_deep_to_be_sent_back_is_a_failure(model: Model, depth: int) -> None:
-    """It can be read and not be written again: the next turn would break off the whole run."""
-    nested = "[" * depth + "]" * depth
-    block = '{"content": [{"type": "tool_use", "id": "1", "name": "rye_load", "input": %s}]}' % nested
-    function = {"name": "rye_load", "arguments": nested}
-    body = {"choices": [{"message": {"tool_calls": [{"id": "1", "function": function}]}}]}
-    with pytest.raises(ModelFailed, match="nested|cannot be used"):
-        Asked(Script(_broken(block if model is ANTHROPIC else body))).turn(model)
-
-
-@pytest.mark.processes
-def test_a_key_for_this_machine_never_goes_through_a_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    script = Script(says("hello"))
-    post = HttpPost()
-    with serving(script) as proxy:
-        monkeypatch.setenv("HTTP_PROXY", proxy)
-        monkeypatch.setenv("http_proxy", proxy)
-        with pytest.raises(Unreachable):
-            post("http://127.0.0.1:9/v1/messages", {"x-api-key": KEY}, b"{}", 5)
-    post.close()
-    assert script.headers == []
-
-
 @pytest.mark.processes
 def test_over_http() -> None:
     script = Script(says("hello"))
