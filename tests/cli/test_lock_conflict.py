@@ -101,3 +101,14 @@ def test_markers_that_do_not_fit_together_are_refused() -> None:
         with pytest.raises(LockError, match="do not fit together"):
             join_sides(text)
     assert not is_conflicted('x = "<<<<<<<"\n')
+
+
+@pytest.mark.parametrize("verb", ["lock", "install"])
+def test_markers_go_from_a_lock_whose_sides_say_the_same(tmp_path: Path, verb: str) -> None:
+    """Nothing is chosen differently, and the file still has to be written."""
+    program = Program(tmp_path)
+    program.ok("init")
+    program.write("rye.lock", "<<<<<<< a\nversion = 1\n=======\nversion = 1\n>>>>>>> b\n")
+    program.ok(verb)
+    assert "<<<<<<<" not in program.path("rye.lock").read_text()
+    program.ok("ci")

@@ -57,7 +57,7 @@ def carry_on(session: InstallSession, unlock: Unlock, look: Look | None) -> Inst
         items = in_groups(session.before.lock.items, session.request.without)
         remember_accepted(session.before.project, texts(items).union(look.waiting))
         return InstallOutcome("in-order", warnings=look.warned, followed=follow(session))
-    if not session.manifest.dependencies and not session.before.lock.items:
+    if not (session.manifest.dependencies or session.before.lock.items or session.before.conflicted):
         return InstallOutcome("nothing-wanted", followed=follow(session))
     return resolve_and_install(session, unlock)
 

@@ -61,7 +61,7 @@ def _moved(context: Context, state: ProjectState, manifest: Manifest) -> list[Pr
 def _relock(context: Context, project: Project, dry_run: bool) -> LockOutcome:
     state = read_state(context, project, joins_sides=True)
     manifest, before = parse_manifest(state.manifest_text), state.lock
-    if state.lock_bytes is not None and not state.rows:
+    if state.lock_bytes is not None and not state.conflicted:
         found = _check(context, state, manifest)
         if found.fits:
             return LockOutcome(False, len(before.items), dry_run)

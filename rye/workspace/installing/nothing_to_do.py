@@ -34,7 +34,7 @@ def nothing_to_do(
 
     Raises RyeError ``lock-mismatch`` where the lock says something else of an item than its release does.
     """
-    if is_stale(state.lock, manifest):
+    if state.conflicted or is_stale(state.lock, manifest):
         return False
     items = in_groups(state.lock.items, without)
     if drift(items, present) or any(item.approved_signer is not None for item in items):

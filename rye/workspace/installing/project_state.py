@@ -26,6 +26,8 @@ class ProjectState(Struct, frozen=True):
     lock: Lock
     rows: tuple[LockedItem, ...] = ()
     """Of a lock with git's conflict markers: the rows of both sides, whose files may be on disk."""
+    conflicted: bool = False
+    """Whether rye.lock has git's conflict markers, so that it must be written again."""
 
     def require_unchanged(self, command: str) -> None:
         """That nobody changed manifest or lock since. Raises RyeError ``lock-changed``."""
@@ -61,7 +63,7 @@ def read_state(context: Context, project: Project, *, joins_sides: bool = False)
                     "Restore rye.toml: `git checkout --ours rye.toml` (or --theirs). If nothing is wanted, delete rye.lock.",
                 )
             context.tell("rye.lock has conflict markers; versions are chosen again, those of both sides first")
-            return ProjectState(project, manifest, data, joined.lock, joined.rows)
+            return ProjectState(project, manifest, data, joined.lock, joined.rows, conflicted=True)
     return ProjectState(project, manifest_text_of(project), data, read_lock(project))
 
 
