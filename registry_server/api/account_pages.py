@@ -250,7 +250,9 @@ async def _form(request: _Request) -> tuple[Member, Mapping[str, list[str]]]:
     _refuse_other_sites(request)
     member = await _signed_in(request)
     if member is None:
-        raise RyeError("sign-in-needed", "You are not signed in, or no more.", "Sign in, then send the form again.")
+        raise RyeError(
+            "sign-in-needed", "You are not signed in, or not any longer.", "Sign in, then send the form again."
+        )
     form = _fields(await body_of(request, _FORM_BYTES))
     proof = members.form_proof(session_of(request.scope))
     if not hmac.compare_digest(_one(form, "proof").encode(), proof.encode()):

@@ -29,7 +29,7 @@ def audit_events_list(output: Output, since: int, limit: int, data: Path) -> Non
         found = list(chain.listing(connection, since, limit))
     lines = [
         f"{event.position}  {event.time}  {event.actor}  {event.action}  {event.subject}"
-        + "".join(f"  {name}={value}" for name, value in event.detail.items() if value not in (None, []))
+        + "".join(f"  {name}={_plain(value)}" for name, value in event.detail.items() if value not in (None, []))
         for event in found
     ]
     output.result({"events": [event.as_json() for event in found]}, "\n".join(lines) or "No events.")
@@ -48,3 +48,9 @@ def audit_events_verify(output: Output, data: Path) -> None:
     output.result({"ok": not problems, "size": size, "hash": value, "problems": problems}, text)
     if problems:
         sys.exit(1)
+
+
+def _plain(value: object) -> str:
+    """A detail as a person reads it, on one line: a list without Python's brackets, nothing that moves the cursor."""
+    text = ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    return "".join(letter if letter.isprintable() else "?" for letter in text)

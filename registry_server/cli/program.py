@@ -91,7 +91,7 @@ def main() -> None:
         sys.exit(2)
     except click.UsageError as error:
         usage = error.ctx.command_path if error.ctx else "rye-registry"
-        _fail(UsageError("usage", error.format_message(), f"{usage} --help shows how."), as_json)
+        _fail(UsageError("usage", " ".join(error.format_message().split()), f"{usage} --help shows how."), as_json)
     except click.ClickException as error:
         _fail(RyeError("failed", error.format_message(), None), as_json)
     except (click.Abort, KeyboardInterrupt):

@@ -121,7 +121,7 @@ def root_sign(output: Output, file: Path, key_file: Path) -> None:
     temporary.write_text(note.encode(), encoding="utf-8", newline="\n")
     os.replace(temporary, file)
     document: dict[str, object] = {"file": str(file), "signatures": len(note.signatures)}
-    output.result(document, f"{file} has {len(note.signatures)} signature(s).")
+    output.result(document, f"{file} has {len(note.signatures)} signature{'s' if len(note.signatures) > 1 else ''}.")
 
 
 @root.command("publish")

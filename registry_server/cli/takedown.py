@@ -77,7 +77,7 @@ def takedown_command(
     files = sorted({sha256 for statement in done for sha256 in statement.files})
     releases = [f"{statement.identity}@{statement.version}" for statement in done]
     document: dict[str, object] = {"releases": releases, "files": files, "shared": list(shared)}
-    output.result(document, f"Took down {len(files)} file(s) of {', '.join(releases)}.")
+    output.result(document, f"Took down {len(files)} file{'' if len(files) == 1 else 's'} of {', '.join(releases)}.")
     for sha256 in shared:
         output.say(f"{sha256} stays: other releases have it, too. By its hash it goes from all of them.")
     output.say(

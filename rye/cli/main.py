@@ -273,7 +273,8 @@ def run(arguments: list[str], session: Session) -> int:
         return error.exit_code
     except click.UsageError as error:
         path = error.ctx.command_path if error.ctx else "rye"
-        session.console.error(UsageError("usage", error.format_message(), f"`{path} --help` shows how it is used."))
+        message = " ".join(error.format_message().split())
+        session.console.error(UsageError("usage", message, f"`{path} --help` shows how it is used."))
         return 2
     except (click.Abort, KeyboardInterrupt):
         session.console.error(RyeError("interrupted", "Interrupted; nothing more was done."))

@@ -117,7 +117,7 @@ def keys(names: Sequence[str], warnings: Sequence[str], default: str | None) -> 
     if not names:
         hint = "Only who publishes needs one: `rye keys generate`."
         return Check("keys", "ok", "no signing key", hint=hint)
-    return Check("keys", "ok", f"{len(names)} key(s), readable by you alone")
+    return Check("keys", "ok", f"{len(names)} key{'s' if len(names) > 1 else ''}, readable by you alone")
 
 
 def clock(now: datetime, registry_time: datetime | None) -> Check:

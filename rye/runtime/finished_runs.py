@@ -84,7 +84,7 @@ def run_folder(context: Context, run: str) -> Path:
     if run == "last":
         newest = list_runs(context)
         if not newest:
-            raise RyeError("no-such-run", "This project has no runs.", "`rye mcp serve` makes them.")
+            raise RyeError("no-such-run", "This project has no runs.", "`rye run` and `rye mcp serve` make them.")
         return folder / newest[0].run
     if not is_ulid(run.upper()):
         raise UsageError("bad-run", f"{run!r} is no run.", "`rye runs list` shows the runs.")

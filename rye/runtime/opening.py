@@ -113,6 +113,6 @@ def read_directive(items: ProjectItems, reference: str) -> tuple[UsableItem, Lev
     wanted = parse_reference(reference)
     if wanted.kind not in (None, "directive"):
         message = f"{reference!r} is a {wanted.kind}; a run is started for a directive."
-        raise UsageError("not-a-directive", message, "Name a directive: --as namespace/category/name.")
+        raise UsageError("not-a-directive", message, "Name a directive: NAMESPACE/CATEGORY/NAME.")
     item, level = items.level(wanted.id, wanted.range)
     return item, replace(level, id=item.id)

@@ -357,6 +357,8 @@ class TestCommands:
 
     def test_every_change_is_an_event_and_a_changed_event_is_found_by_both_verifications(self, data: str) -> None:
         run("account", "create", "carol", "--data", data)
+        run("token", "create", "ci", "--namespace", "acme", "--scope", "read", "--scope", "stage", "--data", data)
+        assert "  namespaces=acme  scopes=read,stage\n" in run("audit-events", "list", "--data", data).stdout
         events = json.loads(run("audit-events", "list", "--data", data, "--json").stdout)["events"]
         assert [event["position"] for event in events] == list(range(len(events)))
         assert "account.create" in {event["action"] for event in events}

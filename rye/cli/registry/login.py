@@ -32,7 +32,7 @@ def _token(session: Session, given: str | None, address: str) -> str:
 
 def _show(session: Session, prompt: BrowserPrompt) -> None:
     # Not through `say`: without these words nobody can go on, however quiet it should be.
-    click.echo(f"Open {prompt.page}\nand confirm the code {prompt.code}", err=True)
+    click.echo(f"Open {prompt.page}\nand confirm the code {prompt.code}. Ctrl-C stops waiting.", err=True)
     if session.interactive:
         click.launch(prompt.page)
 

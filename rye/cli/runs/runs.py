@@ -19,7 +19,7 @@ def list_runs(session: Session) -> None:
         session.console.document({"runs": [each.as_json() for each in found]})
         return
     if not found:
-        session.console.say("no runs yet: `rye mcp serve` makes them")
+        session.console.say("no runs yet: `rye run` and `rye mcp serve` make them")
         return
     session.console.table(
         [

@@ -272,7 +272,11 @@ class HttpTransport:
             return not_found(request.path), None
         if answer.status == 401:
             message = f"The registry at {urlsplit(self._address).netloc} is for its members: {request.path} needs a good token."
-            return FetchError(_TOKEN_WANTED, message, "`rye login` stores one; in CI, set RYE_TOKEN."), None
+            hint = (
+                f"`rye login {self._address.rstrip('/')} --token -` stores one; the first time, add --fingerprint HASH, "
+                "as the registry's operator publishes it. In CI, set RYE_TOKEN."
+            )
+            return FetchError(_TOKEN_WANTED, message, hint), None
         if answer.status != 200:
             family = NoAnswer if answer.status in _REPEATED or answer.status >= 500 else FetchError
             error = family("fetch-status", f"The registry answered {answer.status} for {request.path}.")

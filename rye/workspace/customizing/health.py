@@ -78,7 +78,9 @@ def machine() -> Iterator[Check]:
         yield Check("trust", "error", error.message, hint=error.hint)
     else:
         trusted = sum(entry.revoked is None for entry in entries)
-        yield Check("trust", "ok", f"{trusted} trusted key(s), {len(entries) - trusted} revoked")
+        yield Check(
+            "trust", "ok", f"{trusted} trusted key{'' if trusted == 1 else 's'}, {len(entries) - trusted} revoked"
+        )
 
 
 def registry(context: Context, address: str | None) -> tuple[Check, Check]:

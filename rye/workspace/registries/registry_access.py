@@ -99,7 +99,7 @@ def open_api(
         raise RyeError(
             "not-logged-in",
             f"You are not logged in to {client.address}.",
-            f"`rye login {client.address} --token TOKEN` stores a token; its operator makes one.",
+            f"`rye login {client.address} --token -` stores a token from its operator; without --token you sign in on a page.",
         )
     return RegistryApi(client.address, client.api, found.token if found else None)
 
