@@ -69,6 +69,10 @@ class TestCandidates:
     def test_another_namespaces_item_never_stands_for_a_bare_name(self) -> None:
         assert not may_stand_for(ME, "depends_on", "build", Identity("directive", "evil/a/build"))
 
+    def test_a_reference_with_a_kind_stands_for_no_other_kind(self) -> None:
+        assert may_stand_for(ME, "depends_on", "tool:acme/a/build", Identity("tool", "acme/a/build"))
+        assert not may_stand_for(ME, "depends_on", "tool:acme/a/build", Identity("directive", "acme/a/build"))
+
 
 class TestLines:
     def test_relations_capabilities_and_hooks_are_taken_from_the_item(self) -> None:
@@ -87,6 +91,58 @@ class TestLines:
         with pytest.raises(RyeError) as caught:
             derived_lines(ME, METADATA, lambda found: None)
         assert caught.value.code == "unresolved-reference"
+
+    @pytest.mark.parametrize(
+        ("reference", "hint"),
+        [
+            (
+                "tool:acme/t/run",
+                "Publish tool:acme/t/run first, or in the same batch; `rye search` finds what there is.",
+            ),
+            ("run", "Publish that item first, or write its qualified id: [kind:]namespace/category/name."),
+        ],
+    )
+    def test_the_hint_names_what_to_publish_or_how_to_write_it(self, reference: str, hint: str) -> None:
+        metadata = replace(METADATA, dependencies=(Dependency("depends_on", reference),))
+        with pytest.raises(RyeError) as caught:
+            derived_lines(ME, metadata, lambda found: None)
+        assert (caught.value.code, caught.value.hint) == ("unresolved-reference", hint)
+
+    def test_relations_after_one_that_is_information_are_taken_too(self) -> None:
+        metadata = replace(
+            METADATA, dependencies=(Dependency("suggests", "nice"), Dependency("depends_on", "build", "^1"))
+        )
+        assert derived_lines(ME, metadata, EVERYTHING).depends_on == (
+            Relation("build", Identity("directive", "acme/a/build"), "^1"),
+        )
+
+    @pytest.mark.parametrize(
+        ("written", "line"), [(None, "*"), ("", "*"), (" \t\n", "*"), ("*", "*"), (" >1 \n <2 ", ">1 <2")]
+    )
+    def test_a_range_is_one_line_and_none_is_any(self, written: str | None, line: str) -> None:
+        metadata = replace(METADATA, dependencies=(Dependency("requires", "docker", written),))
+        assert derived_lines(ME, metadata, EVERYTHING).requires == (Relation("docker", None, line),)
+
+    def test_capabilities_are_sorted_and_each_stands_once(self) -> None:
+        patterns = tuple(f"rye.execute.tool.{letter}" for letter in "hgfedcbaabcdefgh")
+        metadata = replace(METADATA, capabilities=patterns)
+        derived = derived_lines(ME, metadata, EVERYTHING).capabilities
+        assert derived == tuple(f"rye.execute.tool.{letter}" for letter in "abcdefgh")
+        assert contradiction(replace(_release(), capabilities=derived), metadata) is None
+
+    def test_one_reference_with_two_ranges_may_stand_for_two_kinds(self) -> None:
+        """The note's lines are sorted by identity before range, the item's by range: their order is no contradiction."""
+        metadata = replace(
+            METADATA, dependencies=(Dependency("depends_on", "build", "<1"), Dependency("depends_on", "build", ">2"))
+        )
+        noted = (
+            Relation("build", Identity("directive", "acme/a/build"), ">2"),
+            Relation("build", Identity("tool", "acme/a/build"), "<1"),
+        )
+        assert contradiction(replace(_release(), depends_on=noted, requires=(), conflicts_with=()), metadata) is None
+
+    def test_an_item_without_a_version_has_the_notes(self) -> None:
+        assert contradiction(replace(_release(), version="7.0.0"), replace(METADATA, version=None)) is None
 
     def test_what_was_derived_contradicts_nothing(self) -> None:
         assert contradiction(_release(), METADATA) is None
@@ -111,3 +167,24 @@ class TestLines:
 )  # fmt: skip
 def test_a_note_that_says_otherwise_is_found(changes: dict[str, object], said: str) -> None:
     assert said in (contradiction(replace(_release(), **changes), METADATA) or "")
+
+
+@pytest.mark.parametrize(
+    ("in_note", "in_item", "said"),
+    [
+        (
+            {"depends_on": ()}, {},
+            "its depends_on lines are none, the item has build ^1.2, tool:acme/file-system/read *",
+        ),
+        ({}, {"dependencies": ()}, "its depends_on lines are build ^1.2, tool:acme/file-system/read *, the item has none"),
+        ({"capabilities": ()}, {}, "its capabilities are none, the item has rye.search.*, rye.execute.tool.a"),
+        ({}, {"capabilities": ()}, "its capabilities are rye.execute.tool.a, rye.search.*, the item has none"),
+        ({}, {"version": "1.0.1"}, "its version is 1.0.0, the item's is 1.0.1"),
+        ({}, {"name": "y"}, "its id ends in x, the item's name is y"),
+        ({}, {"hooks": ()}, "its hooks are not those of the item"),
+    ],
+)  # fmt: skip
+def test_a_contradiction_says_what_the_note_and_what_the_item_has(
+    in_note: dict[str, object], in_item: dict[str, object], said: str
+) -> None:
+    assert contradiction(replace(_release(), **in_note), replace(METADATA, **in_item)) == said
