@@ -119,19 +119,78 @@ def test_a_missing_tile_or_parent_is_named() -> None:
         assert raised.value.code == "tile-missing"
 
 
+def test_a_full_tile_without_the_parent_that_vouches_for_it_is_refused() -> None:
+    size = 70_000
+    found = fetched([*tiles.partial_tiles(size), Tile(0, 0)])
+    with pytest.raises(TileError) as raised:
+        VerifiedTiles(found, size, merkle.root_at(size, read))
+    assert raised.value.code == "tile-missing"
+    assert raised.value.message == "The tile tile/1/000 is needed to check tile/0/000."
+
+
+def test_of_two_changed_tiles_the_upper_is_named() -> None:
+    """A tile is compared with a parent that was itself checked before."""
+    size = 70_000
+    found = fetched(tiles.inclusion_tiles([10], size))
+    for tile in (Tile(0, 0), Tile(1, 0)):
+        found[tile] = bytes(tile.bytes)
+    with pytest.raises(TileError) as raised:
+        VerifiedTiles(found, size, merkle.root_at(size, read))
+    assert raised.value.code == "tile-parent"
+    assert "tile/1/000" in raised.value.message
+
+
+def test_an_empty_tree_has_the_root_of_nothing_and_no_other() -> None:
+    VerifiedTiles({}, 0, merkle.EMPTY_ROOT)
+    with pytest.raises(TileError) as raised:
+        VerifiedTiles({}, 0, bytes(32))
+    assert raised.value.code == "tile-root"
+
+
+def test_a_tree_has_tiles_up_to_its_last_leaf() -> None:
+    assert tiles.tile_at(0, 0, 1) == Tile(0, 0, 1)
+    assert tiles.tile_at(0, 0, 256) == Tile(0, 0)
+    assert tiles.tile_at(0, 1, 257) == Tile(0, 1, 1)
+    assert tiles.tile_at(1, 0, 256) == Tile(1, 0, 1)
+    for level, index, size in ((0, 0, 0), (0, 1, 256), (0, 3, 256), (1, 0, 255), (1, 1, 65_536)):
+        with pytest.raises(TileError) as raised:
+            tiles.tile_at(level, index, size)
+        assert raised.value.code == "tile-missing"
+        assert raised.value.message == f"A tree of {size} leaves has no tile {level}/{index}."
+
+
+def test_tiles_are_wanted_with_their_parents_and_the_right_edge_in_order() -> None:
+    edge = [Tile(0, 273, 112), Tile(1, 1, 17), Tile(2, 0, 1)]
+    assert tiles.with_parents([], 70_000) == edge
+    assert tiles.with_parents([Tile(0, 5), Tile(0, 3)], 70_000) == [
+        Tile(0, 3),
+        Tile(0, 5),
+        edge[0],
+        Tile(1, 0),
+        *edge[1:],
+    ]
+    assert tiles.with_parents([Tile(0, 260)], 70_000) == [Tile(0, 260), *edge]
+    assert tiles.parent(Tile(0, 255), 70_000) == Tile(1, 0)
+    assert tiles.parent(Tile(0, 256), 70_000) == Tile(1, 1, 17)
+    assert tiles.parent(Tile(1, 0), 70_000) == Tile(2, 0, 1)
+    assert tiles.inclusion_tiles([10], 70_000) == [Tile(0, 0), edge[0], Tile(1, 0), *edge[1:]]
+
+
 def test_a_node_that_the_tree_does_not_have_is_not_read() -> None:
     reader = VerifiedTiles(fetched(tiles.all_tiles(300)), 300, merkle.root_at(300, read))
     for level, index in ((0, 300), (1, 150), (8, 1), (9, 0)):
-        with pytest.raises(TileError):
+        with pytest.raises(TileError) as raised:
             reader(level, index)
+        assert raised.value.code == "tile-missing"
 
 
 def test_a_partial_tile_may_be_cut_from_the_full_one_that_replaced_it() -> None:
     full, partial = tile_bytes(Tile(0, 0), read), Tile(0, 0, 44)
     assert tiles.clip(partial, full) == tile_bytes(partial, read)
     assert tiles.clip(partial, full[: 44 * 32]) == full[: 44 * 32]
-    with pytest.raises(TileError):
+    with pytest.raises(TileError) as raised:
         tiles.clip(partial, full[: 45 * 32])
+    assert raised.value.code == "tile-size"
 
 
 @given(st.lists(st.binary(max_size=300), max_size=256))
@@ -154,5 +213,26 @@ def test_bundles_that_end_early_or_late_are_refused() -> None:
             tiles.decode_bundle(other, width)
         assert raised.value.code == "bundle-malformed"
     assert tiles.decode_bundle(tiles.encode_bundle([b"x" * 65_535]), 1) == [b"x" * 65_535]
-    with pytest.raises(TileError):
+    with pytest.raises(TileError) as raised:
         tiles.encode_bundle([b"x" * 65_536])
+    assert raised.value.code == "bundle-malformed"
+
+
+@pytest.mark.parametrize(
+    ("data", "width", "message"),
+    [
+        (b"", 1, "A bundle does not hold exactly 1 entries."),
+        (b"\0\1a", 2, "A bundle does not hold exactly 2 entries."),
+        (b"\0\1a", 0, "A bundle does not hold exactly 0 entries."),
+        (b"\0\1a\0", 1, "A bundle does not hold exactly 1 entries."),
+        (b"\0\1a\0", 2, "A bundle of entries ends inside an entry."),
+        (b"\0\1a\0\2b", 2, "A bundle of entries ends inside an entry."),
+        (b"\0", 1, "A bundle of entries ends inside an entry."),
+        (b"\1\0" + b"a" * 255, 1, "A bundle of entries ends inside an entry."),
+    ],
+)
+def test_a_bundle_ends_inside_an_entry_or_holds_another_number(data: bytes, width: int, message: str) -> None:
+    """What follows the last entry is not looked at."""
+    with pytest.raises(TileError) as raised:
+        tiles.decode_bundle(data, width)
+    assert raised.value.message == message

@@ -152,7 +152,7 @@ class VerifiedTiles(Struct, frozen=True):
                 raise TileError("tile-size", f"The tile {tile.path} has {len(data)} bytes instead of {tile.bytes}.")
             if tile != tile_at(tile.level, tile.index, self.size):
                 raise TileError("tile-size", f"A tree of {self.size} leaves has no tile {tile.path}.")
-        if self.size and merkle.root_at(self.size, self._read_unchecked) != self.root:
+        if merkle.root_at(self.size, self._read_unchecked) != self.root:
             raise TileError("tile-root", f"The tiles do not lead to the root of the tree of {self.size} leaves.")
         for tile in sorted(self.tiles, reverse=True):  # parents first, so each is checked against a checked one
             if tile.width == WIDTH:
@@ -204,7 +204,7 @@ def decode_bundle(data: bytes, width: int) -> list[bytes]:
     at = 0
     while at < len(data) and len(entries) < width:
         end = at + 2 + int.from_bytes(data[at : at + 2], "big")
-        if at + 2 > len(data) or end > len(data):
+        if end > len(data):  # so too where the length itself is cut
             raise TileError("bundle-malformed", "A bundle of entries ends inside an entry.")
         entries.append(data[at + 2 : end])
         at = end
