@@ -121,10 +121,13 @@ def _is_bare_name(entry: Entry, identifier: str) -> bool:
 def _ambiguous(reference: Reference, hits: Sequence[Entry]) -> RyeError:
     listed = "\n".join(f"  {entry.label}" for entry in hits)
     first = hits[0]
+    hint = f"Name one with its kind and whole id, e.g. {first.location.kind}:{first.id}."
+    if len({entry.label for entry in hits}) == 1:
+        hint = "Two files have the same id, because an id leaves out the suffix; rename one of them."
     return UsageError(
         "ambiguous",
         f"{str(reference)!r} is more than one item:\n{listed}",
-        f"Name one with its kind and whole id, e.g. {first.location.kind}:{first.id}.",
+        hint,
         details={"candidates": [f"{entry.location.kind}:{entry.id}" for entry in hits]},
     )
 

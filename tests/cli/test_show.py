@@ -49,6 +49,14 @@ def test_an_id_of_two_kinds_is_an_error_that_lists_them(rye: Program) -> None:
     assert rye.ok("show", "ops/deploy", "--kind", "directive", "--json").json["kind"] == "directive"
 
 
+def test_two_files_of_one_id_are_an_error_that_says_what_to_do(rye: Program) -> None:
+    path = rye.new("tool", "text/count")
+    path.with_suffix(".sh").write_text(
+        '__version__="1.0.0"\n__category__="text"\n__tool_description__="Count"\n', "utf-8"
+    )
+    assert "rename one of them" in rye.run("show", "tool:text/count", "--json").error["hint"]
+
+
 def test_spaces_in_their_order(rye: Program) -> None:
     """DESIGN §1: project, then installed, then user, then system."""
     text = rye.new("knowledge", "n/facts").read_text()
