@@ -141,7 +141,7 @@ def read_public_key(data: bytes) -> KeyFile:
 
 def _read_toml(text: str) -> KeyFile:
     try:
-        document = tomllib.loads(text.replace("\r\n", "\n"))
+        document = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         message = f"The key file is neither PEM nor TOML: {str(error)[:120] or 'too deep'}."
         raise RyeError("bad-key", message, "Give a PEM file or a key TOML.") from None

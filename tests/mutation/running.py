@@ -91,6 +91,7 @@ def examine(root: Path, module: Module) -> Iterator[Verdict]:
         if "failed" in first:
             raise BrokenTestsError(f"{module.path}: these tests fail without a mutant.\n{first['failed']}")
         tests = [Test(row["name"], row["seconds"], frozenset(row["lines"])) for row in first["tests"]]
+        at_import = frozenset(first["at_import"])
         states = {}
         for row in rows:
             mutant = every[row["number"]]
@@ -98,18 +99,22 @@ def examine(root: Path, module: Module) -> Iterator[Verdict]:
             if row["state"] != NOT_SWAPPED:
                 yield Verdict(mutant, killed=row["state"] == KILLED, tests=len(_reaching(mutant, tests)))
         jobs = [
-            (mutant, _reaching(mutant, tests))
+            (mutant, _reaching(mutant, tests, at_import))
             for mutant in every
             if states.get(mutant.number, NOT_SWAPPED) == NOT_SWAPPED
         ]
         for mutant, state in _cold(root, module, tree, jobs, place):
-            yield Verdict(mutant, killed=state == KILLED, tests=len(_reaching(mutant, tests)))
+            yield Verdict(mutant, killed=state == KILLED, tests=len(_reaching(mutant, tests, at_import)))
 
 
-def _reaching(mutant: Mutant, tests: Sequence[Test]) -> list[Test]:
-    """The tests that ran the mutant's lines, the quickest first; all of them for what runs at import."""
+def _reaching(mutant: Mutant, tests: Sequence[Test], at_import: frozenset[int] = frozenset()) -> list[Test]:
+    """The tests that ran the mutant's lines, the quickest first; all of them for what runs at import.
+
+    ``at_import``: lines of functions that ran while the module was imported; any test may use what they made.
+    """
     lines = set(range(mutant.line, mutant.end + 1))
-    found = [test for test in tests if not mutant.inside or not lines.isdisjoint(test.lines)]
+    always = not mutant.inside or not lines.isdisjoint(at_import)
+    found = [test for test in tests if always or not lines.isdisjoint(test.lines)]
     return sorted(found, key=lambda test: test.seconds)
 
 
@@ -178,13 +183,17 @@ class _Warm:
         by_name = {item.nodeid: item for item in session.items}
         functions = _functions(sys.modules[self._name], self._path)
         killers: dict[str, list[str]] = {}  # what killed one mutant of a function often kills the next
-        self._tell(tests=[{"name": t.name, "seconds": t.seconds, "lines": sorted(t.lines)} for t in tests])
+        self._tell(
+            tests=[{"name": t.name, "seconds": t.seconds, "lines": sorted(t.lines)} for t in tests],
+            at_import=sorted(self._at_import),
+        )
         for mutant in self._every:
             if not mutant.inside:
                 continue
             reached = _reaching(mutant, tests)
+            imported = not self._at_import.isdisjoint(range(mutant.line, mutant.end + 1))
             if not reached:
-                self._tell(number=mutant.number, state=SURVIVED)
+                self._tell(number=mutant.number, state=NOT_SWAPPED if imported else SURVIVED)
                 continue
             killers.setdefault(mutant.function, [])
             reached.sort(key=lambda test: test.name not in killers[mutant.function])
@@ -205,7 +214,7 @@ class _Warm:
             state = _in_child(run, self._folder, session, sum(limits.values()))
             if (self._folder / "killer").exists():
                 killers[mutant.function].append((self._folder / "killer").read_text("utf-8"))
-            if state == SURVIVED and not self._at_import.isdisjoint(range(mutant.line, mutant.end + 1)):
+            if state == SURVIVED and imported:
                 state = NOT_SWAPPED  # a value may have been made with the unchanged function
             self._tell(number=mutant.number, state=state)
         return True

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import base64
+import re
 
 import pytest
 
 from rye.items.identity import Identity
-from rye.registry.protocol import merkle, tlog_proof
+from rye.registry.protocol import merkle, notes, tlog_proof
 from rye.registry.protocol.notes import VerifierKey
-from rye.registry.protocol.statements import Release, Root
+from rye.registry.protocol.statements import Checkpoint, Release, Root
 from rye.registry.protocol.tlog_proof import TlogProof, TlogProofError
 from rye.registry.trust.keysets import log_keys
 from tests.registry.simulated_registry import SimulatedRegistry, key
@@ -103,3 +104,91 @@ def test_a_file_that_is_too_large_or_no_text() -> None:
         with pytest.raises(TlogProofError) as error:
             tlog_proof.read(data)
         assert error.value.code == "proof-malformed"
+
+
+HASH_LINE = base64.b64encode(bytes(32)).decode() + "\n"
+HEAD = "c2sp.org/tlog-proof@v1\nextra eA==\nindex 0\n"
+NO_ENTRY_OR_INDEX = "its second line is not the entry, or its third not the index"
+
+
+def test_an_entry_alone_in_its_tree_has_no_hashes_and_the_last_index_line_is_enough() -> None:
+    assert tlog_proof.read(f"{HEAD}\nsome checkpoint".encode()) == TlogProof("x", 0, (), "some checkpoint")
+
+
+def test_a_file_of_the_longest_length_and_with_the_most_hashes_is_read() -> None:
+    assert tlog_proof.MAX_PROOF_BYTES == 180_000
+    text = HEAD + HASH_LINE * 64 + "\n"
+    longest = text + "c" * (180_000 - len(text))
+    proof = tlog_proof.read(longest.encode())
+    assert (len(proof.path), proof.text()) == (64, longest)
+    assert refusal(longest.encode() + b"c") == "it has more than 180,000 bytes"
+    assert refusal((HEAD + HASH_LINE * 65 + "\nc").encode()) == "it has more than 64 hashes"
+
+
+def refusal(data: bytes) -> str:
+    """The reason that :func:`tlog_proof.read` gives."""
+    with pytest.raises(TlogProofError) as error:
+        tlog_proof.read(data)
+    assert (error.value.code, error.value.hint) == (
+        "proof-malformed",
+        "Do not rely on it; make a new one with `rye log prove ID@VERSION`.",
+    )
+    found = re.fullmatch(r"This is not a proof file: (.*)\.", error.value.message)
+    assert found is not None
+    return found[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (HEAD, "it does not begin with 'c2sp.org/tlog-proof@v1', or has no checkpoint"),
+        ("other\nextra eA==\nindex 0\n\nc", "it does not begin with 'c2sp.org/tlog-proof@v1', or has no checkpoint"),
+        ("c2sp.org/tlog-proof@v1\n\nc", NO_ENTRY_OR_INDEX),
+        ("c2sp.org/tlog-proof@v1\nextra eA==\n\nc", NO_ENTRY_OR_INDEX),
+        ("c2sp.org/tlog-proof@v1\neA==\nindex 0\n\nc", NO_ENTRY_OR_INDEX),
+        ("c2sp.org/tlog-proof@v1\nextra eA==\n0\n\nc", NO_ENTRY_OR_INDEX),
+        ("c2sp.org/tlog-proof@v1\nindex 0\nextra eA==\n\nc", NO_ENTRY_OR_INDEX),
+        ("c2sp.org/tlog-proof@v1\nextra /w==\nindex 0\n\nc", "it is not UTF-8"),
+        ("c2sp.org/tlog-proof@v1\nextra eB==\nindex 0\n\nc", "'eB==' is not canonical base64"),
+    ],
+)
+def test_the_refusal_says_which_part_is_wrong(text: str, reason: str) -> None:
+    assert refusal(text.encode()) == reason
+
+
+def alone(registry: SimulatedRegistry, entry: str) -> TlogProof:
+    """A proof that holds, signed by the log, of the only entry of a tree."""
+    root = merkle.leaf_hash(entry.encode())
+    note = notes.sign(Checkpoint(registry.origin, 1, root).text(), registry.log_signers())
+    return TlogProof(entry, 0, (), note.encode())
+
+
+def test_a_log_that_holds_something_else_than_its_own_statements_proves_nothing() -> None:
+    registry, proof = made()
+    foreign = SimulatedRegistry(origin="other.example/log")
+    signed = notes.sign("rye.nonsense/v1\n", registry.log_signers()).encode()
+    for entry, code, said in (
+        ("no note", "proof-malformed", "Not a signed note"),
+        (signed, "proof-malformed", "is not a type of statement"),
+        (foreign.leaves[0], "proof-origin", f"The entry is about other.example/log, in the log of {registry.origin}."),
+    ):
+        with pytest.raises(TlogProofError) as error:
+            tlog_proof.verify(alone(registry, entry), registry.origin, keys(registry))
+        assert error.value.code == code
+        assert said in error.value.message
+    assert tlog_proof.verify(alone(registry, proof.entry), registry.origin, keys(registry))[1].size == 1
+
+
+def test_a_checkpoint_of_another_log_is_refused_for_its_origin_before_anything_else() -> None:
+    registry, proof = made()
+    with pytest.raises(TlogProofError) as error:
+        tlog_proof.verify(proof, "other.example", keys(registry))
+    assert error.value.message == f"The proof is of the log {registry.origin}, not of other.example."
+
+
+@pytest.mark.parametrize("checkpoint", ["no note", "no\n\n\N{EM DASH} x AAAAAAA=\n"])
+def test_a_checkpoint_that_is_none_is_no_proof(checkpoint: str) -> None:
+    registry, proof = made()
+    with pytest.raises(TlogProofError) as error:
+        tlog_proof.verify(TlogProof(proof.entry, 0, (), checkpoint), registry.origin, keys(registry))
+    assert error.value.code == "proof-malformed"

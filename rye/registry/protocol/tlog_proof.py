@@ -111,4 +111,4 @@ _ASK = "Do not rely on it; make a new one with `rye log prove ID@VERSION`."
 
 
 def _malformed(reason: str) -> TlogProofError:
-    return TlogProofError("proof-malformed", f"This is not a proof file: {reason}.", _ASK)
+    return TlogProofError("proof-malformed", f"This is not a proof file: {reason.removesuffix('.')}.", _ASK)
