@@ -372,6 +372,8 @@ class RuntimeLimits(Struct, frozen=True):
     """One text among a call's parameters in the log; a longer one is cut."""
     logged_bytes: int = 8 * KIB
     """All parameters of a call in the log; more are left out, and the log says how many bytes."""
+    asked_characters: int = 4_000
+    """Parameters that a host shows to a person; nobody there is asked about more."""
     logged_stderr_characters: int = 4_000
     """The end of what a tool wrote on standard error, in the log."""
     runs_listed: int = 1_000

@@ -131,7 +131,7 @@ class Face:
         asked: list[Question] = []
 
         def ask(question: Question) -> bool | None:
-            if not can_ask:
+            if not can_ask or len(json.dumps(question.params)) > RUNTIME.asked_characters:
                 return None
             if ctx.session.can_send_request:
                 return anyio.from_thread.run(self._ask_now, ctx, question)
@@ -346,7 +346,7 @@ def _words(question: Question) -> str:
     lines = [
         f"Rye: {question.tool} of {cut(question.item, 200)}",
         f"It needs {cut(question.required, 300)}.",
-        f"Parameters: {cut(json.dumps(question.params), 600)}",
+        f"Parameters: {cut(json.dumps(question.params), RUNTIME.asked_characters)}",
         "Allow this one call?",
     ]
     return "\n".join(lines)

@@ -44,10 +44,12 @@ class Question(Struct, frozen=True, forbid_unknown_fields=True):
     sha256: str
     params_sha256: str
     params: object
-    """Without secrets."""
+    """For a person who is asked while the call waits, as they came; in a file, without secrets."""
     required: str
     asked: str
     """When, in UTC."""
+    whole: bool
+    """Whether ``params`` are the call's, with nothing cut or replaced: nobody agrees to what they cannot see."""
 
     @property
     def key(self) -> str:
@@ -137,7 +139,12 @@ def read_question(folder: Path, call: int) -> Question:
 
 
 def approve(folder: Path, question: Question, now: datetime) -> None:
-    """Write a person's yes down. Raises RyeError ``no-such-call`` for a question of another run."""
+    """Write a person's yes down. Raises RyeError ``no-such-call`` for a question of another run, or one that does not show the
+    whole call."""
+    if not question.whole:
+        raise RyeError(
+            "no-such-call", f"The question {question.call} does not show the whole call; nobody can agree to it."
+        )
     if question.run != folder.name:
         raise RyeError("no-such-call", f"The question is not one of the run {folder.name}.")
     path = folder / f"yes-{question.key}.json"

@@ -100,7 +100,10 @@ class _Asked(Struct, frozen=True):
     """Of its line in the log."""
     item: str
     params: object
+    """Without secrets, and not more than a log holds."""
     params_sha256: str
+    given: object = None
+    """As they came."""
 
 
 class _Allowed(Struct, frozen=True):
@@ -298,7 +301,8 @@ class Session:
         elif not isinstance(call, ReturnCall):
             item = f"{call.item_type}:{call.item_id}"
         params = redacted(arguments if refused is None else {"unreadable": len(encoded)}, self.world.secrets)
-        return _Asked(name[:80], call, 0, item, params, sha256(encoded).hexdigest()), refused
+        given = arguments if refused is None else None
+        return _Asked(name[:80], call, 0, item, params, sha256(encoded).hexdigest(), given), refused
 
     # -- deciding ------------------------------------------------------------------------------------------------------
 
@@ -433,11 +437,12 @@ class Session:
             asked.params,
             allowed.decision.required,
             timestamp(self.world.clock.now()),
+            asked.params == asked.given,
         )
         by, said = "rye approve", True
         if not self.approvals.take(question.key, self.world.clock.now()):
             by = "a person, asked by the host"
-            said_here = ask(question)
+            said_here = ask(replace(question, params=asked.given, whole=True))  # whoever agrees sees all of it
             if said_here is None:
                 with self._lock:
                     raise self._waits(asked, allowed, question)
@@ -460,6 +465,18 @@ class Session:
             return now
 
     def _waits(self, asked: _Asked, allowed: _Allowed, question: Question) -> CallError:
+        if not question.whole:
+            error = CallError(
+                "approval-required",
+                f"A person must agree to {question.item}, and nobody can be shown these parameters as they are.",
+                "They are too long for the log, or hold what looks like a secret. Make a shorter call without it.",
+                required=allowed.decision.required,
+                chain=allowed.decision.levels,
+                resource=asked.item,
+                details={"run": self.run},
+            )
+            self._deny(asked, error)
+            return error
         number = self.approvals.ask(question)
         command = f"rye approve {self.run} {number}"
         error = CallError(

@@ -324,7 +324,7 @@ def test_a_yes_in_another_runs_folder_is_none(tmp_path: Path) -> None:
     run = ship(tmp_path)
     run.error("rye_execute", **RUN_SHELL)
     with pytest.raises(RyeError, match="not one of the run"):
-        approve(run.folder, Question("01JOTHER", 1, "", "", "", "", {}, "", ""), NOW)
+        approve(run.folder, Question("01JOTHER", 1, "", "", "", "", {}, "", "", whole=True), NOW)
 
 
 def test_the_same_question_is_asked_once_and_one_run_asks_so_much(tmp_path: Path) -> None:
@@ -526,7 +526,9 @@ def test_five_hundred_calls_hold_memory(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_a_store_forgets_nothing_that_waits(tmp_path: Path) -> None:
     store = ApprovalStore(tmp_path)
-    question = Question(RUN, 4, "rye_execute", "tool:a/b", "a" * 64, "b" * 64, {}, "rye.execute.tool.a.b", "now")
+    question = Question(
+        RUN, 4, "rye_execute", "tool:a/b", "a" * 64, "b" * 64, {}, "rye.execute.tool.a.b", "now", whole=True
+    )
     assert store.ask(question) == 4
     assert store.waiting(question.key) == 4
     assert not store.take(question.key, NOW)
@@ -548,3 +550,32 @@ def test_what_a_tool_writes_on_standard_error_is_in_the_log_without_secrets(tmp_
     assert "hunter22" not in logged
     assert "sk-abc" not in logged
     assert len(logged) < 4200
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["echo " + "x" * 400 + "; rm -rf ~", "echo token=$(rm -rf ~)"],
+    ids=["an end beyond the log", "a secret's form"],
+)
+def test_nobody_agrees_to_parameters_that_they_cannot_see(tmp_path: Path, command: str) -> None:
+    """What the log cuts or replaces could hide what the call does."""
+    shown: list[object] = []
+    made = {"item_type": "tool", "item_id": "acme/shell/run", "parameters": {"command": command}}
+    right = level("acme/work/ship", "rye.execute.tool.*")
+    rules = Rules(approval=({"rye.execute.tool.*": "ask"},))
+
+    def ask(question: Question) -> bool:
+        shown.append(question.params)
+        return True
+
+    tools = [item("tool", "acme/shell/run")]
+    (tmp_path / "here").mkdir()
+    (tmp_path / "later").mkdir()
+    Simulation(tmp_path / "here", right, items=tools, rules=rules, ask=ask).act("rye_execute", **made)
+    assert shown == [made]
+    later = Simulation(tmp_path / "later", right, items=tools, rules=rules)
+    error = later.error("rye_execute", **made)
+    assert error["code"] == "approval-required"
+    assert "command" not in error
+    assert list(later.folder.glob("ask-*.json")) == []
+    assert later.tools.ran == []
