@@ -131,7 +131,10 @@ def _show(session: Session, progress: Progress) -> None:
     """One line on stderr for what happened, a child's further in."""
     spend = f" · ${progress.spend:.4f}" if progress.spend is not None else ""
     text, indent = one_line(progress.text)[:200], "    " * progress.depth
-    if progress.what == "turn":
+    if progress.what == "asking":
+        turn = f"turn {progress.turn} · " if progress.turn else "  "
+        session.console.say(f"{indent}{turn}{text} …", "dim")
+    elif progress.what == "turn":
         session.console.say(f"{indent}turn {progress.turn}{spend}{' · ' + text if text else ''}", "dim")
     elif progress.what == "call":
         session.console.say(f"{indent}  {text}: {progress.outcome}", None if progress.outcome == "done" else "warning")

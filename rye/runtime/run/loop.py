@@ -47,7 +47,7 @@ REMINDER = (
 class Progress(Struct, frozen=True):
     """One thing that happened, for whoever watches."""
 
-    what: Literal["turn", "call", "hook", "model"]
+    what: Literal["asking", "turn", "call", "hook", "model"]
     turn: int
     spend: Decimal | None
     text: str
@@ -196,6 +196,8 @@ class Loop:
         """The next turn, of the first model that answers. A model that failed is not asked again."""
         while True:
             model = self._models[0]
+            asking = f"asking {model.model} ({model.tier})"
+            self._watch(Progress("asking", self._turns + 1, self._spend(), asking, run=self._session.run))
             try:
                 return self._endpoint.turn(
                     model,
@@ -212,9 +214,9 @@ class Loop:
                 raise self._limit(Crossing("duration", used, round(used + float(duration or 0)))) from None
             except ModelFailed as error:
                 self._models.pop(0)
-                self._watch(Progress("model", self._turns, self._spend(), str(error), run=self._session.run))
                 if not self._models:
                     raise _Ended("error", RunProblem("no-model", f"No model answers. {error}.")) from None
+                self._watch(Progress("model", self._turns, self._spend(), str(error), run=self._session.run))
                 if self._has_spend_limit() and not self._models[0].priced:
                     raise _Ended("error", unpriced(self._models[0])) from None
 

@@ -28,6 +28,7 @@ from msgspec.structs import replace
 from rye.errors import RyeError, UsageError
 from rye.items.directive.model import Model as DirectiveModel
 from rye.limits import RUN
+from rye.project.user_config import config_path
 from rye.registry.transport.loopback import is_loopback
 
 Dialect = Literal["anthropic", "openai"]
@@ -160,6 +161,6 @@ def candidates(wanted: DirectiveModel | None, models: Mapping[str, Model]) -> tu
 
 
 def hint(models: Mapping[str, Any]) -> str:
-    """What to do about a model that is not there."""
+    """What to do about a model that is not there: how a table for it reads, and in which file."""
     known = f"Set up: {', '.join(sorted(models))}. " if models else ""
-    return f"{known}`rye config list --json` names the file for [models.TIER]; docs/runtime.md shows an example."
+    return f"{known}{_EXAMPLE} That goes into {config_path()}, for each tier."

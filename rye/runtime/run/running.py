@@ -71,6 +71,10 @@ def run_directive(context: Context, request: RunRequest, faces: Faces, post: Pos
     own = user_models(context.environment)
     limits = Limits(spend=request.max_spend) if request.max_spend is not None else None
     chosen = Keys(with_choices(own.models, request.choices), own.keys)
+    for tier, value in request.choices.items():
+        if value not in own.models:
+            where = f"the model {value!r} is asked for at {own.models[tier].url}"
+            context.warn(f"There is no [models.{value}], so {where}, without known prices.")
     return _run(context, chosen, own.names, faces, request, post, limits=limits)
 
 
@@ -127,13 +131,17 @@ def _run(
     def told(hook: Any, how: str) -> None:
         watch(Progress("hook", 0, None, f"{hook.item_type}:{hook.item_id}", how, session.run))
 
+    def wait(seconds: float) -> None:
+        watch(Progress("asking", 0, None, f"the endpoint is busy or away; waiting {seconds:.0f} s", run=session.run))
+        time.sleep(seconds)
+
     http = HttpPost()
     try:
         loop = Loop(
             session,
             prompt,
             wanted,
-            Endpoint(post or http, keys.keys, time.sleep, context.now),
+            Endpoint(post or http, keys.keys, wait, context.now),
             Hooks(session, item.directive, session.chain.caller, loops, told),
             loops,
             cancel=faces.cancel or Event(),
