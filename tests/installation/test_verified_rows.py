@@ -1,0 +1,209 @@
+"""Rows that were verified before, and rows against what was verified: everything that a changed rye.lock could claim."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from rye.errors import RyeError
+from rye.installation.signed_release import SignedRelease
+from rye.installation.verified_rows import check_row, check_words, mismatch, remember_rows, remembered_rows
+from rye.items.identity import Identity
+from rye.items.reading import HookAction, Run
+from rye.project.lock import LockedFile, LockedItem
+from rye.storage.verdicts import Verdicts
+
+FILES = (LockedFile("a.md", 1, "01" * 32), LockedFile("b.py", 4, "ef" * 32, executable=True))
+HOOK = HookAction("always", "tool", "acme/log", ())
+RUN = Run("inline-command", "SKILL.md", "ls", "02" * 32)
+ROW = LockedItem(
+    "skill", "acme/work/pdf", "1.0.0", 3, "cd" * 32, "SKILL.md", "registry.example", 9, 2, "SHA256:abc", attached=FILES,
+    capabilities=("a", "b"), agent_tools=("Read", "Write"), agent_limits=("deny x", "deny y"), runs=(RUN,), hooks=(HOOK,),
+)  # fmt: skip
+SIGNED = SignedRelease(
+    ROW.capabilities, ROW.agent_tools, ROW.hooks, agent_limits=ROW.agent_limits, runs=ROW.runs, mentions=()
+)
+OTHER_RUN = replace(RUN, action="rm")
+OTHER_HOOK = replace(HOOK, when="never")
+
+
+def error(call: Any, *arguments: object) -> str | None:
+    """What is said of the row, if anything; an error has its code."""
+    found: RyeError | None = None
+    try:
+        call(*arguments)
+    except RyeError as caught:
+        found = caught
+    if found is None:
+        return None
+    before, _, what = found.message.rpartition(": ")
+    assert found.code == "lock-mismatch"
+    assert before == "rye.lock says something else of skill:acme/work/pdf 1.0.0 than its release does"
+    return what.removesuffix(".")
+
+
+CHANGES: list[tuple[str, Any]] = [
+    ("capabilities", ()),
+    ("capabilities", ("a",)),
+    ("capabilities", ("a", "c")),
+    ("capabilities", ("a", "b", "b")),
+    ("capabilities", ("a", "a")),
+    ("agent_tools", ()),
+    ("agent_tools", ("Read",)),
+    ("agent_tools", ("Read", "Bash")),
+    ("agent_tools", ("*",)),
+    ("agent_limits", ("deny x",)),
+    ("agent_limits", ("deny x", "deny z")),
+    ("runs", (OTHER_RUN,)),
+    ("runs", (RUN, OTHER_RUN)),
+    ("hooks", ()),
+    ("hooks", (OTHER_HOOK,)),
+    ("hooks", (HOOK, OTHER_HOOK)),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), CHANGES)
+def test_a_row_that_claims_other_rights_than_the_signed_release_is_refused(name: str, value: object) -> None:
+    changed = replace(ROW, **{name: value})
+    assert error(check_words, [changed], {ROW.identity: SIGNED}) == name.replace("_", "-")
+    assert error(check_words, [replace(ROW, kind="tool"), changed], {ROW.identity: SIGNED}) == name.replace("_", "-")
+    assert error(check_row, changed, ROW) == name.replace("_", "-")
+    assert error(check_words, [changed], {}) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("size", 4),
+        ("suffix", ".md"),
+        ("registry", "other.example"),
+        ("keyset", 1),
+        ("signer", "SHA256:cba"),
+        ("attached", ()),
+        ("attached", FILES[:1]),
+        ("attached", (FILES[0], replace(FILES[1], executable=False))),
+    ],
+)
+def test_a_row_that_says_another_thing_of_the_verified_release_is_refused(name: str, value: object) -> None:
+    assert error(check_row, replace(ROW, **{name: value}), ROW) == name
+
+
+def test_a_signer_made_of_the_same_letters_is_another() -> None:
+    assert error(check_row, replace(ROW, signer=ROW.signer[::-1]), ROW) == "signer"
+
+
+def test_what_is_said_in_another_order_is_the_same() -> None:
+    turned = replace(
+        ROW, capabilities=("b", "a"), agent_tools=("Write", "Read"), agent_limits=("deny y", "deny x"), attached=FILES[::-1]
+    )  # fmt: skip
+    assert error(check_words, [ROW, turned], {ROW.identity: SIGNED}) is None
+    assert error(check_row, turned, ROW) is None
+
+
+@pytest.mark.parametrize(("name", "value"), [("version", "1.0.1"), ("sha256", "ab" * 32), ("log", 10)])
+def test_a_row_of_another_release_is_not_compared(name: str, value: object) -> None:
+    assert error(check_row, replace(ROW, size=4, **{name: value}), ROW) is None
+
+
+def test_what_older_locks_do_not_say_is_no_contradiction_and_hides_none_that_follows() -> None:
+    older = replace(ROW, agent_limits=(), runs=())
+    assert error(check_words, [older], {ROW.identity: SIGNED}) is None
+    assert error(check_words, [replace(older, hooks=())], {ROW.identity: SIGNED}) == "hooks"
+    assert error(check_words, [replace(older, runs=(OTHER_RUN,))], {ROW.identity: SIGNED}) == "runs"
+
+
+def test_a_row_without_tools_is_that_of_a_release_that_restricts_none_and_of_no_other() -> None:
+    every = msgspec.structs.replace(SIGNED, agent_tools=("*",), capabilities=("*",))
+    row = replace(ROW, agent_tools=(), capabilities=("*",))
+    assert error(check_words, [row], {ROW.identity: every}) is None
+    assert error(check_words, [replace(row, capabilities=())], {ROW.identity: every}) == "capabilities"
+    assert error(check_words, [replace(row, hooks=())], {ROW.identity: every}) == "hooks"
+    assert error(check_words, [replace(row, agent_tools=("Read",))], {ROW.identity: every}) == "agent-tools"
+    assert error(check_words, [row], {ROW.identity: replace(every, agent_tools=("*", "Read"))}) == "agent-tools"
+
+
+def test_a_mismatch_says_what_to_do() -> None:
+    found = mismatch(ROW, "size")
+    assert found.code == "lock-mismatch"
+    assert found.message == "rye.lock says something else of skill:acme/work/pdf 1.0.0 than its release does: size."
+    assert "restore it from version control" in (found.hint or "")
+
+
+class Basis:
+    """Grounds by origin and namespace; counts what it is asked."""
+
+    def __init__(self, grounds: str | None = "grounds") -> None:
+        self.grounds = grounds
+        self.asked: list[tuple[str, str]] = []
+
+    def __call__(self, origin: str, namespace: str) -> str | None:
+        self.asked.append((origin, namespace))
+        return self.grounds
+
+
+@pytest.fixture
+def verdicts(tmp_path: Path) -> Verdicts:
+    return Verdicts(tmp_path / "verdicts", b"code")
+
+
+def test_a_verified_row_is_remembered_with_what_its_release_says(verdicts: Verdicts) -> None:
+    second = replace(ROW, id="acme/work/other")
+    remember_rows(verdicts, [(ROW, SIGNED), (second, SignedRelease())], Basis())
+    assert remembered_rows(verdicts, [ROW, second], Basis()) == {
+        Identity("skill", "acme/work/pdf"): SIGNED,
+        Identity("skill", "acme/work/other"): SignedRelease(),
+    }
+    row = ("skill", "acme/work/pdf", "1.0.0", 3, "cd" * 32, "SKILL.md", "registry.example", 9, 2, "SHA256:abc", FILES)
+    key = verdicts.key("row", "grounds", msgspec.msgpack.encode(row))
+    assert verdicts.get([key]) == {key: msgspec.msgpack.encode(SIGNED)}
+
+
+def test_the_grounds_of_a_namespace_are_asked_for_once(verdicts: Verdicts) -> None:
+    other = replace(ROW, id="beta/x")
+    rows = [ROW, replace(ROW, id="acme/y"), other]
+    asking = Basis()
+    remember_rows(verdicts, [(row, SIGNED) for row in rows], asking)
+    assert asking.asked == [("registry.example", "acme"), ("registry.example", "beta")]
+    again = Basis()
+    assert len(remembered_rows(verdicts, rows, again)) == 3
+    assert again.asked == asking.asked
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("kind", "tool"), ("id", "acme/work/pdg"), ("version", "1.0.1"), ("size", 4), ("sha256", "ab" * 32), ("suffix", ".md"),
+        ("registry", "other.example"), ("log", 10), ("keyset", 3), ("signer", "SHA256:abd"), ("attached", FILES[:1]),
+        ("attached", (FILES[0], replace(FILES[1], executable=False))),
+    ],
+)  # fmt: skip
+def test_a_row_that_differs_in_anything_is_another_row(verdicts: Verdicts, name: str, value: object) -> None:
+    remember_rows(verdicts, [(ROW, SIGNED)], Basis())
+    assert remembered_rows(verdicts, [replace(ROW, **{name: value})], Basis()) == {}
+
+
+def test_approvals_groups_and_the_order_of_files_are_no_part_of_a_row(verdicts: Verdicts) -> None:
+    remember_rows(verdicts, [(ROW, SIGNED)], Basis())
+    same = replace(ROW, attached=FILES[::-1], groups=("dev",), approved_capabilities=("a",), capabilities=())
+    assert remembered_rows(verdicts, [same], Basis()) == {ROW.identity: SIGNED}
+
+
+def test_other_grounds_are_a_miss_and_none_remember_nothing(verdicts: Verdicts) -> None:
+    remember_rows(verdicts, [(ROW, SIGNED)], Basis(None))
+    assert remembered_rows(verdicts, [ROW], Basis(None)) == {}
+    assert remembered_rows(verdicts, [ROW], Basis()) == {}
+    remember_rows(verdicts, [(ROW, SIGNED)], Basis("before the revocation"))
+    assert remembered_rows(verdicts, [ROW], Basis("after it")) == {}
+    assert remembered_rows(verdicts, [ROW], Basis(None)) == {}
+
+
+def test_a_result_that_is_not_of_todays_form_is_a_miss(verdicts: Verdicts) -> None:
+    other = replace(ROW, id="acme/other")
+    remember_rows(verdicts, [(ROW, SIGNED), (other, SIGNED)], Basis())
+    row = ("skill", "acme/work/pdf", "1.0.0", 3, "cd" * 32, "SKILL.md", "registry.example", 9, 2, "SHA256:abc", FILES)
+    verdicts.put({verdicts.key("row", "grounds", msgspec.msgpack.encode(row)): b"\x01"})
+    assert remembered_rows(verdicts, [ROW, other], Basis()) == {other.identity: SIGNED}
