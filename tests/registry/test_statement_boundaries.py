@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 import pytest
@@ -10,7 +11,16 @@ from msgspec.structs import replace
 from rye.items.identity import Identity
 from rye.registry.protocol import statements
 from rye.registry.protocol.lines import StatementError
-from rye.registry.protocol.statements import Advisory, AttachedFile, Deprecation, FileEntry, Relation, Release, Yank
+from rye.registry.protocol.statements import (
+    Advisory,
+    AttachedFile,
+    Deprecation,
+    FileEntry,
+    Hook,
+    Relation,
+    Release,
+    Yank,
+)
 from rye.registry.protocol.statements.grammar import Statement
 
 T = datetime(2026, 1, 1, tzinfo=UTC)
@@ -78,6 +88,76 @@ def test_a_device_is_refused_whatever_follows_it(path: str) -> None:
         replace(RELEASE, attached=(AttachedFile(path, 1, HASH),)).text()
 
 
+def test_an_item_has_a_byte_and_an_attached_file_may_have_none() -> None:
+    assert FileEntry.read(f".md 1 {HASH}") == FileEntry(".md", 1, HASH)
+    assert AttachedFile.read(f"a 0 {HASH} x") == AttachedFile("a", 0, HASH, executable=True)
+    assert AttachedFile.read(f"a 0 {HASH} -") == AttachedFile("a", 0, HASH, executable=False)
+    for text in (f".md 0 {HASH}", f".md 1 {HASH} ", f"1 {HASH}", f".md  1 {HASH}"):
+        with pytest.raises(StatementError):
+            FileEntry.read(text)
+
+
+@pytest.mark.parametrize(
+    ("read", "text", "message"),
+    [
+        (AttachedFile.read, f"{'a' * 79}/. 1 {HASH} -", f"{'a' * 79 + '/'!r} is not a safe relative path"),
+        (AttachedFile.read, f"a 1 {HASH} {'X' * 81}", f"{'X' * 80!r} is neither 'x' nor '-'"),
+        (AttachedFile.read, f"a 1 {HASH}", f"{f'a 1 {HASH}'[:80]!r} does not have 4 fields"),
+        (Relation.read, "other -", "'other -' does not have 3 fields"),
+        (Hook.read, f"{'t' * 81} acme/a", f"{'t' * 80!r} is not a type of item that a hook executes"),
+        (Hook.read, "tool", "'tool' does not have 2 fields"),
+    ],
+)
+def test_a_malformed_value_is_named(read: Callable[[str], object], text: str, message: str) -> None:
+    with pytest.raises(StatementError) as raised:
+        read(text)
+    assert raised.value.message == f"Malformed statement: {message}."
+
+
+def test_a_hook_and_a_relation_are_read_as_they_are_written() -> None:
+    for text in ("tool acme/t/run", "directive acme/a"):
+        assert Hook.read(text).write() == text
+    for text in ("docker - *", "run tool:acme/t/run >=1.0.0 <2.0.0"):
+        assert Relation.read(text).write() == text
+
+
+def test_a_capability_is_at_most_1000_characters_under_rye() -> None:
+    for capability in ("rye.*", "rye.~", f"rye.{'x' * 1_000}"):
+        release = replace(RELEASE, capabilities=(capability,))
+        assert statements.parse(release.text()) == release
+    for capability in ("rye.", "rye", "xrye.a", "rye.a b", "ryeXa", f"rye.{'x' * 1_001}"):
+        with pytest.raises(StatementError) as raised:
+            replace(RELEASE, capabilities=(capability,)).text()
+        assert raised.value.message == f"Malformed statement: {capability[:80]!r} is not a capability pattern."
+
+
+@pytest.mark.parametrize(
+    ("paths", "message"),
+    [
+        (("a.txt", "A.txt"), "the attached path 'a.txt' stands twice, or is the item's own"),
+        (("Skill.md",), "the attached path 'Skill.md' stands twice, or is the item's own"),
+        (("SKILL.md/x",), "the attached path 'skill.md/x' lies below another attached file"),
+        (("a", "A/b/c"), "the attached path 'a/b/c' lies below another attached file"),
+        (("a/b", "a/b/c"), "the attached path 'a/b/c' lies below another attached file"),
+    ],
+)
+def test_attached_paths_that_would_be_one_file_or_lie_in_one_are_named(paths: tuple[str, ...], message: str) -> None:
+    with pytest.raises(StatementError) as raised:
+        replace(RELEASE, attached=tuple(AttachedFile(path, 1, HASH) for path in paths)).text()
+    assert raised.value.message == f"Malformed statement: {message}."
+
+
+def test_attached_paths_may_share_a_folder_or_the_beginning_of_a_name() -> None:
+    paths = ("a/b", "a/c", "ab", "x" * 200)
+    release = replace(RELEASE, attached=tuple(AttachedFile(path, 1, HASH) for path in paths))
+    assert statements.parse(release.text()) == release
+
+
+def test_the_name_of_an_items_file_ends_as_its_kind_does() -> None:
+    with pytest.raises(StatementError, match=r"a skill's file does not end in \.md"):
+        replace(RELEASE, file=FileEntry(".md", 1, HASH)).text()
+
+
 def test_lists_are_sorted_whatever_order_they_come_in() -> None:
     a, b = AttachedFile("a", 1, HASH), AttachedFile("b", 1, HASH)
     one, two = Relation("one", DIRECTIVE), Relation("two", SKILL)
@@ -85,6 +165,9 @@ def test_lists_are_sorted_whatever_order_they_come_in() -> None:
     assert release.attached == (a, b)
     assert (release.conflicts_with, release.depends_on, release.requires) == ((one, two),) * 3
     assert replace(RELEASE, attached=[b]).attached == (b,)
+    hooks = (Hook("tool", "b"), Hook("tool", "a"), Hook("directive", "c"))
+    release = replace(RELEASE, capabilities=("rye.b", "rye.a"), hooks=hooks)
+    assert (release.capabilities, release.hooks) == (("rye.a", "rye.b"), hooks[::-1])
 
 
 def test_a_statement_without_a_form_of_its_own_is_neither_written_nor_read() -> None:
