@@ -76,7 +76,7 @@ def test_what_is_left_out_is_the_least() -> None:
     assert Relation("other", DIRECTIVE).range == "*"
 
 
-@pytest.mark.parametrize("path", ["console.txt", "com10", "nul_", "x.con", "aux-1", "_", "a-b"])
+@pytest.mark.parametrize("path", ["console.txt", "com10", "nul_", "x.con", "aux-1", "_", "a-b", "1234", "12345"])
 def test_a_path_that_only_resembles_a_device_is_allowed(path: str) -> None:
     release = replace(RELEASE, attached=(AttachedFile(path, 1, HASH),))
     assert statements.parse(release.text()) == release
