@@ -73,6 +73,7 @@ def test_only_a_requirement_is_about_something_that_is_no_item(relation: str) ->
 
 def test_what_is_left_out_is_the_least() -> None:
     assert AttachedFile("a", 1, HASH).executable is False
+    assert AttachedFile("a", 1, HASH).write() == f"a 1 {HASH} -"
     assert Relation("other", DIRECTIVE).range == "*"
 
 
