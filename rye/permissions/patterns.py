@@ -96,7 +96,7 @@ def _class_intervals(text: str) -> Intervals:
     cuts = sorted({0, LAST_CODE_POINT + 1, *(ord(c) for c in text), *(ord(c) + 1 for c in text)})
     found: list[tuple[int, int]] = []
     for start, after in pairwise(cuts):
-        if start <= LAST_CODE_POINT and fnmatchcase(chr(start), text):
+        if fnmatchcase(chr(start), text):
             if found and found[-1][1] == start - 1:
                 found[-1] = (found[-1][0], after - 1)
             else:
