@@ -16,7 +16,6 @@ from collections.abc import Iterator
 from rye.items.rights import Call
 
 _TICKS = re.compile(r"`+")
-_SINGLE = re.compile(r"(?<!`)`(?!`)")
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
 _CALL = re.compile(r"(?<![A-Za-z0-9_])rye_(execute|search|load|sign)[ \t\r\n]*\(")
 _QUOTED = re.compile(r"\"(?:[^\"\\]++|\\.)*+\"|'(?:[^'\\]++|\\.)*+'", re.DOTALL)
@@ -60,10 +59,9 @@ def _code_spans(text: str) -> Iterator[tuple[int, int]]:
         while end <= named:  # on to the paragraph that the name stands in
             paragraph, end = end, next(ends, len(text))
         longer = text.find("``", paragraph, end)
-        if longer < 0 or text.find("``", _run_end(text, longer), end) < 0:
-            # The common case: single backticks pair up, and one longer run alone opens nothing.
-            single = [match.start() for match in _SINGLE.finditer(text, paragraph, end)]
-            yield from zip([at + 1 for at in single[::2]], single[1::2], strict=False)
+        behind = _run_end(text, longer) if longer >= 0 else -1
+        if longer < 0 or text.find("``", behind, end) < 0:
+            yield from _single_spans(text, paragraph, end, (longer, behind))
             continue
         runs = [match.span() for match in _TICKS.finditer(text, paragraph, end)]
         following: dict[int, list[int]] = {}  # run length: indices of such runs, the last first
@@ -78,6 +76,31 @@ def _code_spans(text: str) -> Iterator[tuple[int, int]]:
                 yield runs[index][1], runs[same[-1]][0]
                 index = same[-1]
             index += 1
+
+
+def _single_spans(text: str, start: int, end: int, longer: tuple[int, int]) -> Iterator[tuple[int, int]]:
+    """The spans that hold a name, in the common paragraph: single backticks pair up, and the one longer run opens nothing.
+
+    ``longer``: start and end of that run, -1 where there is none.
+    """
+    named = text.find("rye_", start, end)
+    while named >= 0:
+        ticks = text.count("`", start, named)
+        if start <= longer[0] < named:
+            ticks -= longer[1] - longer[0]
+        if not ticks % 2:
+            start, named = named, text.find("rye_", named + 4, end)
+            continue
+        opening, closing = text.rfind("`", start, named), text.find("`", named, end)
+        if opening == longer[1] - 1:
+            opening = text.rfind("`", start, longer[0])
+        if closing == longer[0]:
+            closing = text.find("`", longer[1], end)
+        if closing < 0:
+            return
+        yield opening + 1, closing
+        start = closing + 1
+        named = text.find("rye_", start, end)
 
 
 def _run_end(text: str, start: int) -> int:
