@@ -185,6 +185,51 @@ class ProjectLimits(Struct, frozen=True):
 PROJECT = ProjectLimits()
 
 
+class SourceLimits(Struct, frozen=True):
+    """What ``[sources]`` may name, and what is taken from a git repository or a folder (docs/sources.md)."""
+
+    sources: int = 64
+    """Sources of one project."""
+    url_characters: int = 1024
+    rev_characters: int = 255
+    path_characters: int = 1024
+    fetch_bytes: int = 256 * MIB
+    """One pack that git writes while it fetches, and all that one fetch adds to the cache."""
+    fetch_seconds: float = 180.0
+    """One run of git that talks to a server."""
+    read_seconds: float = 60.0
+    """One run of git that reads the cache, from the first object to the last."""
+    memory_bytes: int = 2048 * MIB
+    """Address space of one git process, where the system can bound it."""
+    refs: int = 100_000
+    """Branches and tags that a server lists."""
+    refs_bytes: int = 16 * MIB
+    """The list of them."""
+    commit_bytes: int = 256 * KIB
+    """One commit, signature included."""
+    tree_bytes: int = 8 * MIB
+    """One folder's list in a commit."""
+    trees: int = 20_000
+    """Folders looked at in one commit, or below a path source."""
+    entries: int = 100_000
+    """Files and folders looked at in one commit, or below a path source."""
+    depth: int = 16
+    """Folders inside each other, from the repository's root."""
+    skill_depth: int = 6
+    """How deep a folder with skills is searched, from the source's own folder."""
+    items: int = 1_000
+    """Items of one source."""
+    marketplace_bytes: int = 1 * MIB
+    """``.claude-plugin/marketplace.json``."""
+    plugins: int = 500
+    """Plugins of one marketplace."""
+    content_bytes: int = 256 * MIB
+    """All files of the items that one run reads from one source."""
+
+
+SOURCES = SourceLimits()
+
+
 class PublishingLimits(Struct, frozen=True):
     """How much is sent to a registry at once."""
 

@@ -26,7 +26,7 @@ from rye.installation.signed_release import SignedRelease, identities_of
 from rye.items.agent_tools import widened as widened_tools
 from rye.items.identity import Identity
 from rye.permissions.containment import diff
-from rye.project.freshness import wanted_key, wanted_ranges
+from rye.project.freshness import source_key, wanted_key, wanted_ranges
 from rye.project.lock import Lock, LockedItem
 from rye.project.manifest import Manifest, Wanted
 from rye.resolution.ranges import Range
@@ -170,6 +170,11 @@ def _dependencies_are_locked(manifest: Manifest, graph: _Graph) -> Iterator[Prob
             found = f"rye.toml asks for {asked[key]}, and rye.lock was made for {made_for}"
         if found is not None:
             yield Problem("G1", line.key, found, (MANIFEST_NAME, line.key))
+    for source in sorted(manifest.sources.values(), key=lambda source: source.name):
+        made_for = graph.lock.wanted.get(source_key(source.name), "a rye.toml without it")
+        if made_for != source.spec:
+            found = f"rye.toml has it at {source.spec}, and rye.lock was made for {made_for}"
+            yield Problem("G1", source_key(source.name), found, (MANIFEST_NAME, source.name))
     for key in sorted(graph.lock.wanted.keys() - asked.keys()):
         yield Problem("G1", key, "rye.lock was made for a rye.toml that asks for it, and this one does not")
 

@@ -18,6 +18,7 @@ def policy_of(table: PolicyTable) -> Policy:
         minimum_release_age=int(table.minimum_release_age.total_seconds()) if table.minimum_release_age else 0,
         facts=frozenset(table.forbidden_facts),
         tables=(rows(table.risk),) if table.risk else (),
+        sources=table.sources or "path",
     )
 
 

@@ -18,6 +18,7 @@ from msgspec import Struct
 from rye.items.agent_tools import AgentTools
 from rye.permissions.containment import Granted, TooComplex, find_readable
 from rye.permissions.risk import Row, Tier, highest, tier
+from rye.permissions.source_scale import Allowed, strictest
 from rye.permissions.tool_risk import tools_tier
 
 _T = TypeVar("_T")
@@ -39,6 +40,8 @@ class Policy(Struct, frozen=True):
     """Facts that no item may mention (:mod:`rye.text.facts`)."""
     tables: tuple[tuple[Row, ...], ...] = ()
     """Risk tables in the order of :func:`rye.permissions.risk.rows`, each standing before the built-in one."""
+    sources: Allowed = "path"
+    """Where items may come from beside registries."""
 
     def tier(self, capability: str) -> Tier:
         """The tier of ``capability`` under the risk tables."""
@@ -77,6 +80,7 @@ def combined(policies: Iterable[Policy]) -> Policy:
         minimum_release_age=max((policy.minimum_release_age for policy in given), default=0),
         facts=frozenset(fact for policy in given for fact in policy.facts),
         tables=_distinct(table for policy in given for table in policy.tables if table),
+        sources=strictest(tuple(policy.sources for policy in given)),
     )
 
 

@@ -14,11 +14,19 @@ def wanted_key(line: Wanted) -> str:
     return line.key if line.group == "main" else f"{line.group}/{line.key}"
 
 
+def source_key(name: str) -> str:
+    """Under what the lock remembers a source: no line of dependencies is written like it."""
+    return f"source {name}"
+
+
 def wanted_ranges(manifest: Manifest) -> dict[str, str]:
     """What the lock remembers of the manifest."""
-    return {
+    ranges = {
         wanted_key(line): line.range + (" (pre-release)" if line.pre_release else "") for line in manifest.dependencies
     }
+    if manifest.sources:
+        ranges |= {source_key(source.name): source.spec for source in manifest.sources.values()}
+    return ranges
 
 
 def is_stale(lock: Lock, manifest: Manifest) -> bool:

@@ -21,6 +21,16 @@ from rye.items.agent_tools import AgentTools, from_words
 from rye.items.identity import Identity, is_id
 from rye.items.kinds import KINDS
 from rye.items.reading import HookAction, Run
+from rye.project.declared_sources import (
+    GIT_PREFIX,
+    PATH_PREFIX,
+    BadSource,
+    folder_path,
+    git_address,
+    git_rev,
+    inner_path,
+    is_commit,
+)
 from rye.project.lock_canonical import read_canonical
 from rye.text.toml_keys import has_long_key
 
@@ -28,6 +38,8 @@ CONFLICT_MARKER = "<<<<<<<"
 LOCK_VERSION = 1
 
 _MOST_RULES = 9999
+_SOURCE_KEYS = ("git", "ref", "commit", "tree", "path")
+_OF_REGISTRIES = ("registry", "log", "keyset", "signer")
 
 _HASH = re.compile(r"[0-9a-f]{64}")
 _PATH = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*")
@@ -57,6 +69,33 @@ class LockedFile(Struct, frozen=True, order=True, forbid_unknown_fields=True):
     executable: bool = False
 
 
+class LockedSource(Struct, frozen=True, forbid_unknown_fields=True):
+    """Where an item of ``[sources]`` comes from: a commit of a git repository (``git``, ``commit``, ``tree``, ``ref``), or a
+    folder (``path``). No signature says so: each machine finds out for itself that the bytes are the commit's or the folder's."""
+
+    place: str
+    """The item's own file, from the repository's root or from the folder, with ``/``."""
+    git: str | None = None
+    """The repository's address."""
+    ref: str | None = None
+    """The ref that was asked for: ``refs/tags/v1.4.0``, ``refs/heads/main``, ``HEAD``, or the commit itself."""
+    commit: str | None = None
+    tree: str | None = None
+    """The hash of the commit's whole tree."""
+    path: str | None = None
+    editable: bool = False
+
+    @property
+    def origin(self) -> str:
+        """The repository or the folder, whatever its state."""
+        return f"{GIT_PREFIX}{self.git}" if self.git is not None else f"{PATH_PREFIX}{self.path}"
+
+    @property
+    def unsigned(self) -> str:
+        """What stands for a signer where nobody signed."""
+        return f"none (git commit {self.commit})" if self.git is not None else f"none (folder {self.path})"
+
+
 class LockedItem(Struct, frozen=True, forbid_unknown_fields=True, rename=_KEYS):
     """One installed item."""
 
@@ -67,13 +106,16 @@ class LockedItem(Struct, frozen=True, forbid_unknown_fields=True, rename=_KEYS):
     sha256: str
     suffix: str
     """The item file's suffix, which its name in ``.ai/packages`` ends with (``.md``, ``.py``, …; ``SKILL.md`` for skills)."""
-    registry: str
-    """The registry's origin."""
-    log: int
+    registry: str = ""
+    """The registry's origin; of an item of ``[sources]`` that of its source, which the file does not repeat."""
+    log: int = 0
     """Position of the release in the registry's log."""
-    keyset: int
-    signer: str
-    """Fingerprint (``SHA256:…``) of the key that signed the release."""
+    keyset: int = 0
+    signer: str = ""
+    """Fingerprint (``SHA256:…``) of the key that signed the release; of an item of ``[sources]`` its source's origin, unless a
+    key that this user trusts signed the file."""
+    source: LockedSource | None = None
+    """Where it comes from, if not from a registry. Then the four fields above are not in the file."""
     attached: tuple[LockedFile, ...] = ()
     dependencies: tuple[str, ...] = ()
     """Identities of what it was resolved to depend on."""
@@ -106,6 +148,18 @@ class LockedItem(Struct, frozen=True, forbid_unknown_fields=True, rename=_KEYS):
     @property
     def identity(self) -> Identity:
         return Identity(self.kind, self.id)
+
+    @property
+    def signed_by(self) -> str:
+        """Who signed, for a person: a fingerprint, or plainly ``none (git commit …)``."""
+        if self.source is not None and self.signer == self.source.origin:
+            return self.source.unsigned
+        return self.signer
+
+    @property
+    def is_unsigned(self) -> bool:
+        """Whether no key that counts here signed it."""
+        return self.source is not None and self.signer == self.source.origin
 
     @property
     def tools(self) -> AgentTools | None:
@@ -168,11 +222,16 @@ def lock_text(lock: Lock) -> str:
             f"size = {item.size}",
             f"sha256 = {_quote(item.sha256)}",
             f"suffix = {_quote(item.suffix)}",
-            f"registry = {_quote(item.registry)}",
-            f"log = {item.log}",
-            f"keyset = {item.keyset}",
-            f"signer = {_quote(item.signer)}",
         ]
+        if item.source is not None:
+            out.append(f"source = {_source(item.source)}")
+        else:
+            out += [
+                f"registry = {_quote(item.registry)}",
+                f"log = {item.log}",
+                f"keyset = {item.keyset}",
+                f"signer = {_quote(item.signer)}",
+            ]
         out += _list("groups", [_quote(g) for g in sorted(item.groups)] if item.groups != ("main",) else [])
         out += _list("attached", [_attached(entry) for entry in sorted(item.attached)])
         out += _list("dependencies", [_quote(d) for d in sorted(item.dependencies)])
@@ -202,6 +261,13 @@ def _list(key: str, rows: Sequence[str]) -> list[str]:
 def _attached(entry: LockedFile) -> str:
     flag = ", executable = true" if entry.executable else ""
     return f"{{ path = {_quote(entry.path)}, size = {entry.size}, sha256 = {_quote(entry.sha256)}{flag} }}"
+
+
+def _source(source: LockedSource) -> str:
+    named = (source.git, source.ref, source.commit, source.tree, source.path)
+    pairs = [f"{key} = {_quote(value)}" for key, value in zip(_SOURCE_KEYS, named, strict=True) if value is not None]
+    pairs += ["editable = true"] if source.editable else []
+    return f"{{ {', '.join([*pairs, f'place = {_quote(source.place)}'])} }}"
 
 
 def _run(run: Run) -> str:
@@ -264,11 +330,15 @@ def parse_lock(text: str) -> Lock:
         table = _read_toml(text)
     if table.get("version") != LOCK_VERSION:
         raise LockError(f"it is of version {table.get('version')!r}; this rye reads {LOCK_VERSION}.")
+    _check_origins(table.get("item"))
     try:
         found = msgspec.convert(table, _LockFile)
     except msgspec.ValidationError as error:
         raise LockError(f"{error}.") from None
     items = tuple(item if item.groups else replace(item, groups=("main",)) for item in found.item)
+    if any(item.source is not None for item in items):
+        items = tuple(item if item.source is None else _of_source(item, item.source) for item in items)
+        _check_sources(items)
     for item in items:
         _check_item(item)
     names = [item.identity for item in items]
@@ -284,6 +354,50 @@ def _read_toml(text: str) -> dict[str, Any]:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise LockError(f"not valid TOML: {error}.") from None
+
+
+def _check_origins(rows: object) -> None:
+    """That each row names either its release in a registry or its source."""
+    for row in rows if isinstance(rows, list) else ():
+        if not isinstance(row, dict):
+            continue
+        given = [key for key in _OF_REGISTRIES if key in row]
+        if len(given) != (0 if "source" in row else len(_OF_REGISTRIES)):
+            name = f"{row.get('kind')}:{row.get('id')}"
+            raise LockError(f"{name} needs either a source or registry, log, keyset and signer.")
+
+
+def _of_source(item: LockedItem, source: LockedSource) -> LockedItem:
+    """A row of a source with what follows from it."""
+    is_git = source.git is not None
+    for_git = (source.ref, source.commit, source.tree)
+    if is_git == (source.path is not None) or (source.editable and is_git):
+        raise LockError(f"{item.id}: its source is neither a git repository nor a folder.")
+    if (None in for_git) if is_git else (for_git != (None, None, None)):
+        raise LockError(f"{item.id}: a git repository has ref, commit and tree; a folder has none of them.")
+    try:
+        if source.git is not None:
+            git_address(source.git)
+            for name in (source.commit or "", source.tree or ""):
+                if not is_commit(name):
+                    raise BadSource(f"{name!r} is no hash of git's")
+            git_rev(source.ref or "")
+        else:
+            folder_path(source.path or "")
+        if not inner_path(source.place) or inner_path(source.place) != source.place:
+            raise BadSource(f"{source.place!r} is no file's place")
+    except BadSource as error:
+        raise LockError(f"{item.id}: its source: {error}.") from None
+    return replace(item, registry=source.origin, signer=source.origin)
+
+
+def _check_sources(items: Sequence[LockedItem]) -> None:
+    """That a namespace has one source in one state, or none."""
+    seen: dict[str, LockedSource | None] = {}
+    for item in items:
+        state = replace(item.source, place="") if item.source is not None else None
+        if seen.setdefault(item.identity.namespace, state) != state:
+            raise LockError(f"the items of {item.identity.namespace!r} come from more than one place.")
 
 
 def _check_item(item: LockedItem) -> None:

@@ -18,6 +18,10 @@
     [registries]                       # namespace = address; never a fall-back from one to the other
     acme = "https://…"
 
+    [sources]                          # a git repository's or a folder's items, under a name of your own: docs/sources.md
+    team = { git = "https://…", rev = "v1.4.0", path = "items" }
+    shared = { path = "../shared-items" }
+
     [environment]
     provides = ["docker-runtime"]      # features that <requires> may name
     tools = ["TodoWrite"]              # agent tools beyond the known ones
@@ -65,8 +69,19 @@ from rye.errors import RyeError, UsageError
 from rye.items.identity import is_id, is_segment
 from rye.items.kinds import KINDS
 from rye.items.needs import BadNeeds, Needs, parse_needs
-from rye.limits import PERMISSIONS
+from rye.limits import PERMISSIONS, SOURCES
+from rye.permissions.source_scale import SOURCE_SCALE, Allowed
 from rye.project.agent_programs import program_names
+from rye.project.declared_sources import (
+    BadSource,
+    GitSource,
+    PathSource,
+    Source,
+    folder_path,
+    git_address,
+    git_rev,
+    inner_path,
+)
 from rye.text.facts.fact import FACTS
 from rye.text.spelling import close_words
 from rye.text.toml_keys import has_long_key
@@ -76,7 +91,18 @@ PREFIXES = ("never", "on-clash", "always")
 APPROVALS = ("ask", "deny", "allow")
 LIMITS = ("turns", "tokens", "spend", "duration", "depth", "spawns", "calls", "tool_seconds")
 """What a run may be limited in (:mod:`rye.runtime.limits`); whole numbers, but for dollars."""
-_TABLES = {"project", "dependencies", "groups", "registries", "environment", "policy", "deploy", "audit", "sandbox"}
+_TABLES = {
+    "project",
+    "dependencies",
+    "groups",
+    "registries",
+    "sources",
+    "environment",
+    "policy",
+    "deploy",
+    "audit",
+    "sandbox",
+}
 _TOOL = "tool:"
 MAIN_GROUP = "main"
 """The group that ``[dependencies]`` is."""
@@ -118,6 +144,8 @@ class PolicyTable(Struct, frozen=True):
     """``[policy.limits]``: the most that a run may use, by the names of :data:`LIMITS`; dollars as decimal text."""
     approval: Mapping[str, str] = field(default_factory=dict)
     """``[policy.approval]``: pattern → one of :data:`APPROVALS`."""
+    sources: Allowed | None = None
+    """Which sources beside registries are allowed, one of :data:`SOURCE_SCALE`; None: all of them."""
 
 
 class DeployTable(Struct, frozen=True):
@@ -154,6 +182,8 @@ class Manifest(Struct, frozen=True):
     dependencies: tuple[Wanted, ...] = ()
     """Of all groups, sorted by group and key."""
     registries: Mapping[str, str] = field(default_factory=dict)
+    sources: Mapping[str, Source] = field(default_factory=dict)
+    """``[sources]`` by name, which is the namespace of the source's items here."""
     provides: frozenset[str] = frozenset()
     tools: frozenset[str] = frozenset()
     policy: PolicyTable = field(default_factory=PolicyTable)
@@ -210,6 +240,7 @@ def parse_manifest(text: str, source: str = "rye.toml") -> Manifest:
         registry=reader.text(project, "project", "registry"),
         dependencies=tuple(sorted(wanted, key=lambda w: (w.group, w.key))),
         registries=reader.registries(reader.table(table, "registries")),
+        sources=reader.sources(reader.table(table, "sources"), {*reader.table(table, "registries"), namespace}),
         provides=frozenset(reader.texts(environment, "environment", "provides")),
         tools=frozenset(reader.texts(environment, "environment", "tools")),
         policy=reader.policy(reader.table(table, "policy")),
@@ -233,6 +264,9 @@ def parse_age(text: str) -> timedelta | None:
 
 
 _IGNORE_HINT = 'Write ignore = [{ id = "yanked:directive:acme/work/item", until = "2026-12-31", reason = "…" }].'
+
+
+_SOURCE_HINT = 'Write team = { git = "https://…", rev = "v1.4.0", path = "items" } or shared = { path = "../items" }.'
 
 
 class _Reader:
@@ -300,6 +334,34 @@ class _Reader:
                 raise self.fail(f"[registries] {namespace!r} must map a namespace to an address.")
         return dict(table)
 
+    def sources(self, table: Mapping[str, Any], taken: set[str | None]) -> dict[str, Source]:
+        """``[sources]``. ``taken``: the namespaces that come from elsewhere."""
+        if len(table) > SOURCES.sources:
+            raise self.fail(f"[sources] has {len(table)} sources; at most {SOURCES.sources} are read.")
+        return {name: self._source(name, row, taken) for name, row in table.items()}
+
+    def _source(self, name: str, row: object, taken: set[str | None]) -> Source:
+        where = f"sources.{name}"
+        if not is_segment(name) or not isinstance(row, dict):
+            raise self.fail(f"[sources] {name!r} is no name with a table.", _SOURCE_HINT)
+        if name in taken:
+            message = f"[sources] {name!r} is a namespace of a registry, or of this project, already."
+            raise self.fail(message, "A source's name is the namespace of its items here: give it another.")
+        values = {key: self.text(row, where, key) for key in ("git", "rev", "path") if key in row}
+        try:
+            if "git" in row:
+                self.known(row, where, {"git", "rev", "path"})
+                rev = values.get("rev")
+                inner = inner_path(values.get("path") or "")
+                return GitSource(name, git_address(values["git"] or ""), git_rev(rev) if rev else None, inner)
+            self.known(row, where, {"path", "editable"})
+            return PathSource(name, folder_path(values.get("path") or ""), self.flag(row, where, "editable"))
+        except BadSource as error:
+            named = next(
+                (f"{key} = {values[key]!a}" for key in ("git", "path") if key in values), "has no git and no path"
+            )
+            raise self.fail(f"[sources] {name}: {named}: {error}.", _SOURCE_HINT) from None
+
     def policy(self, table: Mapping[str, Any]) -> PolicyTable:
         where = "policy"
         self.known(
@@ -316,8 +378,14 @@ class _Reader:
                 "facts",
                 "limits",
                 "approval",
+                "sources",
             },
         )
+        named_sources = self.text(table, where, "sources")
+        allowed = next((one for one in SOURCE_SCALE if one == named_sources), None)
+        if named_sources is not None and allowed is None:
+            hint = f"Write one of {', '.join(SOURCE_SCALE)}."
+            raise self.fail(f"[policy] sources = {named_sources!r} means nothing.", hint)
         tier = self.text(table, where, "max-tier")
         risk = self.table(table, "risk")
         for named in (*risk.values(), *([tier] if tier is not None else [])):
@@ -338,6 +406,7 @@ class _Reader:
             forbidden_facts=self.facts(self.table(table, "facts")),
             limits=self.limits(self.table(table, "limits")),
             approval=self.approval(self.table(table, "approval")),
+            sources=allowed,
         )
 
     def limits(self, table: Mapping[str, Any]) -> dict[str, int | str]:

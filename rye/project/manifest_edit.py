@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import tomlkit
 from tomlkit.items import InlineTable, Table
 
+from rye.project.declared_sources import GitSource, Source
 from rye.project.manifest import BYTE_ORDER_MARK, MAIN_GROUP
 
 
@@ -41,6 +42,37 @@ def add_dependency(text: str, key: str, wanted_range: str, group: str = MAIN_GRO
             sorted_text = _with_line_in_order(text.removeprefix(BYTE_ORDER_MARK), header, keys, key, wanted_range)
             if sorted_text is not None and tomllib.loads(sorted_text) == document.unwrap():
                 return mark + _with_line_ends_of(text, sorted_text)
+    return mark + _with_line_ends_of(text, tomlkit.dumps(document))
+
+
+def add_source(text: str, source: Source) -> str:
+    """The manifest with a source; one with the same name is replaced in its place."""
+    mark, document = _mark(text), tomlkit.parse(text.removeprefix(BYTE_ORDER_MARK))
+    table = document.setdefault("sources", tomlkit.table())
+    assert isinstance(table, (Table, InlineTable))
+    row = tomlkit.inline_table()
+    if isinstance(source, GitSource):
+        row["git"] = source.url
+        if source.rev is not None:
+            row["rev"] = source.rev
+        if source.path:
+            row["path"] = source.path
+    else:
+        row["path"] = source.path
+        if source.editable:
+            row["editable"] = True
+    table[source.name] = row
+    return mark + _with_line_ends_of(text, tomlkit.dumps(document))
+
+
+def remove_source(text: str, name: str) -> str:
+    """The manifest without a source, and without ``[sources]`` where that was the last one."""
+    mark, document = _mark(text), tomlkit.parse(text.removeprefix(BYTE_ORDER_MARK))
+    table = document.get("sources")
+    if table is not None and name in table:
+        table.remove(name)
+        if not table:
+            document.remove("sources")
     return mark + _with_line_ends_of(text, tomlkit.dumps(document))
 
 

@@ -17,7 +17,7 @@ from rye.errors import RyeError
 from rye.limits import REGISTRY
 from rye.registry.protocol import wire
 from rye.registry.transport.bearer_token import bearer
-from rye.registry.transport.loopback import is_loopback
+from rye.text.loopback import is_loopback
 
 if TYPE_CHECKING:
     import httpx

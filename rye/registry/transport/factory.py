@@ -10,8 +10,8 @@ from urllib.parse import unquote, urlsplit
 from rye.errors import UsageError
 from rye.limits import REGISTRY, RegistryLimits
 from rye.registry.transport.file import FileTransport
-from rye.registry.transport.loopback import is_loopback
 from rye.registry.transport.seam import Transport
+from rye.text.loopback import is_loopback
 
 
 def open_transport(

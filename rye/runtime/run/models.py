@@ -29,7 +29,7 @@ from rye.errors import RyeError, UsageError
 from rye.items.directive.model import Model as DirectiveModel
 from rye.limits import RUN
 from rye.project.user_config import config_path
-from rye.registry.transport.loopback import is_loopback
+from rye.text.loopback import is_loopback
 
 Dialect = Literal["anthropic", "openai"]
 _MILLION = Decimal(1_000_000)

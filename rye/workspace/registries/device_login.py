@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from rye.errors import RyeError
 from rye.limits import REGISTRY
-from rye.registry.transport.loopback import is_loopback
+from rye.text.loopback import is_loopback
 from rye.workspace.registries.trusted_publishing import api_of
 
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ from rye.registry.protocol import wire
 from rye.registry.transport.api import RegistryApi
 from rye.registry.transport.bearer_token import bearer
 from rye.registry.transport.factory import open_transport
-from rye.registry.transport.loopback import is_loopback
 from rye.registry.transport.seam import FetchError, Request
+from rye.text.loopback import is_loopback
 from rye.workspace.registries.pin_question import require_contact
 from rye.workspace.registries.registry_access import reading_token
 

@@ -1,0 +1,155 @@
+"""``[sources]`` of rye.toml: git repositories and folders whose items this project uses under a name of its own.
+
+::
+
+    [sources]
+    team   = { git = "https://git.example.org/team/prompts.git", rev = "v1.4.0", path = "items" }
+    shared = { path = "../shared-items", editable = true }
+
+What stands here comes from whoever can commit, and goes to a program (``git``) and to the disk. So an address is one of few
+forms: ``https`` without a user, ``ssh`` without a password, ``http`` to this machine alone; plain ASCII; no part that a program could
+take for an option. Everything here is pure; :func:`git_address` and its neighbours raise BadSource with what is wrong.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TypeAlias
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+from rye.limits import SOURCES
+from rye.text.loopback import is_loopback
+
+GIT_PREFIX = "git+"
+PATH_PREFIX = "path+"
+HEAD = "HEAD"
+"""The ref of a source that names none: the repository's default branch."""
+
+_ADDRESS = re.compile(r"[!-~]+")
+_HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|[0-9A-Fa-f:]+")
+_USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+_PATH = re.compile(r"/[A-Za-z0-9_.~+@%-][A-Za-z0-9_.~+@%/-]*")
+_ESCAPED_CONTROL = re.compile(r"%(?:[01][0-9A-Fa-f]|7[Ff]|2[EeFf]|5[Cc])")
+_REV = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./+@=-]*")
+_COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_SEGMENT = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_. +@-]*")
+
+
+class BadSource(ValueError):
+    """What is wrong with an address, a rev or a path, as the end of a sentence."""
+
+
+class GitSource(Struct, frozen=True):
+    """A git repository, or a folder in it."""
+
+    name: str
+    url: str
+    rev: str | None = None
+    """A tag, a branch or a whole commit; None: the default branch."""
+    path: str = ""
+    """The folder in the repository, with ``/``; empty: all of it."""
+
+    @property
+    def origin(self) -> str:
+        """What the lock and the screens call the place: the repository, whatever commit of it."""
+        return f"{GIT_PREFIX}{self.url}"
+
+    @property
+    def spec(self) -> str:
+        """Everything that rye.toml says of it, on one line; the lock remembers it."""
+        tail = f"{self.rev or ''}{f':{self.path}' if self.path else ''}"
+        return f"{self.origin}#{tail}" if tail else self.origin
+
+
+class PathSource(Struct, frozen=True):
+    """A folder on this machine."""
+
+    name: str
+    path: str
+    """Relative to the project, or absolute; with ``/``."""
+    editable: bool = False
+    """Whether its items are used where they lie, without a copy."""
+
+    @property
+    def origin(self) -> str:
+        return f"{PATH_PREFIX}{self.path}"
+
+    @property
+    def spec(self) -> str:
+        return f"{self.origin}{' (editable)' if self.editable else ''}"
+
+
+Source: TypeAlias = GitSource | PathSource
+
+
+def git_address(url: str) -> str:
+    """The address of a repository as it is fetched. Raises BadSource."""
+    if not _ADDRESS.fullmatch(url) or len(url) > SOURCES.url_characters:
+        raise BadSource("it is no plain ASCII address")
+    if url.startswith("-"):
+        raise BadSource("it begins with '-'")
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        raise BadSource("it is no address") from None
+    host = parts.hostname or ""
+    if parts.scheme not in ("https", "ssh", "http"):
+        raise BadSource("git repositories are fetched over https:// or ssh:// alone")
+    if parts.password is not None or (parts.username is not None and parts.scheme != "ssh"):
+        raise BadSource("it has a user or a password in it: leave that to git's credential helper")
+    if parts.username is not None and not _USER.fullmatch(parts.username):
+        raise BadSource("its user is no plain name")
+    if not _HOST.fullmatch(host) or port == 0:
+        raise BadSource("it names no host")
+    if parts.scheme == "http" and not is_loopback(host):
+        raise BadSource("plain http is for this machine alone: use https://")
+    if parts.query or parts.fragment or "?" in url or "#" in url:
+        raise BadSource("it has a query or a fragment")
+    segments = parts.path.split("/")[1:]
+    if not _PATH.fullmatch(parts.path) or _ESCAPED_CONTROL.search(parts.path):
+        raise BadSource("its path is not one that every git server understands alike")
+    if any(part in ("", ".", "..") or part.startswith("-") for part in segments):
+        raise BadSource("its path has an empty part, a '..', or a part that begins with '-'")
+    return url
+
+
+def git_rev(rev: str) -> str:
+    """A tag, branch or commit. Raises BadSource for what git would not take for one name."""
+    if not _REV.fullmatch(rev) or len(rev) > SOURCES.rev_characters:
+        raise BadSource("it is no name of a tag or a branch, and no commit")
+    if ".." in rev or "//" in rev or "/." in rev or rev.endswith(("/", ".", ".lock")) or ".lock/" in rev:
+        raise BadSource("git knows no such names")
+    return rev
+
+
+def is_commit(rev: str) -> bool:
+    """Whether it is a whole commit, by SHA-1 or SHA-256."""
+    return _COMMIT.fullmatch(rev) is not None
+
+
+def inner_path(path: str) -> str:
+    """A folder in a repository, with ``/``; empty for all of it. Raises BadSource."""
+    stripped = path.strip("/") if path not in ("", ".") else ""
+    if not stripped:
+        return ""
+    if len(stripped) > SOURCES.path_characters or path.startswith("/"):
+        raise BadSource("it is no relative path")
+    for part in stripped.split("/"):
+        if not _SEGMENT.fullmatch(part) or part in (".", "..") or part.lower() == ".git" or part.endswith((".", " ")):
+            raise BadSource(f"{part!r} is no folder's name that works on every system")
+    return stripped
+
+
+def folder_path(path: str) -> str:
+    """A folder on this machine, relative or absolute, with ``/``. Raises BadSource."""
+    if not path or len(path) > SOURCES.path_characters or not path.isprintable() or "\\" in path:
+        raise BadSource("it is no folder's path")
+    if path.startswith(("-", "~")):
+        raise BadSource("it begins with '-' or '~'")
+    stripped = path.rstrip("/")
+    if not stripped or stripped in (".", "./"):
+        raise BadSource("it is the project itself, or the whole disk")
+    return stripped
