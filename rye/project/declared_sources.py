@@ -7,8 +7,8 @@
     shared = { path = "../shared-items", editable = true }
 
 What stands here comes from whoever can commit, and goes to a program (``git``) and to the disk. So an address is one of few
-forms: ``https`` without a user, ``ssh`` without a password, ``http`` to this machine alone; plain ASCII; no part that a program could
-take for an option. Everything here is pure; :func:`git_address` and its neighbours raise BadSource with what is wrong.
+forms: ``https`` without a user, ``ssh`` without a password, ``http`` to this machine alone; plain ASCII; no part that a program
+could take for an option. Everything here is pure; :func:`git_address` and its neighbours raise BadSource with what is wrong.
 """
 
 from __future__ import annotations
