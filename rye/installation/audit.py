@@ -24,6 +24,8 @@ shadows-installed  error        An own item of the project has an installed item
 orphaned-override  warning      An override is for an item, or for a part of one, that is not there.
 G1 … G6            error        The lock is not the whole answer to rye.toml (:mod:`rye.installation.completeness`).
 deprecated         warning      The item should no longer be used.
+forced-version     warning      [overrides] of rye.toml forces a version that others do not ask for (else info).
+unused-override    warning      A line of [overrides] of rye.toml forces nothing.
 deploy-missing     warning      A deployed file is not there.
 deploy-drift       error        A deployed file was edited.
 deploy-stale       warning      A deployed file is of another version, or of other customizations.
@@ -47,6 +49,7 @@ from rye.installation import completeness, shadows
 from rye.installation.fact_rules import late_alarms, refused_alarms
 from rye.installation.on_disk import Present, drift
 from rye.installation.origin_check import expect_origin
+from rye.installation.overruled import overruled
 from rye.installation.placement import item_folder, item_path
 from rye.installation.shadows import Shadow
 from rye.installation.signed_release import Mention, SignedRelease
@@ -56,7 +59,8 @@ from rye.items.identity import Identity
 from rye.items.kinds import KINDS
 from rye.permissions.containment import diff
 from rye.permissions.policy import Policy, fact_violations, tool_violations, violations
-from rye.project.layout import LOCK
+from rye.project.forced_versions import unused
+from rye.project.layout import LOCK, MANIFEST
 from rye.project.lock import Lock, LockedFile, LockedItem
 from rye.project.manifest import Manifest
 from rye.registry.protocol.lines import write_time
@@ -89,6 +93,8 @@ RULES: Mapping[str, str] = {
     "pending-recovery": "A namespace of installed items is about to get other keys.",
     "yanked": "The publisher took an installed version back.",
     "deprecated": "An installed item should no longer be used.",
+    "forced-version": "[overrides] of rye.toml forces an item's version.",
+    "unused-override": "A line of [overrides] of rye.toml forces nothing.",
     "deploy-missing": "A deployed file is missing.",
     "deploy-drift": "A deployed file was edited.",
     "deploy-stale": "A deployed file is not what the lock and the customizations make today.",
@@ -137,6 +143,8 @@ HELP: Mapping[str, str] = {
     "pending-recovery": "Ask its owners whether they lost their keys. If not, they run `rye namespace object NAMESPACE`.",
     "yanked": _UPDATE,
     "deprecated": "Move to the replacement that the message names, then run `rye remove ID`.",
+    "forced-version": "Remove the line of [overrides] once the items that it is for ask for a version that fits.",
+    "unused-override": "Check its spelling with `rye tree`, or remove the line.",
     shadows.CODE: "Rename your own item, or use the installed one.",
     "deploy-missing": _DEPLOY,
     "deploy-drift": _DEPLOY,
@@ -157,6 +165,8 @@ _WARNINGS = frozenset(
         "pending-recovery",
         "yanked",
         "deprecated",
+        "forced-version",
+        "unused-override",
         "orphaned-override",
         "deploy-missing",
         "deploy-stale",
@@ -301,6 +311,21 @@ def audit_completeness(manifest: Manifest, lock: Lock, signed: Mapping[Identity,
         )
         for problem in completeness.problems(manifest, lock, signed)
     ]
+
+
+def audit_forced(manifest: Manifest, lock: Lock, signed: Mapping[Identity, SignedRelease]) -> list[Finding]:
+    """What ``[overrides]`` forces: a warning where the version is outside of what somebody asks for, as far as that is known."""
+    items = lock.by_identity()
+    needs = {identity: tuple(words.needs(manifest.provides)) for identity, words in signed.items() if identity in items}
+    found = []
+    for one in overruled(manifest, {identity: item.version for identity, item in items.items()}, needs):
+        severity: Literal["warning", "info"] = "warning" if one.askers else "info"
+        hint = HELP["forced-version"] if one.askers else None
+        found.append(Finding("forced-version", severity, f"{one.message}.", MANIFEST, items[one.identity], hint))
+    for override in unused(manifest.overrides, items):
+        message, hint = override.unused
+        found.append(Finding("unused-override", "warning", message, MANIFEST, None, hint, about=override.key))
+    return found
 
 
 def audit_shadows(found: Iterable[Shadow]) -> list[Finding]:

@@ -3,13 +3,16 @@
 ====  =========================================================================================================
 Rule  What must hold
 ====  =========================================================================================================
-G1    Each dependency of rye.toml is locked, in its range and its group, and the lock was made for just these.
+G1    Each dependency of rye.toml is locked, in its range and its group, and the lock was made for just these. What
+      ``[overrides]`` forces is locked as forced, in that range, and nothing else is.
 G2    Each entry's dependencies are its signed release's, each of them locked and in its range.
 G3    An entry's groups are those that reach it from rye.toml.
 G4    Nothing is locked that rye.toml does not reach.
 G5    What an entry approves, its release asks for: ``approved ⊆ capabilities``, and so for hooks, tools, runs and facts.
 G6    No entry conflicts with another, and what an entry requires of the environment is provided.
 ====  =========================================================================================================
+
+A range that ``[overrides]`` forces takes the place of every range that is asked for of its item (G1 and G2).
 
 Only G6 cannot be repaired by choosing versions again: what it says is about the project, not about the lock.
 """
@@ -26,7 +29,8 @@ from rye.installation.signed_release import SignedRelease, identities_of
 from rye.items.agent_tools import widened as widened_tools
 from rye.items.identity import Identity
 from rye.permissions.containment import diff
-from rye.project.freshness import source_key, wanted_key, wanted_ranges
+from rye.project.forced_versions import forced_range
+from rye.project.freshness import source_key, wanted_key, wanted_ranges, wrongly_forced
 from rye.project.lock import Lock, LockedItem
 from rye.project.manifest import Manifest, Wanted
 from rye.resolution.ranges import Range
@@ -116,6 +120,7 @@ class _Graph:
     def __init__(self, manifest: Manifest, lock: Lock, signed: Mapping[Identity, SignedRelease]) -> None:
         self.lock = lock
         self.items = lock.by_identity()
+        self.overrides = manifest.overrides
         self.needs: dict[Identity, list[tuple[Identity, str]]] = {}
         for item in lock.items:
             words = signed.get(item.identity)
@@ -127,6 +132,10 @@ class _Graph:
         self.above: dict[Identity, Identity | None] = {}
         self.groups_at_least = self._reach(only_certain=True)
         self.groups_at_most = self._reach(only_certain=False)
+
+    def asked(self, identity: Identity, wanted: str) -> str:
+        """The range that counts: the forced one, else the one that is asked for."""
+        return forced_range(self.overrides, identity) or wanted
 
     def _candidates(self, line: Wanted) -> list[Identity]:
         """What a line may mean: without a kind, any locked kind of that id."""
@@ -163,7 +172,7 @@ def _dependencies_are_locked(manifest: Manifest, graph: _Graph) -> Iterator[Prob
     """G1."""
     asked = wanted_ranges(manifest)
     for line in manifest.dependencies:
-        found = _unlocked(line, [graph.items[identity] for identity in graph.meant[line]])
+        found = _unlocked(line, [graph.items[identity] for identity in graph.meant[line]], graph)
         key = wanted_key(line)
         made_for = graph.lock.wanted.get(key, "a rye.toml without it")
         if found is None and made_for != asked[key]:
@@ -175,15 +184,25 @@ def _dependencies_are_locked(manifest: Manifest, graph: _Graph) -> Iterator[Prob
         if made_for != source.spec:
             found = f"rye.toml has it at {source.spec}, and rye.lock was made for {made_for}"
             yield Problem("G1", source_key(source.name), found, (MANIFEST_NAME, source.name))
+    for item in wrongly_forced(graph.lock.items, manifest):
+        forced = forced_range(manifest.overrides, item.identity)
+        here = f"[overrides] of rye.toml forces {forced}" if forced else "[overrides] of rye.toml does not force it"
+        there = f"rye.lock has it as forced to {item.forced}" if item.forced else "rye.lock does not have it as forced"
+        yield Problem("G1", str(item.identity), f"{here}, and {there}", graph.chain(item.identity))
+    for item in graph.lock.items:
+        forced = forced_range(manifest.overrides, item.identity)
+        if forced is not None and item.forced == forced and not _in_range(item.version, forced):
+            message = f"[overrides] of rye.toml forces {forced}, and {item.version} is locked"
+            yield Problem("G1", str(item.identity), message, graph.chain(item.identity))
     for key in sorted(graph.lock.wanted.keys() - asked.keys()):
         yield Problem("G1", key, "rye.lock was made for a rye.toml that asks for it, and this one does not")
 
 
-def _unlocked(line: Wanted, meant: Sequence[LockedItem]) -> str | None:
+def _unlocked(line: Wanted, meant: Sequence[LockedItem], graph: _Graph) -> str | None:
     """Why a line of the manifest is not satisfied; None where it is."""
     if not meant:
         return f"rye.toml asks for {line.range}, and it is not locked"
-    fitting = [item for item in meant if _in_range(item.version, line.range)]
+    fitting = [item for item in meant if _in_range(item.version, graph.asked(item.identity, line.range))]
     if not fitting:
         versions = " and ".join(item.version for item in meant)
         return f"rye.toml asks for {line.range}, and {versions} is locked"
@@ -206,6 +225,7 @@ def _entries_are_whole(
                 yield Problem("G2", str(identity), message, graph.chain(identity))
         for needed, wanted in needs:
             locked = graph.items.get(needed)
+            wanted = graph.asked(needed, wanted)
             ask = f" {wanted}" if wanted != "*" else ""
             if locked is None:
                 message = f"it depends on {needed}{ask}, which is not locked"

@@ -9,6 +9,7 @@ from msgspec import Struct
 from rye.installation.resolving import Chosen, Environment
 from rye.installation.updates import latest_version
 from rye.items.identity import Identity
+from rye.project.forced_versions import forced_range
 from rye.project.manifest import Manifest
 from rye.registry.trust.records import ItemHistory
 from rye.resolution.ranges import Range
@@ -58,6 +59,11 @@ def held_back(
 
 
 def _holders(identity: Identity, latest: Version, manifest: Manifest, chosen: Iterable[Chosen]) -> Iterator[str]:
+    forced = forced_range(manifest.overrides, identity)
+    if forced is not None:  # what others ask for has no say
+        if latest not in Range.parse(forced):
+            yield f"[overrides] of rye.toml forces {forced}"
+        return
     for line in manifest.dependencies:
         if line.id == identity.id and line.kind in (None, identity.kind) and latest not in Range.parse(line.range):
             yield f"rye.toml asks for {line.range}"

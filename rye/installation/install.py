@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from rye.installation.fact_rules import by_other_rules
 from rye.installation.mentions import item_file_name, mentions
 from rye.installation.on_disk import INSTALLED, written_text
+from rye.installation.overruled import overruled
 from rye.installation.placement import item_files, item_folder, item_path
 from rye.installation.plan import Consent, Plan, approved_items, make_plan
 from rye.installation.resolving import Chosen, Environment, locked_records
@@ -24,12 +25,13 @@ from rye.installation.signed_release import Mention
 from rye.installation.signer_history import signer_history
 from rye.installation.sources import Sources, fetch_logged
 from rye.installation.transaction import Change
-from rye.installation.verified import VerifiedItem, judge_files, judgement_inputs, verify_files
+from rye.installation.verified import VerifiedItem, judge_files, judgement_inputs, signed_words, verify_files
 from rye.installation.verified_rows import check_row, remember_rows, remembered_rows
 from rye.items.agent_tools import widened as widened_tools
 from rye.items.identity import Identity
 from rye.items.reading import Metadata
 from rye.permissions.containment import diff
+from rye.project.forced_versions import unused
 from rye.project.freshness import wanted_ranges
 from rye.project.lock import Lock, LockedItem, lock_text
 from rye.project.manifest import Manifest
@@ -54,7 +56,10 @@ class Prepared(Struct, frozen=True):
 def choose_locked(lock: Lock, sources: Sources, environment: Environment) -> dict[Identity, Chosen]:
     """Exactly the releases that a lock names."""
     records = locked_records(lock, sources, environment)
-    return {item.identity: Chosen(records[item.identity], item.dependencies, item.groups) for item in lock.items}
+    return {
+        item.identity: Chosen(records[item.identity], item.dependencies, item.groups, item.forced)
+        for item in lock.items
+    }
 
 
 def prepare(
@@ -91,7 +96,10 @@ def prepare(
     plan = _with_histories(plan, chosen, sources)
     waiting = [item.locked for identity, item in verified.items() if identity in left_out]
     unasked = (*kept.values(), *unapproved(lock, waiting, mentions_of(verified)))
-    warnings = tuple(_warnings(entry.record for identity, entry in chosen.items() if identity in items))
+    warnings = (
+        *_warnings(entry.record for identity, entry in chosen.items() if identity in items),
+        *_overruled(manifest, chosen),
+    )
     return Prepared(plan, items, unasked, wanted_ranges(manifest), warnings)
 
 
@@ -122,7 +130,8 @@ def check_rows(rows: Iterable[LockedItem], verified: Mapping[Identity, VerifiedI
 
 def _is_chosen(item: LockedItem, chosen: Mapping[Identity, Chosen]) -> bool:
     record = chosen[item.identity].record
-    return (item.version, item.sha256, item.log) == (record.version, record.release.file.sha256, record.line.log)
+    same = (item.version, item.sha256, item.log) == (record.version, record.release.file.sha256, record.line.log)
+    return same and item.forced == chosen[item.identity].forced
 
 
 def verify_chosen(chosen: Mapping[Identity, Chosen], sources: Sources) -> dict[Identity, VerifiedItem]:
@@ -142,7 +151,9 @@ def verify_chosen(chosen: Mapping[Identity, Chosen], sources: Sources) -> dict[I
                 judged = _Judged(metadata, mentions({item_file_name(files.record): files.file, **files.attached}))
                 key = sources.verdicts.key("item", *judgement_inputs(files.record))
                 sources.verdicts.put({key: msgspec.msgpack.encode(judged)})
-            item = verify_files(files, entry.dependencies, entry.groups, judged.metadata, judged.mentions)
+            item = verify_files(
+                files, entry.dependencies, entry.groups, judged.metadata, judged.mentions, forced=entry.forced
+            )
             verified[files.record.identity] = item
     rows = [(item.locked, item.signed) for item in verified.values()]
     remember_rows(sources.verdicts, rows, sources.trust_basis)
@@ -178,6 +189,21 @@ def _warnings(records: Iterable[ReleaseRecord]) -> Iterable[str]:
             yield f"{record.identity} is deprecated: {record.deprecation.reason}{instead}"
         for advisory in record.advisories:
             yield f"{name}: advisory {advisory.number} ({advisory.severity}): {advisory.title}"
+
+
+def _overruled(manifest: Manifest, chosen: Mapping[Identity, Chosen]) -> Iterable[str]:
+    """What ``[overrides]`` forces outside of what is asked for, and what of it forces nothing."""
+    if not manifest.overrides:
+        return
+    versions = {identity: entry.record.version for identity, entry in chosen.items()}
+    needs = {
+        identity: signed_words(entry.record.release).needs(manifest.provides) for identity, entry in chosen.items()
+    }
+    for one in overruled(manifest, versions, needs):
+        if one.askers:
+            yield one.message
+    for override in unused(manifest.overrides, chosen):
+        yield override.unused[0]
 
 
 def new_lock(prepared: Prepared, consent: Consent) -> Lock:

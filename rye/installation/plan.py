@@ -85,6 +85,16 @@ class ItemChange(Struct, frozen=True):
     """Added because the new version of an installed item needs it: nobody named it."""
 
     @property
+    def forced(self) -> str | None:
+        """The range that ``[overrides]`` of rye.toml forces on it."""
+        return self.new.forced if self.new is not None else None
+
+    @property
+    def forces_anew(self) -> bool:
+        """Whether it is forced to something else than before, or no longer."""
+        return self.old is not None and self.new is not None and self.old.forced != self.new.forced
+
+    @property
     def label(self) -> str:
         """``kind:id@version``, as an approval names it."""
         item = self.new or self.old
@@ -132,8 +142,10 @@ class Plan(Struct, frozen=True):
 
     @property
     def effective(self) -> tuple[ItemChange, ...]:
-        """Those that do something or ask something."""
-        return tuple(change for change in self.changes if change.action != "keep" or change.needs_consent)
+        """Those that do something or ask something, and those that ``[overrides]`` forces to something else than before."""
+        return tuple(
+            change for change in self.changes if change.action != "keep" or change.needs_consent or change.forces_anew
+        )
 
 
 def make_plan(

@@ -21,6 +21,7 @@ from rye.installation.unlock import Unlock
 from rye.installation.verified_rows import mismatch
 from rye.items.identity import Identity
 from rye.permissions.policy import Policy, fact_violations, tool_violations, violations
+from rye.project.forced_versions import ForcedVersion, forced_range
 from rye.project.freshness import wanted_key
 from rye.project.lock import Lock, LockedItem
 from rye.project.manifest import Manifest, Wanted
@@ -47,6 +48,8 @@ class Chosen(Struct, frozen=True):
     """Identities of what it depends on, sorted."""
     groups: tuple[str, ...]
     """The manifest's groups that need it, sorted."""
+    forced: str | None = None
+    """The range that ``[overrides]`` forced on it."""
 
 
 class Environment(Struct, frozen=True):
@@ -209,17 +212,24 @@ def resolve(
     locked = {item.identity: Version.parse(item.version) for item in lock.items if not unlock.frees(item.identity)}
     for identity, version in unlock.exact:
         _require_exact(identity, version, [line for line in manifest.dependencies if meant[line] == identity], sources)
+        _require_unforced(identity, version, manifest.overrides)
     requirements = [
         *(Requirement(meant[line], _range(line)) for line in manifest.dependencies),
         *(Requirement(identity, Range.parse(f"={version}")) for identity, version in unlock.exact),
     ]
-    resolution = Resolution(Root(requirements, locked=locked), provider)
+    root = Root(requirements, locked=locked, forced=lambda identity: _forced(manifest.overrides, identity))
+    resolution = Resolution(root, provider)
     while isinstance(outcome := resolution.resolve(), NeedsMore):
         provider.learn(outcome.packages, sources.histories(outcome.packages))
     chosen = {identity: provider.record(identity, version) for identity, version in outcome.versions.items()}
     groups = _groups({(line.group, meant[line]) for line in manifest.dependencies}, chosen, provider)
     return {
-        identity: Chosen(record, tuple(map(str, provider.needs(record))), tuple(sorted(groups[identity])))
+        identity: Chosen(
+            record,
+            tuple(map(str, provider.needs(record))),
+            tuple(sorted(groups[identity])),
+            forced_range(manifest.overrides, identity),
+        )
         for identity, record in chosen.items()
     }
 
@@ -236,6 +246,29 @@ def _require_exact(identity: Identity, version: str, lines: Sequence[Wanted], so
                 f"rye.toml asks for {identity} {line.range}, and {version} is outside of that.",
                 f"`rye add '{line.key}@{version}'` changes the range in rye.toml.",
             )
+
+
+def _require_unforced(identity: Identity, version: str, overrides: Sequence[ForcedVersion]) -> None:
+    """That ``[overrides]`` allows a version. Raises RyeError ``outside-range``."""
+    forced = _forced(overrides, identity)
+    if forced is not None and Version.parse(version) not in forced:
+        raise RyeError(
+            "outside-range",
+            f"[overrides] of rye.toml forces {identity} {forced}, and {version} is outside of that.",
+            "Change or remove that line of rye.toml.",
+        )
+
+
+def _forced(overrides: Sequence[ForcedVersion], identity: Identity) -> Range | None:
+    """The range that takes the place of every other one. Raises RyeError ``bad-range``, naming the line."""
+    text = forced_range(overrides, identity)
+    if text is None:
+        return None
+    try:
+        return Range.parse(text)
+    except RyeError as error:
+        message = f"rye.toml: [overrides] {identity.id}: {error.message}"
+        raise RyeError(error.code, message, error.hint, details=error.details) from error
 
 
 def no_such_version(identity: Identity, wanted: str, history: ItemHistory) -> RyeError:

@@ -8,6 +8,7 @@ from rye.installation.resolving import Environment, resolve
 from rye.installation.sources import Sources
 from rye.installation.unlock import Unlock
 from rye.items.identity import Identity
+from rye.project.forced_versions import forced_range
 from rye.project.lock import Lock, LockedItem
 from rye.project.manifest import Manifest
 from rye.registry.trust.records import ItemHistory
@@ -26,6 +27,8 @@ class Newer(Struct, frozen=True):
     latest: str | None
     refused: str | None = None
     """Why what is locked would not be installed today; a yank is no such reason."""
+    forced: str | None = None
+    """The range that ``[overrides]`` of rye.toml forces on it."""
 
 
 def newer_versions(manifest: Manifest, lock: Lock, sources: Sources, environment: Environment) -> list[Newer]:
@@ -45,7 +48,8 @@ def newer_versions(manifest: Manifest, lock: Lock, sources: Sources, environment
         if refused is not None and allowed == item.version:
             allowed = None
         if refused is not None or (allowed or item.version, latest or item.version) != (item.version, item.version):
-            found.append(Newer(item.identity, item.version, allowed, latest, refused))
+            forced = forced_range(manifest.overrides, item.identity)
+            found.append(Newer(item.identity, item.version, allowed, latest, refused, forced))
     return sorted(found, key=lambda newer: newer.identity)
 
 

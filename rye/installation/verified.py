@@ -41,10 +41,12 @@ def verify_files(
     groups: tuple[str, ...],
     metadata: Metadata | None = None,
     mentions: tuple[Mention, ...] | None = None,
+    *,
+    forced: str | None = None,
 ) -> VerifiedItem:
     """Check one release's bytes. ``dependencies``: identities that it was resolved to; ``metadata``: what :func:`judge_files`
     said of the same :func:`judgement_inputs` before; ``mentions``: its cautions and alarms, None where nobody asked for them.
-    Raises TrustError."""
+    ``forced``: the range that ``[overrides]`` forced on it. Raises TrustError."""
     release = files.record.release
     metadata = judge_files(files) if metadata is None else metadata
     locked = LockedItem(
@@ -66,6 +68,7 @@ def verify_files(
         runs=item_runs(files, metadata),
         hooks=metadata.hooks,
         groups=groups,
+        forced=forced,
     )
     words = signed_words(release, locked, mentions)
     return VerifiedItem(locked, words, metadata, files.file, dict(files.attached))

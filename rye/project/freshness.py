@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from rye.errors import UsageError
+from rye.project.forced_versions import forced_range
 from rye.project.lock import Lock, LockedItem
 from rye.project.manifest import Manifest, Wanted
 
@@ -30,8 +31,16 @@ def wanted_ranges(manifest: Manifest) -> dict[str, str]:
 
 
 def is_stale(lock: Lock, manifest: Manifest) -> bool:
-    """Whether the manifest asks for something else than when the lock was made."""
-    return dict(lock.wanted) != wanted_ranges(manifest)
+    """Whether the manifest asks for something else, or forces something else, than when the lock was made."""
+    return dict(lock.wanted) != wanted_ranges(manifest) or bool(wrongly_forced(lock.items, manifest))
+
+
+def wrongly_forced(items: Iterable[LockedItem], manifest: Manifest) -> list[LockedItem]:
+    """The items that the lock has as forced to something else than ``[overrides]`` says."""
+    overrides = manifest.overrides
+    if not overrides:
+        return [item for item in items if item.forced is not None]
+    return [item for item in items if item.forced != forced_range(overrides, item.identity)]
 
 
 def require_groups(manifest: Manifest, named: frozenset[str]) -> None:

@@ -144,6 +144,8 @@ class LockedItem(Struct, frozen=True, forbid_unknown_fields=True, rename=_KEYS):
     where there was none."""
     groups: tuple[str, ...] = ("main",)
     """The manifest's groups that need it."""
+    forced: str | None = None
+    """The range that ``[overrides]`` of rye.toml forced on it (:mod:`rye.project.forced_versions`); None: nothing did."""
 
     @property
     def identity(self) -> Identity:
@@ -232,6 +234,8 @@ def lock_text(lock: Lock) -> str:
                 f"keyset = {item.keyset}",
                 f"signer = {_quote(item.signer)}",
             ]
+        if item.forced is not None:
+            out.append(f"forced = {_quote(item.forced)}")
         out += _list("groups", [_quote(g) for g in sorted(item.groups)] if item.groups != ("main",) else [])
         out += _list("attached", [_attached(entry) for entry in sorted(item.attached)])
         out += _list("dependencies", [_quote(d) for d in sorted(item.dependencies)])

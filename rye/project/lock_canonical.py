@@ -27,7 +27,8 @@ registry = ({_TEXT})
 log = (0|[1-9][0-9]{{0,17}})
 keyset = (0|[1-9][0-9]{{0,17}})
 signer = ({_TEXT})
-((?:(?:{_TEXTS}) = \[
+(?:forced = ({_TEXT})
+)?((?:(?:{_TEXTS}) = \[
 (?:  {_TEXT},
 )+|(?:{_RUNS}) = \[
 (?:  {_RUN},
@@ -74,7 +75,9 @@ def _item(chunk: str) -> dict[str, Any] | None:
     row: dict[str, Any] = {}
     for name, value in zip(_NAMES, found.groups(), strict=False):
         row[name] = int(value) if name in _NUMBERS else value[1:-1]
-    for name, lines, runs, rows in _LIST.findall(chunk, found.end(10)):
+    if found[11] is not None:
+        row["forced"] = found[11][1:-1]
+    for name, lines, runs, rows in _LIST.findall(chunk, max(found.end(10), found.end(11))):
         if (name or runs) in row:
             return None
         if runs:

@@ -15,6 +15,9 @@
     [groups.dev]                       # a group of its own, left out with --without dev
     "acme/checks/review" = "*"
 
+    [overrides]                        # versions that are forced on the whole graph, see rye.project.forced_versions
+    "acme/shell/docker" = "1.2.3"
+
     [registries]                       # namespace = address; never a fall-back from one to the other
     acme = "https://…"
 
@@ -82,6 +85,7 @@ from rye.project.declared_sources import (
     git_rev,
     inner_path,
 )
+from rye.project.forced_versions import ForcedVersion, contradicting
 from rye.text.facts.fact import FACTS
 from rye.text.spelling import close_words
 from rye.text.toml_keys import has_long_key
@@ -95,6 +99,7 @@ _TABLES = {
     "project",
     "dependencies",
     "groups",
+    "overrides",
     "registries",
     "sources",
     "environment",
@@ -192,6 +197,8 @@ class Manifest(Struct, frozen=True):
     """``[audit] ignore``, in the order in which it is written."""
     sandbox: Mapping[str, Needs] = field(default_factory=dict)
     """``[sandbox]``: what is granted to tools, by ``tool:id``. It counts once this user agreed to it (DESIGN 6.1)."""
+    overrides: tuple[ForcedVersion, ...] = ()
+    """``[overrides]``, sorted by key."""
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -247,6 +254,7 @@ def parse_manifest(text: str, source: str = "rye.toml") -> Manifest:
         deploy=reader.deploy(reader.table(table, "deploy")),
         ignored=reader.ignored(reader.table(table, "audit")),
         sandbox=reader.sandbox(reader.table(table, "sandbox")),
+        overrides=reader.overrides(reader.table(table, "overrides")),
     )
 
 
@@ -313,11 +321,7 @@ class _Reader:
         where = "dependencies" if group == MAIN_GROUP else f"groups.{group}"
         found = []
         for key, value in table.items():
-            kind, colon, identifier = key.rpartition(":")
-            if (colon and kind not in KINDS) or not is_id(identifier) or "/" not in identifier:
-                raise self.fail(
-                    f"[{where}] {key!r} is not an item's name.", 'Write "[kind:]namespace/category/name" = "range".'
-                )
+            kind, identifier = self.item_name(where, key)
             pre_release = False
             if isinstance(value, dict):
                 self.known(value, f"{where}.{key}", {"version", "pre-release"})
@@ -325,8 +329,33 @@ class _Reader:
                 value = value.get("version", "*")
             if not isinstance(value, str):
                 raise self.fail(f"[{where}] {key!r} must be a version range or a table with one.")
-            found.append(Wanted(identifier, kind or None, value.strip() or "*", group, pre_release))
+            found.append(Wanted(identifier, kind, value.strip() or "*", group, pre_release))
         return found
+
+    def overrides(self, table: Mapping[str, Any]) -> tuple[ForcedVersion, ...]:
+        """``[overrides]``: ``"[kind:]id" = "range"``."""
+        found = []
+        for key, value in table.items():
+            kind, identifier = self.item_name("overrides", key)
+            if not isinstance(value, str) or not value.strip():
+                raise self.fail(f"[overrides] {key!r} must be a version or a range.", f'Write "{key}" = "1.2.3".')
+            found.append(ForcedVersion(identifier, kind, value.strip()))
+        twice = contradicting(found)
+        if twice is not None:
+            raise self.fail(
+                f"[overrides] {twice!r} is there with a kind and without one.",
+                "Keep one line, or name the kind in each.",
+            )
+        return tuple(sorted(found, key=lambda override: override.key))
+
+    def item_name(self, where: str, key: str) -> tuple[str | None, str]:
+        """The kind, if any, and the id of ``[kind:]namespace/category/name``."""
+        kind, colon, identifier = key.rpartition(":")
+        if (colon and kind not in KINDS) or not is_id(identifier) or "/" not in identifier:
+            raise self.fail(
+                f"[{where}] {key!r} is not an item's name.", 'Write "[kind:]namespace/category/name" = "range".'
+            )
+        return kind or None, identifier
 
     def registries(self, table: Mapping[str, Any]) -> dict[str, str]:
         for namespace, address in table.items():

@@ -10,13 +10,14 @@ The rules of this file:
 3. Steps in a row that each add one fact are told as one line with both facts.
 4. A set of releases is named by the range that somebody asked for where there is one, else by its releases' bounds.
    Pre-releases between the bounds do not count, as in ranges. "Every version of" is said of all that is known.
-5. A proof longer than ``RESOLUTION.proof_lines`` begins with a line that says how many steps are left out.
-6. No recursion: a derivation may be as deep as the search was long.
+5. A package whose range is forced is named with "(forced)": that range is not the asker's own word. A hint says where.
+6. A proof longer than ``RESOLUTION.proof_lines`` begins with a line that says how many steps are left out.
+7. No recursion: a derivation may be as deep as the search was long.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 
 from msgspec import Struct
 
@@ -49,10 +50,16 @@ class Explanation(Struct, frozen=True):
         return "\n".join((*self.lines, *(f"hint: {hint}" for hint in self.hints)))
 
 
-def explain(root_cause: Incompatibility, names: Sequence[str], releases: Callable[[int], Releases]) -> Explanation:
-    """Tell the derivation of ``root_cause``. ``names`` and ``releases`` are by the packages' indexes."""
+def explain(
+    root_cause: Incompatibility,
+    names: Sequence[str],
+    releases: Callable[[int], Releases],
+    forced: Container[int] = (),
+) -> Explanation:
+    """Tell the derivation of ``root_cause``. ``names``, ``releases`` and ``forced`` are by the packages' indexes; ``forced``: the
+    packages whose range the root forces."""
     facts = list(_facts(root_cause))
-    words = _Words(facts, names, releases)
+    words = _Words(facts, names, releases, forced)
     return Explanation(_lines(root_cause, words), _hints(facts, words))
 
 
@@ -175,8 +182,15 @@ def _join(parts: Sequence[str], word: str) -> str:
 class _Words:
     """Texts for sets of releases, facts and what follows from them."""
 
-    def __init__(self, facts: Sequence[External], names: Sequence[str], releases: Callable[[int], Releases]):
+    def __init__(
+        self,
+        facts: Sequence[External],
+        names: Sequence[str],
+        releases: Callable[[int], Releases],
+        forced: Container[int],
+    ):
         self.names = names
+        self.forced = forced
         self.releases = releases
         self._asked: dict[tuple[int, int], Range] = {}
         """The shortest range that the proof has for a mask (rule 4)."""
@@ -189,6 +203,10 @@ class _Words:
 
     def ranged(self, package: int, wanted: Range) -> str:
         return self.names[package] if wanted.is_any() else f"{self.names[package]} {wanted}"
+
+    def asked(self, package: int, wanted: Range) -> str:
+        """What somebody depends on (rule 5)."""
+        return f"{self.ranged(package, wanted)} (forced)" if package in self.forced else self.ranged(package, wanted)
 
     def subject(self, package: int, mask: int) -> str:
         """A set of releases, of which something is said."""
@@ -252,10 +270,10 @@ class _Words:
         if len(ordered) == len(dependencies) == 2:
             for one, other in (dependencies, dependencies[::-1]):
                 if one.target == other.package and not one.target_mask & ~other.mask:
-                    return [f"{self.fact(one)}, which depends on {self.ranged(other.target, other.range)}"]
+                    return [f"{self.fact(one)}, which depends on {self.asked(other.target, other.range)}"]
             one, other = dependencies
             if (one.package, one.mask) == (other.package, other.mask):
-                return [f"{self.fact(one)} and on {self.ranged(other.target, other.range)}"]
+                return [f"{self.fact(one)} and on {self.asked(other.target, other.range)}"]
         return [self.fact(fact) for fact in ordered]
 
     def _rank(self, fact: External) -> tuple[int, bool, str, str]:
@@ -264,7 +282,7 @@ class _Words:
 
     def fact(self, fact: External) -> str:
         if isinstance(fact, Depends):
-            return f"{self.subject(fact.package, fact.mask)} depends on {self.ranged(fact.target, fact.range)}"
+            return f"{self.subject(fact.package, fact.mask)} depends on {self.asked(fact.target, fact.range)}"
         if isinstance(fact, Conflicts):
             return f"{self.subject(fact.package, fact.mask)} conflicts with {self.ranged(fact.target, fact.range)}"
         if isinstance(fact, NoVersion):
@@ -324,8 +342,17 @@ def _hints(facts: Sequence[External], words: _Words) -> tuple[str, ...]:
         hint = _hint(fact, words)
         if hint is not None:
             hints[hint] = None
+    forced = {
+        words.ranged(fact.target, fact.range)
+        for fact in facts
+        if isinstance(fact, Depends) and fact.target in words.forced
+    }
+    for one in sorted(forced):
+        hints[f"[overrides] of rye.toml forces {one}, whatever is asked for: change or remove that line."] = None
     asked = sorted(
-        words.ranged(fact.target, fact.range) for fact in facts if isinstance(fact, Depends) and fact.package == ROOT
+        words.ranged(fact.target, fact.range)
+        for fact in facts
+        if isinstance(fact, Depends) and fact.package == ROOT and fact.target not in words.forced
     )
     if asked:
         who = words.names[ROOT]

@@ -8,7 +8,7 @@ the provider raises :class:`Missing`, the solver goes on with the rest, and
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from enum import Enum
 from typing import Generic, Protocol, TypeVar
 
@@ -75,6 +75,10 @@ class Demands(Struct, Generic[P], frozen=True):
     """``requires`` entries that are neither an item nor in the environment's ``provides``."""
 
 
+def _nothing_forced(_package: object) -> Range | None:
+    return None
+
+
 class Root(Struct, Generic[P], frozen=True):
     """The project: what it asks for directly, and what its lock holds."""
 
@@ -83,6 +87,8 @@ class Root(Struct, Generic[P], frozen=True):
     """Preferred while nothing speaks against it; leave out what is to be updated."""
     conflicts: Sequence[Requirement[P]] = ()
     name: str = "your project"
+    forced: Callable[[P], Range | None] = _nothing_forced
+    """The range that takes the place of every range that is asked of a package; None where nothing is forced."""
 
 
 class Provider(Protocol[P]):

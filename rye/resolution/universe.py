@@ -7,7 +7,8 @@ The rules of this file:
 2. A range that no release is in gets a bit of its own above the releases: "a version within that range", which is
    never choosable. A term for it is so never empty, and the proof can say which range was in vain.
 3. Releases that make the same demand share one fact about it: the proof says ">=1.2.0 depends on …" once.
-4. Nothing here depends on the order of questions but the numbers themselves, which no result shows.
+4. A package that the root forces is asked for in the forced range only, whoever asks for it. Conflicts are what they are.
+5. Nothing here depends on the order of questions but the numbers themselves, which no result shows.
 """
 
 from __future__ import annotations
@@ -105,6 +106,8 @@ class Universe(Generic[P]):
         self.packages: list[P] = []
         """Of index *i*: ``packages[i - 1]``; index 0 is the project."""
         self._indexes: dict[P, int] = {}
+        self.forced: set[int] = set()
+        """The packages that somebody asked for and that the root forces (rule 4)."""
         self._releases: dict[int, Releases] = {0: Releases([Candidate(Version.of(0, 0, 0))])}
         self._facts: dict[int, Facts] = {0: self._group([(1, root.requirements, root.conflicts, ())])}
 
@@ -152,10 +155,12 @@ class Universe(Generic[P]):
         conflicts: dict[tuple[int, Range], int] = {}
         features: dict[str, int] = {}
         for bit, needs, refuses, lacks in asked:
-            for requirements, table in ((needs, dependencies), (refuses, conflicts)):
-                for requirement in requirements:
-                    key = (self.index(requirement.package), requirement.range)
-                    table[key] = table.get(key, 0) | bit
+            for requirement in needs:
+                needed = (self.index(requirement.package), self._asked(requirement))
+                dependencies[needed] = dependencies.get(needed, 0) | bit
+            for requirement in refuses:
+                refused = (self.index(requirement.package), requirement.range)
+                conflicts[refused] = conflicts.get(refused, 0) | bit
             for feature in lacks:
                 features[feature] = features.get(feature, 0) | bit
         return Facts(
@@ -163,6 +168,14 @@ class Universe(Generic[P]):
             self._sorted(conflicts),
             tuple((features[name], name) for name in sorted(features)),
         )
+
+    def _asked(self, requirement: Requirement[P]) -> Range:
+        """Rule 4."""
+        forced = self.root.forced(requirement.package)
+        if forced is None:
+            return requirement.range
+        self.forced.add(self.index(requirement.package))
+        return forced
 
     def _sorted(self, table: dict[tuple[int, Range], int]) -> tuple[tuple[int, int, Range], ...]:
         names = self.names

@@ -41,6 +41,7 @@ _UNSEEN_TITLES = {
     "run": "What can run",
     "tool": "Tools of the agent program",
     "fact": "What the texts mention",
+    "forced": "Versions that [overrides] of rye.toml forces, whatever other items ask for",
     "text": "Texts that were approved under other rules, by their hash",
 }
 
@@ -83,6 +84,10 @@ def _show_item(console: Console, change: ItemChange) -> None:
     sign, style = _VERBS[change.action]
     versions = list(dict.fromkeys(item.version for item in (change.old, change.new) if item is not None))
     console.say(f"  {sign} {change.identity} {' → '.join(versions)}", style)
+    if change.forced is not None:
+        console.say(f"      forced by [overrides] of rye.toml: {one_line(change.forced)}", "warning")
+    elif change.forces_anew:
+        console.say("      no longer forced by [overrides] of rye.toml", "dim")
 
 
 def _show_signer(console: Console, change: ItemChange, time: datetime) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from rye.cli.console import one_line
 from rye.cli.options import Session, command
 from rye.workspace.installing.outdated import OutdatedItem
 from rye.workspace.installing.outdated import outdated as outdated_items
@@ -24,10 +25,12 @@ def outdated(session: Session) -> None:
     rows = [item.newer for item in items]
     header = ["ITEM", "CURRENT", "WANTED", "LATEST"]
     table = [[str(row.identity), row.current, row.wanted or "-", row.latest or "-"] for row in rows]
-    if any(row.refused for row in rows):
+    if any(row.refused or row.forced for row in rows):
         header.append("NOTE")
         for cells, row in zip(table, rows, strict=True):
-            cells.append(f"refused: {row.refused}" if row.refused else "")
+            forced = f"forced by [overrides]: {one_line(row.forced)}" if row.forced else None
+            refused = f"refused: {row.refused}" if row.refused else None
+            cells.append("; ".join(said for said in (refused, forced) if said))
     session.console.table(table, header)
     if not rows:
         session.console.say("Everything is at its newest version.")
@@ -43,4 +46,5 @@ def _as_json(item: OutdatedItem) -> dict[str, object]:
         "latest": row.latest,
         "direct": item.direct,
         "refused": row.refused,
+        "forced": row.forced,
     }

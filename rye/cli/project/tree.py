@@ -6,6 +6,7 @@ from collections.abc import Container
 
 import click
 
+from rye.cli.console import one_line
 from rye.cli.options import Session, command
 from rye.installation.graph import Node
 from rye.workspace.installing.locked_graph import locked_tree, reasons_for
@@ -19,7 +20,8 @@ _MARKS = {"": "", "seen": " (*)", "cycle": " (cycle)", "missing": " (not in rye.
 def tree(session: Session, depth: int | None) -> None:
     """Show what is locked as a tree.
 
-    (*): its dependencies are shown further up; (cycle): it depends on itself; (unverified): you have not verified it here.
+    (*): its dependencies are shown further up; (cycle): it depends on itself; (unverified): you have not verified it here;
+    (forced): [overrides] of rye.toml forces its version.
     """
     found = locked_tree(session, depth)
     nodes, unverified = found.nodes, found.unverified
@@ -28,6 +30,7 @@ def tree(session: Session, depth: int | None) -> None:
         return
     for node in nodes:
         version = f" {node.item.version}{_mark(node.identity, unverified)}" if node.item is not None else ""
+        version += " (forced)" if node.item is not None and node.item.forced is not None else ""
         session.console.data(f"{_indent(node)}{node.identity}{version}{_MARKS[node.mark]}")
     if not nodes:
         session.console.say("Nothing is locked; `rye add [KIND:]ID` adds an item.")
@@ -55,6 +58,7 @@ def _as_json(node: Node, unverified: Container[object]) -> dict[str, object]:
         "id": node.identity.id,
         "version": node.item.version if node.item else None,
         "mark": node.mark or None,
+        "forced": node.item.forced if node.item else None,
         "state": _state(node.identity, unverified) if node.item else None,
     }
 
@@ -72,6 +76,7 @@ def why(session: Session, item: str) -> None:
             {
                 "id": str(target.identity),
                 "version": target.version,
+                "forced": target.forced,
                 "state": _state(target.identity, found.unverified),
                 "chains": rows,
                 "unverified": sorted({str(i) for _, chain in found.chains for i in chain if i in found.unverified}),
@@ -82,6 +87,8 @@ def why(session: Session, item: str) -> None:
     for group, chain in found.chains:
         start = "rye.toml" if group == "main" else f"rye.toml ({group})"
         session.console.data(" → ".join([start, *(f"{i} {versions[i]}{_mark(i, found.unverified)}" for i in chain)]))
+    if target.forced is not None:
+        session.console.data(f"[overrides] of rye.toml forces {target.identity} {one_line(target.forced)}")
     if found.more:
         session.console.say(f"There are more than these {len(found.chains)} chains.")
     if not found.chains:

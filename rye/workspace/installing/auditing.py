@@ -12,6 +12,7 @@ from rye.installation.audit import (
     Finding,
     audit_completeness,
     audit_disk,
+    audit_forced,
     audit_lock,
     audit_origin,
     audit_recoveries,
@@ -98,6 +99,7 @@ def audit(context: Context, project: Project, without: frozenset[str] = frozense
             raise _with_findings(context, error, in_order([*findings, *unfit])) from error
     findings.extend([*unfit, *_new_words(findings, audit_words(items, signed))])
     findings.extend(audit_runs(items, signed, environment.policy))
+    findings.extend(audit_forced(manifest, state.lock, signed))
     findings.extend(_orphans(context))
     kept, aside = set_aside(in_order(findings), manifest.ignored, context.now().date())
     lines = row_lines((state.lock_bytes or b"").decode("utf-8", "replace"))

@@ -187,6 +187,7 @@ def _document(change: ItemChange) -> dict[str, object]:
             for h in change.hooks
         ],
         "pulled_in": change.pulled_in,
+        **({"forced": change.forced} if change.forced is not None else {}),
         "signer_unknown": change.signer_unknown,
         "agent_tools": list(change.tools),
         "executables": [run.where for run in change.runs if run.what == "attached-file"],

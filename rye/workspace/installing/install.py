@@ -50,7 +50,7 @@ def carry_out(session: InstallSession, unlock: Unlock) -> InstallOutcome:
 def _look(session: InstallSession, unlock: Unlock) -> Look:
     """What there is, and whether anything is to be done."""
     request, before = session.request, session.before
-    warned = session.look_for_shadows(before.lock.items)
+    warned = (*session.look_for_shadows(before.lock.items), *session.look_for_unused_overrides())
     present = scan(before.project)
     if request.lock_use == "frozen":
         session.refuse_edits("rye install", present)

@@ -13,7 +13,8 @@ from rye.installation.on_disk import Present
 from rye.installation.policy_files import OtherPolicies, read_other_policies
 from rye.installation.policy_in_force import policy_in_force
 from rye.installation.shadows import project_shadows, shadows_error
-from rye.project.freshness import require_groups
+from rye.project.forced_versions import unused
+from rye.project.freshness import is_stale, require_groups
 from rye.project.layout import Project
 from rye.project.lock import LockedItem
 from rye.project.manifest import Manifest, parse_manifest
@@ -112,6 +113,15 @@ class InstallSession(Struct, frozen=True):
         for shadow in found:
             self.context.warn(shadow.message, shadow.hint)
         return tuple(shadow.message for shadow in found)
+
+    def look_for_unused_overrides(self) -> tuple[str, ...]:
+        """Warn of lines of ``[overrides]`` that force nothing of what is locked; the warnings."""
+        if not self.manifest.overrides or is_stale(self.before.lock, self.manifest):
+            return ()  # a new graph says so itself
+        told = [one.unused for one in unused(self.manifest.overrides, self.before.lock.by_identity())]
+        for words in told:
+            self.context.warn(*words)
+        return tuple(message for message, _ in told)
 
     def refuse_edits(self, command: str, present: Mapping[str, Present], signed: Iterable[LockedItem] = ()) -> None:
         """Stop for files that a person changed. ``command``: to repeat with the option that gives the edits up.

@@ -31,7 +31,15 @@ from rye.workspace.installing.install_request import Proposal
 from rye.workspace.installing.install_session import InstallSession, Look
 from rye.workspace.installing.own_previous import remember_previous
 from rye.workspace.registries.project_sources import Outages, judging_environment, project_sources
-from rye.workspace.trusting.acceptance import Approval, approvals, remember, remember_accepted, trusts_lock
+from rye.workspace.trusting.acceptance import (
+    Approval,
+    accepted_before,
+    approvals,
+    forced_versions,
+    remember,
+    remember_accepted,
+    trusts_lock,
+)
 from rye.workspace.trusting.known_signers import agreed_signers, remember_signers
 from rye.workspace.trusting.other_rules import notice, texts, unseen_alarms
 from rye.workspace.trusting.relied_approvals import relied_on
@@ -191,6 +199,7 @@ def install_chosen(
     relied = approvals(in_groups(before.lock.items, request.without)) if frozen else relied_on(prepared.plan)
     signed = {identity: item.data for identity, item in prepared.items.items()}
     changed, _ = session.look_at_changes(_locked(prepared), lambda item: signed.get(item.identity))
+    relied = relied | _forced_at_first_contact(session, prepared)
     unseen = (*session.unseen(relied), *changed, *_look_at_late_alarms(session, prepared))
     consent = obtain_consent(session.context, request, prepared.plan, notes, session.agree, unseen)
     if request.dry_run:
@@ -209,6 +218,15 @@ def install_chosen(
         signers -= {one.value for one in relied if one.what == "signer"}
     remember_signers(signers)
     return InstallOutcome("installed", prepared.plan.effective, prepared.warnings, written, followed=followed)
+
+
+def _forced_at_first_contact(session: InstallSession, prepared: Prepared) -> set[Approval]:
+    """What ``[overrides]`` of a project that this user never accepted forces: it came with the repository. Where there is no lock
+    yet, every item is new, and ``--yes`` agrees to what is shown."""
+    project, before = session.before.project, session.before
+    if accepted_before(project) or (before.lock_bytes is None and session.context.assume_yes):
+        return set()
+    return forced_versions(_locked(prepared))
 
 
 def _look_at_late_alarms(session: InstallSession, prepared: Prepared) -> tuple[Approval, ...]:

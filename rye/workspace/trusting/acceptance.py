@@ -45,6 +45,7 @@ What = Literal[
     "customization-fact",
     "project",
     "grant",
+    "forced",
 ]
 TRUST_LOCK = "RYE_TRUST_LOCK"
 _FOLDER = "accepted"
@@ -60,7 +61,8 @@ class Approval(Struct, frozen=True, order=True):
     what: What
     value: str
     """The pattern, the hook as :func:`hook_text` writes it, the tool as :func:`tool_texts` does, what can run as :func:`run_text`
-    does, ``FACT VALUE``, the key's fingerprint, ``TARGET FIELD SHA-256`` of what ``--allow-widening`` agreed to, or a
+    does, ``FACT VALUE``, the key's fingerprint, the range that a version is forced to,
+    ``TARGET FIELD SHA-256`` of what ``--allow-widening`` agreed to, or a
     customization's file with its hash."""
 
     def line(self) -> str:
@@ -107,12 +109,18 @@ def approvals(items: Iterable[LockedItem]) -> set[Approval]:
         found.update(Approval(name, "tool", text) for text in tool_texts(item))
         found.update(Approval(name, "run", run_text(run)) for run in item.approved_runs)
         found.update(Approval(name, "fact", fact) for fact in item.approved_facts)
+        found.update(forced_versions([item]))
         if item.approved_signer is not None:
             if item.approved_signer:
                 found.add(Approval(item.identity.namespace, "signer", item.approved_signer))
             continue
         found.add(Approval(item.identity.namespace, "signer", item.signer))
     return found
+
+
+def forced_versions(items: Iterable[LockedItem]) -> set[Approval]:
+    """The versions that ``[overrides]`` of rye.toml forces, as these rows have them."""
+    return {Approval(str(item.identity), "forced", item.forced) for item in items if item.forced is not None}
 
 
 def of_the_lock(given: Iterable[Approval]) -> list[Approval]:

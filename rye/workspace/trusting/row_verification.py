@@ -56,7 +56,7 @@ def verify_rows_from(items: Sequence[LockedItem], sources: Sources) -> dict[Iden
     for item in items:
         expect_origin(sources.client(item.identity.namespace), item.registry, f"{item.identity} {item.version}")
         record = locked_record(histories.get(item.identity), item)
-        chosen[item.identity] = Chosen(record, item.dependencies, item.groups)
+        chosen[item.identity] = Chosen(record, item.dependencies, item.groups, item.forced)
     verified = verify_chosen(chosen, sources)
     check_rows(items, verified)
     return {identity: found.signed for identity, found in verified.items()}

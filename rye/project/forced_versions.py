@@ -1,0 +1,68 @@
+"""``[overrides]`` of rye.toml: versions that are forced on the whole graph.
+
+The rules of this file:
+
+1. An override takes the place of every range that rye.toml and the items ask for of that item: with an exact version, or with a
+   range (npm's, as everywhere in rye.toml). Like uv's ``override-dependencies`` and npm's ``overrides``, it adds no item to the
+   graph; one that matches nothing is reported.
+2. An override only replaces ranges. What a release may not be chosen for (a yank, a takedown, a revoked key, an age, a required
+   signer, ``conflicts_with``, a feature that is missing, the policy) stays a reason not to choose it.
+3. A key without a kind means every item with that id. A key with a kind means that one. An id cannot have both.
+4. Only the root of a workspace has overrides.
+5. rye.lock says of each forced item what it was forced to, so a review sees it, and the lock is stale when that changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from msgspec import Struct
+
+from rye.items.identity import Identity
+
+
+class ForcedVersion(Struct, frozen=True):
+    """One line of ``[overrides]``."""
+
+    id: str
+    kind: str | None
+    """None: every kind that has this id."""
+    range: str
+
+    @property
+    def key(self) -> str:
+        """As it stands in the manifest: ``[kind:]id``."""
+        return f"{self.kind}:{self.id}" if self.kind else self.id
+
+    @property
+    def unused(self) -> tuple[str, str]:
+        """What a person is told of it where it forces nothing, and what to do."""
+        return (
+            f"[overrides] {self.key} of rye.toml forces nothing: no such item is in the graph.",
+            "Check its spelling with `rye tree`, or remove the line.",
+        )
+
+    def means(self, identity: Identity) -> bool:
+        """Whether it is about this item (rule 3)."""
+        return self.id == identity.id and self.kind in (None, identity.kind)
+
+
+def forced_range(overrides: Sequence[ForcedVersion], identity: Identity) -> str | None:
+    """The range that the item is forced to; None where it is not."""
+    return next((override.range for override in overrides if override.means(identity)), None)
+
+
+def unused(overrides: Sequence[ForcedVersion], identities: Iterable[Identity]) -> list[ForcedVersion]:
+    """The overrides that are about none of these items."""
+    if not overrides:
+        return []
+    known = list(identities)
+    return [override for override in overrides if not any(map(override.means, known))]
+
+
+def contradicting(overrides: Iterable[ForcedVersion]) -> str | None:
+    """An id that is overridden both with a kind and without one (rule 3)."""
+    kinds: dict[str, set[str | None]] = {}
+    for override in overrides:
+        kinds.setdefault(override.id, set()).add(override.kind)
+    return next((identifier for identifier, named in sorted(kinds.items()) if None in named and len(named) > 1), None)
