@@ -4,9 +4,10 @@
                                  [--postgresql] [--s3] [--delay 15]
 
 Each publisher sends the next item once the one before is answered. Requests are built and signed before the clock runs, and
-sent by a process of their own. Ours are two (bytes, then the signed statement) that end in a signed head on the disk;
-verdaccio's is one, with a JSON web token, and it does not wait for the disk. The peers take turns within each round;
-of the rounds the median counts. ``cpu`` is the server's processor time for one publish, its worker processes included.
+sent by a process of their own. Each publish is one request: ours, as `rye publish` sends a small item, carries the file and
+the signed statement and ends in a signed head on the disk; verdaccio's comes with a JSON web token, and it does not wait for
+the disk. The peers take turns within each round; of the rounds the median counts. ``cpu`` is the server's processor time for
+one publish, its worker processes included.
 
 ``--postgresql`` and ``--s3`` add registries with PostgreSQL (from the test suite's wheel) and with a bucket: an S3 service in
 memory, each of whose answers takes ``--delay`` milliseconds. On a busy machine only ratios mean something.

@@ -235,6 +235,10 @@ class PublishingLimits(Struct, frozen=True):
 
     request_statements: int = 200
     """Signed statements in one request, as many as servers take by default; one that takes fewer gets fewer."""
+    inline_item_bytes: int = 16 * KIB
+    """The files of an item that travel with its statement; larger ones are uploaded first, several at once."""
+    inline_bytes: int = MIB
+    """Such files in one request."""
 
 
 PUBLISHING = PublishingLimits()

@@ -210,6 +210,17 @@ class Service:
         self._sweep()
         return True
 
+    def keep_uploads(self, account: Account, contents: Sequence[bytes]) -> None:
+        """Keep files that came with the statements that refer to them. Raises RyeError."""
+        for content in contents:
+            if len(content) > self.settings.blob_bytes:
+                raise RyeError(
+                    "request-too-large",
+                    f"A file has at most {self.settings.blob_bytes:,} bytes.",
+                    "Send a smaller one.",
+                )
+            self.keep_upload(account, hashlib.sha256(content).hexdigest(), content)
+
     def taken_down(self, sha256: str) -> str | None:
         """Why a blob was taken down; None where it was not."""
         with database.reader(self.engine) as connection:

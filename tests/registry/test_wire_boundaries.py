@@ -22,7 +22,7 @@ RESULT = b'{"id":"acme/a/b","kind":"tool","version":"1.0.0","description":"d","s
 MESSAGES: list[tuple[type[Struct], bytes]] = [
     (wire.Config, b'{"protocol":2,"origin":"r.example","api":null}'),
     (wire.Head, b'{"checkpoint":"c","snapshot":"s","proof":[],"map":"' + HASH.encode() + b'"}'),
-    (wire.StatementsRequest, b'{"notes":["n"]}'),
+    (wire.StatementsRequest, b'{"notes":["n"],"blobs":["Yg=="]}'),
     (wire.StatementResult, b'{"log":0,"duplicate":true}'),
     (wire.StatementsAnswer, b'{"results":[],"size":0}'),
     (wire.SearchResult, RESULT),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -94,10 +95,9 @@ class Client:
         path = f"/api/v1/blobs/{hashlib.sha256(data).hexdigest()}"
         return httpx.post(self.url + path, content=data, headers=self._headers(), timeout=30)
 
-    def statements(self, *texts: str) -> httpx.Response:
-        return httpx.post(
-            self.url + "/api/v1/statements", json={"notes": list(texts)}, headers=self._headers(), timeout=60
-        )
+    def statements(self, *texts: str, blobs: Sequence[str] | None = None) -> httpx.Response:
+        body = {"notes": list(texts)} if blobs is None else {"notes": list(texts), "blobs": list(blobs)}
+        return httpx.post(self.url + "/api/v1/statements", json=body, headers=self._headers(), timeout=60)
 
     def publish(
         self, publisher: Publisher, local_id: str, version: str = "1.0.0", text: str = "Work"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import socket
 import time
@@ -94,6 +95,28 @@ class TestPublishing:
         assert error_code(other) == "version-exists"
         assert other.status_code == 409
         assert data
+
+    def test_small_files_may_come_with_the_statements(self, server: Server) -> None:
+        files = [server.acme.file("along/one"), server.acme.file("along/two")]
+        found = [
+            server.acme.note(server.acme.release(f"along/{n}", d)) for n, d in zip(("one", "two"), files, strict=True)
+        ]
+        answer = server.client.statements(*found, blobs=[base64.b64encode(data).decode() for data in files])
+        assert answer.status_code == 200, answer.text
+        for data in files:
+            sha256 = hashlib.sha256(data).hexdigest()
+            assert server.client.get("/" + wire.blob_path(sha256)).content == data
+
+    def test_a_file_that_came_along_is_served_only_once_a_statement_names_it(self, server: Server) -> None:
+        data = server.acme.file("along/missing")
+        note = server.acme.note(server.acme.release("along/missing", data))
+        other = base64.b64encode(data + b"x").decode()
+        refused = server.client.statements(note, blobs=[other])
+        assert refused.status_code == 422
+        for kept in (data, data + b"x"):
+            path = wire.blob_path(hashlib.sha256(kept).hexdigest())
+            assert server.client.get("/" + path).status_code == 404
+        assert server.client.statements(note, blobs=["no base64"]).status_code == 400
 
     def test_the_very_same_note_again_changes_nothing(self, server: Server) -> None:
         data = server.acme.file("workflows/replayed")

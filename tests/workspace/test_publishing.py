@@ -31,14 +31,19 @@ class Api:
         self.most, self.code = most, code
         self.requests: list[int] = []
         self.log: list[str] = []
+        self.most_bytes = 1 << 30
+        self.uploads: list[bytes] = []
+        self.along: list[list[bytes]] = []
+        """The files of each request that was taken."""
 
     def put_blob(self, sha256: str, data: bytes) -> None:
-        """Nothing to keep."""
+        self.uploads.append(data)
 
-    def post_statements(self, texts: list[str]) -> Any:
+    def post_statements(self, texts: list[str], blobs: list[bytes]) -> Any:
         self.requests.append(len(texts))
-        if len(texts) > self.most:
+        if len(texts) > self.most or sum(map(len, blobs)) > self.most_bytes:
             raise ApiError(self.code, "Too many.", None, 413)
+        self.along.append(blobs)
         results = []
         for text in texts:
             results.append(SimpleNamespace(log=len(self.log)))
@@ -48,7 +53,8 @@ class Api:
         return SimpleNamespace(results=results)
 
 
-def batch(count: int) -> Batch:
+def batch(count: int, *files: bytes) -> Batch:
+    """That many items; of the first ones, the file. The others have none."""
     releases = tuple(
         Release(
             "registry.example", Identity("directive", f"acme/work/item{number:03}"), "1.0.0", 1, NOW, "Work",
@@ -56,12 +62,13 @@ def batch(count: int) -> Batch:
         )
         for number in range(count)
     )  # fmt: skip
-    items: Any = tuple(SimpleNamespace(blobs={}) for _ in releases)
+    given = [*files, *[b""] * (count - len(files))]
+    items: Any = tuple(SimpleNamespace(size=len(data), blobs={str(hash(data)): data} if data else {}) for data in given)
     return Batch("registry.example", releases, items, ())
 
 
-def send(api: Any, count: int) -> tuple[int, ...]:
-    return _send(LibraryContext(Path()), api, batch(count), KEY)
+def send(api: Any, count: int, *files: bytes) -> tuple[int, ...]:
+    return _send(LibraryContext(Path()), api, batch(count, *files), KEY)
 
 
 def test_more_items_than_one_request_holds_are_sent_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,3 +93,26 @@ def test_a_refusal_of_one_statement_ends_it() -> None:
     assert len(api.requests) < 5
     with pytest.raises(ApiError):
         send(Api(most=0, code="version-exists"), 2)
+
+
+def test_small_files_travel_with_their_statements_and_large_ones_before() -> None:
+    api = Api(most=5)
+    large = b"x" * (PUBLISHING.inline_item_bytes + 1)
+    assert send(api, 3, b"a", large, b"c") == (0, 1, 2)
+    assert api.uploads == [large]
+    assert api.along == [[b"a", b"c"]]
+
+
+def test_one_request_carries_no_more_files_than_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rye.workspace.publishing.publishing, "PUBLISHING", replace(PUBLISHING, inline_bytes=10))
+    api = Api(most=5)
+    assert send(api, 4, b"a" * 6, b"b" * 4, b"c" * 9, b"d") == (0, 1, 2, 3)
+    assert api.along == [[b"a" * 6, b"b" * 4], [b"c" * 9, b"d"]]
+
+
+def test_where_the_server_takes_shorter_requests_the_files_go_by_themselves() -> None:
+    api = Api(most=5)
+    api.most_bytes = 3
+    assert send(api, 2, b"four", b"more") == (0, 1)
+    assert api.uploads == [b"four", b"more"]
+    assert api.along == [[]]

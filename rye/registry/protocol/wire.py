@@ -81,9 +81,13 @@ class Head(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class StatementsRequest(Struct, frozen=True, forbid_unknown_fields=True):
-    """``POST <api>/statements``: all of these notes, or none."""
+    """``POST <api>/statements``: all of these notes, or none.
+
+    ``blobs`` are small files that the notes refer to, in base64: they need no request of their own.
+    """
 
     notes: Annotated[list[Note], Meta(min_length=1, max_length=10_000)]
+    blobs: Annotated[list[bytes], Meta(max_length=10_000)] = []
 
 
 class StatementResult(Struct, frozen=True, forbid_unknown_fields=True):

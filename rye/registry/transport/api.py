@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import quote, urlsplit
 
@@ -58,9 +58,9 @@ class RegistryApi:
         """Upload one blob; repeating is harmless."""
         self._send("POST", f"blobs/{sha256}", content=data, content_type="application/octet-stream")
 
-    def post_statements(self, notes: list[str]) -> wire.StatementsAnswer:
-        """Append signed notes, all or none; answers when they are in a durable checkpoint."""
-        body = wire.encode_json(wire.StatementsRequest(notes))
+    def post_statements(self, notes: list[str], blobs: Sequence[bytes] = ()) -> wire.StatementsAnswer:
+        """Append signed notes, all or none; answers when they are in a durable checkpoint. ``blobs``: files sent with them."""
+        body = wire.encode_json(wire.StatementsRequest(notes, list(blobs)))
         answer = wire.decode_json(
             self._send("POST", "statements", content=body, content_type="application/json"), wire.StatementsAnswer
         )

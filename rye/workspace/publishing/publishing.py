@@ -348,35 +348,54 @@ def _stage(context: Context, api: RegistryApi, batch: Batch) -> tuple[str, ...]:
 
 
 def _send(context: Context, api: RegistryApi, batch: Batch, private: PrivateKey) -> tuple[int, ...]:
-    """Upload the bytes, then log the releases, in requests of no more statements than the server takes.
+    """Log the releases, in requests of no more statements than the server takes; small files travel with them.
 
     Dependencies come first, so every request stands by itself. When one fails, what was logged before stays, and publishing
     again goes on from there.
     """
-    _upload(context, api, batch.items)
     signed = [
         notes.sign(release.text(), [owner_signer(release.origin, release.identity.namespace, private)]).encode()
         for release in batch.releases
     ]
+    small = [item if item.size <= PUBLISHING.inline_item_bytes else None for item in batch.items]
+    _upload(context, api, [item for item, inline in zip(batch.items, small, strict=True) if inline is None])
     positions: list[int] = []
     at_once = PUBLISHING.request_statements
     with context.progress("publishing", len(signed)) as advance:
-        while len(positions) < len(signed):
-            part = signed[len(positions) : len(positions) + at_once]
+        while (first := len(positions)) < len(signed):
+            along = _fitting(small[first : first + at_once])
+            part = signed[first : first + len(along)]
+            files = {sha256: data for item in along if item is not None for sha256, data in item.blobs.items()}
             try:
-                answer = api.post_statements(part)
+                answer = api.post_statements(part, list(files.values()))
             except ApiError as error:
-                if error.code != "request-too-large" or at_once == 1:
+                if error.code != "request-too-large" or (len(part) == 1 and not files):
                     raise
-                at_once = (min(at_once, len(part)) + 1) // 2 if len(part) > 1 else 1
+                if files:
+                    _upload(context, api, [item for item in small[first:] if item is not None])
+                    small = [None] * len(signed)
+                else:
+                    at_once = (len(part) + 1) // 2
                 continue
             positions.extend(result.log for result in answer.results)
             advance(len(part))
     return tuple(positions)
 
 
+def _fitting(items: Sequence[Publishable | None]) -> Sequence[Publishable | None]:
+    """The first of the items, as many as one request may carry the files of; None: one whose files are uploaded."""
+    total = 0
+    for count, item in enumerate(items):
+        total += item.size if item is not None else 0
+        if total > PUBLISHING.inline_bytes:
+            return items[:count]
+    return items
+
+
 def _upload(context: Context, api: RegistryApi, items: Iterable[Publishable]) -> None:
     blobs = {sha256: data for item in items for sha256, data in item.blobs.items()}
+    if not blobs:
+        return
     with context.progress("uploading", len(blobs)) as advance, ThreadPoolExecutor(REGISTRY.concurrency) as pool:
 
         def put(entry: tuple[str, bytes]) -> None:
