@@ -134,6 +134,10 @@ class Settings:
     """Searches that wait for one of these; more are answered 503 with ``Retry-After``."""
     search_seconds: float = 5.0
     """How long one search may take its database."""
+    page_threads: int = 2
+    """Pages that are made at the same moment, each with a thread and a database connection of its own."""
+    page_waiting: int = 64
+    """Pages that wait for one of these; more are answered 503 with ``Retry-After``."""
 
     # Start and stop.
     stop_seconds: int = 10
@@ -190,7 +194,7 @@ _CHOICES = {
     "log_format": ("auto", "json", "text"),
     "log_requests": ("none", "changes", "all"),
 }
-_MOST = {"port": 65_535, "search_threads": 256, "search_results": 1_000}
+_MOST = {"port": 65_535, "search_threads": 256, "page_threads": 256, "search_results": 1_000}
 _TYPES: dict[str, type] = {field.name: type(field.default) for field in fields(Settings) if field.name != "data"}
 
 

@@ -35,6 +35,7 @@ SERVER_FLOORS = (
     ("sequencer",),
     ("migrations",),
     ("upkeep",),
+    ("pages",),
     ("api",),
     ("cli",),
     ("embedded",),

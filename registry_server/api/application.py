@@ -9,10 +9,12 @@
 ``/api/v1/stages``                         releases that wait for a signature: :mod:`registry_server.api.staging_routes`
 ``GET /livez``, ``/readyz``, ``/metrics``  for monitoring: :mod:`registry_server.api.operating_routes`
 ``GET /openapi.json``                      all of these calls as an OpenAPI document
+``GET /``, ``/-/…``                        pages for people: :mod:`registry_server.api.page_routes`
 =========================================  ====================================================================================
 
-Every failure, of routing and of the server itself too, is ``{"error": {"code", "message", "hint"}}`` with a fitting status. A
-body is read only after the token is known to be good, never beyond its limit and never longer than ``request_seconds``.
+Every failure, of routing and of the server itself too, is ``{"error": {"code", "message", "hint"}}`` with a fitting status, or a
+page for who reads with a browser. A body is read only after the token is known to be good, never beyond its limit and never
+longer than ``request_seconds``.
 """
 
 from __future__ import annotations
@@ -35,6 +37,7 @@ from registry_server.api.examination import require_scope
 from registry_server.api.exchange_routes import EXCHANGE_ROUTES
 from registry_server.api.files import Application, Files
 from registry_server.api.operating_routes import OPERATING_ROUTES
+from registry_server.api.page_routes import PAGE_ROUTES, refused_reading
 from registry_server.api.private_reading import (
     ACCOUNT_KEY,
     blob_of,
@@ -50,6 +53,7 @@ from registry_server.api.requests import (
     body_of,
     json_answer,
     number_of,
+    page_answer,
     reader_of,
     service_of,
 )
@@ -139,6 +143,7 @@ def create_app(service: Service) -> Application:
             *EXCHANGE_ROUTES,
             *STAGING_ROUTES,
             *OPERATING_ROUTES,
+            *PAGE_ROUTES,
             _absent,
         ],
         state=State({"service": service}),
@@ -167,14 +172,15 @@ async def _gate(service: Service, scope: Any) -> Answer | None:
                 raise hidden_blob(path)
     except RyeError as error:
         service.refused(error.code)
-        return refusal(error, _STATUS.get(error.code, 422))
+        status = _STATUS.get(error.code, 422)
+        return refusal(error, status, refused_reading(service, error, status, _accepted(scope)))
     return None
 
 
 # -- static files --------------------------------------------------------------------------------------------------------
 
 
-@route(["/", "/{path:path}"], http_method=[HttpMethod.GET, HttpMethod.HEAD])
+@route("/{path:path}", http_method=[HttpMethod.GET, HttpMethod.HEAD])
 async def _absent(request: Request[Any, Any, State]) -> Response[bytes]:
     """What :class:`registry_server.api.files.Files` found nothing for."""
     service = service_of(request)
@@ -275,10 +281,20 @@ def _failed(request: Request[Any, Any, Any], error: Exception) -> Response[bytes
         headers["WWW-Authenticate"] = "Bearer"
     if status in (429, 503):
         headers["Retry-After"] = "1" if error.code == "busy" else "5"
+    service_of(request).refused(error.code)
+    html = refused_reading(service_of(request), error, status, _accepted(request.scope))
+    if html is not None:
+        return page_answer(html, status, {**headers, "Vary": "Accept"})
     hint = error.hint[:4000] if error.hint else None
     answer = wire.ErrorAnswer(wire.ErrorBody(error.code, error.message[:4000], hint))
-    service_of(request).refused(error.code)
-    return json_answer(wire.encode_json(answer), status, headers)
+    return json_answer(wire.encode_json(answer), status, {**headers, "Vary": "Accept"})
+
+
+def _accepted(scope: Any) -> str:
+    """``Accept`` of a request for something to read; of any other one nothing, so its failure is a document."""
+    if scope["method"] not in ("GET", "HEAD") or scope["path"].startswith("/api/"):
+        return ""
+    return next((value.decode("latin-1") for name, value in scope["headers"] if name == b"accept"), "")
 
 
 def _as_rye_error(request: Request[Any, Any, Any], error: Exception) -> RyeError:

@@ -4,8 +4,8 @@
 ``namespaces``  the same, but the bytes of items only where token and account may read their namespace; log, name map and index
                 are one for all members, so names, descriptions and hashes are seen by all of them
 
-``/config.json``, ``/livez``, ``/readyz`` and what signs people in are open; the API asks for tokens by itself. Everything else is
-closed, whatever is added later. A blob that is refused looks like one that is not there.
+``/config.json``, ``/livez``, ``/readyz``, the pages' style and what signs people in are open; the API asks for tokens by
+itself. Everything else is closed, whatever is added later. A blob that is refused looks like one that is not there.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 
 from registry_server.accounts.tokens import Account
 from registry_server.api.reading import Answer
+from registry_server.pages.frame import SAFE_HEADERS
 from registry_server.settings import Settings
 from registry_server.storage.served import served
 from rye.errors import RyeError
@@ -25,7 +26,7 @@ SESSION_COOKIE = "rye_session"
 ACCOUNT_KEY = "rye_account"
 """Where the scope of a request keeps who reads."""
 _OPEN = frozenset({"/config.json", "/livez", "/readyz"})
-_OPEN_BELOW = ("/-/account", "/api/")
+_OPEN_BELOW = ("/-/account", "/-/style/", "/api/")
 _COOKIE = re.compile(rf"(?:^|;\s*){SESSION_COOKIE}=([A-Za-z0-9_-]{{43}})(?:;|$)")
 
 
@@ -112,15 +113,15 @@ def private_send(send: Callable[[Any], Awaitable[None]]) -> Callable[[Any], Awai
     return sending
 
 
-def refusal(error: RyeError, status: int) -> Answer:
-    """An error as the API words it."""
-    body = wire.encode_json(wire.ErrorAnswer(wire.ErrorBody(error.code, error.message, error.hint)))
+def refusal(error: RyeError, status: int, page: bytes | None = None) -> Answer:
+    """An error as the API words it, or as a page that was made of it."""
+    body = page or wire.encode_json(wire.ErrorAnswer(wire.ErrorBody(error.code, error.message, error.hint)))
     headers = [
-        (b"content-type", b"application/json"),
+        (b"content-type", b"application/json" if page is None else b"text/html; charset=utf-8"),
         (b"cache-control", b"private, no-store"),
         (b"content-length", str(len(body)).encode()),
-        (b"x-content-type-options", b"nosniff"),
-        (b"vary", b"Authorization, Cookie"),
+        (b"vary", b"Accept, Authorization, Cookie"),
+        *((name.encode(), value.encode()) for name, value in SAFE_HEADERS),
     ]
     if status == 401:
         headers.append((b"www-authenticate", b"Bearer"))

@@ -13,6 +13,7 @@ from registry_server.accounts.quick_look import Unanswered
 from registry_server.accounts.tokens import Account
 from registry_server.api.private_reading import bearer_of, session_of
 from registry_server.api.service import Service
+from registry_server.pages.frame import SAFE_HEADERS as PAGE_HEADERS
 from rye.errors import RyeError
 
 SAFE_HEADERS = {
@@ -98,6 +99,16 @@ def json_answer(body: bytes, status: int = 200, headers: dict[str, str] | None =
         status_code=status,
         media_type=_JSON,
         headers={"Cache-Control": "no-store", **SAFE_HEADERS, **(headers or {})},
+    )
+
+
+def page_answer(body: bytes, status: int, headers: dict[str, str]) -> Response[bytes]:
+    """A failure as a page."""
+    return Response(
+        body,
+        status_code=status,
+        media_type="text/html",
+        headers={"Cache-Control": "no-store", **dict(PAGE_HEADERS), **headers},
     )
 
 

@@ -27,6 +27,7 @@ from registry_server.api.readiness import Readiness
 from registry_server.api.sign_in import SignIn
 from registry_server.api.staging import Staging
 from registry_server.migrations import opening
+from registry_server.pages.desk import PageDesk
 from registry_server.search.desk import SearchDesk
 from registry_server.sequencer.acceptance import Candidate
 from registry_server.sequencer.ledger import Ledger
@@ -75,6 +76,7 @@ class Service:
         self.sign_in = SignIn(self.issuers.get(settings.oidc_issuer) if settings.oidc_issuer else None, settings)
         self.exchange = Exchange(self.engine, self.issuers, settings.read != "public")
         self.searches = SearchDesk(settings)
+        self.pages = PageDesk(settings, self.public, lambda: self.address)
         self.deliverer = Deliverer(self.engine, self.origin)
         self._writes = threading.BoundedSemaphore(max(settings.concurrent_writes, 1))
         self.shares = Shares(
@@ -107,6 +109,7 @@ class Service:
     def close(self, seconds: float | None = None) -> None:
         """Finish what waits, for at most ``seconds``."""
         self.searches.close()
+        self.pages.close()
         self.deliverer.stop()
         self.sequencer.stop(seconds)
         self.engine.dispose()

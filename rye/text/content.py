@@ -170,30 +170,37 @@ def check_text(text: str, exempt: re.Pattern[str] | None = None) -> tuple[Diagno
 def _characters(text: str, exempt: re.Pattern[str] | None) -> list[Diagnostic]:
     if text.isascii() and _SUSPECT.search(text) is None:
         return []
-    allowed: set[int] = set()
-    if _ZWJ in text or _VS16 in text:
-        allowed.update(at for match in _emoji().finditer(text) for at in range(match.start() + 1, match.end()))
-    if exempt is not None:
-        allowed.update(at for match in exempt.finditer(text) for at in range(*match.span()))
     found: list[Diagnostic] = []
     more = 0
     line, line_start, counted = 1, 0, 0
-    for match in _SUSPECT.finditer(text):
-        at = match.start()
-        if at in allowed:
-            continue
+    for at in hidden_characters(text, exempt):
         if len(found) == MAX_LISTED:
             more += 1
             continue
         line += text.count("\n", counted, at)
         line_start = text.rfind("\n", line_start, at) + 1 or line_start
         counted = at
-        code, why = _judge(match[0])
-        message = f"{describe(match[0])} at column {at - line_start + 1}: {why}"
+        code, why = _judge(text[at])
+        message = f"{describe(text[at])} at column {at - line_start + 1}: {why}"
         found.append(Diagnostic("error", code, message, line, at - line_start + 1, "Delete the character."))
     if more:
         found.append(Diagnostic("error", "C12", f"{more:,} more such characters follow.", hint="Delete them all."))
     return found
+
+
+def hidden_characters(text: str, exempt: re.Pattern[str] | None = None) -> list[int]:
+    """Where the characters of C03 to C07 and C11 stand: what readers do not see, or see elsewhere.
+
+    ``exempt``: as in :func:`check_text`.
+    """
+    if text.isascii() and _SUSPECT.search(text) is None:
+        return []
+    allowed: set[int] = set()
+    if _ZWJ in text or _VS16 in text:
+        allowed.update(at for match in _emoji().finditer(text) for at in range(match.start() + 1, match.end()))
+    if exempt is not None:
+        allowed.update(at for match in exempt.finditer(text) for at in range(*match.span()))
+    return [at for match in _SUSPECT.finditer(text) if (at := match.start()) not in allowed]
 
 
 def _judge(character: str) -> tuple[str, str]:

@@ -1,0 +1,110 @@
+"""Routes of the registry's pages (:mod:`registry_server.pages`): from a request to a maker, and from its page to a response."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from litestar import HttpMethod, Request, Response, route
+from litestar.datastructures import State
+from litestar.params import FromPath
+
+from registry_server.accounts.tokens import Account
+from registry_server.api.private_reading import ACCOUNT_KEY, is_limited
+from registry_server.api.requests import header_of, service_of
+from registry_server.api.service import Service
+from registry_server.pages import frame
+from registry_server.pages.addresses import ItemAddress, View, read_item_path
+from registry_server.pages.desk import Answer, Asked, Maker
+from registry_server.pages.errors import error_page
+from registry_server.pages.home import home_page
+from registry_server.pages.item import item_page
+from registry_server.pages.look import Reader
+from registry_server.pages.negotiation import wants_html
+from rye.errors import RyeError
+
+_Request = Request[Any, Any, State]
+_READ = [HttpMethod.GET, HttpMethod.HEAD]
+_STYLE_CACHE = "public, max-age=31536000, immutable"
+
+
+async def page(request: _Request, path: str, make: Maker) -> Response[bytes]:
+    """The answer to a GET or HEAD of a page. ``path``: canonical, with the part of the query that matters."""
+    return sent(request, await service_of(request).pages.answer(asked(request, path), make))
+
+
+async def page_after(request: _Request, path: str, prepare: Callable[[], Awaitable[Maker]]) -> Response[bytes]:
+    """The same where something has to be asked first."""
+    return sent(request, await service_of(request).pages.answer_after(asked(request, path), prepare))
+
+
+def asked(request: _Request, path: str) -> Asked:
+    """What of a request makes the page."""
+    return Asked(
+        path, reader_of_page(request), header_of(request, b"accept"), header_of(request, b"if-none-match")
+    )  # fmt: skip
+
+
+def reader_of_page(request: _Request) -> Reader:
+    """Who reads. The gate of a registry that is not public let them in already, and left word of who they are."""
+    settings = service_of(request).settings
+    if settings.read == "public":
+        return Reader()
+    account: Account = request.scope[ACCOUNT_KEY]  # type: ignore[literal-required]
+    readable = account.readable if is_limited(settings) else None
+    return Reader(None if readable is None else tuple(sorted(readable)), is_private=True)
+
+
+def sent(request: _Request, answer: Answer) -> Response[bytes]:
+    headers = dict(answer.headers)
+    media_type = headers.pop("content-type")
+    body = answer.body
+    if request.method == "HEAD":
+        headers["content-length"] = str(len(body))
+        body = b""
+    return Response(body, status_code=answer.status, media_type=media_type, headers=headers)
+
+
+def refused_reading(service: Service, error: RyeError, status: int, accept: str) -> bytes | None:
+    """The page of a failure, for who wants HTML."""
+    if not wants_html(accept):
+        return None
+    return error_page(error, status, service.pages.site(), service.pages.hour())
+
+
+# -- routes -------------------------------------------------------------------------------------------------------------
+
+
+@route("/", http_method=_READ)
+async def _home(request: _Request) -> Response[bytes]:
+    if not wants_html(header_of(request, b"accept")):
+        raise RyeError("not-found", "There is nothing at /.", "docs/protocol.md lists what a registry serves.")
+    return await page(request, "/", home_page)
+
+
+@route("/-/style/{name:str}", http_method=_READ)
+async def _style(request: _Request, name: FromPath[str]) -> Response[bytes]:
+    if f"/-/style/{name}" != frame.style_path():
+        raise RyeError("not-found", f"There is nothing at /-/style/{name[:80]}.", None)
+    is_head = request.method == "HEAD"
+    body = frame.style()
+    return Response(
+        b"" if is_head else body,
+        media_type="text/css",
+        headers={"cache-control": _STYLE_CACHE, "content-length": str(len(body)), **dict(frame.SAFE_HEADERS)},
+    )
+
+
+ITEM_VIEWS: dict[View, Callable[[ItemAddress], Maker]] = {"item": item_page}
+"""The maker of each view of an item, by what its path ends with (:mod:`registry_server.pages.addresses`)."""
+
+
+@route("/-/{path:path}", http_method=_READ)
+async def _item(request: _Request) -> Response[bytes]:
+    found = read_item_path(request.scope["path"])
+    if found is None or found.view not in ITEM_VIEWS:
+        raise RyeError("not-found", f"There is nothing at {request.scope['path'][:200]}.", None)
+    return await page(request, found.path, ITEM_VIEWS[found.view](found))
+
+
+PAGE_ROUTES = (_home, _style, _item)

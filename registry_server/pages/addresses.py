@@ -1,0 +1,108 @@
+"""The paths of pages, written and read in one place.
+
+    /-/KIND/NAMESPACE/…/NAME[@VERSION]                 an item
+    /-/KIND/NAMESPACE/…/NAME[@VERSION]/source[/PATH]   the source of its file, or of an attached one
+    /-/KIND/NAMESPACE/…/NAME[@VERSION]/diff[/A..B]     what changed between two versions
+
+No part of an id holds ``@`` or ``.``, so a view is told from a name wherever a version, a range or a file's path stands. Without
+any of these, ``source`` and ``diff`` are the last part of a name.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+from urllib.parse import quote, urlencode
+
+from msgspec import Struct
+
+from rye.items.identity import Identity, is_id
+from rye.items.kinds import KINDS
+from rye.items.version_text import version_problem
+from rye.registry.protocol.statements import is_attached_path
+
+View = Literal["item", "source", "diff"]
+
+
+class ItemAddress(Struct, frozen=True):
+    """What an item's path names."""
+
+    identity: Identity
+    version: str | None = None
+    """None: the highest that is not withdrawn."""
+    view: View = "item"
+    rest: str = ""
+    """Of ``source`` the attached file's path, of ``diff`` the two versions; empty: the item's own file, the default versions."""
+
+    @property
+    def path(self) -> str:
+        """The canonical path."""
+        return item_path(self.identity, self.version, self.view, self.rest)
+
+
+def item_path(identity: Identity, version: str | None = None, view: View = "item", rest: str = "") -> str:
+    """The path of an item's page, or of another view of it."""
+    path = f"/-/{identity.kind}/{identity.id}"
+    if version is not None:
+        path += f"@{quote(version, safe='+')}"
+    if view != "item":
+        path += f"/{view}"
+        if rest:
+            path += f"/{quote(rest, safe='/+')}"
+    return path
+
+
+def diff_path(identity: Identity, old: str, new: str) -> str:
+    """The path of the page that compares two versions."""
+    return item_path(identity, None, "diff", f"{old}..{new}")
+
+
+def read_item_path(path: str) -> ItemAddress | None:
+    """What a decoded path names; None where it is none of an item."""
+    if len(path) > 2_000 or not path.startswith("/-/"):
+        return None
+    kind, _, rest = path.removeprefix("/-/").partition("/")
+    if kind not in KINDS:
+        return None
+    name, at, after = rest.partition("@")
+    if at:
+        version, _, viewed = after.partition("/")
+        view, _, detail = viewed.partition("/")
+        if version_problem(version) is not None or after.endswith("/") or view == "item":
+            return None
+        return _address(kind, name, version, view or "item", detail)
+    for view in ("source", "diff"):
+        before, mark, detail = rest.partition(f"/{view}/")
+        if mark and "." in detail:
+            return _address(kind, before, None, view, detail)
+    return _address(kind, rest, None, "item", "")
+
+
+def _address(kind: str, name: str, version: str | None, view: str, detail: str) -> ItemAddress | None:
+    if "/" not in name or not is_id(name):
+        return None
+    identity = Identity(kind, name)
+    if view == "item" and not detail:
+        return ItemAddress(identity, version)
+    if view == "source" and (not detail or is_attached_path(detail)):
+        return ItemAddress(identity, version, "source", detail)
+    if view == "diff" and (not detail or _are_two_versions(detail)):
+        return ItemAddress(identity, version, "diff", detail)
+    return None
+
+
+def _are_two_versions(text: str) -> bool:
+    versions = text.split("..")
+    return len(versions) == 2 and all(version_problem(version) is None for version in versions)
+
+
+def namespace_path(namespace: str) -> str:
+    return f"/-/namespaces/{namespace}"
+
+
+def entry_path(position: int) -> str:
+    return f"/-/log/{position}"
+
+
+def search_path(query: str, offset: int = 0, kind: str = "") -> str:
+    asked = {"q": query, **({"kind": kind} if kind else {}), **({"offset": str(offset)} if offset else {})}
+    return f"/-/search?{urlencode(asked)}"

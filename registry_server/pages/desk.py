@@ -1,0 +1,186 @@
+"""Where pages are made: beside everything else, by threads and database connections of their own, and kept once they are.
+
+At most ``page_threads`` pages are made at the same moment and ``page_waiting`` wait; any further one is refused at once
+(``busy``: 503 with ``Retry-After``). A page that is kept costs neither: it counts as long as the head and the hour are the
+same. The head is looked at a few times a second.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import threading
+import time
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from typing import TypeVar
+
+from msgspec import Struct
+
+from registry_server.pages import frame
+from registry_server.pages.frame import Headers, Page, Rendered
+from registry_server.pages.kept import Kept
+from registry_server.pages.limits import PAGES
+from registry_server.pages.look import Head, Look, Reader, Site, head_of
+from registry_server.pages.negotiation import Form, form_of
+from registry_server.search.desk import search_engine
+from registry_server.sequencer.ledger import Ledger
+from registry_server.settings import Settings
+from registry_server.storage import database
+from registry_server.storage.objects import Objects
+from rye.errors import RyeError
+
+Maker = Callable[[Look], Page]
+"""Makes one page. Raises RyeError ``not-found`` and others, which become pages as well."""
+_T = TypeVar("_T")
+
+
+class Asked(Struct, frozen=True):
+    """What of a request makes the page."""
+
+    path: str
+    """With the part of the query that matters, in one spelling: what the page is kept under."""
+    reader: Reader
+    accept: str = ""
+    if_none_match: str = ""
+
+
+class Answer(Struct, frozen=True):
+    """What is sent. ``size``: of the whole page, also where ``body`` is empty."""
+
+    status: int
+    headers: Headers
+    body: bytes
+
+
+class _Made(Struct, frozen=True):
+    """A page that is kept, and what it was made from."""
+
+    stamp: str
+    tag: str
+    page: Rendered
+
+
+class PageDesk:
+    """Belongs to one event loop; its threads do the work."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        store: Objects,
+        address: Callable[[], str],
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        """``address``: asked for each page, since a registry may learn its port late."""
+        self._engine = search_engine(settings)
+        self._store = store
+        self._address = address
+        self._clock = clock
+        self._threads = ThreadPoolExecutor(max(settings.page_threads, 1), thread_name_prefix="rye-pages")
+        self._places = threading.BoundedSemaphore(max(settings.page_threads, 1) + max(settings.page_waiting, 0))
+        self._made: Kept[tuple[object, ...], _Made] = Kept(PAGES.cached_bytes)
+        self._fixed: tuple[str, str] | None = None
+        self._head: tuple[float, Head] | None = None
+        self._looking: asyncio.Task[Head] | None = None
+
+    async def answer(self, asked: Asked, make: Maker) -> Answer:
+        """The answer to a GET. Raises RyeError: what the maker raises, and ``busy``."""
+
+        async def known() -> Maker:
+            return make
+
+        return await self.answer_after(asked, known)
+
+    async def answer_after(self, asked: Asked, prepare: Callable[[], Awaitable[Maker]]) -> Answer:
+        """The same where something else has to be asked first, such as a search: ``prepare`` gives the maker."""
+        form = form_of(asked.accept)
+        key = (asked.path, form, asked.reader.namespaces, self._address())
+        stamp = _stamp(await self._newest(), self._hour())
+        made = self._made.get(key)
+        if made is None or made.stamp != stamp:
+            make = await prepare()
+            made = await self._in_thread(lambda: self._make(asked, form, make))
+            if made.stamp == stamp:  # else the registry moved on between two questions
+                self._made.put(key, made, len(made.page.body) + 1_000)
+        headers = frame.headers(form, is_private=asked.reader.is_private, tag=made.tag if made.stamp == stamp else "")
+        if asked.if_none_match and made.page.status == 200 and frame.is_same(asked.if_none_match, made.tag):
+            return Answer(304, headers, b"")
+        return Answer(made.page.status, headers, made.page.body)
+
+    def site(self) -> Site:
+        """What is known of the registry without asking anybody."""
+        origin, fingerprint = self._fixed or ("", "")
+        return Site(origin, fingerprint, self._address(), self._head[1] if self._head is not None else None)
+
+    def forget_head(self) -> None:
+        """Look at the head again for the next page."""
+        self._head = None
+
+    def hour(self) -> datetime:
+        return self._hour()
+
+    def close(self) -> None:
+        """Make no more; what is being made may finish."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._engine.dispose()
+
+    # -- in the threads --------------------------------------------------------------------------------------------------
+
+    def _make(self, asked: Asked, form: Form, make: Maker) -> _Made:
+        hour = self._hour()
+        with database.reader(self._engine) as connection:
+            look = Look(connection, self._store, self._known_site(Ledger(connection)), asked.reader, hour)
+            page = make(look)
+        stamp = _stamp(look.head, hour)
+        parts = (stamp, frame.version(), asked.path, form, repr(asked.reader.namespaces), self._address())
+        tag = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
+        return _Made(stamp, tag, frame.render(page, form, look.site, hour))
+
+    def _known_site(self, ledger: Ledger) -> Site:
+        if self._fixed is None:
+            self._fixed = (ledger.origin, ledger.roots()[0].sha256())
+        return self.site()
+
+    def _look_at_head(self) -> Head:
+        with database.reader(self._engine) as connection:
+            ledger = Ledger(connection)
+            self._known_site(ledger)
+            published = ledger.published()
+        if published is None:
+            raise RyeError("database-unavailable", "The registry has no head.", "rye-registry verify")
+        return head_of(published)
+
+    # -- on the event loop -----------------------------------------------------------------------------------------------
+
+    async def _newest(self) -> Head:
+        known = self._head
+        if known is not None and time.monotonic() - known[0] <= PAGES.head_seconds:
+            return known[1]
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.create_task(self._look_again())
+        return await asyncio.shield(self._looking)
+
+    async def _look_again(self) -> Head:
+        began = time.monotonic()
+        head = await self._in_thread(self._look_at_head)
+        self._head = (began, head)
+        return head
+
+    async def _in_thread(self, work: Callable[[], _T]) -> _T:
+        if not self._places.acquire(blocking=False):
+            raise RyeError("busy", "The registry is making too many pages.", "Try again in a moment.")
+        try:
+            future = self._threads.submit(work)
+        except RuntimeError:  # closed
+            self._places.release()
+            raise RyeError("busy", "The registry is stopping.", "Try again in a moment.") from None
+        future.add_done_callback(lambda _done: self._places.release())
+        return await asyncio.wrap_future(future)
+
+    def _hour(self) -> datetime:
+        return self._clock().replace(minute=0, second=0, microsecond=0)
+
+
+def _stamp(head: Head, hour: datetime) -> str:
+    return f"{head.tag} {hour:%Y-%m-%dT%H}"

@@ -1,0 +1,43 @@
+"""A failure, as a page for people. What it says is what the API says: code, message, hint."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from msgspec import Struct
+
+from registry_server.pages import frame
+from registry_server.pages.frame import Page
+from registry_server.pages.look import Site
+from rye.errors import RyeError
+
+_TITLES = {
+    401: "Sign in to read this",
+    403: "You may not read this",
+    404: "Nothing here",
+    405: "Not possible here",
+    429: "Too many requests",
+    451: "Taken down",
+    503: "Not now",
+}
+
+
+class ErrorBody(Struct, frozen=True):
+    code: str
+    message: str
+    hint: str | None
+
+
+class ErrorView(Struct, frozen=True):
+    title: str
+    error: ErrorBody
+    sign_in: bool
+    """Whether signing in may help."""
+
+
+def error_page(error: RyeError, status: int, site: Site, now: datetime) -> bytes:
+    """The HTML of a failure. It depends on nothing that the reader may not know."""
+    body = ErrorBody(error.code, error.message[:2000], error.hint[:2000] if error.hint else None)
+    title = _TITLES.get(status, "It failed" if status < 500 else "The registry failed")
+    page = Page("error.html", ErrorView(title, body, status == 401), title, title, "/", status, is_indexed=False)
+    return frame.render(page, "html", site, now).body

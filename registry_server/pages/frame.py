@@ -1,0 +1,194 @@
+"""The frame of every page: what a page is, how it becomes bytes, and with which headers it is sent.
+
+To add a page, write a *maker*: a function from a :class:`registry_server.pages.look.Look` to a :class:`Page`. It reads what it
+needs, builds a frozen ``Struct`` (the *view*) with a pure function, and names the template that shows it. The view is the page:
+the template gets it as ``view`` and adds words and marks only, and who asks for JSON gets exactly the view. A route hands
+the maker to :func:`registry_server.api.page_routes.page`, which does everything else: negotiation, entity tags, ``HEAD``,
+caching, who may read, places, errors. See :mod:`registry_server.pages.home` for a small one.
+
+Templates lie in ``templates/``, extend ``base.html`` and fill the block ``content``. Everything is escaped. Their filters:
+
+``marked``       text of strangers, with hidden characters in plain sight (:mod:`registry_server.pages.hidden`)
+``short``        the same on one line, cut
+``plain``        the same for attributes
+``day``, ``time`` a time as ``2026-11-22`` and as ``2026-11-22T15:30:00Z``
+``age``          how long a time lies before the page's hour: ``3 days``
+``number``       1,234
+``bytes``        1.2 kB
+
+``macros.html`` has what pages share: tier badges, ages, notices, code to copy.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+
+import msgspec
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+from msgspec import Struct
+
+from registry_server.pages import addresses, hidden
+from registry_server.pages.limits import PAGES
+from registry_server.pages.look import Site
+from registry_server.pages.negotiation import Form
+from rye.registry.protocol.lines import write_time
+
+_FOLDER = Path(__file__).parent
+Headers = tuple[tuple[str, str], ...]
+
+
+class Page(Struct, frozen=True):
+    """One page, before it has a form."""
+
+    template: str
+    view: Struct
+    title: str
+    """Plain text; the registry's name is added."""
+    description: str
+    """One plain sentence or two, for links to the page (OpenGraph) and search engines."""
+    path: str
+    """The canonical path, with its query."""
+    status: int = 200
+    is_whole_source: bool = False
+    """Whether it may be larger than other pages."""
+    is_indexed: bool = True
+    """Whether search engines may list it."""
+    feed: str = ""
+    """The path of a feed that belongs to it."""
+
+
+class Rendered(Struct, frozen=True):
+    """A page in one form."""
+
+    body: bytes
+    status: int = 200
+
+
+def render(page: Page, form: Form, site: Site, now: datetime) -> Rendered:
+    """A page in the form that was asked for."""
+    if form == "json":
+        return Rendered(msgspec.json.encode(page.view) + b"\n", page.status)
+    return Rendered(_html(page, site, now), page.status)
+
+
+def _html(page: Page, site: Site, now: datetime) -> bytes:
+    text = environment().get_template(page.template).render(
+        page=page, view=page.view, site=site, now=now, style=style_path(), paths=addresses
+    )  # fmt: skip
+    return text.encode()
+
+
+def headers(form: Form, *, is_private: bool, tag: str = "") -> Headers:
+    """The headers of a page, of its 304 too. ``tag``: empty for what must not be kept. The server adds the charset."""
+    scope = "private" if is_private else "public"
+    return (
+        ("content-type", "text/html" if form == "html" else "application/json"),
+        ("cache-control", f"{scope}, no-cache" if tag else f"{scope}, no-store"),
+        ("vary", "Accept, Authorization, Cookie" if is_private else "Accept"),
+        *((("etag", f'"{tag}"'),) if tag else ()),
+        *SAFE_HEADERS,
+    )
+
+
+_POLICY = (
+    "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
+SAFE_HEADERS: Headers = (
+    ("content-security-policy", _POLICY),
+    ("x-content-type-options", "nosniff"),
+    ("referrer-policy", "no-referrer"),
+    ("x-frame-options", "DENY"),
+    ("cross-origin-resource-policy", "same-origin"),
+)
+
+
+def is_same(if_none_match: str, tag: str) -> bool:
+    """Whether ``If-None-Match`` names the page's tag (RFC 9110 §13.1.2: weakly)."""
+    given = {part.strip().removeprefix("W/") for part in if_none_match[: PAGES.accept_characters].split(",")}
+    return f'"{tag}"' in given or "*" in given
+
+
+# -- the style ----------------------------------------------------------------------------------------------------------
+
+
+@cache
+def style() -> bytes:
+    """The one style sheet."""
+    return (_FOLDER / "style.css").read_bytes()
+
+
+@cache
+def style_path() -> str:
+    """Its path: another one for other bytes, so it may be kept for ever."""
+    return f"/-/style/{hashlib.sha256(style()).hexdigest()[:16]}.css"
+
+
+@cache
+def version() -> str:
+    """Another one when templates, style or views change: part of every entity tag."""
+    digest = hashlib.sha256()
+    for path in sorted(_FOLDER.rglob("*")):
+        if path.suffix in (".py", ".html", ".css", ".xml"):
+            digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+# -- templates ----------------------------------------------------------------------------------------------------------
+
+
+@cache
+def environment() -> Environment:
+    made = Environment(
+        loader=FileSystemLoader(_FOLDER / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    made.filters.update(
+        marked=hidden.marked,
+        short=_short,
+        plain=hidden.plain,
+        day=_day,
+        time=_time,
+        age=_age,
+        number=_number,
+        bytes=_bytes,
+    )
+    return made
+
+
+def _short(text: str, most: int = PAGES.line_characters) -> Markup:
+    return hidden.shown(text, most)
+
+
+def _day(time: datetime) -> str:
+    return f"{time:%Y-%m-%d}"
+
+
+def _time(time: datetime) -> str:
+    return write_time(time)
+
+
+def _age(then: datetime, now: datetime) -> str:
+    """How long before ``now``, in the largest unit that gives at least two; ``now`` is a full hour."""
+    hours = int((now - then).total_seconds() // 3600)
+    for unit, size in (("years", 8_760), ("months", 730), ("days", 24), ("hours", 1)):
+        if hours >= 2 * size:
+            return f"{hours // size} {unit}"
+    return "less than two hours" if hours >= -1 else "dated in the future"
+
+
+def _number(value: int) -> str:
+    return f"{value:,}"
+
+
+def _bytes(size: int) -> str:
+    if size < 1000:
+        return f"{size} bytes" if size != 1 else "1 byte"
+    return f"{size / 1000:.1f} kB" if size < 1_000_000 else f"{size / 1_000_000:.1f} MB"

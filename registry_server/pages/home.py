@@ -1,0 +1,90 @@
+"""The first page: what this registry is, how to pin it, and what is new."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import sqlalchemy as sa
+from msgspec import Struct
+
+from registry_server.pages.addresses import item_path
+from registry_server.pages.frame import Page
+from registry_server.pages.limits import PAGES
+from registry_server.pages.look import Look, Site
+from registry_server.storage.prepared import Prepared
+from registry_server.storage.schema import log_entries, releases
+from rye.errors import RyeError
+from rye.items.identity import Identity
+from rye.registry.protocol import notes, statements
+from rye.registry.protocol.statements import Release
+
+
+class NewRelease(Struct, frozen=True):
+    kind: str
+    id: str
+    version: str
+    description: str
+    time: datetime
+    path: str
+
+
+class HomeView(Struct, frozen=True):
+    """The JSON of the first page, for who asks for it at ``/-/``."""
+
+    origin: str
+    fingerprint: str
+    address: str
+    pin: str
+    """The command that pins the registry."""
+    entries: int
+    """Of the log."""
+    releases: tuple[NewRelease, ...]
+    """The newest first, none that was withdrawn."""
+
+
+def home_page(look: Look) -> Page:
+    """The maker of ``/``."""
+    view = home_view(look.site, newest(look))
+    words = f"{view.origin} is a registry of signed text for software agents: directives, skills, tools, agents."
+    return Page("home.html", view, "Registry", words, "/", feed="/feed.atom")
+
+
+def home_view(site: Site, found: Sequence[NewRelease]) -> HomeView:
+    pin = f"rye login {site.address} --fingerprint {site.fingerprint}"
+    entries = site.head.size if site.head is not None else 0
+    return HomeView(site.origin, site.fingerprint, site.address, pin, entries, tuple(found))
+
+
+def newest(look: Look) -> list[NewRelease]:
+    """The newest releases that this reader may see and that are not withdrawn."""
+    found: list[NewRelease] = []
+    before = look.head.size
+    while len(found) < PAGES.newest and before > 0:
+        rows = _NEWEST.rows(look.connection, {"before": before, "most": PAGES.newest * 4})
+        for name, version, position, leaf in rows:
+            before = position
+            namespace = name.partition(":")[2].partition("/")[0]
+            if look.may_read(namespace) and len(found) < PAGES.newest:
+                found.append(_new(name, version, bytes(leaf)))
+        if len(rows) < PAGES.newest * 4:
+            break
+    return found
+
+
+def _new(name: str, version: str, leaf: bytes) -> NewRelease:
+    kind, _, identifier = name.partition(":")
+    statement = statements.parse(notes.parse(leaf).text)
+    if not isinstance(statement, Release):
+        raise RyeError("database-damaged", f"The entry of {name} {version} is no release.", "rye-registry verify")
+    path = item_path(Identity(kind, identifier), version)
+    return NewRelease(kind, identifier, version, statement.description, statement.time, path)
+
+
+_NEWEST = Prepared(
+    sa.select(releases.c.name, releases.c.version, releases.c.position, log_entries.c.leaf)
+    .join(log_entries, log_entries.c.position == releases.c.position)
+    .where(releases.c.position < sa.bindparam("before"), releases.c.yanked.is_(sa.false()))
+    .order_by(releases.c.position.desc())
+    .limit(sa.bindparam("most"))
+)

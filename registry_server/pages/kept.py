@@ -1,0 +1,42 @@
+"""Values that are kept as long as there is room, those that were asked for last."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Hashable
+from typing import Generic, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+
+class Kept(Generic[K, V]):
+    """Bounded by the sizes that are given with the values. Safe to use from several threads."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._values: OrderedDict[K, tuple[int, V]] = OrderedDict()
+        self._size = 0
+        self._lock = threading.Lock()
+
+    def get(self, key: K) -> V | None:
+        with self._lock:
+            found = self._values.get(key)
+            if found is None:
+                return None
+            self._values.move_to_end(key)
+            return found[1]
+
+    def put(self, key: K, value: V, size: int = 1) -> None:
+        """Keep a value. One that is larger than all the room is not kept."""
+        with self._lock:
+            before = self._values.pop(key, None)
+            if before is not None:
+                self._size -= before[0]
+            if size > self._most:
+                return
+            self._values[key] = (size, value)
+            self._size += size
+            while self._size > self._most:
+                self._size -= self._values.popitem(last=False)[1][0]

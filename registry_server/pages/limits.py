@@ -1,0 +1,51 @@
+"""What bounds a page: the one place of its numbers."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from rye.limits import KIB, MIB
+
+
+class PageLimits(Struct, frozen=True):
+    """Sizes are bytes, times seconds."""
+
+    html_bytes: int = 50_000
+    """HTML of a page, uncompressed; only the view of a whole source may be larger."""
+    shrinkings: int = 5
+    """How often a page that is too large is made again with half the text."""
+    text_characters: int = 14_000
+    """HTML of an item's rendered text on its page."""
+    source_characters: int = 10_000
+    """HTML of an item's source on its page."""
+    rows: int = 40
+    """Rows of a list: rights, runs, facts, files, versions, dependents."""
+    list_characters: int = 6_000
+    """Characters of all rows of a list together."""
+    line_characters: int = 300
+    """A word, an id or an action on one line; what is longer is cut and says so."""
+    source_bytes: int = 1 * MIB
+    """A source on its own view. What is larger is there as a blob."""
+    source_html_bytes: int = 4 * MIB
+    """HTML of that view."""
+    markdown_bytes: int = 64 * KIB
+    """Markdown that is rendered; the rest of a larger text is only shown as source."""
+    facts_bytes: int = 512 * KIB
+    """Text of one item, attached files included, that facts are looked for in. Files beyond it are named."""
+    cached_bytes: int = 64 * MIB
+    """Rendered pages that are kept."""
+    judged_bytes: int = 32 * MIB
+    """Statements of items whose histories are kept, judged."""
+    examined: int = 4_000
+    """Examined releases that are kept."""
+    head_seconds: float = 0.2
+    """For how long the head is believed to be the newest."""
+    accept_characters: int = 1_000
+    """Of ``Accept`` and ``If-None-Match`` that are read."""
+    newest: int = 12
+    """Releases on the first page."""
+    search_results: int = 20
+    """Results on one page of a search."""
+
+
+PAGES = PageLimits()
