@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-.PHONY: demo test test-fast test-clients lint bench fuzz mutate requirements clean
+.PHONY: demo test test-fast test-clients lint bench fuzz mutate requirements completion-table clean
 
 # A stamp for each set of pinned requirements: installing is skipped until the pins or the project's metadata change.
 $(VENV)/.runtime: requirements/runtime.txt pyproject.toml
@@ -56,6 +56,10 @@ requirements:
 	for set in runtime dev; do $(PYTHON) -m uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	  --no-emit-index-url --no-emit-find-links --custom-compile-command "make requirements" \
 	  requirements/$$set.in -o requirements/$$set.txt; done
+
+# The table of commands that shells' completion reads (tests/cli/completing holds it current).
+completion-table: $(VENV)/.dev
+	$(BIN)/python -m rye.cli.completing.table
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache

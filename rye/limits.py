@@ -486,3 +486,21 @@ class RunLimits(Struct, frozen=True):
 
 
 RUN = RunLimits()
+
+
+class CompletionLimits(Struct, frozen=True):
+    """What a shell's completion may read and offer."""
+
+    names: int = 2_000
+    """Names of one kind."""
+    name_characters: int = 512
+    """A longer name is left out."""
+    file_bytes: int = 4 * MIB
+    """Of rye.toml and rye.lock; what is behind is not looked at."""
+    map_nodes: int = 64
+    """Nodes of registries' name maps."""
+    depth: int = 15
+    """Folders below a kind's folder."""
+
+
+COMPLETION = CompletionLimits()

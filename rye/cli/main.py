@@ -104,6 +104,8 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "trust": ("rye.cli.trust.trust:trust", "Trust", "Whose signatures count."),
     "help": ("rye.cli.help:show_help", "Use", "How a command is used."),
 }
+ALIASES = {"completions": "completion"}
+"""Other spellings of a command, which the help does not list."""
 _WIDEST = 160
 """Columns of a help page, where the terminal has as many."""
 
@@ -120,7 +122,7 @@ class Families(click.Group):
         return list(self.table)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        row = self.table.get(cmd_name)
+        row = self.table.get(ALIASES.get(cmd_name, cmd_name) if self.name == "rye" else cmd_name)
         if row is None:
             return None
         module, _, attribute = row[0].partition(":")
@@ -130,7 +132,8 @@ class Families(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in self.table and not args[0].startswith("-"):
+        aliased = self.name == "rye" and args and args[0] in ALIASES
+        if args and args[0] not in self.table and not aliased and not args[0].startswith("-"):
             raise unknown_command(args[0], self.table, ctx.command_path)
         return super().resolve_command(ctx, args)
 
@@ -261,6 +264,10 @@ def _flushed(code: int) -> int:
 def run(arguments: list[str], session: Session) -> int:
     """Run with ``arguments``; returns the exit code."""
     session.arguments = arguments
+    if "_RYE_COMPLETE" in os.environ:
+        from rye.cli.completing.answer import answer
+
+        return answer(os.environ["_RYE_COMPLETE"])
     try:
         result = program().main(args=arguments, prog_name="rye", standalone_mode=False, obj=session)
         sys.stdout.flush()

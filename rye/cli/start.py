@@ -1,4 +1,5 @@
-"""Where the program starts: an install that finds nothing changed is answered before the command line is even imported."""
+"""Where the program starts: a shell's question and an install that finds nothing changed are answered before the command line
+is imported."""
 
 from __future__ import annotations
 
@@ -9,6 +10,10 @@ import sys
 def main() -> None:
     """Run the program with the words it was started with, and exit with its code."""
     arguments = sys.argv[1:]
+    if "_RYE_COMPLETE" in os.environ:
+        from rye.cli.completing.answer import answer
+
+        sys.exit(answer(os.environ["_RYE_COMPLETE"]))
     if arguments[:1] == ["install"]:
         from rye.cli.unchanged import is_plain, recall, watch
 

@@ -1,9 +1,10 @@
-"""``rye completion``: the shell's script on stdout, as click makes it."""
+"""``rye completion``: the shell's script on stdout. What it asks is answered in :mod:`rye.cli.completing`."""
 
 from __future__ import annotations
 
 import click
 
+from rye.cli.completing.scripts import SCRIPTS
 from rye.cli.options import Session, command
 
 _PLACES = {
@@ -14,17 +15,11 @@ _PLACES = {
 
 
 @command("completion")
-@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.argument("shell", type=click.Choice(list(SCRIPTS)))
 @click.pass_obj
 def completion(session: Session, shell: str) -> None:
     """Print a completion script for SHELL; save it where the shell looks for completions."""
-    from click.shell_completion import get_completion_class
-
-    from rye.cli.main import program
-
-    found = get_completion_class(shell)
-    assert found is not None  # click knows the three
-    script = found(program(), {}, "rye", "_RYE_COMPLETE").source()
+    script = SCRIPTS[shell]
     if session.json:
         session.console.document({"shell": shell, "script": script})
         return

@@ -1,0 +1,53 @@
+"""The answer to a shell that asks what may stand at the cursor (``_RYE_COMPLETE=bash_complete rye``).
+
+The shell hands over the line in ``COMP_WORDS`` and, as click's scripts do, the number of the word at the cursor in
+``COMP_CWORD``; without a number the line ends at the cursor. Printed are lines ``TYPE,VALUE`` (bash), three lines for type,
+value and help (zsh), or ``TYPE,VALUE<TAB>HELP`` (fish). TYPE is ``plain``, or ``file`` and ``dir`` where the shell should offer
+those.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+
+from rye.cli.completing.candidates import names, takes_files
+from rye.cli.completing.command_line import at_cursor, typed
+from rye.cli.completing.stored import stored_table
+
+SHELLS = ("bash", "zsh", "fish")
+
+
+def candidates(environment: Mapping[str, str]) -> list[tuple[str, str, str]]:
+    """What may stand at the cursor: type, value and help of each."""
+    number = environment.get("COMP_CWORD", "")
+    words, incomplete = typed(environment.get("COMP_WORDS", ""), int(number) if number.isdecimal() else None)
+    asked = at_cursor(stored_table(), words, incomplete)
+    begun = asked.incomplete
+    found = [("plain", word, line) for word, line in asked.words.items() if word.startswith(begun)]
+    if asked.value and "@" not in begun:
+        found += [("plain", name, "") for name in names(asked.value, os.path.expanduser(asked.folder or "."), begun)]
+    shells_own = takes_files(asked.value)
+    if shells_own:
+        found.append((shells_own, begun, ""))
+    return found
+
+
+def formatted(shell: str, found: list[tuple[str, str, str]]) -> str:
+    """The lines that the shell's script reads."""
+    if shell == "zsh":
+        return "".join(f"{kind}\n{value}\n{line or '_'}\n" for kind, value, line in found)
+    if shell == "fish":
+        return "".join(f"{kind},{value}\t{line}\n" if line else f"{kind},{value}\n" for kind, value, line in found)
+    return "".join(f"{kind},{value}\n" for kind, value, _ in found)
+
+
+def answer(instruction: str) -> int:
+    """Answer where the instruction is ``SHELL_complete``; the exit code, 1 for a shell that rye has no script for."""
+    shell, _, what = instruction.partition("_")
+    if shell not in SHELLS or what != "complete":
+        return 1
+    sys.stdout.buffer.write(formatted(shell, candidates(os.environ)).encode("utf-8", "replace"))
+    sys.stdout.buffer.flush()
+    return 0

@@ -1,0 +1,86 @@
+"""Names of published items as far as they are cached: the pinned registries' name maps, walked from the last verified head.
+
+Only nodes that lie in the cache are read, each checked against its hash, up to a number. Nothing is fetched.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from rye.limits import COMPLETION
+from rye.registry.protocol.name_map.nodes import Leaf, NameMapError, decode_node
+from rye.registry.store.cache import Cache
+from rye.registry.store.packs import Packs
+from rye.storage.places import place_of
+from rye.storage.regular_files import read_regular
+
+_HASH = re.compile(r"[0-9a-f]{64}")
+
+
+def _states() -> Path:
+    return Path(place_of("data"), "registries")
+
+
+def pinned_addresses() -> list[str]:
+    """The addresses that the user pinned a registry at."""
+    return sorted(_object(_states() / "addresses.json"))
+
+
+def cached_names() -> Iterator[str]:
+    """The ids that the cached parts of all pinned registries' name maps hold; ``kind:id`` where two kinds have one."""
+    cache = Cache(Path(place_of("cache"), "registry"))
+    packs = Packs(cache.folder / "packs")
+    try:
+        for folder in sorted(os.listdir(_states())):
+            root = _map_root(_states() / folder / "state.json")
+            if root is not None:
+                yield from _below(root, cache, packs)
+    finally:
+        packs.close()
+
+
+def _map_root(state: Path) -> str | None:
+    """The hash of the name map's root in the last head that was verified."""
+    try:
+        root = json.loads(_object(state).get("head") or "{}").get("map")
+    except (ValueError, TypeError, AttributeError):
+        return None
+    return root if isinstance(root, str) and _HASH.fullmatch(root) else None
+
+
+def _object(path: Path) -> dict[str, Any]:
+    """A JSON object of the user's own data folder; an empty one for anything else."""
+    try:
+        found = json.loads(read_regular(path))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _below(root: str, cache: Cache, packs: Packs) -> Iterator[str]:
+    waiting, read = [root], 0
+    kinds: dict[str, list[str]] = {}
+    while waiting and read < COMPLETION.map_nodes:
+        sha256 = waiting.pop()
+        data = packs.get(sha256) or cache.get(sha256)
+        if data is None:
+            continue
+        read += 1
+        try:
+            node = decode_node(data)
+        except NameMapError:
+            continue
+        if isinstance(node, Leaf):
+            for name in node.entries:
+                kind, _, identifier = name.partition(":")
+                if kind != "namespace":
+                    kinds.setdefault(identifier, []).append(kind)
+        else:
+            waiting.extend(child.sha256 for child in node.children)
+    for identifier, found in kinds.items():
+        yield from [identifier] if len(found) == 1 else [f"{kind}:{identifier}" for kind in found]

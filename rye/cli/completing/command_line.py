@@ -1,0 +1,131 @@
+"""What may stand at the cursor: a pure function from the stored table and the words before it.
+
+The table has one row for each command, by its words (``override new``; the program's own is ``""``): ``help``, ``options``
+(name → the kind of its value, null for a flag), ``arguments`` (the kinds of value in their order, the last one repeated where
+``more`` is true) and ``commands`` (the names below a family).
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+Row = Mapping[str, Any]
+Table = Mapping[str, Row]
+
+_FOLDER_OPTIONS = ("-C", "--directory")
+
+
+class AtCursor:
+    """What the shell asks for. Not a Struct: msgspec takes longer to import than everything else here.
+
+    ``words``: fixed candidates with their help. ``value``: a kind of value that :mod:`rye.cli.completing.candidates` knows.
+    ``incomplete``: what the person typed so far. ``folder``: what ``-C`` named; None: nothing.
+    """
+
+    __slots__ = ("folder", "incomplete", "value", "words")
+
+    def __init__(self, incomplete: str, words: Mapping[str, str] | None = None, value: str = "") -> None:
+        self.incomplete = incomplete
+        self.words = dict(words or {})
+        self.value = value
+        self.folder: str | None = None
+
+
+def split_words(line: str) -> list[str]:
+    """The words of a shell's line as the shell would read them; an open quote at the end is closed."""
+    lexer = shlex.shlex(line, posix=True)
+    lexer.whitespace_split = True
+    lexer.commenters = ""
+    found: list[str] = []
+    try:
+        found.extend(lexer)
+    except ValueError:  # an open quote, or a backslash at the end
+        found.append(lexer.token or "")
+    return found
+
+
+def typed(line: str, index: int | None) -> tuple[list[str], str]:
+    """The words after the program's name that are complete, and the one at the cursor.
+
+    ``index``: the number of the word at the cursor; None: the line ends at the cursor.
+    """
+    words = split_words(line)
+    if index is None:
+        at_new_word = not line or line[-1].isspace()
+        return (words[1:], "") if at_new_word or len(words) < 2 else (words[1:-1], words[-1])
+    return words[1:index], words[index] if index < len(words) else ""
+
+
+def at_cursor(table: Table, words: Sequence[str], incomplete: str) -> AtCursor:
+    """What may follow ``words``."""
+    line = _Line(table)
+    for word in words:
+        if not line.take(word):
+            return AtCursor(incomplete)
+    found = line.expected(incomplete)
+    found.folder = line.folder
+    return found
+
+
+class _Line:
+    """The words of a command, read one by one."""
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        self.path = ""
+        self.options = dict(table[""]["options"])
+        self.positionals = 0
+        self.waiting = ""
+        """The option whose value is next."""
+        self.only_arguments = False
+        self.folder: str | None = None
+
+    def take(self, word: str) -> bool:
+        """Whether the word can stand here."""
+        if self.waiting:
+            if self.waiting in _FOLDER_OPTIONS:
+                self.folder = word
+            self.waiting = ""
+        elif not self.only_arguments and word == "--":
+            self.only_arguments = True
+        elif not self.only_arguments and word.startswith("-") and word != "-":
+            # `--level=error`, `-Cdir` and `-qv` bring what they need
+            alone = "=" not in word if word.startswith("--") else len(word) == 2
+            self.waiting = word if alone and self.options.get(word) is not None else ""
+        elif self.table[self.path].get("commands"):
+            if word not in self.table[self.path]["commands"]:
+                return False
+            self.path = f"{self.path} {word}".strip()
+            self.options |= self.table[self.path]["options"]
+        else:
+            self.positionals += 1
+        return True
+
+    def expected(self, incomplete: str) -> AtCursor:
+        """What may stand where ``incomplete`` does."""
+        row = self.table[self.path]
+        if self.waiting:
+            return _value(self.options[self.waiting] or "", incomplete)
+        if incomplete.startswith("-") and not self.only_arguments:
+            name, equals, begun = incomplete.partition("=")
+            if equals:
+                return _value(self.options.get(name) or "", begun)
+            return AtCursor(incomplete, dict.fromkeys(row["options"], ""))
+        if row.get("commands"):
+            below = {name: self.table[f"{self.path} {name}".strip()]["help"] for name in row["commands"]}
+            return AtCursor(incomplete, below)
+        return _value(self._argument(row), incomplete)
+
+    def _argument(self, row: Row) -> str:
+        kinds = row["arguments"]
+        if self.positionals < len(kinds):
+            return str(kinds[self.positionals])
+        return str(kinds[-1]) if kinds and row["more"] else ""
+
+
+def _value(kind: str, incomplete: str) -> AtCursor:
+    if kind.startswith("="):
+        return AtCursor(incomplete, dict.fromkeys(kind[1:].split("|"), ""))
+    return AtCursor(incomplete, value=kind)
