@@ -27,7 +27,7 @@ from sqlalchemy import (
 
 metadata = MetaData()
 
-REVISION = "0005"
+REVISION = "0006"
 """The newest alembic revision: what a database must be at. A test compares it with the revisions' folder."""
 
 registry = Table(
@@ -288,6 +288,11 @@ trusted_publishers = Table(
     Column("environment", String(255), nullable=False, comment="Empty: any."),
     Column("scopes", String(100), nullable=False, comment="Of the tokens that it gets."),
     Column("created", String(20), nullable=False),
+    Column(
+        "owner",
+        String(64),
+        comment="The number of the repository's owner, as the first token named it; empty: none yet.",
+    ),
     UniqueConstraint("namespace", "issuer", "repository", "workflow", "environment", name="trusted_publishers_once"),
     comment="Which workflows of which repositories get tokens for a namespace.",
 )
@@ -310,6 +315,7 @@ device_logins = Table(
     Column("polled", String(32), comment="When the device asked last."),
     Column("account", String(16), ForeignKey("accounts.id"), comment="Who decided."),
     Column("state", String(16), nullable=False, comment="waiting, approved, denied or done."),
+    Column("address", String(64), comment="Where it asked from; empty: unknown."),
 )
 
 stages = Table(
@@ -392,15 +398,6 @@ deliveries = Table(
     Column("error", Text),
     Column("delivered", String(20)),
     Index("deliveries_due", "due"),
-)
-
-downloads_daily = Table(
-    "downloads_daily",
-    metadata,
-    Column("day", String(10), primary_key=True),
-    Column("sha256", String(64), primary_key=True, comment="The item's file."),
-    Column("downloads", BigInteger, nullable=False),
-    comment="How often this server sent a file; what caches and mirrors sent is not in it.",
 )
 
 blob_namespaces = Table(

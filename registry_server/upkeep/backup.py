@@ -56,7 +56,6 @@ KEPT = (
     (schema.audit_events, ("position",)),
     (schema.audit_head, ("id",)),
     (schema.webhooks, ("id",)),
-    (schema.downloads_daily, ("day", "sha256")),
 )
 """Tables beside the log, each after those that it refers to, and their keys. Sessions, links and stages end soon."""
 TABLES = (schema.log_entries, schema.head, *(table for table, _ in KEPT))
