@@ -75,5 +75,5 @@ class Deliverer:
                     pass
             except RyeError as error:
                 _log.warning("webhooks could not be told: %s", error)
-            except Exception:
+            except Exception:  # one delivery that nobody foresaw must not end the thread that makes all of them
                 _log.exception("webhooks could not be told")

@@ -155,10 +155,10 @@ async def _run(
         server.stop()  # type: ignore[no-untyped-call]
 
     for number in (signal.SIGTERM, signal.SIGINT):
-        try:
-            loop.add_signal_handler(number, stop)
-        except NotImplementedError:  # Windows
+        if sys.platform == "win32":  # the loop takes no signals there
             signal.signal(number, lambda *_: loop.call_soon_threadsafe(stop))
+        else:
+            loop.add_signal_handler(number, stop)
     try:
         await server.serve()
     except (OSError, RuntimeError) as error:

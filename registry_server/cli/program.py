@@ -103,7 +103,7 @@ def main() -> None:
         _fail(
             RyeError("system", f"{where}{error.strerror or error}.", "Check the path, its owner and the disk."), as_json
         )
-    except Exception as error:
+    except Exception as error:  # the last resort: people get one line and an exit code, never a traceback
         if os.environ.get("RYE_REGISTRY_TRACEBACK") == "1":
             raise
         _fail(_unforeseen(error), as_json)

@@ -178,7 +178,9 @@ class Batches:
         senders = [sender for _, _, sender in batch]
         try:
             outcomes = self._log.work(requests, senders)
-        except Exception as error:
+        except (
+            Exception
+        ) as error:  # whatever fails is the answer of those who wait: the thread must go on for all others
             if is_trouble(error):
                 outcomes = [error] * len(batch)
                 self._give_up_waiting(error)
@@ -220,7 +222,7 @@ class Batches:
         """One request of a batch that failed as a whole; what the batch had committed all the same is a duplicate now."""
         try:
             return self._log.work([request], [sender])[0]
-        except Exception as error:
+        except Exception as error:  # as in `_serve`: the answer of the one that waits
             if not isinstance(error, RyeError):
                 _log.exception("a request failed")
             return error
@@ -230,7 +232,7 @@ class Batches:
             self._log.heartbeat()
         except RyeError as error:
             _log.warning("the heartbeat failed; it will be tried again: %s", error)
-        except Exception:
+        except Exception:  # the thread must go on: publishing may work though the heartbeat does not
             _log.exception("the heartbeat failed; it will be tried again")
 
 
