@@ -112,6 +112,13 @@ class Settings:
     an account counts as one."""
     account_places: int = 48
     """Of ``concurrent_writes``, what one account may have, and never more than three quarters; more are answered 429."""
+    sign_in_tries: int = 120
+    """In a minute, from one address: sign-ins begun or ended, links opened, programs that ask to be signed in, identity tokens
+    exchanged. More are answered 429. A program that waits may ask ten times as often."""
+    form_tries: int = 60
+    """In a minute, of one account: forms sent on its pages, and codes of programs looked up."""
+    account_tokens: int = 100
+    """Tokens that one account may have at the same time."""
     uploads_bytes: int = 512 * MIB
     """Uploaded blobs that no statement refers to yet, all together."""
     account_uploads_bytes: int = 128 * MIB

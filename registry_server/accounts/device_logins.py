@@ -6,6 +6,7 @@ the page where somebody who is signed in confirms it.
 
 from __future__ import annotations
 
+import re
 import secrets
 from datetime import UTC, datetime
 
@@ -22,8 +23,21 @@ EXPIRES_SECONDS = 600
 INTERVAL_SECONDS = 2
 TOKEN_SECONDS = 90 * 86_400
 _MOST_WAITING = 1000
+_MOST_OF_ADDRESS = 50
+_NAME_CHARACTERS = 60
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9 ._@-]")
+"""A name is shown to whom it asks for a token: no punctuation to make sentences with, no letters that look like others."""
 _LETTERS = "BCDFGHJKLMNPQRSTVWXZ"
 WAITING, APPROVED, DENIED, DONE = "waiting", "approved", "denied", "done"
+
+
+class Waiting(Struct, frozen=True):
+    """A program that waits for somebody's word. What it calls itself anybody may choose."""
+
+    name: str
+    address: str
+    """Where it asked from; empty: unknown."""
+    created: str
 
 
 class Begun(Struct, frozen=True):
@@ -33,12 +47,18 @@ class Begun(Struct, frozen=True):
     user_code: str
 
 
-def begin(connection: sa.Connection, name: str, now: str) -> Begun:
-    """Raises RyeError ``busy`` where too many wait."""
+def begin(connection: sa.Connection, name: str, now: str, address: str = "") -> Begun:
+    """Raises RyeError ``busy`` where too many wait, ``too-many-requests`` where too many of this address do."""
     connection.execute(device_logins.delete().where(device_logins.c.expires <= now))
-    if (connection.scalar(sa.select(sa.func.count()).select_from(device_logins)) or 0) >= _MOST_WAITING:
+    if _count(connection) >= _MOST_WAITING:
         raise RyeError("busy", "Too many programs wait to be signed in.", "Try again in some minutes.")
-    plain = "".join(letter for letter in name if letter.isprintable()).strip()[:100] or "rye"
+    if address and _count(connection, device_logins.c.address == address) >= _MOST_OF_ADDRESS:
+        raise RyeError(
+            "too-many-requests",
+            "Too many programs at this address wait to be signed in.",
+            "Confirm or refuse some of them, or wait ten minutes.",
+        )
+    plain = _NOT_IN_NAMES.sub("", name).strip()[:_NAME_CHARACTERS].strip() or "rye"
     begun = Begun(secrets.token_urlsafe(32), _user_code())
     row = {
         "sha256": digest(begun.device_code),
@@ -47,17 +67,18 @@ def begin(connection: sa.Connection, name: str, now: str) -> Begun:
         "created": now,
         "expires": after(now, EXPIRES_SECONDS),
         "state": WAITING,
+        "address": address[:64],
     }
     connection.execute(device_logins.insert().values(row))
     return begun
 
 
-def waiting(connection: sa.Connection, user_code: str, now: str) -> str | None:
-    """What the program with this code calls itself; None where none waits."""
+def waiting(connection: sa.Connection, user_code: str, now: str) -> Waiting | None:
+    """The program with this code; None where none waits."""
     row = connection.execute(sa.select(device_logins).where(device_logins.c.user_code == normal(user_code))).first()
     if row is None or row.state != WAITING or is_over(row.expires, now):
         return None
-    return str(row.name)
+    return Waiting(row.name, row.address or "", row.created)
 
 
 def decide(connection: sa.Connection, user_code: str, account: str, approve: bool, now: str) -> bool:
@@ -67,6 +88,11 @@ def decide(connection: sa.Connection, user_code: str, account: str, approve: boo
     )
     values = {"state": APPROVED if approve else DENIED, "account": account}
     return connection.execute(device_logins.update().where(where).values(values)).rowcount == 1
+
+
+def is_known(connection: sa.Connection, device_code: str, now: str) -> bool:
+    """Whether a program has this code: asked before :func:`poll`, which writes, so that a guess costs no write."""
+    return _count(connection, device_logins.c.sha256 == digest(device_code), device_logins.c.expires > now) > 0
 
 
 def poll(connection: sa.Connection, device_code: str, now: str, moment: datetime | None = None) -> tuple[str, str]:
@@ -95,6 +121,10 @@ def normal(user_code: str) -> str:
     """A user code as it is stored, however a person writes it."""
     letters = "".join(letter for letter in user_code.upper() if letter in _LETTERS)
     return f"{letters[:4]}-{letters[4:8]}" if len(letters) == 8 else ""
+
+
+def _count(connection: sa.Connection, *where: sa.ColumnElement[bool]) -> int:
+    return connection.scalar(sa.select(sa.func.count()).select_from(device_logins).where(*where)) or 0
 
 
 def _user_code() -> str:

@@ -38,7 +38,7 @@ _DOCUMENT_BYTES = 256 * KIB
 _FETCH_SECONDS = 5.0
 _KEPT_SECONDS = 600.0
 _AGAIN_SECONDS = 15.0
-"""Between two looks for a key that was not there."""
+"""Between two looks for a key that was not there, or at an issuer that did not answer."""
 _GRACE_SECONDS = 60
 _LIFETIME_SECONDS = 86_400
 _KEY_TYPES = frozenset({"RSA", "EC", "OKP"})
@@ -94,6 +94,8 @@ class Issuer:
     _document: dict[str, Any] = field(default_factory=dict)
     _keys: KeySet | None = None
     _read: float = 0.0
+    _failed: tuple[float, RyeError] | None = None
+    """When it could last not be asked, and why: nobody makes us wait for it again and again."""
 
     def endpoint(self, name: str) -> str:
         """An address of the discovery document, e.g. ``token_endpoint``. Raises RyeError ``issuer-unavailable``."""
@@ -130,6 +132,16 @@ class Issuer:
     def _refresh(self, seconds: float) -> None:
         if self._keys is not None and self.clock() - self._read < seconds:
             return
+        if self._failed is not None and self.clock() - self._failed[0] < _AGAIN_SECONDS:
+            raise RyeError(self._failed[1].code, self._failed[1].message, self._failed[1].hint)
+        try:
+            self._look()
+        except RyeError as error:
+            self._failed = (self.clock(), error)
+            raise
+        self._failed = None
+
+    def _look(self) -> None:
         self._document = _object(
             self.fetch(f"{self.address.rstrip('/')}/.well-known/openid-configuration"), self.address
         )

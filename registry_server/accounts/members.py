@@ -6,6 +6,7 @@ Secrets of links and sessions are 256 random bits; the database holds their SHA-
 from __future__ import annotations
 
 import hashlib
+import re
 import secrets
 
 import sqlalchemy as sa
@@ -21,6 +22,7 @@ LINK_SECONDS = 72 * 3600
 """How long a link waits for the person that it is for."""
 SESSION_SECONDS = 12 * 3600
 _NAME_CHARACTERS = 100
+_ID = re.compile(r"[0-9a-f]{16}")
 
 
 class Member(Struct, frozen=True):
@@ -38,6 +40,8 @@ def create(connection: sa.Connection, name: str, now: str, *, issuer: str = "", 
     """Make an account. Raises RyeError ``bad-account-name``, ``account-exists``."""
     if not name or len(name) > _NAME_CHARACTERS or not name.isprintable() or name != name.strip():
         raise RyeError("bad-account-name", "An account's name is 1 to 100 printable characters.", None)
+    if is_id(name):
+        raise RyeError("bad-account-name", f"{name} could be mistaken for an account's ID.", "Choose another name.")
     if connection.scalar(sa.select(accounts.c.id).where(accounts.c.name == name)) is not None:
         raise RyeError(
             "account-exists", f"There is an account {name} already.", "rye-registry account list shows them."
@@ -65,7 +69,7 @@ def of_issuer(connection: sa.Connection, issuer: str, subject: str, wanted: str,
         plain = (
             "".join(letter for letter in wanted if letter.isprintable()).strip()[: _NAME_CHARACTERS - 10] or "member"
         )
-        name, number = plain, 1
+        name, number = (f"{plain}-1" if is_id(plain) else plain), 1
         while connection.scalar(sa.select(accounts.c.id).where(accounts.c.name == name)) is not None:
             number += 1
             name = f"{plain}-{number}"
@@ -84,11 +88,15 @@ def get(connection: sa.Connection, identifier: str) -> Member:
     return _member(row)
 
 
+def is_id(name: str) -> bool:
+    """Whether a word has the form of an account's ID; no account may have such a name."""
+    return _ID.fullmatch(name) is not None
+
+
 def named(connection: sa.Connection, name: str) -> Member:
-    """By its name or ID. Raises RyeError ``unknown-account``."""
-    row = connection.execute(sa.select(accounts).where(accounts.c.name == name)).first()
-    if row is None:
-        row = connection.execute(sa.select(accounts).where(accounts.c.id == name)).first()
+    """By its ID or name: an ID is never read as a name. Raises RyeError ``unknown-account``."""
+    column = accounts.c.id if is_id(name) else accounts.c.name
+    row = connection.execute(sa.select(accounts).where(column == name)).first()
     if row is None:
         raise _unknown(name)
     return _member(row)

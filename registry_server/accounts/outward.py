@@ -7,9 +7,11 @@ and size. IPv4 inside IPv6 (mapped, 6to4, NAT64, Teredo) counts as what it leads
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 import socket
 import ssl
+import threading
 from collections.abc import Callable, Mapping
 from http.client import HTTPException, HTTPSConnection
 from urllib.parse import urlsplit
@@ -64,7 +66,7 @@ def connect(address: str, port: int, host: str) -> socket.socket:
     plain = socket.create_connection((address, port), _SECONDS)
     try:
         return trusted_authorities().wrap_socket(plain, server_hostname=host)
-    except BaseException:
+    except (OSError, ValueError):  # what TLS raises: SSLError is an OSError; ValueError is for a host that is no name
         plain.close()
         raise
 
@@ -75,6 +77,7 @@ def post(
     headers: Mapping[str, str],
     resolve: Resolve = resolve,
     connect: Connect = connect,
+    seconds: float = _SECONDS,
 ) -> int:
     """Send it; the status of the answer. Raises RyeError ``private-address``, ``delivery-failed``."""
     parts = urlsplit(url)
@@ -90,6 +93,10 @@ def post(
                 raise _private(host)
         connection = HTTPSConnection(host, port, timeout=_SECONDS)
         connection.sock = connect(addresses[0], port, host)
+        # A time limit for the whole: one for each read alone lets a receiver that drips hold everybody else's deliveries up.
+        limit = threading.Timer(seconds, _cut, [connection.sock])
+        limit.daemon = True
+        limit.start()
         try:
             connection.sock.settimeout(_SECONDS)
             target = f"{parts.path or '/'}{f'?{parts.query}' if parts.query else ''}"
@@ -98,11 +105,17 @@ def post(
             answer.read(_ANSWER_BYTES)
             return answer.status
         finally:
+            limit.cancel()
             connection.close()
     except (OSError, HTTPException, ssl.SSLError, ValueError, UnicodeError) as error:
         raise RyeError(
             "delivery-failed", f"{host}: {str(error)[:200] or type(error).__name__}", "It is tried again later."
         ) from error
+
+
+def _cut(connected: socket.socket) -> None:
+    with contextlib.suppress(OSError):  # it is closed already
+        connected.shutdown(socket.SHUT_RDWR)
 
 
 def _private(host: str) -> RyeError:

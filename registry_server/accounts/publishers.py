@@ -8,6 +8,8 @@ workflow    the file in ``job_workflow_ref``, else ``workflow_ref`` (GitHub), or
             that very repository; of an issuer that has none of these, ``workflow`` as it is. Never GitHub's ``workflow``, which
             is a title that any file may have
 environment ``environment``, without regard to case, where the operator named one
+owner       ``repository_owner_id`` (GitHub) or ``namespace_id`` (GitLab): a number that is never given out again. The first token
+            that is exchanged binds the publisher to it, so whoever registers the owner's name later is somebody else
 =========== ==========================================================================================================
 """
 
@@ -34,6 +36,7 @@ GITHUB = "https://token.actions.githubusercontent.com"
 GITLAB = "https://gitlab.com"
 _REPOSITORY = re.compile(r"[A-Za-z0-9._-]{1,100}(?:/[A-Za-z0-9._-]{1,100}){1,9}")
 _WORKFLOW = re.compile(r"[A-Za-z0-9._ -]{1,100}(?:/[A-Za-z0-9._ -]{1,100}){0,9}")
+_COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _KEPT_SECONDS = 2 * 86_400
 
 
@@ -48,6 +51,8 @@ class Publisher(Struct, frozen=True):
     environment: str
     scopes: tuple[str, ...]
     created: str
+    owner: str | None = None
+    """The number of the repository's owner; None: no token was exchanged yet, or the issuer names none."""
 
     def as_json(self) -> dict[str, object]:
         document = {name: getattr(self, name) for name in self.__struct_fields__}
@@ -60,6 +65,7 @@ class Identity(Struct, frozen=True):
     repository: str
     workflow: str
     environment: str
+    owner: str = ""
 
 
 def add(
@@ -134,19 +140,20 @@ def identity_of(claims: Claims) -> Identity:
     if not repository:
         raise refused("it names no repository")
     environment = _text(claims, "environment")
+    owner = _number(claims, "repository_owner_id") or _number(claims, "namespace_id")
     for name in ("job_workflow_ref", "workflow_ref"):
         reference = _text(claims, name)
         if reference:
-            return Identity(repository, _file_in(reference.partition("@")[0], f"{repository}/"), environment)
+            return Identity(repository, _file_in(_path_of(reference), f"{repository}/"), environment, owner)
     reference = _text(claims, "ci_config_ref_uri")
     if reference:
-        place, _, file = reference.partition("@")[0].partition("//")
+        place, _, file = _path_of(reference).partition("//")
         if place.partition("/")[2].lower() != repository.lower():
             raise refused("its workflow lies in another repository")
-        return Identity(repository, file, environment)
+        return Identity(repository, file, environment, owner)
     if claims.get("iss") == GITHUB:
         raise refused("it names no workflow file")
-    return Identity(repository, _text(claims, "workflow"), environment)
+    return Identity(repository, _text(claims, "workflow"), environment, owner)
 
 
 def is_meant(publisher: Publisher, identity: Identity) -> bool:
@@ -156,7 +163,17 @@ def is_meant(publisher: Publisher, identity: Identity) -> bool:
         publisher.repository.lower() == identity.repository.lower()
         and publisher.workflow == file
         and (not publisher.environment or publisher.environment.lower() == identity.environment.lower())
+        and (publisher.owner is None or publisher.owner == identity.owner)
     )
+
+
+def bind(connection: sa.Connection, trusted: Sequence[Publisher], identity: Identity) -> None:
+    """Remember whose repository it is, where no token told before."""
+    if not identity.owner:
+        return
+    table = trusted_publishers.c
+    where = sa.and_(table.id.in_([publisher.id for publisher in trusted]), table.owner.is_(None))
+    connection.execute(trusted_publishers.update().where(where).values(owner=identity.owner))
 
 
 def use_once(connection: sa.Connection, token: str, claims: Claims, now: str) -> None:
@@ -166,9 +183,11 @@ def use_once(connection: sa.Connection, token: str, claims: Claims, now: str) ->
     # Without an id, what was signed identifies it: a signature can have several spellings.
     what = f"jti {jti}" if isinstance(jti, str) and jti else f"text {token.rpartition('.')[0]}"
     key = hashlib.sha256(f"{claims.get('iss')}\n{what}".encode()).hexdigest()
-    if connection.scalar(sa.select(exchanged_jwts.c.sha256).where(exchanged_jwts.c.sha256 == key)) is not None:
+    if connection.execute(_USED, {"sha256": key, "expires": after(now, _KEPT_SECONDS)}).rowcount != 1:
         raise refused("it was exchanged already")
-    connection.execute(exchanged_jwts.insert().values(sha256=key, expires=after(now, _KEPT_SECONDS)))
+
+
+_USED = sa.text("INSERT INTO exchanged_jwts (sha256, expires) VALUES (:sha256, :expires) ON CONFLICT DO NOTHING")
 
 
 def make_token(
@@ -185,6 +204,20 @@ def make_token(
     name = f"{identity.repository} {identity.workflow.rpartition('/')[2]}"[:100]
     namespaces = [publisher.namespace for publisher in trusted]
     return tokens.create(connection, name, namespaces, now, scopes=scopes, seconds=TOKEN_SECONDS)
+
+
+def _path_of(reference: str) -> str:
+    """The part before ``@``, which must be followed by a whole ref or a commit: a file's name may have an ``@`` in it, too."""
+    path, _, ref = reference.partition("@")
+    if not ref.startswith("refs/") and _COMMIT.fullmatch(ref) is None:
+        raise refused("it names no workflow file at a ref")
+    return path
+
+
+def _number(claims: Claims, name: str) -> str:
+    found = claims.get(name)
+    text = str(found) if isinstance(found, int | str) and not isinstance(found, bool) else ""
+    return text if text.isascii() and text.isdecimal() and len(text) <= 20 else ""
 
 
 def _file_in(path: str, folder: str) -> str:
@@ -208,4 +241,5 @@ def _publisher(row: sa.Row[tuple[object, ...]]) -> Publisher:
         row.environment,
         tuple(row.scopes.split()),
         row.created,
+        row.owner,
     )

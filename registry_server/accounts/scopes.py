@@ -13,7 +13,7 @@ SCOPES: dict[str, str] = {
     "stage": "upload releases that a maintainer has yet to sign",
     "yank": "yanks, deprecations, advisories",
     "claim": "claim namespaces and change their keys",
-    "admin": "decide about stages, and read who did what",
+    "admin": "look at stages, and reject them",
 }
 """In the order in which they are shown."""
 DEFAULT_SCOPES = ("read", "publish", "stage", "yank", "claim")

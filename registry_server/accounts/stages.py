@@ -8,7 +8,7 @@ keyset demands. Nothing of a stage is served, searched or referred to by other r
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import sqlalchemy as sa
 from msgspec import Struct
@@ -42,6 +42,14 @@ class Stage(Struct, frozen=True):
     position: int | None
     reason: str | None
 
+    def is_waiting(self, now: str) -> bool:
+        """Whether somebody may still decide about it."""
+        return self.state == STAGED and self.expires > now
+
+    def state_at(self, now: str) -> str:
+        """Its state; one whose time is over has ended, before anything has written that down."""
+        return EXPIRED if self.state == STAGED and self.expires <= now else self.state
+
 
 def files_of(release: Release) -> dict[str, int]:
     """SHA-256 and size of every file of a release."""
@@ -68,7 +76,7 @@ def add(
 ) -> tuple[Stage, bool]:
     """Keep a draft; the stage, and whether it is new. The same draft again is the same stage."""
     for stage in find(connection, draft.identity.namespace, index_name(draft.identity), draft.version):
-        if stage.state == STAGED and same_release(stage.draft, draft) and stage.token == account.token:
+        if stage.is_waiting(now) and same_release(stage.draft, draft) and stage.token == account.token:
             return stage, False
     identifier = secrets.token_hex(8)
     files = files_of(draft)
@@ -105,15 +113,23 @@ def find(connection: sa.Connection, namespace: str, name: str, version: str) -> 
     return [_stage(row) for row in connection.execute(sa.select(stages).where(where).order_by(stages.c.created))]
 
 
-def listing(connection: sa.Connection, states: Iterable[str], most: int) -> list[Stage]:
-    """The newest first."""
-    query = sa.select(stages).where(stages.c.state.in_(list(states))).order_by(stages.c.created.desc(), stages.c.id)
-    return [_stage(row) for row in connection.execute(query.limit(most))]
+def listing(connection: sa.Connection, account: Account, now: str, *, everything: bool, most: int) -> list[Stage]:
+    """The newest that this account may see: those that wait, or also those that were decided."""
+    query = sa.select(stages).order_by(stages.c.created.desc(), stages.c.id).limit(most)
+    if not everything:
+        query = query.where(stages.c.state == STAGED, stages.c.expires > now)
+    decides = account.has("publish") or account.has("admin")
+    if account.writable is not None or not decides:
+        mine = sa.and_(stages.c.token == account.token, stages.c.token != "")
+        query = query.where(sa.or_(mine, stages.c.namespace.in_(account.writable or () if decides else ())))
+    return [stage for row in connection.execute(query) if may_see(account, stage := _stage(row))]
 
 
-def open_bytes(connection: sa.Connection, account: Account | None = None) -> int:
+def open_bytes(connection: sa.Connection, now: str, account: Account | None = None) -> int:
     """The size of all stages that wait, or of one account's (of one token's, where it has no account)."""
-    query = sa.select(sa.func.coalesce(sa.func.sum(stages.c.size), 0)).where(stages.c.state == STAGED)
+    query = sa.select(sa.func.coalesce(sa.func.sum(stages.c.size), 0)).where(
+        stages.c.state == STAGED, stages.c.expires > now
+    )
     if account is not None and account.account is not None:
         query = query.where(stages.c.account == account.account)
     elif account is not None:

@@ -73,6 +73,13 @@ class Account:
         return self.is_bound_to(namespace) and (self.account is None or namespace in dict(self.roles))
 
     @property
+    def writable(self) -> tuple[str, ...] | None:
+        """The namespaces that :meth:`may_write` allows; None: all."""
+        if self.account is None:
+            return self.namespaces or None
+        return tuple(name for name, role in self.roles if role in roles.WRITERS and self.is_bound_to(name))
+
+    @property
     def readable(self) -> tuple[str, ...] | None:
         """The namespaces that it may read, as far as scopes allow; None: all."""
         if self.account is None:
@@ -129,6 +136,14 @@ def create(
     for namespace in sorted(set(namespaces)):
         connection.execute(token_namespaces.insert().values(token=identifier, namespace=namespace))
     return token
+
+
+def check_room(connection: sa.Connection, account: str, most: int, now: str) -> None:
+    """Whether an account may have one more token. Raises RyeError ``too-many-tokens``."""
+    good = sa.or_(tokens.c.expires.is_(None), tokens.c.expires > now)
+    where = (tokens.c.account == account, tokens.c.revoked.is_(None), good)
+    if (connection.scalar(sa.select(sa.func.count()).select_from(tokens).where(*where)) or 0) >= most:
+        raise RyeError("too-many-tokens", f"The account has {most} tokens.", "Revoke those that nothing uses any more.")
 
 
 def check(connection: sa.Connection, token: str, now: str | None = None) -> Account | None:

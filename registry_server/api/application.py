@@ -33,6 +33,7 @@ from litestar.params import FromPath
 
 from registry_server.api.account_pages import ACCOUNT_ROUTES, refused_page
 from registry_server.api.appending import append
+from registry_server.api.device_routes import DEVICE_ROUTES
 from registry_server.api.examination import require_scope
 from registry_server.api.exchange_routes import EXCHANGE_ROUTES
 from registry_server.api.files import Application, Files
@@ -87,6 +88,7 @@ _STATUS = {
     "method-not-allowed": 405,
     "request-timeout": 408,
     "too-many-requests": 429,
+    "too-many-tokens": 409,
     "version-exists": 409,
     "namespace-taken": 409,
     "name-look-alike": 409,
@@ -140,6 +142,7 @@ def create_app(service: Service) -> Application:
             _search,
             _whoami,
             *ACCOUNT_ROUTES,
+            *DEVICE_ROUTES,
             *EXCHANGE_ROUTES,
             *STAGING_ROUTES,
             *OPERATING_ROUTES,

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 
 import sqlalchemy as sa
+from msgspec.structs import replace
 
 from registry_server.accounts import audit_events, publishers, tokens
 from registry_server.accounts.issuers import Fetch, Issuer, fetch, issuer_of, refused
@@ -48,13 +49,18 @@ class Exchange:
         if not known:
             raise refused("nobody here trusts its issuer")
         claims = self._issuers.get(issuer).verify(token, audience, self._clock())
+        if isinstance(claims.get("aud"), list) and len(claims["aud"]) > 1:
+            raise refused(f"it is made for others, who could send it here: its only audience must be {audience}")
         identity = publishers.identity_of(claims)
         trusted = [publisher for publisher in known if publishers.is_meant(publisher, identity)]
+        if any(publishers.is_meant(replace(publisher, owner=None), identity) for publisher in known) and not trusted:
+            raise refused(f"{identity.repository[:200]} has another owner than when it was used first")
         if not trusted:
             raise refused(f"no namespace trusts {identity.repository[:200]} {identity.workflow[:200]}")
         now = now_text()
         with database.change(self._engine) as connection:
             publishers.use_once(connection, token, claims, now)
+            publishers.bind(connection, trusted, identity)
             made = publishers.make_token(connection, trusted, identity, now, self._is_private)
             found = tokens.check(connection, made, now)
             assert found is not None
@@ -64,6 +70,7 @@ class Exchange:
                 "repository": identity.repository,
                 "workflow": identity.workflow,
                 "environment": identity.environment,
+                "owner": identity.owner or None,
                 "subject": str(claims.get("sub", ""))[:300],
                 "namespaces": list(found.namespaces),
                 "scopes": list(found.scopes),

@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from registry_server.accounts.tokens import Account
+from registry_server.api.forwarded import is_secure
 from registry_server.api.reading import Answer
 from registry_server.pages.frame import SAFE_HEADERS
 from registry_server.settings import Settings
@@ -22,12 +23,12 @@ from registry_server.storage.served import served
 from rye.errors import RyeError
 from rye.registry.protocol import wire
 
-SESSION_COOKIE = "rye_session"
+_SESSION_COOKIE = "rye_session"
 ACCOUNT_KEY = "rye_account"
 """Where the scope of a request keeps who reads."""
 _OPEN = frozenset({"/config.json", "/livez", "/readyz"})
 _OPEN_BELOW = ("/-/account", "/-/style/", "/api/")
-_COOKIE = re.compile(rf"(?:^|;\s*){SESSION_COOKIE}=([A-Za-z0-9_-]{{43}})(?:;|$)")
+_SECRET = re.compile(r"[A-Za-z0-9_-]{43}")
 
 
 def is_open(path: str) -> bool:
@@ -41,10 +42,19 @@ def bearer_of(scope: Any) -> str:
     return token.strip() if scheme.lower() == "bearer" and len(token) < 200 else ""
 
 
-def session_of(scope: Any) -> str:
-    """The session's secret that a request's cookie carries; empty where there is none."""
-    match = _COOKIE.search(_header(scope, b"cookie"))
-    return match[1] if match else ""
+def session_cookie_name(scope: Any, settings: Settings) -> str:
+    """What the session's cookie is called: over https with a prefix, which browsers let only this host set."""
+    if not is_secure(scope, settings.trusted_proxies):
+        return _SESSION_COOKIE
+    return f"{'__Secure' if settings.read == 'public' else '__Host'}-{_SESSION_COOKIE}"
+
+
+def cookie_of(scope: Any, name: str, form: re.Pattern[str] = _SECRET) -> str:
+    """The value of a cookie; empty where there is none of this form, or several: one of them is somebody else's."""
+    sent = [value.decode("latin-1") for key, value in scope["headers"] if key == b"cookie"]
+    parts = [part.strip().partition("=") for text in sent for part in text.split(";")]
+    found = [value for key, _, value in parts if key == name]
+    return found[0] if len(found) == 1 and form.fullmatch(found[0]) else ""
 
 
 def require_reader(account: Account | None) -> Account:

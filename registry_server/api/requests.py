@@ -11,7 +11,7 @@ from litestar.datastructures import State
 
 from registry_server.accounts.quick_look import Unanswered
 from registry_server.accounts.tokens import Account
-from registry_server.api.private_reading import bearer_of, session_of
+from registry_server.api.private_reading import bearer_of, cookie_of, session_cookie_name
 from registry_server.api.service import Service
 from registry_server.pages.frame import SAFE_HEADERS as PAGE_HEADERS
 from rye.errors import RyeError
@@ -120,5 +120,5 @@ async def reader_of(service: Service, scope: Any) -> Account | None:
         if account is not None:
             await service.note_use(account)
         return account
-    secret = session_of(scope)
+    secret = cookie_of(scope, session_cookie_name(scope, service.settings))
     return await asyncio.to_thread(service.session_account, secret) if secret else None

@@ -13,6 +13,7 @@ from typing import Any
 
 from registry_server.accounts import audit_events, blob_owners, keys, members, roles, tokens
 from registry_server.accounts.issuers import check_issuer
+from registry_server.accounts.pace import Pace
 from registry_server.accounts.quick_look import QuickLook
 from registry_server.accounts.shares import Shares
 from registry_server.accounts.times import now_text
@@ -22,6 +23,7 @@ from registry_server.api.examination import Examination
 from registry_server.api.examiners import Examiners
 from registry_server.api.exchange import Exchange, Issuers
 from registry_server.api.forwarded import networks
+from registry_server.api.issuer_calls import IssuerCalls
 from registry_server.api.metrics import Metrics
 from registry_server.api.readiness import Readiness
 from registry_server.api.sign_in import SignIn
@@ -74,6 +76,10 @@ class Service:
         self.quick_look = QuickLook(self.engine)
         self.issuers = Issuers()
         self.sign_in = SignIn(self.issuers.get(settings.oidc_issuer) if settings.oidc_issuer else None, settings)
+        self.issuer_calls = IssuerCalls()
+        self.sign_in_pace = Pace(settings.sign_in_tries)
+        self.poll_pace = Pace(settings.sign_in_tries * 10)
+        self.form_pace = Pace(settings.form_tries)
         self.exchange = Exchange(self.engine, self.issuers, settings.read != "public")
         self.searches = SearchDesk(settings)
         self.pages = PageDesk(settings, self.public, lambda: self.address)
@@ -110,6 +116,7 @@ class Service:
         """Finish what waits, for at most ``seconds``."""
         self.searches.close()
         self.pages.close()
+        self.issuer_calls.close()
         self.deliverer.stop()
         self.sequencer.stop(seconds)
         self.engine.dispose()
@@ -189,7 +196,7 @@ class Service:
             raise RyeError(
                 "blob-mismatch", "The bytes do not have this SHA-256.", "They were damaged on the way: send again."
             )
-        if self.public.get(wire.blob_path(sha256)) == content:
+        if self._may_refer(account, sha256) and self.public.get(wire.blob_path(sha256)) == content:
             return False  # one that only waits is written again: its time to be referred to begins anew
         if not self.shares.fits(account.owner, len(content)):
             self._sweep(always=True)
@@ -223,6 +230,12 @@ class Service:
                     "Send a smaller one.",
                 )
             self.keep_upload(account, hashlib.sha256(content).hexdigest(), content)
+
+    def _may_refer(self, account: Account, sha256: str) -> bool:
+        """Whether a release of this account may name bytes that are published: else it must bring them."""
+        if self.settings.read != "namespaces" or account.readable is None:
+            return True
+        return any(account.may_read(namespace) for namespace in self.blob_owners(sha256))
 
     def taken_down(self, sha256: str) -> str | None:
         """Why a blob was taken down; None where it was not."""

@@ -39,6 +39,15 @@ class Attempt(Struct, frozen=True):
         return cls(*parts)
 
 
+class Returned(Struct, frozen=True):
+    """What the browser brings back from the issuer (RFC 6749 §4.1.2, RFC 9207)."""
+
+    state: str
+    code: str = ""
+    error: str = ""
+    issuer: str = ""
+
+
 class SignIn:
     """Blocking; threads call it. ``issuer``: of the settings; None where there is none."""
 
@@ -60,17 +69,22 @@ class SignIn:
             )
         return str(url), attempt
 
-    def finish(self, address: str, attempt: Attempt | None, state: str, code: str) -> Claims:
+    def finish(self, address: str, attempt: Attempt | None, came: Returned) -> Claims:
         """Who came back, as the issuer says. Raises RyeError ``sign-in-refused``, ``oidc-refused``, ``issuer-unavailable``."""
-        if attempt is None or not hmac.compare_digest(attempt.state.encode(), state.encode()):
+        if attempt is None or not hmac.compare_digest(attempt.state.encode(), came.state.encode()):
             raise RyeError(
                 "sign-in-refused", "This is not the answer to a sign-in that this browser began.", "Sign in again."
             )
         issuer = self._known()
+        if came.issuer and came.issuer != issuer.address:
+            raise RyeError("sign-in-refused", "Another issuer sent the browser back.", "Sign in again.")  # RFC 9207
+        if came.error or not came.code:
+            reason = "".join(letter for letter in came.error if letter.isprintable())[:80] or "no code"
+            raise RyeError("sign-in-refused", f"The issuer refused the sign-in: {reason}.", "Sign in again.")
         try:
             with self._client(address) as client:
                 answer = client.fetch_token(
-                    issuer.endpoint("token_endpoint"), code=code, code_verifier=attempt.verifier
+                    issuer.endpoint("token_endpoint"), code=came.code, code_verifier=attempt.verifier
                 )
         except (AuthlibBaseError, HTTPError, ValueError) as error:
             raise RyeError(
@@ -81,7 +95,8 @@ class SignIn:
             raise RyeError("sign-in-refused", "The issuer gave no identity token.", "Sign in again.")
         claims = issuer.verify(identity, self._settings.oidc_client_id, time.time())
         audiences = claims.get("aud")
-        if isinstance(audiences, list) and len(audiences) > 1 and claims.get("azp") != self._settings.oidc_client_id:
+        is_shared = isinstance(audiences, list) and len(audiences) > 1
+        if ("azp" in claims or is_shared) and claims.get("azp") != self._settings.oidc_client_id:
             raise RyeError("sign-in-refused", "The identity token was made for another program.", "Sign in again.")
         if not hmac.compare_digest(str(claims.get("nonce", "")).encode(), attempt.nonce.encode()):
             raise RyeError("sign-in-refused", "The identity token belongs to another sign-in.", "Sign in again.")

@@ -14,6 +14,7 @@ A token with the scope ``stage`` sees what it staged itself and nothing else. Wh
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
@@ -38,6 +39,7 @@ from rye.registry.protocol.wire import index_name
 from rye.registry.trust.keysets import Link
 
 _LISTED = 500
+_SWEEP_SECONDS = 600.0
 
 
 class Staging:
@@ -60,10 +62,12 @@ class Staging:
         self._staged = staged
         self._examination = examination
         self._settings = settings
+        self._swept = time.monotonic()
 
     def add(self, account: Account, texts: Sequence[str], address: str) -> list[wire.StageRow]:
         """Stage releases, all or none. Raises RyeError."""
         require_scope(account, "stage", "publish")
+        self._sweep_sometimes()
         now = datetime.now(UTC)
         drafts = [
             check_read(SignedNote(text, ()), self._origin, now, self._settings.clock_skew_seconds) for text in texts
@@ -100,10 +104,9 @@ class Staging:
 
     def listing(self, account: Account, *, everything: bool) -> list[wire.StageRow]:
         """What this account may see: what waits, or also what was decided."""
-        states = [stages.STAGED, *((stages.APPROVED, stages.REJECTED, stages.EXPIRED) if everything else ())]
         with database.reader(self._engine) as connection:
-            found = stages.listing(connection, states, _LISTED)
-            return [self._row(connection, stage) for stage in found if stages.may_see(account, stage)]
+            found = stages.listing(connection, account, now_text(), everything=everything, most=_LISTED)
+            return [self._row(connection, stage) for stage in found]
 
     def detail(self, account: Account, identifier: str) -> wire.StageDetail:
         """Raises RyeError ``unknown-stage``."""
@@ -117,7 +120,7 @@ class Staging:
         """One file of a stage that waits. Raises RyeError ``unknown-stage``, ``not-found``."""
         with database.reader(self._engine) as connection:
             stage = self._visible(connection, account, identifier)
-        if stage.state != stages.STAGED or sha256 not in stages.files_of(stage.draft):
+        if not stage.is_waiting(now_text()) or sha256 not in stages.files_of(stage.draft):
             raise RyeError("not-found", "The stage has no such file, or no more.", "`rye stage show` lists its files.")
         return self._bytes(sha256)
 
@@ -126,7 +129,9 @@ class Staging:
         now = now_text()
         with database.change(self._engine) as connection:
             stage = self._visible(connection, account, identifier)
-            if not stages.decide(connection, stage.id, stages.REJECTED, now, reason=reason):
+            if not stage.is_waiting(now) or not stages.decide(
+                connection, stage.id, stages.REJECTED, now, reason=reason
+            ):
                 raise _decided(stage)
             self._record(connection, now, "stage.reject", stage.id, account, address, {"reason": reason})
             row = self._row(connection, stages.get(connection, stage.id))
@@ -146,7 +151,7 @@ class Staging:
             stage = self._visible(connection, account, identifier)
             if not stages.may_decide(account, stage):
                 raise stages.unknown(identifier)
-            if stage.state != stages.STAGED:
+            if not stage.is_waiting(now_text()):
                 raise _decided(stage)
             if not isinstance(release, Release) or not stages.same_release(stage.draft, release):
                 raise RyeError(
@@ -201,17 +206,23 @@ class Staging:
             if path not in needed and modified < limit:
                 self._staged.delete(path)
 
+    def _sweep_sometimes(self) -> None:
+        """Before new files come: those of stages whose time is over go, without waiting for the next start."""
+        if time.monotonic() - self._swept > _SWEEP_SECONDS:
+            self._swept = time.monotonic()
+            self.sweep()
+
     # -- parts --------------------------------------------------------------------------------------------------------
 
     def _check_shares(self, connection: sa.Connection, account: Account, releases: Sequence[Release]) -> None:
-        size = sum(sum(stages.files_of(release).values()) for release in releases)
-        if stages.open_bytes(connection, account) + size > self._settings.account_stages_bytes:
+        size, now = sum(sum(stages.files_of(release).values()) for release in releases), now_text()
+        if stages.open_bytes(connection, now, account) + size > self._settings.account_stages_bytes:
             raise RyeError(
                 "stages-full",
                 "Too much of this account waits to be approved.",
                 "Approve or reject what waits: `rye stage list`. The operator can raise account_stages_bytes.",
             )
-        if stages.open_bytes(connection) + size > self._settings.stages_bytes:
+        if stages.open_bytes(connection, now) + size > self._settings.stages_bytes:
             raise RyeError(
                 "stages-full", "Too much waits to be approved.", "Try again later; the operator can raise stages_bytes."
             )
@@ -276,7 +287,7 @@ class Staging:
             description=draft.description,
             sha256=draft.file.sha256,
             size=stage.size,
-            state=stage.state,
+            state=stage.state_at(now_text()),
             created=stage.created,
             expires=stage.expires,
             by=stage.token,
@@ -316,6 +327,6 @@ def _check_lines(note: SignedNote, link: Link) -> None:
 def _decided(stage: Stage) -> RyeError:
     return RyeError(
         "stage-decided",
-        f"The stage {stage.id} is {stage.state} already.",
+        f"The stage {stage.id} is {stage.state_at(now_text())} already.",
         "`rye stage list --all` shows what became of it.",
     )

@@ -21,7 +21,13 @@ from registry_server.settings import Settings
 _log = logging.getLogger("rye.requests")
 _ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _PATH_CHARACTERS = 300
+_LINK = "/-/account/link/"
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+def loggable(path: str) -> str:
+    """A path as it may be written down: a link that signs somebody in is a secret."""
+    return f"{_LINK}…" if path.startswith(_LINK) else path
 
 
 class Watched:
@@ -60,6 +66,7 @@ class Watched:
     def _done(self, scope: Scope, status: int, size: int, seconds: float) -> None:
         method, path = scope["method"], scope["path"]
         self._metrics.answered(method, path, status, seconds)
+        path = loggable(path)
         wanted = self._settings.log_requests
         # 503 to reading is how a flood is turned away: it must not fill the disk instead.
         is_plain = method in _READING and (status < 500 or status == 503)

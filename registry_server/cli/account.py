@@ -10,6 +10,8 @@ from registry_server.accounts import audit_events, members, roles
 from registry_server.accounts.times import now_text
 from registry_server.cli.options import Output, data_option, json_option, pass_output
 from registry_server.cli.registry_access import changing, reading, settings_of
+from registry_server.settings import SETTINGS_FILE
+from rye.errors import RyeError
 
 
 @click.group(no_args_is_help=True)
@@ -32,6 +34,12 @@ def account_create(output: Output, name: str, namespace: str | None, role: str, 
     with changing(data) as connection:
         member = next((one for one in members.listing(connection) if one.name == name), None)
         is_new = member is None
+        if member is not None and member.issuer:
+            raise RyeError(
+                "account-exists",
+                f"{name} is the name of an account that {member.issuer} signs in: anybody may choose a name there.",
+                f"Choose another name, or give that account a role: rye-registry role add NAMESPACE --account {member.id}",
+            )
         if member is None:
             member = members.create(connection, name, now)
         if namespace is not None:
@@ -39,10 +47,23 @@ def account_create(output: Output, name: str, namespace: str | None, role: str, 
         secret = members.make_link(connection, member.id, now)
         detail = {"name": name, "namespace": namespace, "role": role if namespace else None, "new": is_new}
         audit_events.record(connection, now, "account.create", f"account:{member.id}", detail=detail)
-    link = f"{settings_of(data, {}).public_address}/-/account/link/{secret}"
-    document: dict[str, object] = {"account": member.id, "name": name, "namespace": namespace, "link": link}
+    settings, path = settings_of(data, {}), f"/-/account/link/{secret}"
+    link = f"{settings.public_address}{path}"
+    document: dict[str, object] = {
+        "account": member.id,
+        "name": name,
+        "namespace": namespace,
+        "link": link,
+        "path": path,
+    }
     output.result(document, link)
     output.say(f"Give {name} this link. It is good once, for {members.LINK_SECONDS // 3600} hours.")
+    if not settings.address:
+        output.say(
+            f"warning: the registry does not know its address, so the link works on this machine only, and only while it "
+            f"listens on port {settings.port}. Put the address that people use into {settings.data / SETTINGS_FILE}, then "
+            'make the link again:\n  address = "https://registry.example.org"'
+        )
 
 
 @account.command("list")

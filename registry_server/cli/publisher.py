@@ -82,4 +82,5 @@ def publisher_remove(output: Output, publisher_id: str, data: Path) -> None:
 def _line(one: publishers.Publisher) -> str:
     environment = f" in {one.environment}" if one.environment else ""
     scopes = " ".join(one.scopes)
-    return f"{one.namespace}  {one.repository} {one.workflow}{environment}  {one.issuer}  {scopes}"
+    owner = f"  owner {one.owner}" if one.owner else ""
+    return f"{one.namespace}  {one.repository} {one.workflow}{environment}  {one.issuer}  {scopes}{owner}"

@@ -1,0 +1,58 @@
+"""How often somebody may try: so many times a minute, by address or by account. A guess that costs nothing is made again.
+
+A bucket of tries for each key fills evenly; what does not fit is refused (``too-many-requests``, 429). Addresses of one IPv6
+network of 64 bits count as one, because one machine has them all. Counts are this process's own and are forgotten at its end.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+
+from rye.errors import RyeError
+
+_KEYS = 20_000
+"""Keys that are remembered; beyond them the one that was seen longest ago starts afresh."""
+
+
+class Pace:
+    """At most ``a_minute`` tries of one key in any minute, over time. Safe to use from several threads."""
+
+    def __init__(self, a_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._most = float(max(a_minute, 1))
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        """Key → tries that are left, and when that was so."""
+
+    def take(self, key: str) -> None:
+        """Count one try. Raises RyeError ``too-many-requests``."""
+        now = self._clock()
+        with self._lock:
+            left, then = self._left.pop(key, (self._most, now))
+            left = min(left + (now - then) * self._most / 60.0, self._most)
+            self._left[key] = (max(left - 1.0, 0.0) if left >= 1.0 else left, now)
+            if len(self._left) > _KEYS:
+                self._left.popitem(last=False)
+        if left < 1.0:
+            raise RyeError(
+                "too-many-requests",
+                f"There were more than {self._most:g} tries in a minute.",
+                "Wait a minute, then try again.",
+            )
+
+
+def address_key(address: str) -> str:
+    """What counts as one address: an IPv4 address, or an IPv6 network of 64 bits."""
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return f"address {address}"
+    if isinstance(found, ipaddress.IPv6Address):
+        if found.ipv4_mapped is not None:
+            return f"address {found.ipv4_mapped}"
+        return f"address {ipaddress.ip_network((found, 64), strict=False)}"
+    return f"address {found}"

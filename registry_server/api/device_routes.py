@@ -1,0 +1,83 @@
+"""``POST /api/v1/device/authorize`` and ``/api/v1/device/token``: signing a program in from a browser (RFC 8628).
+
+The page where a person confirms it is one of :mod:`registry_server.api.account_pages`. Both calls are open to everybody, so both
+are counted by address, and a code that nobody was given costs no write.
+"""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from litestar import HttpMethod, Response, route
+
+from registry_server.accounts import audit_events, device_logins, tokens
+from registry_server.accounts.pace import address_key
+from registry_server.accounts.times import now_text
+from registry_server.api.requests import body_of, json_answer, service_of
+from registry_server.api.sessions import (
+    FORM_BYTES,
+    AnyRequest,
+    address_of,
+    changing,
+    count_try,
+    fields_of,
+    one,
+    reading,
+)
+from rye.registry.protocol import wire
+
+_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
+
+
+@route("/api/v1/device/authorize", http_method=[HttpMethod.POST])
+async def _begin(request: AnyRequest) -> Response[bytes]:
+    """RFC 8628 §3.1 and §3.2."""
+    service, address = service_of(request), address_of(request)
+    count_try(request)
+    with service.shares.request(f"address {address}"):
+        name = one(fields_of(await body_of(request, FORM_BYTES)), "name")
+        begun = await changing(
+            service, lambda connection: device_logins.begin(connection, name, now_text(), address_key(address)[8:])
+        )
+    page = f"{service.address}/-/account/device"
+    answer = wire.DeviceBegun(
+        begun.device_code,
+        begun.user_code,
+        page,
+        f"{page}?code={begun.user_code}",
+        device_logins.EXPIRES_SECONDS,
+        device_logins.INTERVAL_SECONDS,
+    )
+    return json_answer(wire.encode_json(answer))
+
+
+@route("/api/v1/device/token", http_method=[HttpMethod.POST])
+async def _poll(request: AnyRequest) -> Response[bytes]:
+    """RFC 8628 §3.4 and §3.5; errors in the form of RFC 6749 §5.2."""
+    service, address = service_of(request), address_of(request)
+    service.poll_pace.take(address_key(address))
+    with service.shares.request(f"address {address}"):
+        form = fields_of(await body_of(request, FORM_BYTES))
+        if one(form, "grant_type") != _GRANT:
+            return json_answer(wire.encode_json(wire.DeviceError("unsupported_grant_type")), 400)
+        code = one(form, "device_code")
+
+        def poll(connection: sa.Connection) -> tuple[str, str]:
+            now = now_text()
+            kind, value = device_logins.poll(connection, code, now)
+            made = tokens.check(connection, value, now) if kind == "token" else None
+            if made is not None:
+                subject, detail = f"account:{made.account}", {"name": made.name, "token": made.token, "by": "device"}
+                audit_events.record(
+                    connection, now, "token.create", subject, actor=subject, address=address, detail=detail
+                )
+            return kind, value
+
+        kind, value = "error", "expired_token"
+        if await reading(service, lambda connection: device_logins.is_known(connection, code, now_text())):
+            kind, value = await changing(service, poll)
+    if kind == "error":
+        return json_answer(wire.encode_json(wire.DeviceError(value)), 400)
+    return json_answer(wire.encode_json(wire.DeviceToken(value, "Bearer", device_logins.TOKEN_SECONDS)))
+
+
+DEVICE_ROUTES = (_begin, _poll)

@@ -1,0 +1,175 @@
+"""Who is signed in: the cookie of a session, and the forms that only its owner can send.
+
+* The cookie is for this host alone and not for scripts. Over https its name begins with ``__Secure-``, or with ``__Host-`` where
+  its path is ``/`` (private reading): browsers then take it from https only, and under ``__Host-`` from this host only. Two
+  cookies of that name count as none.
+* A form counts when the browser says that it comes from this host (``Origin``, ``Sec-Fetch-Site``) and when it carries the
+  proof of the session (:func:`registry_server.accounts.members.form_proof`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+from urllib.parse import parse_qs, urlsplit
+
+import sqlalchemy as sa
+from litestar import Request
+from litestar.datastructures import Cookie, State
+
+from registry_server.accounts import audit_events, members
+from registry_server.accounts.members import Member
+from registry_server.accounts.pace import address_key
+from registry_server.accounts.times import now_text
+from registry_server.api.forwarded import client_address, is_secure
+from registry_server.api.private_reading import cookie_of, session_cookie_name
+from registry_server.api.requests import body_of, header_of, service_of
+from registry_server.api.service import Service
+from registry_server.storage import database
+from rye.errors import RyeError
+from rye.limits import KIB
+
+FORM_BYTES = 16 * KIB
+_ATTEMPT_COOKIE = "rye_sign_in"
+_ATTEMPT = re.compile(r"[A-Za-z0-9_.-]{10,400}")
+_CALLBACK = "/-/account/callback"
+_ATTEMPT_SECONDS = 600
+
+AnyRequest = Request[Any, Any, State]
+Form = Mapping[str, list[str]]
+_T = TypeVar("_T")
+
+
+# -- cookies -------------------------------------------------------------------------------------------------------------
+
+
+def session_of(request: AnyRequest) -> str:
+    """The session's secret that a request's cookie carries; empty where there is none."""
+    return cookie_of(request.scope, session_cookie_name(request.scope, service_of(request).settings))
+
+
+def session_cookie(request: AnyRequest, secret: str) -> Cookie:
+    """The cookie of a session; an empty secret takes it away."""
+    settings = service_of(request).settings
+    path = "/-/account" if settings.read == "public" else "/"
+    name = session_cookie_name(request.scope, settings)
+    return _cookie(request, name, secret, path, members.SESSION_SECONDS if secret else 0)
+
+
+def attempt_of(request: AnyRequest) -> str:
+    """What the browser kept of a sign-in that it began; empty where there is nothing."""
+    return cookie_of(request.scope, _attempt_name(request), _ATTEMPT)
+
+
+def attempt_cookie(request: AnyRequest, text: str) -> Cookie:
+    return _cookie(request, _attempt_name(request), text, _CALLBACK, _ATTEMPT_SECONDS if text else 0)
+
+
+def _attempt_name(request: AnyRequest) -> str:
+    secure = is_secure(request.scope, service_of(request).settings.trusted_proxies)
+    return f"__Secure-{_ATTEMPT_COOKIE}" if secure else _ATTEMPT_COOKIE
+
+
+def _cookie(request: AnyRequest, name: str, value: str, path: str, seconds: int) -> Cookie:
+    secure = is_secure(request.scope, service_of(request).settings.trusted_proxies)
+    return Cookie(name, path, value, max_age=seconds, secure=secure, httponly=True, samesite="lax")
+
+
+# -- who, and with which form --------------------------------------------------------------------------------------------
+
+
+async def signed_in(request: AnyRequest) -> Member | None:
+    """Who has this browser's session."""
+    secret = session_of(request)
+    if not secret:
+        return None
+    return await reading(service_of(request), lambda connection: members.session_member(connection, secret, now_text()))
+
+
+def proof_of(request: AnyRequest) -> str:
+    """What the forms of this session carry."""
+    return members.form_proof(session_of(request))
+
+
+async def form_of(request: AnyRequest) -> tuple[Member, Form]:
+    """Who sent a form, and its fields. Raises RyeError ``sign-in-needed``, ``form-foreign``, ``too-many-requests``."""
+    refuse_other_sites(request)
+    member = await signed_in(request)
+    if member is None:
+        raise RyeError("sign-in-needed", "You are not signed in any more.", "Sign in, then send the form again.")
+    service_of(request).form_pace.take(f"account {member.id}")
+    form = fields_of(await body_of(request, FORM_BYTES))
+    if not hmac.compare_digest(one(form, "proof").encode(), proof_of(request).encode()):
+        raise RyeError("form-foreign", "The form does not belong to your session.", "Open the page again.")
+    return member, form
+
+
+def refuse_other_sites(request: AnyRequest) -> None:
+    """Raises RyeError ``form-foreign`` where the browser says that another site sent it.
+
+    Browsers send ``Sec-Fetch-Site`` over https and to this machine only, ``Origin`` with every form; programs send neither.
+    """
+    origin = header_of(request, b"origin")
+    own = {header_of(request, b"host").lower(), urlsplit(service_of(request).address).netloc.lower()}
+    foreign = bool(origin) and urlsplit(origin).netloc.lower() not in own - {""}
+    if foreign or header_of(request, b"sec-fetch-site") not in ("", "same-origin", "none"):
+        raise RyeError("form-foreign", "The form was sent from another site.", "Open the page here.")
+
+
+def fields_of(body: bytes) -> Form:
+    """The fields of a form. Raises RyeError ``bad-request``."""
+    try:
+        return parse_qs(body.decode("utf-8"), keep_blank_values=True, max_num_fields=50)
+    except ValueError:
+        raise RyeError("bad-request", "The form is malformed.", None) from None
+
+
+def one(form: Form, name: str) -> str:
+    """The first value of a field; empty where there is none."""
+    return form.get(name, [""])[0][:2000]
+
+
+# -- what they share -----------------------------------------------------------------------------------------------------
+
+
+def address_of(request: AnyRequest) -> str:
+    return client_address(request.scope, service_of(request).settings.trusted_proxies)
+
+
+def count_try(request: AnyRequest) -> None:
+    """Count one try of this address to sign in. Raises RyeError ``too-many-requests``."""
+    service_of(request).sign_in_pace.take(address_key(address_of(request)))
+
+
+def record(
+    connection: sa.Connection, request: AnyRequest, action: str, member: Member, detail: Mapping[str, object],
+    subject: str = "",
+) -> None:  # fmt: skip
+    """Append to the audit events what somebody did. ``subject`` empty: to their own account."""
+    actor = f"account:{member.id}"
+    audit_events.record(
+        connection, now_text(), action, subject or actor, actor=actor, address=address_of(request), detail=detail
+    )
+
+
+async def reading(service: Service, look: Callable[[sa.Connection], _T]) -> _T:
+    """Look at the database, in a thread."""
+
+    def run() -> _T:
+        with database.reader(service.engine) as connection:
+            return look(connection)
+
+    return await asyncio.to_thread(run)
+
+
+async def changing(service: Service, change: Callable[[sa.Connection], _T]) -> _T:
+    """Change what does not belong to the log, in a thread."""
+
+    def run() -> _T:
+        with database.change(service.engine) as connection:
+            return change(connection)
+
+    return await asyncio.to_thread(run)
