@@ -59,7 +59,7 @@ requirements:
 
 # The table of commands that shells' completion reads (tests/cli/completing holds it current).
 completion-table: $(VENV)/.dev
-	$(BIN)/python -m rye.cli.completing.table
+	$(BIN)/python -m rye.cli.completing.table > $@.json && mv $@.json rye/cli/completing/commands.json
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache

@@ -12,9 +12,9 @@ import os
 import sys
 from collections.abc import Mapping
 
-from rye.cli.completing.candidates import names, takes_files
 from rye.cli.completing.command_line import at_cursor, typed
 from rye.cli.completing.stored import stored_table
+from rye.workspace.completion.names import names, takes_files
 
 SHELLS = ("bash", "zsh", "fish")
 

@@ -20,7 +20,7 @@ _FOLDER_OPTIONS = ("-C", "--directory")
 class AtCursor:
     """What the shell asks for. Not a Struct: msgspec takes longer to import than everything else here.
 
-    ``words``: fixed candidates with their help. ``value``: a kind of value that :mod:`rye.cli.completing.candidates` knows.
+    ``words``: fixed candidates with their help. ``value``: a kind of value that :mod:`rye.workspace.completion.names` knows.
     ``incomplete``: what the person typed so far. ``folder``: what ``-C`` named; None: nothing.
     """
 
@@ -107,16 +107,16 @@ class _Line:
         """What may stand where ``incomplete`` does."""
         row = self.table[self.path]
         if self.waiting:
-            return _value(self.options[self.waiting] or "", incomplete)
+            return _value(self.options[self.waiting] or "", incomplete, self.table)
         if incomplete.startswith("-") and not self.only_arguments:
             name, equals, begun = incomplete.partition("=")
             if equals:
-                return _value(self.options.get(name) or "", begun)
+                return _value(self.options.get(name) or "", begun, self.table)
             return AtCursor(incomplete, dict.fromkeys(row["options"], ""))
         if row.get("commands"):
             below = {name: self.table[f"{self.path} {name}".strip()]["help"] for name in row["commands"]}
             return AtCursor(incomplete, below)
-        return _value(self._argument(row), incomplete)
+        return _value(self._argument(row), incomplete, self.table)
 
     def _argument(self, row: Row) -> str:
         kinds = row["arguments"]
@@ -125,7 +125,9 @@ class _Line:
         return str(kinds[-1]) if kinds and row["more"] else ""
 
 
-def _value(kind: str, incomplete: str) -> AtCursor:
+def _value(kind: str, incomplete: str, table: Table) -> AtCursor:
+    if kind == "command":
+        return AtCursor(incomplete, {name: table[name]["help"] for name in table[""]["commands"]})
     if kind.startswith("="):
         return AtCursor(incomplete, dict.fromkeys(kind[1:].split("|"), ""))
     return AtCursor(incomplete, value=kind)

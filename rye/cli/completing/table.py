@@ -6,15 +6,13 @@ Loading all commands takes a second, so the table is stored; ``tests/cli/complet
 from __future__ import annotations
 
 import json
-from pathlib import Path
+import sys
 from typing import Any
 
 import click
 
 from rye.cli.kind_choice import KindChoice
 from rye.items.kinds import KINDS
-
-PATH = Path(__file__).with_name("commands.json")
 
 _BY_METAVAR = {
     "[KIND:]ID": "item",
@@ -147,12 +145,7 @@ def _kind(parameter: click.Parameter, path: str) -> str:
     return _BY_NAME.get(name, "")
 
 
-def write() -> None:
-    """Write the stored table anew."""
+if __name__ == "__main__":
     from rye.cli.main import program  # the whole command line: only this needs it
 
-    PATH.write_text(as_text(table(program())), "utf-8")
-
-
-if __name__ == "__main__":
-    write()
+    sys.stdout.write(as_text(table(program())))

@@ -18,6 +18,8 @@ from rye.registry.store.cache import Cache
 from rye.registry.store.packs import Packs
 from rye.storage.places import place_of
 from rye.storage.regular_files import read_regular
+from rye.workspace.completion.locked import locked
+from rye.workspace.completion.place import Place
 
 _HASH = re.compile(r"[0-9a-f]{64}")
 
@@ -84,3 +86,13 @@ def _below(root: str, cache: Cache, packs: Packs) -> Iterator[str]:
             waiting.extend(child.sha256 for child in node.children)
     for identifier, found in kinds.items():
         yield from [identifier] if len(found) == 1 else [f"{kind}:{identifier}" for kind in found]
+
+
+def published(place: Place) -> Iterator[str]:
+    """What the cache has of the pinned registries' name maps, and what is locked already."""
+    yield from cached_names()
+    yield from locked(place)
+
+
+def registries(place: Place) -> Iterator[str]:
+    yield from pinned_addresses()

@@ -1,0 +1,66 @@
+"""The names that may be completed, from the disk alone: rye.lock, own items, keys, settings, cached name maps.
+
+A name grants nothing, so nothing is verified here; whoever uses it is told what it is worth. What cannot be read gives no names.
+Names that a terminal would not show as they are stay out. Files and folders are the shell's own business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from typing import cast
+
+from rye.limits import COMPLETION
+from rye.workspace.completion.place import Place
+
+
+def names(kind: str, folder: str, begun: str = "") -> list[str]:
+    """The names of a kind of value that begin so, sorted, each once; of ids, where none does, without their namespace.
+
+    ``kind``: as the table has it (``item``, ``item role``, ``key`` …). ``folder``: where the person works.
+    """
+    what, _, of_kind = kind.partition(" ")
+    source = _SOURCES.get(what.removesuffix("-or-file"))
+    if source is None:
+        return []
+    found: set[str] = set()
+    short: set[str] = set()
+    try:
+        for name in _load(source)(Place(folder, of_kind)):
+            if name.startswith(begun):
+                found.add(name)
+            elif name.partition("/")[2].startswith(begun):
+                short.add(name.partition("/")[2])
+            if len(found) >= COMPLETION.names:
+                break
+    except OSError:  # what cannot be read gives no names
+        pass
+    shown = sorted(name for name in found or short if name.isprintable() and len(name) <= COMPLETION.name_characters)
+    return shown[: COMPLETION.names]
+
+
+def takes_files(kind: str) -> str:
+    """``file`` or ``dir`` where the shell should offer those, too; else nothing."""
+    return "dir" if kind == "folder" else "file" if kind == "file" or kind.endswith("-or-file") else ""
+
+
+_HERE = "rye.workspace.completion"
+_SOURCES = {
+    "item": f"{_HERE}.own_items:items",
+    "locked": f"{_HERE}.locked:locked",
+    "group": f"{_HERE}.locked:groups",
+    "namespace": f"{_HERE}.locked:namespaces",
+    "source": f"{_HERE}.locked:sources",
+    "run": f"{_HERE}.locked:runs",
+    "published": f"{_HERE}.cached_names:published",
+    "registry": f"{_HERE}.cached_names:registries",
+    "key": f"{_HERE}.user_names:keys",
+    "target": f"{_HERE}.user_names:targets",
+    "setting": f"{_HERE}.user_names:settings",
+}
+"""Each kind of value and where its names come from, imported when it is asked for: an answer must be fast."""
+
+
+def _load(source: str) -> Callable[[Place], Iterator[str]]:
+    module, _, name = source.partition(":")
+    return cast("Callable[[Place], Iterator[str]]", getattr(import_module(module), name))

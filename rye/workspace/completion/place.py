@@ -1,0 +1,55 @@
+"""Where names are looked for: a folder, the project around it, and the texts of that project."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+
+from rye.limits import COMPLETION
+from rye.storage.regular_files import open_regular
+
+NAMESPACE = re.compile(r'^[ \t]*namespace[ \t]*=[ \t]*"([a-z0-9_-]+)"', re.MULTILINE)
+_TABLE = re.compile(r"^[ \t]*\[([^\[\]\n]+)\][ \t]*(?:#.*)?$", re.MULTILINE)
+
+
+class Place:
+    """Where names are looked for."""
+
+    __slots__ = ("folder", "kind", "root")
+
+    def __init__(self, folder: str, kind: str) -> None:
+        self.folder = os.path.abspath(folder)
+        self.kind = kind
+        self.root = _root(self.folder)
+
+    def text(self, *parts: str) -> str:
+        """A file of the project, as far as it may be read; nothing where there is none."""
+        return _text(os.path.join(self.root, *parts)) if self.root is not None else ""
+
+
+def _root(folder: str) -> str | None:
+    while True:
+        if os.path.isfile(f"{folder}/rye.toml") or os.path.isdir(f"{folder}/.ai"):
+            return folder
+        above = os.path.dirname(folder)
+        if above == folder:
+            return None
+        folder = above
+
+
+def _text(path: str) -> str:
+    """A regular file's text; a pipe or a device is not waited for."""
+    try:
+        with open_regular(path) as stream:
+            return stream.read(COMPLETION.file_bytes).decode("utf-8", "replace").replace("\r\n", "\n")
+    except OSError:
+        return ""
+
+
+def tables(manifest: str) -> Iterator[tuple[str, str]]:
+    """The tables of a manifest and their lines. Of lines that are no TOML no more than names can be made."""
+    headers = list(_TABLE.finditer(manifest))
+    ends = [header.start() for header in headers[1:]] + [len(manifest)]
+    for header, end in zip(headers, ends, strict=False):
+        yield header[1].strip(), manifest[header.end() : end]
