@@ -504,3 +504,13 @@ class CompletionLimits(Struct, frozen=True):
 
 
 COMPLETION = CompletionLimits()
+
+
+class DifferenceLimits(Struct, frozen=True):
+    """What comparing two texts line by line may cost (:mod:`rye.text.matching_lines`)."""
+
+    steps: int = 400_000
+    """About a fifth of a second; past it the rest counts as replaced as a whole."""
+
+
+DIFFERENCES = DifferenceLimits()

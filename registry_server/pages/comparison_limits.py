@@ -1,0 +1,35 @@
+"""What bounds the comparison of two versions: the one place of its numbers."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from rye.limits import KIB, MIB
+
+
+class ComparisonLimits(Struct, frozen=True):
+    """Sizes in bytes, lengths in characters."""
+
+    context_lines: int = 3
+    """Lines that stay, shown on each side of a change."""
+    line_characters: int = 600
+    """Shown of one line."""
+    compared_characters: int = 400
+    """Of a line whose changed words are marked one by one; of a longer one the part that changed is marked as a whole."""
+    text_bytes: int = 1 * MIB
+    """A file that is compared line by line; a larger one is only said to differ."""
+    all_text_bytes: int = 4 * MIB
+    """All files of both sides that are."""
+    facts_bytes: int = 512 * KIB
+    """Text of one side that facts are looked for in."""
+    page_characters: int = 30_000
+    """HTML of the text's changes on one page; the others have pages of their own."""
+    pages: int = 1_000
+    """Pages of one comparison."""
+    at_once: int = 2
+    """Comparisons at work at the same moment; the next ones are told to come back."""
+    kept: int = 64
+    """Comparisons that are kept."""
+
+
+COMPARISON = ComparisonLimits()

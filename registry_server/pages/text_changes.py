@@ -1,0 +1,239 @@
+"""Two texts as the lines that a diff shows: hunks with line numbers of both sides, and what changed inside a line. Pure.
+
+* A line ends with LF alone, so a CR is a character that can be seen to come or go; a last line without LF says so.
+* Lines that stay are shown three around each change; how many are left out between is said.
+* Of a line that changed only its changed words are marked, where the two lines have enough in common.
+* A long line is cut. Of a long line that changed, the part where it changed is shown.
+* The work is bounded by a :class:`rye.text.matching_lines.Budget`: hostile texts give a coarser diff, never a long wait.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Literal
+
+from msgspec import Struct
+
+from registry_server.pages.comparison_limits import COMPARISON
+from rye.text.matching_lines import Budget, matches
+
+Sign = Literal[" ", "-", "+"]
+
+
+class Part(Struct, frozen=True):
+    """A piece of a line."""
+
+    text: str
+    changed: bool = False
+
+
+class Line(Struct, frozen=True, omit_defaults=True):
+    """One line of a diff, without its line end."""
+
+    sign: Sign
+    old: int | None
+    """Its number on the old side, from 1; None: it is not there."""
+    new: int | None
+    parts: tuple[Part, ...]
+    before: int = 0
+    """Characters left out at its beginning."""
+    after: int = 0
+    """Characters left out at its end."""
+    unended: bool = False
+    """It is the text's last line and has no line end."""
+
+    @property
+    def text(self) -> str:
+        """What is shown of it."""
+        return "".join(part.text for part in self.parts)
+
+
+class Hunk(Struct, frozen=True):
+    """Changes with the lines around them."""
+
+    skipped: int
+    """Lines that stay, left out before it."""
+    lines: tuple[Line, ...]
+
+
+class Changes(Struct, frozen=True):
+    """How one text became the other."""
+
+    hunks: tuple[Hunk, ...]
+    added: int
+    removed: int
+    skipped: int
+    """Lines that stay, left out after the last hunk."""
+
+
+def text_changes(old: str, new: str, budget: Budget) -> Changes:
+    """The diff of two texts. Either may be empty: then everything is added, or removed."""
+    before, after = _split(old), _split(new)
+    blocks = list(_blocks(before, after, budget))
+    added = sum(block.new_end - block.new_start for block in blocks)
+    removed = sum(block.old_end - block.old_start for block in blocks)
+    hunks: list[Hunk] = []
+    shown_to = 0  # of the old side
+    for group in _groups(blocks):
+        first, last = group[0], group[-1]
+        start = max(first.old_start - COMPARISON.context_lines, shown_to)
+        end = min(last.old_end + COMPARISON.context_lines, len(before))
+        lines: list[Line] = []
+        at_old, at_new = start, first.new_start - (first.old_start - start)
+        for block in group:
+            lines += (_same(before, at_old + n, at_new + n) for n in range(block.old_start - at_old))
+            lines += _changed(before, after, block, budget)
+            at_old, at_new = block.old_end, block.new_end
+        lines += (_same(before, at_old + n, at_new + n) for n in range(end - at_old))
+        hunks.append(Hunk(start - shown_to, tuple(lines)))
+        shown_to = end
+    return Changes(tuple(hunks), added, removed, len(before) - shown_to)
+
+
+class _Block(Struct, frozen=True):
+    """Lines that were replaced by others; one side may be empty."""
+
+    old_start: int
+    old_end: int
+    new_start: int
+    new_end: int
+
+
+def _split(text: str) -> list[str]:
+    """The lines, each with its LF: a last line without one differs from the same line with one."""
+    lines = text.split("\n")
+    return [*(f"{line}\n" for line in lines[:-1]), *([lines[-1]] if lines[-1] else [])]
+
+
+def _blocks(before: Sequence[str], after: Sequence[str], budget: Budget) -> Iterator[_Block]:
+    at_old = at_new = 0
+    for match in matches(before, after, budget):
+        if (match.old, match.new) != (at_old, at_new):
+            yield _Block(at_old, match.old, at_new, match.new)
+        at_old, at_new = match.old + match.length, match.new + match.length
+    if (at_old, at_new) != (len(before), len(after)):
+        yield _Block(at_old, len(before), at_new, len(after))
+
+
+def _groups(blocks: Sequence[_Block]) -> Iterator[list[_Block]]:
+    """Changes so near to each other that the lines around them meet."""
+    group: list[_Block] = []
+    for block in blocks:
+        if group and block.old_start - group[-1].old_end > 2 * COMPARISON.context_lines:
+            yield group
+            group = []
+        group.append(block)
+    if group:
+        yield group
+
+
+def _same(before: Sequence[str], at_old: int, at_new: int) -> Line:
+    return _whole(" ", at_old + 1, at_new + 1, before[at_old])
+
+
+def _whole(sign: Sign, old: int | None, new: int | None, line: str) -> Line:
+    text = line.removesuffix("\n")
+    most = COMPARISON.line_characters
+    return Line(sign, old, new, (Part(text[:most]),), after=max(len(text) - most, 0), unended=text == line)
+
+
+def _changed(before: Sequence[str], after: Sequence[str], block: _Block, budget: Budget) -> Iterator[Line]:
+    """The removed lines, then the added ones; a pair of them that is nearly the same marks only what differs."""
+    pairs = {}
+    if block.old_end - block.old_start == block.new_end - block.new_start:
+        for number in range(block.old_end - block.old_start):
+            pair = _pair(before[block.old_start + number], after[block.new_start + number], budget)
+            if pair is not None:
+                pairs[number] = pair
+    for number, at in enumerate(range(block.old_start, block.old_end)):
+        if number in pairs:
+            yield _windowed("-", at + 1, None, pairs[number][0], before[at])
+        else:
+            yield _whole("-", at + 1, None, before[at])
+    for number, at in enumerate(range(block.new_start, block.new_end)):
+        if number in pairs:
+            yield _windowed("+", None, at + 1, pairs[number][1], after[at])
+        else:
+            yield _whole("+", None, at + 1, after[at])
+
+
+@cache
+def _words() -> re.Pattern[str]:
+    return re.compile(r"\w+|\s|.", re.DOTALL)
+
+
+def _pair(old: str, new: str, budget: Budget) -> tuple[list[Part], list[Part]] | None:
+    """Both lines in pieces, the changed ones marked; None where they have too little in common."""
+    one, other = old.removesuffix("\n"), new.removesuffix("\n")
+    if not budget.take(1 + (len(one) + len(other) >> 5)):
+        return None
+    short = max(len(one), len(other)) <= COMPARISON.compared_characters
+    rows = list(_by_words(one, other, budget) if short else _by_ends(one, other))
+    same = sum(len(before) for before, _, changed in rows if not changed)
+    if 3 * same < max(len(one), len(other)):
+        return None
+    return (
+        [Part(before, changed) for before, _, changed in rows if before],
+        [Part(after, changed) for _, after, changed in rows if after],
+    )
+
+
+_Row = tuple[str, str, bool]
+"""What stands there before, what after, and whether that is a change."""
+
+
+def _by_words(one: str, other: str, budget: Budget) -> Iterator[_Row]:
+    before, after = _words().findall(one), _words().findall(other)
+    at_old = at_new = 0
+    for match in (*matches(before, after, budget), None):
+        end_old, end_new = (match.old, match.new) if match else (len(before), len(after))
+        if (at_old, at_new) != (end_old, end_new):
+            yield "".join(before[at_old:end_old]), "".join(after[at_new:end_new]), True
+        if match:
+            at_old, at_new = end_old + match.length, end_new + match.length
+            same = "".join(before[end_old:at_old])
+            yield same, same, False
+
+
+def _by_ends(one: str, other: str) -> Iterator[_Row]:
+    """What both begin and end with is the same; all between is the change."""
+    start = _common(one, other)
+    end = _common(one[start:][::-1], other[start:][::-1])
+    yield one[:start], one[:start], False
+    yield one[start : len(one) - end], other[start : len(other) - end], True
+    yield one[len(one) - end :], other[len(other) - end :], False
+
+
+def _common(one: str, other: str) -> int:
+    """How many characters both begin with: by halves, so that the work is done by comparing slices."""
+    least, most = 0, min(len(one), len(other))
+    while least < most:
+        middle = (least + most + 1) // 2
+        if one[least:middle] == other[least:middle]:
+            least = middle
+        else:
+            most = middle - 1
+    return least
+
+
+def _windowed(sign: Sign, old: int | None, new: int | None, parts: Sequence[Part], line: str) -> Line:
+    """The line around its first change, cut at both ends where it is long."""
+    most = COMPARISON.line_characters
+    length = sum(len(part.text) for part in parts)
+    lead = 0
+    for part in parts:
+        if part.changed:
+            break
+        lead += len(part.text)
+    start = max(min(lead - most // 4, length - most), 0)
+    shown: list[Part] = []
+    at = 0
+    for part in parts:
+        piece = part.text[max(start - at, 0) : max(start + most - at, 0)]
+        if piece:
+            shown.append(Part(piece, part.changed))
+        at += len(part.text)
+    after = max(length - start - most, 0)
+    return Line(sign, old, new, tuple(shown), before=start, after=after, unended=not line.endswith("\n"))
