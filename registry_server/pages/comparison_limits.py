@@ -23,13 +23,11 @@ class ComparisonLimits(Struct, frozen=True):
     facts_bytes: int = 512 * KIB
     """Text of one side that facts are looked for in."""
     page_characters: int = 30_000
-    """HTML of the text's changes on one page; the others have pages of their own."""
-    pages: int = 1_000
-    """Pages of one comparison."""
-    at_once: int = 2
-    """Comparisons at work at the same moment; the next ones are told to come back."""
-    kept: int = 64
-    """Comparisons that are kept."""
+    """HTML of a comparison's rows and lines on one page; the others are on the next ones."""
+    row_characters: int = 3_000
+    """HTML of one text in a row, and of one line."""
+    others: int = 12
+    """Other versions to compare with that are listed."""
 
 
 COMPARISON = ComparisonLimits()

@@ -1,0 +1,459 @@
+"""Two versions of an item side by side: first what the newer may do that the older may not, last their texts. Pure.
+
+Two files decide nothing by looking alike: everything here is computed from the signed release notes and the released bytes, and
+what cannot be computed is said (``unknown``), so that an empty list never stands for a comparison that was not made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from registry_server.pages.comparison_limits import COMPARISON
+from registry_server.pages.text_changes import Changes, Hunk, text_changes
+from rye.installation.comparing import Version, compare
+from rye.installation.mentions import item_file_name
+from rye.installation.signer_history import signer_history
+from rye.items.published import read_published
+from rye.items.reading import HookAction, Metadata, Run
+from rye.items.runs import attached_runs
+from rye.permissions.containment import Change, diff
+from rye.permissions.risk import tier
+from rye.registry.protocol.statements import Release
+from rye.registry.trust.keysets import KeysetChain
+from rye.registry.trust.records import ReleaseRecord
+from rye.resolution.versions import comparable
+from rye.signing.keys import PublicKey
+from rye.text.content import hidden_characters
+from rye.text.facts import Fact, difference, find_facts, severity
+from rye.text.facts.decoding import readable_text
+from rye.text.matching_lines import Budget
+
+FileState = Literal["added", "removed", "changed", "renamed", "mode"]
+FileForm = Literal["text", "same-bytes", "binary", "too-large", "gone"]
+
+
+class Side(Struct, frozen=True):
+    """One version, with as many of its bytes as there are."""
+
+    record: ReleaseRecord
+    files: Mapping[str, bytes]
+    """By path, the item's own file by its name; what the store does not have is missing."""
+
+
+# -- what is found ---------------------------------------------------------------------------------------------------------
+
+
+class VersionRow(Struct, frozen=True):
+    """One of the two versions."""
+
+    version: str
+    time: datetime
+    """Of the release note."""
+    log: int
+    """Its position in the log."""
+    keyset: int
+    signers: tuple[str, ...]
+    """Fingerprints of the keys that signed it."""
+    yanked: str | None
+    """Why it was yanked; null: it is not."""
+    taken_down: str | None
+    """Why bytes of it were taken down."""
+    revoked: bool
+    """Signed with keys that were revoked for it."""
+
+
+class RightRow(Struct, frozen=True):
+    """A capability that one version grants beyond the other."""
+
+    capability: str
+    tier: str
+    example: str | None
+    """An action that shows it; null: the comparison was too complex to finish, which counts as a change."""
+
+
+class RunChange(Struct, frozen=True):
+    """One thing that can run: new, gone, or with other bytes."""
+
+    state: Literal["added", "removed", "changed"]
+    what: str
+    where: str
+    action: str
+    before: str | None
+    """Of what changed, the action it had."""
+    sha256: str
+
+
+class SignerChange(Struct, frozen=True):
+    """Other keys signed the newer version."""
+
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+    why: str | None
+    """What became of the key before."""
+    key_since: datetime
+    """When the new key first stood in a keyset of the namespace."""
+
+
+class FileSide(Struct, frozen=True):
+    size: int
+    sha256: str
+    executable: bool
+
+
+class FileChange(Struct, frozen=True):
+    """A file that differs."""
+
+    path: str
+    state: FileState
+    form: FileForm
+    """``text``: its lines follow; ``same-bytes``: only its name or mode changed."""
+    renamed_from: str | None
+    old: FileSide | None
+    new: FileSide | None
+    added: int = 0
+    """Lines."""
+    removed: int = 0
+    notes: tuple[str, ...] = ()
+    """What does not show in the lines themselves."""
+    hunks: tuple[Hunk, ...] = ()
+    skipped: int = 0
+    """Lines that stay, left out at the end."""
+
+
+class Lists(Struct, frozen=True):
+    """What came and what went, in words."""
+
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+
+
+class Hooks(Struct, frozen=True):
+    added: tuple[HookAction, ...] = ()
+    removed: tuple[HookAction, ...] = ()
+
+
+class Facts(Struct, frozen=True):
+    added: tuple[Fact, ...] = ()
+    removed: tuple[Fact, ...] = ()
+
+
+class Rights(Struct, frozen=True):
+    widened: tuple[RightRow, ...] = ()
+    narrowed: tuple[RightRow, ...] = ()
+
+
+class Comparison(Struct, frozen=True):
+    """Everything in which the version ``new`` differs from ``old``."""
+
+    kind: str
+    id: str
+    old: VersionRow
+    new: VersionRow
+    order: Literal["forward", "backward", "same"]
+    """Whether ``new`` is the later version."""
+    equal: bool
+    """Nothing but version and signature differ, and everything could be compared."""
+    unknown: tuple[str, ...]
+    """What could not be compared, and why."""
+    rights: Rights
+    agent_tools: Lists
+    hooks: Hooks
+    runs: tuple[RunChange, ...]
+    facts: Facts
+    signers: SignerChange | None
+    relations: Lists
+    files: tuple[FileChange, ...]
+
+
+# -- comparing -------------------------------------------------------------------------------------------------------------
+
+
+def compare_sides(old: Side, new: Side, chain: KeysetChain, now: datetime) -> Comparison:
+    """``now``: the snapshot's time. Never raises for what the files hold."""
+    before, after = _read(old), _read(new)
+    unknown = [*before.unknown, *after.unknown]
+    known = before.metadata is not None and after.metadata is not None
+    if before.metadata is not None and after.metadata is not None:
+        found = compare(Version("", "", before.metadata), Version("", "", after.metadata))
+        widened, narrowed = found.widened, found.narrowed
+        tools = Lists(found.tools_added, found.tools_removed)
+        hooks = Hooks(found.hooks_added, found.hooks_removed)
+        relations = Lists(found.relations_added, found.relations_removed)
+    else:
+        one, other = old.record.release, new.record.release
+        rights = diff(one.capabilities, other.capabilities)
+        widened, narrowed = rights.widened, rights.narrowed
+        tools, hooks = Lists(), _noted_hooks(one, other)
+        relations = _noted_relations(one, other)
+    if known and before.facts is not None and after.facts is not None:
+        facts = Facts(*map(_by_level, difference(before.facts, after.facts)))
+    else:
+        facts = Facts()
+    comparison = Comparison(
+        kind=new.record.identity.kind,
+        id=new.record.identity.id,
+        old=_row(old.record),
+        new=_row(new.record),
+        order=_order(old.record, new.record),
+        equal=False,
+        unknown=tuple(dict.fromkeys(unknown)),
+        rights=Rights(_rights(widened), _rights(narrowed)),
+        agent_tools=tools,
+        hooks=hooks,
+        runs=_runs(before.runs, after.runs) if known else (),
+        facts=facts,
+        signers=_signers(old.record, new.record, chain, now),
+        relations=relations,
+        files=tuple(_files(old, new)),
+    )
+    return replace(comparison, equal=_is_equal(comparison))
+
+
+def _is_equal(found: Comparison) -> bool:
+    lists = (found.rights.widened, found.rights.narrowed, found.agent_tools.added, found.agent_tools.removed)
+    others = (found.hooks.added, found.hooks.removed, found.runs, found.facts.added, found.facts.removed)
+    rest = (found.relations.added, found.relations.removed, found.files, found.unknown)
+    return found.signers is None and not any((*lists, *others, *rest))
+
+
+class _Content(Struct, frozen=True):
+    """What a version's bytes say."""
+
+    metadata: Metadata | None
+    runs: tuple[Run, ...]
+    facts: tuple[Fact, ...] | None
+    unknown: tuple[str, ...]
+
+
+def _read(side: Side) -> _Content:
+    record, release = side.record, side.record.release
+    name = item_file_name(record)
+    data = side.files.get(name)
+    if data is None:
+        gone = "its bytes were taken down" if record.takedown is not None else "the registry does not have its bytes"
+        why = f"{release.version}: {gone}, so rights and hooks are those of the signed release note; agent tools, what can "
+        return _Content(None, (), None, (f"{why}run, and facts are unknown.",))
+    unknown: list[str] = []
+    reading = read_published(release.identity, release.file.suffix, data, [entry.path for entry in release.attached])
+    metadata = reading.metadata
+    if metadata is None:
+        unknown.append(
+            f"{release.version}: its file cannot be read as a {release.identity.kind} by today's rules, so rights and hooks "
+            "are those of the signed release note; agent tools, what can run, and facts are unknown."
+        )
+        return _Content(None, (), None, tuple(unknown))
+    present = [entry for entry in release.attached if entry.path in side.files]
+    if len(present) < len(release.attached):
+        count = len(release.attached) - len(present)
+        unknown.append(
+            f"{release.version}: {count} of its attached files are gone; what can run and facts leave them out."
+        )
+    attached = attached_runs((e.path, e.executable, e.sha256, side.files[e.path]) for e in present)
+    texts: dict[str, str] = {}
+    room = COMPARISON.facts_bytes
+    left_out = []
+    for path in (name, *(entry.path for entry in present)):
+        room -= len(side.files[path])
+        if room < 0:
+            left_out.append(path)
+            room += len(side.files[path])
+        else:
+            texts[path] = readable_text(side.files[path])
+    if left_out:
+        unknown.append(
+            f"{release.version}: it is too large to look for facts in all of it; {len(left_out)} files are left out, among "
+            f"them {left_out[0]}."
+        )
+    return _Content(metadata, tuple(sorted({*metadata.runs, *attached})), find_facts(texts), tuple(unknown))
+
+
+def _row(record: ReleaseRecord) -> VersionRow:
+    return VersionRow(
+        version=record.version,
+        time=record.release.time,
+        log=record.line.log,
+        keyset=record.link.keyset.number,
+        signers=tuple(PublicKey(key).fingerprint for key in record.signers),
+        yanked=record.yank.reason if record.yank is not None else None,
+        taken_down=record.takedown.reason if record.takedown is not None else None,
+        revoked=record.revoked,
+    )
+
+
+def _order(old: ReleaseRecord, new: ReleaseRecord) -> Literal["forward", "backward", "same"]:
+    if old.version == new.version:
+        return "same"
+    before, after = comparable(old.version), comparable(new.version)
+    if before is None or after is None or before == after:
+        return "forward" if old.line.log < new.line.log else "backward"
+    return "forward" if before < after else "backward"
+
+
+def _rights(changes: Iterable[Change]) -> tuple[RightRow, ...]:
+    """The riskiest first."""
+    rows = [(tier(change.pattern), change) for change in changes]
+    rows.sort(key=lambda row: (-row[0], row[1].pattern))
+    return tuple(RightRow(change.pattern, str(level), change.witness) for level, change in rows)
+
+
+def _noted_hooks(old: Release, new: Release) -> Hooks:
+    """As the release notes have them: without condition and inputs."""
+    before = [HookAction("", hook.item_type, hook.item_id) for hook in old.hooks]
+    after = [HookAction("", hook.item_type, hook.item_id) for hook in new.hooks]
+    return Hooks(
+        tuple(hook for hook in after if hook not in before), tuple(hook for hook in before if hook not in after)
+    )
+
+
+def _noted_relations(old: Release, new: Release) -> Lists:
+    before, after = set(_relations(old)), set(_relations(new))
+    return Lists(tuple(sorted(after - before)), tuple(sorted(before - after)))
+
+
+def _relations(release: Release) -> Iterable[str]:
+    for relation, entries in (
+        ("depends_on", release.depends_on),
+        ("requires", release.requires),
+        ("conflicts_with", release.conflicts_with),
+    ):
+        for entry in entries:
+            yield f"{relation} {entry.reference}{'@' + entry.range if entry.range != '*' else ''}"
+
+
+def _runs(before: Iterable[Run], after: Iterable[Run]) -> tuple[RunChange, ...]:
+    """What is new or has other bytes comes first."""
+    old, new = set(before), set(after)
+    gone = {(run.what, run.where): run for run in sorted(old - new)}
+    found = []
+    for run in sorted(new - old):
+        earlier = gone.pop((run.what, run.where), None)
+        state: Literal["added", "changed"] = "added" if earlier is None else "changed"
+        action = earlier.action if earlier is not None else None
+        found.append(RunChange(state, run.what, run.where, run.action, action, run.sha256))
+    left = [run for run in sorted(old - new) if gone.get((run.what, run.where)) == run]
+    found += [RunChange("removed", run.what, run.where, run.action, None, run.sha256) for run in left]
+    return tuple(found)
+
+
+def _by_level(facts: Iterable[Fact]) -> tuple[Fact, ...]:
+    return tuple(sorted(facts, key=lambda fact: (-severity(fact.level), fact.path, fact.line, fact.column)))
+
+
+def _signers(old: ReleaseRecord, new: ReleaseRecord, chain: KeysetChain, now: datetime) -> SignerChange | None:
+    if set(old.signers) == set(new.signers):
+        return None
+    before = tuple(PublicKey(key).fingerprint for key in old.signers)
+    after = tuple(PublicKey(key).fingerprint for key in new.signers)
+    lost = next((fingerprint for fingerprint in before if fingerprint not in after), None)
+    history = signer_history(chain, new, now, lost)
+    return SignerChange(before, after, history.old_key, history.key_since)
+
+
+# -- files -----------------------------------------------------------------------------------------------------------------
+
+
+def _files(old: Side, new: Side) -> Iterable[FileChange]:
+    """The item's own file first, then the attached ones by path."""
+    before, after = _listed(old), _listed(new)
+    renamed = _renamed(before, after)
+    budget, room = Budget(), COMPARISON.all_text_bytes
+    own = (item_file_name(new.record), item_file_name(old.record))
+    for path in sorted(before.keys() | after.keys(), key=lambda path: (path not in own, path)):
+        if path in renamed.values() or before.get(path) == after.get(path):
+            continue
+        earlier = renamed.get(path, path)
+        one, other = before.get(earlier), after.get(path)
+        change = FileChange(
+            path=path,
+            state=_state(one, other, path != earlier),
+            form="same-bytes",
+            renamed_from=earlier if path != earlier else None,
+            old=one,
+            new=other,
+        )
+        if one is not None and other is not None and one.sha256 == other.sha256:
+            yield change
+            continue
+        size = (one.size if one else 0) + (other.size if other else 0)
+        form, texts = _texts(old.files.get(earlier) if one else b"", new.files.get(path) if other else b"")
+        if form == "text" and size > room:
+            form = "too-large"
+        if form == "text":
+            room -= size
+            change = _with_lines(change, text_changes(*texts, budget), _notes(*texts))
+        yield replace(change, form=form)
+
+
+def _listed(side: Side) -> dict[str, FileSide]:
+    release = side.record.release
+    files = {item_file_name(side.record): FileSide(release.file.size, release.file.sha256, False)}
+    files.update((entry.path, FileSide(entry.size, entry.sha256, entry.executable)) for entry in release.attached)
+    return files
+
+
+def _renamed(before: Mapping[str, FileSide], after: Mapping[str, FileSide]) -> dict[str, str]:
+    """New path → old path of files that only moved: the same bytes, which nothing else has on either side."""
+    gone = _by_hash(before, after)
+    come = _by_hash(after, before)
+    return {come[sha256][0]: gone[sha256][0] for sha256 in come if len(come[sha256]) == len(gone.get(sha256, ())) == 1}
+
+
+def _by_hash(files: Mapping[str, FileSide], others: Mapping[str, FileSide]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for path, file in files.items():
+        if path not in others and file.size:
+            found.setdefault(file.sha256, []).append(path)
+    return found
+
+
+def _state(old: FileSide | None, new: FileSide | None, moved: bool) -> FileState:
+    if old is None:
+        return "added"
+    if new is None:
+        return "removed"
+    if moved:
+        return "renamed"
+    return "mode" if old.sha256 == new.sha256 else "changed"
+
+
+def _texts(old: bytes | None, new: bytes | None) -> tuple[FileForm, tuple[str, str]]:
+    """Both sides as text, where both are; a file that is not there on one side has no lines on it."""
+    if old is None or new is None:
+        return "gone", ("", "")
+    if max(len(old), len(new)) > COMPARISON.text_bytes:
+        return "too-large", ("", "")
+    try:
+        texts = old.decode("utf-8"), new.decode("utf-8")
+    except UnicodeDecodeError:
+        return "binary", ("", "")
+    return ("binary", ("", "")) if "\0" in texts[0] or "\0" in texts[1] else ("text", texts)
+
+
+def _notes(old: str, new: str) -> tuple[str, ...]:
+    """What readers of the lines may miss."""
+    found = []
+    hidden_before, hidden_after = len(hidden_characters(old)), len(hidden_characters(new))
+    if hidden_after:
+        found.append(f"The new text has {_count(hidden_after, 'character')} that readers do not see, marked below.")
+    if hidden_before and not hidden_after:
+        found.append(f"{_count(hidden_before, 'character')} that readers did not see are gone.")
+    if old and new and old.replace("\r\n", "\n") == new.replace("\r\n", "\n"):
+        found.append("Only line ends differ.")
+    elif old and new and "".join(old.split()) == "".join(new.split()):
+        found.append("Only spaces and line breaks differ.")
+    return tuple(found)
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def _with_lines(change: FileChange, lines: Changes, notes: tuple[str, ...]) -> FileChange:
+    return replace(
+        change, hunks=lines.hunks, added=lines.added, removed=lines.removed, skipped=lines.skipped, notes=notes
+    )

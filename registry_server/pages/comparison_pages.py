@@ -1,0 +1,145 @@
+"""A comparison on pages of bounded size. Pure.
+
+The first page begins with what the newer version may do more; the lines of the texts come last. What does not fit goes to the next
+page, row by row in the same order, so nothing is left out and nothing is told twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import astuple, replace
+
+from registry_server.pages.comparison import Comparison, FileChange, Hooks, Lists, Rights
+from registry_server.pages.comparison import Facts as FactChanges
+from registry_server.pages.comparison_limits import COMPARISON
+from registry_server.pages.hidden import marked, marked_within
+from registry_server.pages.text_changes import Hunk, Line, Part
+
+_ROW, _LINE, _PART, _FILE = 220, 150, 30, 900
+"""HTML around a row of a list, a line of a diff, a marked part of one, and a file's lines."""
+
+
+class _Row(Struct, frozen=True):
+    """One row, where it belongs, and what it costs."""
+
+    slot: str
+    value: Any
+    cost: int
+    file: int = -1
+    hunk: int = -1
+
+
+def page_of(whole: Comparison, number: int) -> tuple[Comparison, int]:
+    """The part of a comparison that is on page ``number``, from 1, and how many pages there are. The number may be too large:
+    then nothing is on it."""
+    pages: list[list[_Row]] = [[]]
+    room = COMPARISON.page_characters
+    open_file = open_hunk = -1
+    for row in _rows(whole):
+        extra = (_FILE if row.file != open_file and row.file >= 0 else 0) + (_ROW if row.hunk != open_hunk else 0)
+        if room < row.cost + extra and pages[-1]:
+            pages.append([])
+            room = COMPARISON.page_characters
+            extra = _FILE + _ROW if row.file >= 0 else 0
+        pages[-1].append(row)
+        room -= row.cost + extra
+        open_file, open_hunk = row.file, row.hunk
+    if not 1 <= number <= len(pages):
+        return _built(whole, []), len(pages)
+    return _built(whole, pages[number - 1]), len(pages)
+
+
+def _rows(whole: Comparison) -> Iterator[_Row]:
+    for slot, rows in _lists(whole).items():
+        for row in rows:
+            yield _Row(slot, row, _ROW + _cost(row))
+    for at, file in enumerate(whole.files):
+        yield _Row("file", file, sum(map(_html, file.notes)) + 2 * _html(file.path), at)
+        for hunk_at, hunk in enumerate(file.hunks):
+            for line in hunk.lines:
+                fitted = _fitted(line)
+                cost = _LINE + sum(_PART + _html(part.text) for part in fitted.parts)
+                yield _Row("line", fitted, cost, at, hunk_at)
+
+
+def _lists(whole: Comparison) -> dict[str, tuple[Any, ...]]:
+    """The lists in the order in which they are read."""
+    return {
+        "unknown": whole.unknown,
+        "widened": whole.rights.widened,
+        "tools_added": whole.agent_tools.added,
+        "hooks_added": whole.hooks.added,
+        "runs": whole.runs,
+        "facts_added": whole.facts.added,
+        "relations_added": whole.relations.added,
+        "narrowed": whole.rights.narrowed,
+        "tools_removed": whole.agent_tools.removed,
+        "hooks_removed": whole.hooks.removed,
+        "facts_removed": whole.facts.removed,
+        "relations_removed": whole.relations.removed,
+    }
+
+
+def _cost(row: Any) -> int:
+    """HTML of everything that a row says; each text is cut there (:func:`fit`)."""
+    if isinstance(row, str):
+        return _html(row)
+    if isinstance(row, Struct):
+        return sum(_cost(value) for value in astuple(row))
+    if isinstance(row, tuple):
+        return sum(_cost(value) for value in row)
+    return 30
+
+
+def _html(text: str) -> int:
+    return min(len(marked(text)), COMPARISON.row_characters)
+
+
+def _fitted(line: Line) -> Line:
+    """The line, cut where its HTML would be too long: characters that nobody sees take much room when they are shown."""
+    room = COMPARISON.row_characters
+    parts: list[Part] = []
+    left_out = 0
+    for part in line.parts:
+        _, taken = marked_within(part.text, max(room, 0))
+        if taken:
+            parts.append(Part(part.text[:taken], part.changed))
+        left_out += len(part.text) - taken
+        room = room - len(marked(part.text[:taken])) if taken == len(part.text) else 0
+    return line if not left_out else replace(line, parts=tuple(parts), after=line.after + left_out)
+
+
+def _built(whole: Comparison, rows: list[_Row]) -> Comparison:
+    slots: dict[str, list[Any]] = {}
+    for row in rows:
+        slots.setdefault(row.slot, []).append(row.value)
+    listed = {name: tuple(slots.get(name, ())) for name in _lists(whole)}
+    return replace(
+        whole,
+        unknown=listed["unknown"],
+        rights=Rights(listed["widened"], listed["narrowed"]),
+        agent_tools=Lists(listed["tools_added"], listed["tools_removed"]),
+        hooks=Hooks(listed["hooks_added"], listed["hooks_removed"]),
+        runs=listed["runs"],
+        facts=FactChanges(listed["facts_added"], listed["facts_removed"]),
+        relations=Lists(listed["relations_added"], listed["relations_removed"]),
+        files=tuple(_files(whole, [row for row in rows if row.file >= 0])),
+    )
+
+
+def _files(whole: Comparison, rows: list[_Row]) -> Iterator[FileChange]:
+    """The files that have a row on the page, each with its lines there."""
+    for at in dict.fromkeys(row.file for row in rows):
+        file = whole.files[at]
+        own = [row for row in rows if row.file == at and row.slot == "line"]
+        hunks = []
+        for hunk_at in dict.fromkeys(row.hunk for row in own):
+            lines = tuple(row.value for row in own if row.hunk == hunk_at)
+            begins = lines[0].old == file.hunks[hunk_at].lines[0].old and lines[0].new == file.hunks[hunk_at].lines[0].new
+            hunks.append(Hunk(file.hunks[hunk_at].skipped if begins else 0, lines))
+        ends = bool(own) and own[-1].hunk == len(file.hunks) - 1 and own[-1].value.old == file.hunks[-1].lines[-1].old
+        ends = ends and own[-1].value.new == file.hunks[-1].lines[-1].new
+        yield replace(file, hunks=tuple(hunks), skipped=file.skipped if ends else 0)

@@ -1,0 +1,181 @@
+"""The page that compares two versions of an item: what changed in what it may do, and then in what it says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+
+from registry_server.pages.addresses import ItemAddress, diff_path, item_path
+from registry_server.pages.comparison import Comparison, Side, compare_sides
+from registry_server.pages.comparison_limits import COMPARISON
+from registry_server.pages.comparison_pages import page_of
+from registry_server.pages.desk import Maker
+from registry_server.pages.frame import Page
+from registry_server.pages.look import Look
+from rye.errors import RyeError
+from rye.installation.mentions import item_file_name
+from rye.items.identity import Identity
+from rye.registry.trust.records import ItemHistory, ReleaseRecord
+from rye.resolution.versions import Version, comparable
+
+
+class OtherDiff(Struct, frozen=True):
+    """A comparison of the same version with another one."""
+
+    version: str
+    path: str
+
+
+class DiffView(Comparison, frozen=True):
+    """The JSON of the page: the comparison's rows that are on it."""
+
+    summary: tuple[str, ...]
+    """What changed, in counts, over all pages."""
+    page: int
+    pages: int
+    first_page: str
+    previous_page: str | None
+    next_page: str | None
+    swapped: str
+    """The path of the same comparison the other way round."""
+    old_path: str
+    new_path: str
+    others: tuple[OtherDiff, ...]
+    """The nearest versions to compare with, the highest first."""
+    command: str
+    """What compares both on one's own machine, verified."""
+
+
+def diff_page(address: ItemAddress, number: int = 1) -> Maker:
+    """The maker of ``…/diff/A..B``, and of ``…@VERSION/diff`` with the version before. ``number``: which part, from 1."""
+
+    def make(look: Look) -> Page:
+        identity = address.identity
+        history = look.history(identity)
+        if history is None:
+            raise look.missing(address.path)
+        old, new = chosen(look, address, history)
+        now = look.published.time
+        whole = compare_sides(_side(look, old), _side(look, new), look.chain(identity.namespace), now)
+        view = diff_view(whole, number, [record.version for record in history.records])
+        if not 1 <= number <= view.pages:
+            raise look.missing(address.path)
+        path = diff_path(identity, old.version, new.version)
+        title = f"{identity.id}: {old.version} to {new.version}"
+        words = f"What changed in the {identity.kind} {identity.id} from {old.version} to {new.version}: "
+        return Page(
+            "diff.html", view, title, f"{words}{'; '.join(view.summary)}.", path + _query(number), is_indexed=False
+        )
+
+    return make
+
+
+def chosen(look: Look, address: ItemAddress, history: ItemHistory) -> tuple[ReleaseRecord, ReleaseRecord]:
+    """The two releases that an address names. Raises RyeError ``not-found``."""
+    records = {record.version: record for record in history.records}
+    if address.rest:
+        old, _, new = address.rest.partition("..")
+        if address.version is not None or old not in records or new not in records:
+            raise look.missing(address.path)
+        return records[old], records[new]
+    version = address.version if address.version is not None else newest_offered(history)
+    if version not in records:
+        raise look.missing(address.path)
+    before = version_before(list(records), version)
+    if before is None:
+        raise RyeError(
+            "not-found",
+            f"{address.identity} {version} has no version before it.",
+            f"Its page: {item_path(address.identity, version)}",
+        )
+    return records[before], records[version]
+
+
+def newest_offered(history: ItemHistory) -> str:
+    """The highest version that is not withdrawn, a pre-release only where there is nothing else; of none, the highest."""
+    offered = [record.version for record in history.records if not record.is_withdrawn]
+    versions = in_order(offered or [record.version for record in history.records])
+    stable = [version for version in versions if (parsed := comparable(version)) and not parsed.is_prerelease]
+    return (stable or versions or [""])[-1]
+
+
+def version_before(versions: Sequence[str], version: str) -> str | None:
+    """The one before in SemVer order; None for the first."""
+    ordered = in_order(versions)
+    at = ordered.index(version)
+    return ordered[at - 1] if at else None
+
+
+def in_order(versions: Sequence[str]) -> list[str]:
+    """From the lowest to the highest; what cannot be compared comes first."""
+    lowest = Version.of(0, 0, 0, "0")
+    return sorted(versions, key=lambda text: (comparable(text) is not None, comparable(text) or lowest, text))
+
+
+def diff_view(whole: Comparison, number: int, versions: Sequence[str]) -> DiffView:
+    """One page of a comparison."""
+    part, pages = page_of(whole, number)
+    identity = Identity(whole.kind, whole.id)
+    path = diff_path(identity, whole.old.version, whole.new.version)
+    fields = {name: getattr(part, name) for name in Comparison.__struct_fields__}
+    return DiffView(
+        **fields,
+        summary=tuple(_summary(whole)),
+        page=number,
+        pages=pages,
+        first_page=path,
+        previous_page=path + _query(number - 1) if 1 < number <= pages else None,
+        next_page=path + _query(number + 1) if number < pages else None,
+        swapped=diff_path(identity, whole.new.version, whole.old.version),
+        old_path=item_path(identity, whole.old.version),
+        new_path=item_path(identity, whole.new.version),
+        others=tuple(_others(identity, whole, in_order(versions))),
+        command=f"rye diff {identity}@{whole.old.version} {identity}@{whole.new.version}",
+    )
+
+
+def _query(number: int) -> str:
+    return f"?page={number}" if number > 1 else ""
+
+
+def _others(identity: Identity, whole: Comparison, ordered: Sequence[str]) -> Iterator[OtherDiff]:
+    at = ordered.index(whole.new.version)
+    start = max(at - COMPARISON.others // 2, 0)
+    for version in reversed(ordered[start : start + COMPARISON.others]):
+        if version not in (whole.old.version, whole.new.version):
+            yield OtherDiff(version, diff_path(identity, version, whole.new.version))
+
+
+def _summary(whole: Comparison) -> Iterator[str]:
+    counts = (
+        (len(whole.rights.widened) + len(whole.agent_tools.added), "right more", "rights more"),
+        (len(whole.rights.narrowed) + len(whole.agent_tools.removed), "right less", "rights less"),
+        (len(whole.hooks.added), "hook more", "hooks more"),
+        (len(whole.hooks.removed), "hook less", "hooks less"),
+        (sum(run.state == "added" for run in whole.runs), "new thing that can run", "new things that can run"),
+        (sum(run.state == "changed" for run in whole.runs), "changed thing that can run", "changed things that can run"),
+        (len(whole.facts.added), "new fact", "new facts"),
+        (len(whole.relations.added), "relation more", "relations more"),
+        (len(whole.files), "file differs", "files differ"),
+    )
+    if whole.equal:
+        yield "nothing differs"
+    for number, one, many in counts:
+        if number:
+            yield f"{number:,} {one if number == 1 else many}"
+    if whole.signers is not None:
+        yield "another signer"
+    if whole.unknown:
+        yield "not everything could be compared"
+
+
+def _side(look: Look, record: ReleaseRecord) -> Side:
+    release, namespace = record.release, record.identity.namespace
+    hashes = {item_file_name(record): release.file.sha256}
+    hashes.update((entry.path, entry.sha256) for entry in release.attached)
+    found: dict[str, bytes | None] = {}
+    for sha256 in hashes.values():
+        if sha256 not in found:
+            found[sha256] = look.file(namespace, sha256)
+    return Side(record, {path: data for path, sha256 in hashes.items() if (data := found[sha256]) is not None})

@@ -1,0 +1,111 @@
+"""What an entry of the log says, in words: one sentence for each kind of statement. Pure.
+
+The sentence tells what the statement claims. Who had to sign it, and whether it counts, is the clients' judgement
+(:mod:`rye.registry.trust`): the pages that judge say so.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from msgspec import Struct
+
+from rye.registry.protocol.lines import write_time
+from rye.registry.protocol.statements import (
+    Advisory,
+    Deprecation,
+    FormerSnapshot,
+    Keyset,
+    Logged,
+    Release,
+    Root,
+    Snapshot,
+    Takedown,
+    Yank,
+)
+
+
+class EntryWords(Struct, frozen=True):
+    """A statement, told."""
+
+    type: str
+    """``release``, ``yank``, ``unyank``, ``deprecation``, ``advisory``, ``takedown``, ``keyset``, ``recovery``, ``root`` or
+    ``snapshot``."""
+    words: str
+    """One sentence."""
+    kind: str | None
+    id: str | None
+    """Of the item that it is about."""
+    version: str | None
+    namespace: str | None
+    keyset: int | None
+    """Under which it is signed; of a keyset its own number. Null: the registry's owners or its log signed it."""
+    time: datetime
+    """As its signer gave it."""
+
+
+def entry_words(statement: Logged) -> EntryWords:
+    """What the statement says."""
+    if isinstance(statement, Keyset):
+        kind = "recovery" if statement.recovery is not None else "keyset"
+        return EntryWords(
+            kind, _keyset(statement), None, None, None, statement.namespace, statement.number, statement.time
+        )
+    if isinstance(statement, Root):
+        return EntryWords("root", _root(statement), None, None, None, None, None, statement.time)
+    if isinstance(statement, Snapshot | FormerSnapshot):
+        words = f"The registry stated all names as of {write_time(statement.time)}, under root {statement.root}."
+        return EntryWords("snapshot", words, None, None, None, None, None, statement.time)
+    kind, words = _about_item(statement)
+    identity = statement.identity
+    version = getattr(statement, "version", None)
+    return EntryWords(
+        kind, words, identity.kind, identity.id, version, identity.namespace, statement.keyset, statement.time
+    )
+
+
+def _about_item(statement: Release | Yank | Deprecation | Advisory | Takedown) -> tuple[str, str]:
+    item = f"{statement.identity.kind} {statement.identity.id}"
+    match statement:
+        case Release():
+            return "release", f"The {item} {statement.version} was released under keyset {statement.keyset}."
+        case Yank(yanked=True):
+            return "yank", f"Version {statement.version} of the {item} was yanked: {statement.reason}"
+        case Yank():
+            return "unyank", f"Version {statement.version} of the {item} is available again: {statement.reason}"
+        case Deprecation(deprecated=True):
+            instead = f" in favour of {statement.replacement}" if statement.replacement is not None else ""
+            return "deprecation", f"The {item} was deprecated{instead}: {statement.reason}"
+        case Deprecation():
+            return "deprecation", f"The {item} is supported again: {statement.reason}"
+        case Advisory():
+            by = "the registry's owners" if statement.keyset is None else f"keyset {statement.keyset}"
+            versions = "all versions" if statement.range == "*" else f"versions {statement.range}"
+            about = f"Advisory {statement.number} ({statement.severity}) by {by} about {versions} of the {item}"
+            return "advisory", f"{about}: {statement.title}"
+        case Takedown():
+            files = "1 file" if len(statement.files) == 1 else f"{len(statement.files)} files"
+            return (
+                "takedown",
+                f"The registry's owners took down {files} of the {item} {statement.version}: {statement.reason}",
+            )
+
+
+def _keyset(statement: Keyset) -> str:
+    keys = "1 key" if len(statement.keys) == 1 else f"{len(statement.keys)} keys"
+    revoked = f"; {len(statement.revoked)} revoked" if statement.revoked else ""
+    signs = f"{statement.release_threshold} must sign a release"
+    if statement.recovery is not None:
+        return (
+            f"The registry's owners give the namespace {statement.namespace} to {keys} with keyset {statement.number}, in effect "
+            f"from {write_time(statement.recovery)} unless its present keys object{revoked}."
+        )
+    if statement.number == 1:
+        return f"The namespace {statement.namespace} was claimed with {keys}; {signs}."
+    return f"Keyset {statement.number} of the namespace {statement.namespace}: {keys}; {signs}{revoked}."
+
+
+def _root(statement: Root) -> str:
+    owners = f"{statement.threshold} of {len(statement.owners)} owners"
+    logs = "1 log key" if len(statement.logs) == 1 else f"{len(statement.logs)} log keys"
+    return f"Root {statement.number}: {owners} decide, {logs}, until {write_time(statement.expires)}."

@@ -1,0 +1,305 @@
+"""The log's pages: its head and newest entries, and one entry with everything that proves it."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable
+from datetime import datetime
+
+import sqlalchemy as sa
+from msgspec import Struct
+
+from registry_server.pages.addresses import entry_path, item_path, namespace_path
+from registry_server.pages.desk import Maker
+from registry_server.pages.entry_words import EntryWords, entry_words
+from registry_server.pages.frame import Document, Page
+from registry_server.pages.look import Look
+from registry_server.pages.record_limits import RECORDS
+from registry_server.storage.prepared import Prepared
+from registry_server.storage.schema import log_entries
+from rye.errors import RyeError
+from rye.items.identity import Identity
+from rye.registry.protocol import merkle, notes, statements
+from rye.registry.protocol.notes import NoteError, SignedNote, VerifierKey
+from rye.registry.protocol.statements import Checkpoint, Snapshot
+from rye.registry.protocol.tiles import HASH_BYTES, WIDTH, Tile, VerifiedTiles, clip, inclusion_tiles
+from rye.registry.protocol.tlog_proof import TlogProof
+from rye.registry.trust.keysets import log_keys
+
+_NUMBER = re.compile(r"0|[1-9][0-9]{0,15}")
+_END = "END-OF-PROOF"
+
+
+class EntryRow(Struct, frozen=True):
+    """One entry in a list."""
+
+    position: int
+    path: str
+    told: EntryWords
+
+
+class LogView(Struct, frozen=True):
+    """The JSON of ``/-/log``."""
+
+    origin: str
+    fingerprint: str
+    """SHA-256 of root 1: what clients pin."""
+    size: int
+    time: datetime
+    """Of the newest snapshot."""
+    root_hash: str
+    """Of the tree, base64."""
+    map: str
+    """SHA-256 of the root of the name map."""
+    checkpoint: str
+    """The signed note."""
+    keys: tuple[str, ...]
+    """The log's keys as ``name+id+key``, each of which signs checkpoints."""
+    entries: tuple[EntryRow, ...]
+    """The newest first."""
+    newer: str | None
+    older: str | None
+
+
+class SignatureRow(Struct, frozen=True):
+    """One signature line of a note."""
+
+    name: str
+    key_id: str
+    """8 hex digits."""
+    signature: str
+    """base64"""
+
+
+class EntryView(Struct, frozen=True):
+    """The JSON of ``/-/log/N``. ``rye log check-proof`` reads it."""
+
+    origin: str
+    position: int
+    told: EntryWords
+    logged: datetime | None
+    """Of the snapshot that covered it first: the registry's time, not its signer's. Null: no later snapshot."""
+    note: str
+    """The statement's text."""
+    signatures: tuple[SignatureRow, ...]
+    leaf_hash: str
+    """RFC 6962, base64."""
+    size: int
+    """Entries of the tree that the proof is for."""
+    root_hash: str
+    """base64"""
+    hashes: tuple[str, ...]
+    """The inclusion proof, base64, from the leaf's sibling up."""
+    checkpoint: str
+    """The signed note over that tree."""
+    keys: tuple[str, ...]
+    """The log's keys that signed it, as ``name+id+key``."""
+    proof: str
+    """All of this as one file: C2SP tlog-proof."""
+    command: str
+    """What checks this document, saved as a file, without a network."""
+    pasted: str | None
+    """The same with the proof in the command itself; null where that is too long to paste."""
+    about: str | None
+    """The path of the page of what it is about."""
+    older: str | None
+    newer: str | None
+
+
+# -- makers ----------------------------------------------------------------------------------------------------------------
+
+
+def read_position(text: str) -> int | None:
+    """A position as a path has it: one spelling; None for any other text."""
+    return int(text) if _NUMBER.fullmatch(text) else None
+
+
+def log_page(before: int | None = None) -> Maker:
+    """The maker of ``/-/log``. ``before``: list what stands before this position; None: the newest entries."""
+
+    def make(look: Look) -> Page:
+        size = look.published.size
+        end = size if before is None else before
+        path = log_path(None if before in (None, size) else before)
+        if not 0 < end <= size:
+            raise look.missing(path)
+        start = max(end - RECORDS.log_rows, 0)
+        leaves = look.ledger.leaves(start, end)
+        rows = [_row(start + number, leaf) for number, leaf in enumerate(leaves)]
+        view = log_view(look, rows, start, end)
+        words = f"The transparency log of {view.origin}: {view.size:,} entries, each proved by hashes and never changed."
+        return Page("log.html", view, "Log", words, path)
+
+    return make
+
+
+def entry_page(position: int) -> Maker:
+    """The maker of ``/-/log/N``."""
+
+    def make(look: Look) -> Page:
+        view = entry_view(look, position)
+        return Page("log_entry.html", view, f"Log entry {position}", view.told.words, entry_path(position))
+
+    return make
+
+
+def proof_file(position: int) -> Maker:
+    """The maker of ``/-/log/N/proof``: the proof as a file."""
+
+    def make(look: Look) -> Page:
+        view = entry_view(look, position)
+        path = f"{entry_path(position)}/proof"
+        document = Document(view.proof.encode(), "text/plain")
+        return Page("", view, f"Proof of log entry {position}", view.told.words, path, document=document)
+
+    return make
+
+
+def log_path(before: int | None) -> str:
+    """The path of the list; None: of the newest entries."""
+    return "/-/log" if before is None else f"/-/log?before={before}"
+
+
+# -- views -----------------------------------------------------------------------------------------------------------------
+
+
+def log_view(look: Look, rows: list[EntryRow], start: int, end: int) -> LogView:
+    """The rows ``start`` to ``end`` and what there is to say of the head."""
+    published = look.published
+    checkpoint = Checkpoint.parse(notes.parse(published.checkpoint).text)
+    after = min(end + RECORDS.log_rows, published.size)
+    return LogView(
+        origin=look.ledger.origin,
+        fingerprint=look.site.fingerprint,
+        size=published.size,
+        time=published.time,
+        root_hash=notes.encode_base64(checkpoint.root_hash),
+        map=published.map,
+        checkpoint=published.checkpoint.decode(),
+        keys=tuple(key.vkey for key in log_keys(look.roots()[-1])),
+        entries=tuple(reversed(rows)),
+        newer=None if end == published.size else log_path(None if after == published.size else after),
+        older=log_path(start) if start else None,
+    )
+
+
+def entry_view(look: Look, position: int) -> EntryView:
+    """One entry. Raises RyeError ``not-found``."""
+    published = look.published
+    if not 0 <= position < published.size:
+        raise look.missing(entry_path(position))
+    (leaf,) = look.ledger.leaves(position, position + 1)
+    note, checkpoint_note = notes.parse(leaf), notes.parse(published.checkpoint)
+    checkpoint = Checkpoint.parse(checkpoint_note.text)
+    hashes = inclusion(look, position, checkpoint)
+    proof = TlogProof(leaf.decode(), position, hashes, published.checkpoint.decode()).text()
+    keys = signing_keys(checkpoint_note, look)
+    told = entry_words(statements.parse(note.text))
+    return EntryView(
+        origin=checkpoint.origin,
+        position=position,
+        told=told,
+        logged=_logged(look, position),
+        note=note.text,
+        signatures=tuple(_signatures(note)),
+        leaf_hash=notes.encode_base64(merkle.leaf_hash(leaf)),
+        size=checkpoint.size,
+        root_hash=notes.encode_base64(checkpoint.root_hash),
+        hashes=tuple(map(notes.encode_base64, hashes)),
+        checkpoint=published.checkpoint.decode(),
+        keys=keys,
+        proof=proof,
+        command=_command(f"entry-{position}.json", keys),
+        pasted=_pasted(proof, keys),
+        about=_about(told),
+        older=entry_path(position - 1) if position else None,
+        newer=entry_path(position + 1) if position + 1 < published.size else None,
+    )
+
+
+def inclusion(look: Look, position: int, checkpoint: Checkpoint) -> tuple[bytes, ...]:
+    """The inclusion proof of an entry in the newest tree, its hashes checked against that tree's root.
+
+    Raises RyeError ``busy`` where the store has not got a tile yet.
+    """
+    tiles = {tile: _tile(look, tile) for tile in inclusion_tiles([position], checkpoint.size)}
+    reader = VerifiedTiles(tiles, checkpoint.size, checkpoint.root_hash)
+    return tuple(merkle.inclusion_proof(position, checkpoint.size, reader))
+
+
+def signing_keys(checkpoint: SignedNote, look: Look) -> tuple[str, ...]:
+    """The keys of the log that signed a checkpoint, as ``name+id+key``."""
+    found: list[str] = []
+    for root in reversed(look.roots()):
+        for key in log_keys(root):
+            if key.vkey not in found and _signed(checkpoint, key):
+                found.append(key.vkey)
+    return tuple(found)
+
+
+def _signed(note: SignedNote, key: VerifierKey) -> bool:
+    try:
+        notes.verify(note, [key])
+    except NoteError:
+        return False
+    return True
+
+
+def _tile(look: Look, tile: Tile) -> bytes:
+    """A tile's hashes: partial ones and leaves from the database, which may be ahead of the store."""
+    if tile.width < WIDTH:
+        return look.ledger.edge().get(tile.level, b"")
+    if tile.level == 0:
+        start = tile.index * WIDTH
+        return b"".join(look.ledger.leaf_hashes(start + WIDTH, start))
+    data = look.store.get(tile.path)
+    if data is None or len(data) != WIDTH * HASH_BYTES:
+        raise RyeError("busy", "The registry is writing this part of its log.", "Try again in a moment.")
+    return clip(tile, data)
+
+
+def _row(position: int, leaf: bytes) -> EntryRow:
+    return EntryRow(position, entry_path(position), entry_words(statements.parse(notes.parse(leaf).text)))
+
+
+def _signatures(note: SignedNote) -> Iterable[SignatureRow]:
+    for line in note.signatures:
+        yield SignatureRow(line.name, line.key_id.hex(), notes.encode_base64(line.signature))
+
+
+def _logged(look: Look, position: int) -> datetime | None:
+    row = _NEXT_SNAPSHOT.first(look.connection, {"start": position, "title": Snapshot.TITLE.encode()})
+    if row is None:
+        return None
+    snapshot = statements.parse(notes.parse(bytes(row[0])).text)
+    return entry_words(snapshot).time
+
+
+def _command(file: str, keys: Iterable[str]) -> str:
+    """``rye log check-proof``; without ``--key`` it would ask for the registry that the user pinned."""
+    return " ".join(["rye log check-proof", file, *(f"--key {shlex.quote(key)}" for key in keys)])
+
+
+def _pasted(proof: str, keys: Iterable[str]) -> str | None:
+    """A command for a shell, the proof with it. The delimiter is no line of a proof, and quoted it keeps every line as it is."""
+    if len(proof) > RECORDS.pasted_characters:
+        return None
+    return f"{_command('-', keys)} <<'{_END}'\n{proof}{_END}\n"
+
+
+def _about(told: EntryWords) -> str | None:
+    if told.kind is not None and told.id is not None:
+        return item_path(Identity(told.kind, told.id), told.version)
+    return namespace_path(told.namespace) if told.namespace is not None else None
+
+
+_NEXT_SNAPSHOT = Prepared(
+    sa.select(log_entries.c.leaf)
+    .where(
+        log_entries.c.position >= sa.bindparam("start"),
+        sa.func.substr(log_entries.c.leaf, 1, len(Snapshot.TITLE)) == sa.bindparam("title"),
+    )
+    .order_by(log_entries.c.position)
+    .limit(1)
+)

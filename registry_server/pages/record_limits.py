@@ -1,0 +1,35 @@
+"""What bounds the pages of the log and of namespaces, feeds and sitemaps: the one place of their numbers."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from rye.limits import KIB
+
+
+class RecordLimits(Struct, frozen=True):
+    """Sizes in bytes, lengths in characters."""
+
+    log_rows: int = 40
+    """Entries on one page of the log."""
+    pasted_characters: int = 8 * KIB
+    """A proof that is given in a command to paste; a longer one comes as a file."""
+    note_characters: int = 12_000
+    """HTML of a note on its entry's page; the rest is in the proof."""
+    keysets: int = 12
+    """Keysets on one page of a namespace, the newest first."""
+    items: int = 60
+    """Items on one page of a namespace."""
+    owners: int = 50
+    """Accounts and teams that are listed."""
+    feed_entries: int = 50
+    """Of a feed, the newest."""
+    feed_looks: int = 2_000
+    """Entries of the log that are looked at for a feed."""
+    sitemap_names: int = 5_000
+    """Addresses in one part of the sitemap."""
+    sitemap_parts: int = 50_000
+    """Parts that the sitemap's index lists (sitemaps.org, Sitemap index files)."""
+
+
+RECORDS = RecordLimits()
