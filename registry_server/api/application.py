@@ -49,6 +49,7 @@ from registry_server.api.private_reading import (
     require_reader,
 )
 from registry_server.api.reading import Answer
+from registry_server.api.record_routes import RECORD_ROUTES
 from registry_server.api.requests import (
     account_of,
     body_of,
@@ -147,6 +148,7 @@ def create_app(service: Service) -> Application:
             *STAGING_ROUTES,
             *OPERATING_ROUTES,
             *PAGE_ROUTES,
+            *RECORD_ROUTES,
             _absent,
         ],
         state=State({"service": service}),

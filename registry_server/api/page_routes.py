@@ -11,9 +11,9 @@ from litestar.params import FromPath
 
 from registry_server.accounts.tokens import Account
 from registry_server.api.private_reading import ACCOUNT_KEY, is_limited
-from registry_server.api.requests import header_of, service_of
+from registry_server.api.requests import header_of, number_of, service_of
 from registry_server.api.service import Service
-from registry_server.pages import frame
+from registry_server.pages import diff, frame
 from registry_server.pages.addresses import ItemAddress, View, read_item_path
 from registry_server.pages.desk import Answer, Asked, Maker
 from registry_server.pages.errors import error_page
@@ -102,6 +102,9 @@ ITEM_VIEWS: dict[View, Callable[[ItemAddress], Maker]] = {"item": item_page}
 @route("/-/{path:path}", http_method=_READ)
 async def _item(request: _Request) -> Response[bytes]:
     found = read_item_path(request.scope["path"])
+    if found is not None and found.view == "diff":
+        number = number_of(request, "page", 1, 1, 999_999)
+        return await page(request, diff.part_path(found.path, number), diff.diff_page(found, number))
     if found is None or found.view not in ITEM_VIEWS:
         raise RyeError("not-found", f"There is nothing at {request.scope['path'][:200]}.", None)
     return await page(request, found.path, ITEM_VIEWS[found.view](found))

@@ -70,10 +70,12 @@ def read_item_path(path: str) -> ItemAddress | None:
         if version_problem(version) is not None or after.endswith("/") or view == "item":
             return None
         return _address(kind, name, version, view or "item", detail)
-    for view in ("source", "diff"):
-        before, mark, detail = rest.partition(f"/{view}/")
-        if mark and "." in detail:
-            return _address(kind, before, None, view, detail)
+    before, mark, detail = rest.rpartition("/diff/")
+    if mark and ".." in detail:
+        return _address(kind, before, None, "diff", detail)
+    before, mark, detail = rest.partition("/source/")
+    if mark and "." in detail:
+        return _address(kind, before, None, "source", detail)
     return _address(kind, rest, None, "item", "")
 
 

@@ -109,6 +109,8 @@ class FileChange(Struct, frozen=True):
     """A file that differs."""
 
     path: str
+    is_own: bool
+    """The item's own file, and no attached one."""
     state: FileState
     form: FileForm
     """``text``: its lines follow; ``same-bytes``: only its name or mode changed."""
@@ -370,6 +372,7 @@ def _files(old: Side, new: Side) -> Iterable[FileChange]:
         one, other = before.get(earlier), after.get(path)
         change = FileChange(
             path=path,
+            is_own=path in own,
             state=_state(one, other, path != earlier),
             form="same-bytes",
             renamed_from=earlier if path != earlier else None,

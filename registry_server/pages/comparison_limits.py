@@ -24,8 +24,10 @@ class ComparisonLimits(Struct, frozen=True):
     """Text of one side that facts are looked for in."""
     page_characters: int = 30_000
     """HTML of a comparison's rows and lines on one page; the others are on the next ones."""
-    row_characters: int = 3_000
-    """HTML of one text in a row, and of one line."""
+    kept_bytes: int = 128 * MIB
+    """Comparisons that are kept."""
+    kept_factor: int = 8
+    """What one takes for each byte of both versions: lines are values."""
     others: int = 12
     """Other versions to compare with that are listed."""
 

@@ -1,12 +1,12 @@
 """A comparison on pages of bounded size. Pure.
 
-The first page begins with what the newer version may do more; the lines of the texts come last. What does not fit goes to the next
-page, row by row in the same order, so nothing is left out and nothing is told twice.
+The first page begins with what the newer version may do more; the lines of the texts come last. What does not fit goes to the
+next page, row by row in the same order, so nothing is left out and nothing is told twice.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -16,6 +16,7 @@ from registry_server.pages.comparison import Comparison, FileChange, Hooks, List
 from registry_server.pages.comparison import Facts as FactChanges
 from registry_server.pages.comparison_limits import COMPARISON
 from registry_server.pages.hidden import marked, marked_within
+from registry_server.pages.limits import PAGES
 from registry_server.pages.text_changes import Hunk, Line, Part
 
 _ROW, _LINE, _PART, _FILE = 220, 150, 30, 900
@@ -32,9 +33,19 @@ class _Row(Struct, frozen=True):
     hunk: int = -1
 
 
-def page_of(whole: Comparison, number: int) -> tuple[Comparison, int]:
-    """The part of a comparison that is on page ``number``, from 1, and how many pages there are. The number may be too large:
-    then nothing is on it."""
+class Paged(Struct, frozen=True):
+    """A comparison and the rows of each of its pages."""
+
+    whole: Comparison
+    pages: tuple[tuple[_Row, ...], ...]
+
+    def page(self, number: int) -> Comparison:
+        """What is on page ``number``, from 1; nothing on one that there is not."""
+        return _built(self.whole, self.pages[number - 1] if 1 <= number <= len(self.pages) else ())
+
+
+def paged(whole: Comparison) -> Paged:
+    """The comparison on as few pages as it fits on. There is always one."""
     pages: list[list[_Row]] = [[]]
     room = COMPARISON.page_characters
     open_file = open_hunk = -1
@@ -47,9 +58,7 @@ def page_of(whole: Comparison, number: int) -> tuple[Comparison, int]:
         pages[-1].append(row)
         room -= row.cost + extra
         open_file, open_hunk = row.file, row.hunk
-    if not 1 <= number <= len(pages):
-        return _built(whole, []), len(pages)
-    return _built(whole, pages[number - 1]), len(pages)
+    return Paged(whole, tuple(map(tuple, pages)))
 
 
 def _rows(whole: Comparison) -> Iterator[_Row]:
@@ -95,12 +104,12 @@ def _cost(row: Any) -> int:
 
 
 def _html(text: str) -> int:
-    return min(len(marked(text)), COMPARISON.row_characters)
+    return min(len(marked(text)), PAGES.fitted_characters)
 
 
 def _fitted(line: Line) -> Line:
     """The line, cut where its HTML would be too long: characters that nobody sees take much room when they are shown."""
-    room = COMPARISON.row_characters
+    room = PAGES.fitted_characters
     parts: list[Part] = []
     left_out = 0
     for part in line.parts:
@@ -112,7 +121,7 @@ def _fitted(line: Line) -> Line:
     return line if not left_out else replace(line, parts=tuple(parts), after=line.after + left_out)
 
 
-def _built(whole: Comparison, rows: list[_Row]) -> Comparison:
+def _built(whole: Comparison, rows: Sequence[_Row]) -> Comparison:
     slots: dict[str, list[Any]] = {}
     for row in rows:
         slots.setdefault(row.slot, []).append(row.value)
@@ -130,7 +139,7 @@ def _built(whole: Comparison, rows: list[_Row]) -> Comparison:
     )
 
 
-def _files(whole: Comparison, rows: list[_Row]) -> Iterator[FileChange]:
+def _files(whole: Comparison, rows: Sequence[_Row]) -> Iterator[FileChange]:
     """The files that have a row on the page, each with its lines there."""
     for at in dict.fromkeys(row.file for row in rows):
         file = whole.files[at]
@@ -138,7 +147,9 @@ def _files(whole: Comparison, rows: list[_Row]) -> Iterator[FileChange]:
         hunks = []
         for hunk_at in dict.fromkeys(row.hunk for row in own):
             lines = tuple(row.value for row in own if row.hunk == hunk_at)
-            begins = lines[0].old == file.hunks[hunk_at].lines[0].old and lines[0].new == file.hunks[hunk_at].lines[0].new
+            begins = (
+                lines[0].old == file.hunks[hunk_at].lines[0].old and lines[0].new == file.hunks[hunk_at].lines[0].new
+            )
             hunks.append(Hunk(file.hunks[hunk_at].skipped if begins else 0, lines))
         ends = bool(own) and own[-1].hunk == len(file.hunks) - 1 and own[-1].value.old == file.hunks[-1].lines[-1].old
         ends = ends and own[-1].value.new == file.hunks[-1].lines[-1].new

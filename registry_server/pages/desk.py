@@ -103,7 +103,8 @@ class PageDesk:
             made = await self._in_thread(lambda: self._make(asked, form, make))
             if made.stamp == stamp:  # else the registry moved on between two questions
                 self._made.put(key, made, len(made.page.body) + 1_000)
-        headers = frame.headers(form, is_private=asked.reader.is_private, tag=made.tag if made.stamp == stamp else "")
+        tag, media_type = made.tag if made.stamp == stamp else "", made.page.media_type
+        headers = frame.headers(form, is_private=asked.reader.is_private, tag=tag, media_type=media_type)
         if asked.if_none_match and made.page.status == 200 and frame.is_same(asked.if_none_match, made.tag):
             return Answer(304, headers, b"")
         return Answer(made.page.status, headers, made.page.body)

@@ -9,9 +9,10 @@ from msgspec import Struct
 from registry_server.pages.addresses import ItemAddress, diff_path, item_path
 from registry_server.pages.comparison import Comparison, Side, compare_sides
 from registry_server.pages.comparison_limits import COMPARISON
-from registry_server.pages.comparison_pages import page_of
+from registry_server.pages.comparison_pages import Paged, paged
 from registry_server.pages.desk import Maker
 from registry_server.pages.frame import Page
+from registry_server.pages.kept import Kept
 from registry_server.pages.look import Look
 from rye.errors import RyeError
 from rye.installation.mentions import item_file_name
@@ -56,16 +57,14 @@ def diff_page(address: ItemAddress, number: int = 1) -> Maker:
         if history is None:
             raise look.missing(address.path)
         old, new = chosen(look, address, history)
-        now = look.published.time
-        whole = compare_sides(_side(look, old), _side(look, new), look.chain(identity.namespace), now)
-        view = diff_view(whole, number, [record.version for record in history.records])
+        view = diff_view(_compared(look, old, new), number, [record.version for record in history.records])
         if not 1 <= number <= view.pages:
             raise look.missing(address.path)
         path = diff_path(identity, old.version, new.version)
         title = f"{identity.id}: {old.version} to {new.version}"
         words = f"What changed in the {identity.kind} {identity.id} from {old.version} to {new.version}: "
         return Page(
-            "diff.html", view, title, f"{words}{'; '.join(view.summary)}.", path + _query(number), is_indexed=False
+            "diff.html", view, title, f"{words}{'; '.join(view.summary)}.", part_path(path, number), is_indexed=False
         )
 
     return make
@@ -113,9 +112,27 @@ def in_order(versions: Sequence[str]) -> list[str]:
     return sorted(versions, key=lambda text: (comparable(text) is not None, comparable(text) or lowest, text))
 
 
-def diff_view(whole: Comparison, number: int, versions: Sequence[str]) -> DiffView:
+_kept: Kept[tuple[str, ...], Paged] = Kept(COMPARISON.kept_bytes)
+"""Comparisons of the last time, for those who read on: a page of one costs as much as all of them."""
+
+
+def _compared(look: Look, old: ReleaseRecord, new: ReleaseRecord) -> Paged:
+    """The comparison, for a reader who may see both versions. It is a function of the head and of the bytes that are there."""
+    key = (look.ledger.origin, look.head.tag, str(old.identity), old.version, new.version)
+    found = _kept.get(key)
+    if found is None:
+        sides = _side(look, old), _side(look, new)
+        chain = look.chain(old.identity.namespace)
+        found = paged(compare_sides(*sides, chain, look.published.time))
+        size = sum(len(data) for side in sides for data in side.files.values())
+        _kept.put(key, found, COMPARISON.kept_factor * size + 10_000)
+    return found
+
+
+def diff_view(compared: Paged, number: int, versions: Sequence[str]) -> DiffView:
     """One page of a comparison."""
-    part, pages = page_of(whole, number)
+    whole, pages = compared.whole, len(compared.pages)
+    part = compared.page(number)
     identity = Identity(whole.kind, whole.id)
     path = diff_path(identity, whole.old.version, whole.new.version)
     fields = {name: getattr(part, name) for name in Comparison.__struct_fields__}
@@ -125,8 +142,8 @@ def diff_view(whole: Comparison, number: int, versions: Sequence[str]) -> DiffVi
         page=number,
         pages=pages,
         first_page=path,
-        previous_page=path + _query(number - 1) if 1 < number <= pages else None,
-        next_page=path + _query(number + 1) if number < pages else None,
+        previous_page=part_path(path, number - 1) if 1 < number <= pages else None,
+        next_page=part_path(path, number + 1) if number < pages else None,
         swapped=diff_path(identity, whole.new.version, whole.old.version),
         old_path=item_path(identity, whole.old.version),
         new_path=item_path(identity, whole.new.version),
@@ -135,8 +152,9 @@ def diff_view(whole: Comparison, number: int, versions: Sequence[str]) -> DiffVi
     )
 
 
-def _query(number: int) -> str:
-    return f"?page={number}" if number > 1 else ""
+def part_path(path: str, number: int) -> str:
+    """The path of one part of a comparison, from 1."""
+    return f"{path}?page={number}" if number > 1 else path
 
 
 def _others(identity: Identity, whole: Comparison, ordered: Sequence[str]) -> Iterator[OtherDiff]:
@@ -154,7 +172,11 @@ def _summary(whole: Comparison) -> Iterator[str]:
         (len(whole.hooks.added), "hook more", "hooks more"),
         (len(whole.hooks.removed), "hook less", "hooks less"),
         (sum(run.state == "added" for run in whole.runs), "new thing that can run", "new things that can run"),
-        (sum(run.state == "changed" for run in whole.runs), "changed thing that can run", "changed things that can run"),
+        (
+            sum(run.state == "changed" for run in whole.runs),
+            "changed thing that can run",
+            "changed things that can run",
+        ),
         (len(whole.facts.added), "new fact", "new facts"),
         (len(whole.relations.added), "relation more", "relations more"),
         (len(whole.files), "file differs", "files differ"),

@@ -10,6 +10,7 @@ Templates lie in ``templates/``, extend ``base.html`` and fill the block ``conte
 
 ``marked``       text of strangers, with hidden characters in plain sight (:mod:`registry_server.pages.hidden`)
 ``short``        the same on one line, cut
+``fitted``       the same with its lines, cut to a size of its HTML
 ``plain``        the same for attributes
 ``day``, ``time`` a time as ``2026-11-22`` and as ``2026-11-22T15:30:00Z``
 ``age``          how long a time lies before the page's hour: ``3 days``
@@ -41,6 +42,13 @@ _FOLDER = Path(__file__).parent
 Headers = tuple[tuple[str, str], ...]
 
 
+class Document(Struct, frozen=True):
+    """What is no page and has one form: a feed, a file for programs."""
+
+    body: bytes
+    media_type: str
+
+
 class Page(Struct, frozen=True):
     """One page, before it has a form."""
 
@@ -59,6 +67,8 @@ class Page(Struct, frozen=True):
     """Whether search engines may list it."""
     feed: str = ""
     """The path of a feed that belongs to it."""
+    document: Document | None = None
+    """What is sent instead of template and view, in whichever form was asked for."""
 
 
 class Rendered(Struct, frozen=True):
@@ -66,10 +76,14 @@ class Rendered(Struct, frozen=True):
 
     body: bytes
     status: int = 200
+    media_type: str = ""
+    """Empty: the form's."""
 
 
 def render(page: Page, form: Form, site: Site, now: datetime) -> Rendered:
     """A page in the form that was asked for."""
+    if page.document is not None:
+        return Rendered(page.document.body, page.status, page.document.media_type)
     if form == "json":
         return Rendered(msgspec.json.encode(page.view) + b"\n", page.status)
     return Rendered(_html(page, site, now), page.status)
@@ -82,11 +96,12 @@ def _html(page: Page, site: Site, now: datetime) -> bytes:
     return text.encode()
 
 
-def headers(form: Form, *, is_private: bool, tag: str = "") -> Headers:
-    """The headers of a page, of its 304 too. ``tag``: empty for what must not be kept. The server adds the charset."""
+def headers(form: Form, *, is_private: bool, tag: str = "", media_type: str = "") -> Headers:
+    """The headers of a page, of its 304 too. ``tag``: empty for what must not be kept; ``media_type``: empty for the form's. The
+    server adds the charset."""
     scope = "private" if is_private else "public"
     return (
-        ("content-type", "text/html" if form == "html" else "application/json"),
+        ("content-type", media_type or ("text/html" if form == "html" else "application/json")),
         ("cache-control", f"{scope}, no-cache" if tag else f"{scope}, no-store"),
         ("vary", "Accept, Authorization, Cookie" if is_private else "Accept"),
         *((("etag", f'"{tag}"'),) if tag else ()),
@@ -150,9 +165,11 @@ def environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
+    made.globals["limits"] = PAGES
     made.filters.update(
         marked=hidden.marked,
         short=_short,
+        fitted=fitted,
         plain=hidden.plain,
         day=_day,
         time=_time,
@@ -165,6 +182,13 @@ def environment() -> Environment:
 
 def _short(text: str, most: int = PAGES.line_characters) -> Markup:
     return hidden.shown(text, most)
+
+
+def fitted(text: str, most: int = PAGES.fitted_characters) -> Markup:
+    """As much of the text as fits into ``most`` characters of HTML, and how much is left out."""
+    cut, taken = hidden.marked_within(text, most)
+    rest = len(text) - taken
+    return Markup(f"{cut}… ({rest:,} more characters)") if rest else cut
 
 
 def _day(time: datetime) -> str:

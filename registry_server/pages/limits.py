@@ -24,6 +24,10 @@ class PageLimits(Struct, frozen=True):
     """Characters of all rows of a list together."""
     line_characters: int = 300
     """A word, an id or an action on one line; what is longer is cut and says so."""
+    fitted_characters: int = 3_000
+    """HTML of a text with as much of it as fits: an action, an example, a reason."""
+    note_characters: int = 12_000
+    """HTML of a note on its entry's page; the proof has the whole."""
     source_bytes: int = 1 * MIB
     """A source on its own view. What is larger is there as a blob."""
     source_html_bytes: int = 4 * MIB

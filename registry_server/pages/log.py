@@ -128,7 +128,9 @@ def log_page(before: int | None = None) -> Maker:
         leaves = look.ledger.leaves(start, end)
         rows = [_row(start + number, leaf) for number, leaf in enumerate(leaves)]
         view = log_view(look, rows, start, end)
-        words = f"The transparency log of {view.origin}: {view.size:,} entries, each proved by hashes and never changed."
+        words = (
+            f"The transparency log of {view.origin}: {view.size:,} entries, each proved by hashes and never changed."
+        )
         return Page("log.html", view, "Log", words, path)
 
     return make

@@ -14,8 +14,6 @@ class RecordLimits(Struct, frozen=True):
     """Entries on one page of the log."""
     pasted_characters: int = 8 * KIB
     """A proof that is given in a command to paste; a longer one comes as a file."""
-    note_characters: int = 12_000
-    """HTML of a note on its entry's page; the rest is in the proof."""
     keysets: int = 12
     """Keysets on one page of a namespace, the newest first."""
     items: int = 60

@@ -1,9 +1,9 @@
 """Which lines of two texts are the same line: what a diff is made of. Pure, and bounded whatever the texts are.
 
 Lines that occur once on both sides are matched first, as long as their order agrees (patience diff); between them a
-shortest script of changes is looked for (Myers, "An O(ND) Difference Algorithm and Its Variations", 1986). Both cost the square of
-the length where an author wants them to, so the steps are counted. Past the budget a stretch counts as replaced as a whole: the
-diff is longer than it had to be, and never wrong.
+shortest script of changes is looked for (Myers, "An O(ND) Difference Algorithm and Its Variations", 1986). Both cost the square
+of the length where an author wants them to, so the steps are counted. Past the budget a stretch counts as replaced as a whole:
+the diff is longer than it had to be, and never wrong.
 """
 
 from __future__ import annotations

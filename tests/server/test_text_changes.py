@@ -34,7 +34,8 @@ def rebuilt(found: Changes, old: str) -> str:
         for line in hunk.lines:
             text = line.text + ("" if line.unended else "\n")
             if line.sign != "+":
-                assert before[at] == text and line.old == at + 1
+                assert before[at] == text
+                assert line.old == at + 1
                 at += 1
             if line.sign != "-":
                 made.append(text)
@@ -113,7 +114,8 @@ def test_a_lone_carriage_return_and_other_separators_end_no_line() -> None:
 def test_a_huge_line_is_cut_around_what_changed_in_it() -> None:
     start, end = "x" * 200_000, "y" * 300_000
     removed, added = lines(changes(f"{start}old{end}\n", f"{start}new!{end}\n"))
-    assert "old" in removed.text and "new!" in added.text
+    assert "old" in removed.text
+    assert "new!" in added.text
     assert removed.before + len(removed.text) + removed.after == 500_003
     assert added.before + len(added.text) + added.after == 500_004
     assert len(added.text) == COMPARISON.line_characters
@@ -136,4 +138,5 @@ def test_hostile_texts_take_no_longer_than_their_budget() -> None:
         begun = time.process_time()
         found = changes(old, new)
         assert time.process_time() - begun < 3
-        assert found.added and found.removed
+        assert found.added
+        assert found.removed

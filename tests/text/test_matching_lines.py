@@ -23,11 +23,13 @@ def assert_true(old: list[str], new: list[str], found: tuple[Match, ...]) -> Non
     at_old = at_new = 0
     for match in found:
         assert match.length > 0
-        assert match.old >= at_old and match.new >= at_new
+        assert match.old >= at_old
+        assert match.new >= at_new
         assert (match.old, match.new) == (0, 0) or match.old > at_old or match.new > at_new, "two stretches are one"
         assert old[match.old : match.old + match.length] == new[match.new : match.new + match.length]
         at_old, at_new = match.old + match.length, match.new + match.length
-    assert at_old <= len(old) and at_new <= len(new)
+    assert at_old <= len(old)
+    assert at_new <= len(new)
 
 
 @given(LINES, LINES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 
 import click
@@ -126,10 +127,21 @@ def prove(session: Session, release: str, output: str | None) -> None:
 @command("check-proof")
 @click.argument("file", metavar="FILE")
 @click.option("--item", metavar="FILE", help="Check also that this file has the bytes of the release.")
+@click.option(
+    "--key",
+    "keys",
+    multiple=True,
+    metavar="NAME+ID+KEY",
+    help="Check with this key of the log instead of the registry that you pinned. Repeat it for several.",
+)
 @click.pass_obj
-def check_proof(session: Session, file: str, item: str | None) -> None:
-    """Check a proof file against the registry that you pinned, without a network."""
-    proof = log_audit.check_proof(session.path(file), session.path(item) if item is not None else None, item)
+def check_proof(session: Session, file: str, item: str | None, keys: tuple[str, ...]) -> None:
+    """Check a proof without a network: against the registry that you pinned, or with the log's key.
+
+    FILE is what `rye log prove` writes, or a registry's page of a log entry saved as JSON; - reads standard input.
+    """
+    named = NamedFile(session.path(item), item) if item is not None else None
+    proof = log_audit.check_proof(NamedFile(session.path(file), file), sys.stdin.buffer.read, named, keys)
     document: dict[str, object] = {
         "ok": True,
         "origin": proof.origin,

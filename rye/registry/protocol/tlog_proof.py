@@ -11,6 +11,8 @@
 
 Strict: canonical base64, ASCII decimals, no more lines than these; ``extra`` is required, since without it the leaf is unknown.
 What is proved: the log of that origin, by its key, contains the statement. Who had to sign the statement is the keysets' matter.
+
+A registry's page of an entry (``/-/log/N`` as JSON) has the file in its field ``proof``; :func:`read_page` reads it from there.
 """
 
 from __future__ import annotations
@@ -22,10 +24,13 @@ from rye.registry.protocol import lines, merkle, notes
 from rye.registry.protocol.lines import StatementError
 from rye.registry.protocol.notes import MAX_NOTE_BYTES, NoteError, SignedNote, VerifierKey
 from rye.registry.protocol.statements import Checkpoint, Logged, parse
+from rye.text.json_reading import JsonError, read_json
 
 TITLE = "c2sp.org/tlog-proof@v1"
 MAX_PROOF_BYTES = 3 * MAX_NOTE_BYTES
 """A note in base64, 64 hashes and a checkpoint fit."""
+MAX_PAGE_BYTES = 8 * MAX_NOTE_BYTES
+"""The page has the note a second time, as JSON."""
 _MAX_HASHES = 64
 
 
@@ -76,6 +81,31 @@ def read(data: bytes) -> TlogProof:
     except (NoteError, StatementError, UnicodeDecodeError) as error:
         raise _malformed(getattr(error, "message", None) or "it is not UTF-8") from error
     return TlogProof(entry, index, path, checkpoint)
+
+
+def read_page(data: bytes) -> TlogProof:
+    """The proof in a registry's page of an entry, saved as JSON. What the page says beside it must be what it proves.
+
+    Raises TlogProofError ``proof-malformed``; what comes back is not verified.
+    """
+    if len(data) > MAX_PAGE_BYTES:
+        raise _malformed(f"it has more than {MAX_PAGE_BYTES:,} bytes")
+    try:
+        page = read_json(data)
+    except JsonError as error:
+        raise _malformed(f"it is not valid JSON: {error}") from error
+    text = page.get("proof") if isinstance(page, dict) else None
+    if not isinstance(page, dict) or not isinstance(text, str):
+        raise _malformed("its JSON has no text called proof")
+    proof = read(text.encode("utf-8", "surrogatepass"))
+    try:
+        note = notes.parse(proof.entry).text
+    except NoteError as error:
+        raise _malformed(error.message) from error
+    for name, proved in (("note", note), ("position", proof.index), ("checkpoint", proof.checkpoint)):
+        if name in page and page[name] != proved:
+            raise _malformed(f"its {name} is not the one that its proof is of")
+    return proof
 
 
 def read_checkpoint(proof: TlogProof) -> tuple[SignedNote, Checkpoint]:

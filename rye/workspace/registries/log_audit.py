@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
@@ -15,6 +16,7 @@ from rye.limits import CONTENT
 from rye.project.bounded_file import read_bytes
 from rye.registry import mirroring
 from rye.registry.protocol import tlog_proof, wire
+from rye.registry.protocol.notes import VerifierKey
 from rye.registry.protocol.statements import Logged, Release
 from rye.registry.protocol.tlog_proof import TlogProof
 from rye.registry.store.state import StateStore
@@ -23,6 +25,8 @@ from rye.registry.trust.auditing import Auditor
 from rye.registry.trust.keysets import log_keys
 from rye.registry.trust.records import ReleaseRecord
 from rye.storage.folders import data_dir
+from rye.workspace.given_file import ReadStream, given_bytes
+from rye.workspace.named_file import NamedFile
 from rye.workspace.registries.published_items import published_release, registry_of
 from rye.workspace.registries.registry_access import configured, open_registry, reading_token
 
@@ -164,24 +168,44 @@ class CheckedProof(Struct, frozen=True):
     statement: Logged
 
 
-def check_proof(proof_file: Path, item: Path | None, shown_item: str | None) -> CheckedProof:
-    """Check a proof file, and that ``item`` has the bytes of its release.
+def check_proof(
+    proof_file: NamedFile, stream: ReadStream, item: NamedFile | None = None, keys: Sequence[str] = ()
+) -> CheckedProof:
+    """Check a proof file, or the page of an entry as JSON, and that ``item`` has the bytes of its release.
 
-    Raises RyeError, among them ``registry-unpinned``, ``not-a-release``, ``other-bytes``.
+    ``stream``: read where the file is called ``-``; ``keys``: the log's keys as ``name+id+key``, none: those of the registry that
+    the user pinned. Raises RyeError, among them ``registry-unpinned``, ``not-a-release``, ``other-bytes``, ``note-key-invalid``.
     """
-    proof = tlog_proof.read(read_bytes(proof_file, tlog_proof.MAX_PROOF_BYTES))
+    data = given_bytes(proof_file, stream, tlog_proof.MAX_PAGE_BYTES)
+    is_page = data.lstrip(b" \t\r\n")[:1] == b"{"
+    proof = tlog_proof.read_page(data) if is_page else tlog_proof.read(data)
+    origin, known = _given_keys(keys) if keys else _pinned_keys(proof)
+    statement, checkpoint = tlog_proof.verify(proof, origin, known)
+    if item is not None:
+        _check_item(statement, item.path, item.shown)
+    return CheckedProof(origin, proof.index, checkpoint.size, statement)
+
+
+def _given_keys(keys: Sequence[str]) -> tuple[str, tuple[VerifierKey, ...]]:
+    """The origin that keys of a log are named for, and the keys. Raises RyeError ``note-key-invalid``, ``several-logs``."""
+    read = tuple(VerifierKey.from_vkey(key) for key in keys)
+    names = {key.name for key in read}
+    if len(names) > 1:
+        shown = " and ".join(sorted(names))
+        raise RyeError("several-logs", f"The keys are of different logs: {shown}.", "Give keys of one log.")
+    return read[0].name, read
+
+
+def _pinned_keys(proof: TlogProof) -> tuple[str, tuple[VerifierKey, ...]]:
     origin = tlog_proof.read_checkpoint(proof)[1].origin
     state = StateStore(data_dir() / "registries").load(origin)
     if state is None:
         raise RyeError(
             "registry-unpinned",
             f"The proof is of the registry {origin}, which is not pinned here.",
-            "Pin it first: `rye registry add ADDRESS --fingerprint HASH`.",
+            "Pin it first: `rye registry add ADDRESS --fingerprint HASH`; or give the log's key: `--key NAME+ID+KEY`.",
         )
-    statement, checkpoint = tlog_proof.verify(proof, origin, log_keys(state.root))
-    if item is not None:
-        _check_item(statement, item, shown_item or str(item))
-    return CheckedProof(origin, proof.index, checkpoint.size, statement)
+    return origin, log_keys(state.root)
 
 
 def _check_item(statement: Logged, item: Path, shown: str) -> None:
