@@ -9,6 +9,7 @@ The rooms, from the ground up. A module imports from its own room and from rooms
 * :mod:`registry_server.sequencer`: what may become an entry of the log, and what follows from its entries
 * :mod:`registry_server.migrations`: opening the database, at the newest revision
 * :mod:`registry_server.upkeep`: what an operator does: founding, checking, copying, restoring, taking down
+* :mod:`registry_server.interop`: what programs that know nothing of Rye read
 * :mod:`registry_server.api`: what is answered over HTTP
 * :mod:`registry_server.cli`: the program ``rye-registry``
 * :mod:`registry_server.embedded`: starts that program for others

@@ -19,6 +19,8 @@ from urllib.parse import urlsplit
 from rye.errors import RyeError
 from rye.limits import MIB
 
+READERS = ("skills", "git", "apm", "renovate", "osv")
+"""What other programs can read a registry as."""
 SETTINGS_FILE = "registry.toml"
 ENVIRONMENT_PREFIX = "RYE_REGISTRY_"
 
@@ -77,6 +79,23 @@ class Settings:
     metrics: str = "loopback"
     """Who may read ``/metrics``: ``loopback``, this machine itself and no proxy; ``public``; or ``off``. A registry that is not
     public asks for a token as well."""
+
+    # Programs that know nothing of Rye.
+    interoperate: tuple[str, ...] = READERS
+    """What they may read: the well-known index of ``skills``, plugin marketplaces over ``git``, ``apm``'s registry,
+    ``renovate``'s data source, advisories as ``osv``. Empty: nothing."""
+    reader_threads: int = 4
+    """Their questions at work at the same moment."""
+    reader_waiting: int = 64
+    """Questions that wait for one of these; more are answered 503 with ``Retry-After``."""
+    reader_skills: int = 10_000
+    """Skills in one index or repository."""
+    reader_bytes: int = 128 * MIB
+    """Repositories and archives that are kept in memory."""
+    repository_bytes: int = 64 * MIB
+    """The files of one namespace's repository, all together."""
+    advisories: int = 50_000
+    """Advisories in ``/osv/all.zip``."""
 
     # The log.
     heartbeat_seconds: int = 24 * 3600
@@ -201,6 +220,8 @@ _CHOICES = {
     "log_format": ("auto", "json", "text"),
     "log_requests": ("none", "changes", "all"),
 }
+_PARTS = {"interoperate": READERS}
+"""What a list may hold."""
 _MOST = {"port": 65_535, "search_threads": 256, "page_threads": 256, "search_results": 1_000}
 _TYPES: dict[str, type] = {field.name: type(field.default) for field in fields(Settings) if field.name != "data"}
 
@@ -266,8 +287,16 @@ def _checked(name: str, value: object, where: str) -> object:
         raise RyeError("unknown-setting", f"{name} in {where} is no setting.", hint)
     if kind is float and type(value) is int:
         value = float(value)
+    if kind is tuple and isinstance(value, list):
+        value = tuple(value)
     if type(value) is not kind:
-        raise RyeError("bad-setting", f"{name} in {where} is {value!r}, which is no {kind.__name__}.", None)
+        what = "list" if kind is tuple else kind.__name__
+        raise RyeError("bad-setting", f"{name} in {where} is {value!r}, which is no {what}.", None)
+    if isinstance(value, tuple):
+        strange = [part for part in value if part not in _PARTS[name]]
+        if strange or len(set(value)) < len(value):
+            hint = f"A list of some of these, each once: {', '.join(_PARTS[name])}."
+            raise RyeError("bad-setting", f"{name} in {where} is {list(value)!r}.", hint)
     choices = _CHOICES.get(name)
     if choices is not None and value not in choices:
         raise RyeError("bad-setting", f"{name} in {where} is {value!r}.", f"It is one of {', '.join(choices)}.")
@@ -285,6 +314,8 @@ def _from_text(name: str, text: str) -> object:
     try:
         if kind is bool:
             return {"true": True, "1": True, "false": False, "0": False}[text.lower()]
+        if kind is tuple:
+            return _checked(name, [part.strip() for part in text.split(",") if part.strip()], where)
         return _checked(name, kind(text), where)
     except (ValueError, KeyError):
         raise RyeError("bad-setting", f"{where} is {text!r}, which is no {kind.__name__}.", None) from None

@@ -36,6 +36,7 @@ SERVER_FLOORS = (
     ("migrations",),
     ("upkeep",),
     ("pages",),
+    ("interop",),
     ("api",),
     ("cli",),
     ("embedded",),

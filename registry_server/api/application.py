@@ -6,6 +6,7 @@
 ``POST /api/v1/statements``                append signed statements, all of a request or none
 ``GET /api/v1/search``                     full-text search
 ``GET /api/v1/whoami``                     what the token is
+other programs' paths                      :mod:`registry_server.api.readers`
 ``/api/v1/stages``                         releases that wait for a signature: :mod:`registry_server.api.staging_routes`
 ``GET /livez``, ``/readyz``, ``/metrics``  for monitoring: :mod:`registry_server.api.operating_routes`
 ``GET /openapi.json``                      all of these calls as an OpenAPI document
@@ -48,6 +49,7 @@ from registry_server.api.private_reading import (
     refusal,
     require_reader,
 )
+from registry_server.api.readers import Readers
 from registry_server.api.reading import Answer
 from registry_server.api.record_routes import RECORD_ROUTES
 from registry_server.api.requests import (
@@ -158,7 +160,10 @@ def create_app(service: Service) -> Application:
         logging_config=None,
     )
     gate = None if service.settings.read == "public" else partial(_gate, service)
-    files = Files(service.public, cast(Application, framework), gate)
+    behind = cast(Application, framework)
+    if service.settings.interoperate:
+        behind = Readers(service, behind, _unpaged)
+    files = Files(service.public, behind, gate)
     return Watched(files, service.metrics, service.settings)
 
 
@@ -180,6 +185,11 @@ async def _gate(service: Service, scope: Any) -> Answer | None:
         status = _STATUS.get(error.code, 422)
         return refusal(error, status, refused_reading(service, error, status, _accepted(scope)))
     return None
+
+
+def _unpaged(error: RyeError) -> Answer:
+    """An error as a program reads it."""
+    return refusal(error, _STATUS.get(error.code, 422))
 
 
 # -- static files --------------------------------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ _SIZES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"})
 _ALONE = frozenset({"/", "/livez", "/readyz", "/metrics", "/openapi.json"})
 _CALLS = frozenset({"blobs", "statements", "search", "whoami", "oidc", "stages", "device", "downloads"})
+_READERS = frozenset({".well-known", "git", "apm", "renovate", "osv"})
 _STEPS = {"begun": "lock", "appended": "append", "committed": "commit", "written": "store", "shown": "show"}
 """A step of the sequencer → what the time before it was spent on."""
 
@@ -39,6 +40,10 @@ def route_of(path: str) -> str:
     parts = path.split("/", 4)
     if len(parts) > 3 and parts[1:3] == ["api", "v1"]:
         return f"/api/v1/{parts[3]}" if parts[3] in _CALLS else "/api/v1/…"
+    if len(parts) > 2 and parts[1] in _READERS:
+        return f"/{parts[1]}/…"
+    if len(parts) > 3 and parts[2] == ".well-known":
+        return "/NAMESPACE/.well-known/…"
     return f"/{parts[1]}/…" if len(parts) > 2 and parts[1] in ("api", "-") else "other"
 
 

@@ -135,6 +135,8 @@ def refusal(error: RyeError, status: int, page: bytes | None = None) -> Answer:
     ]
     if status == 401:
         headers.append((b"www-authenticate", b"Bearer"))
+    if status == 503:
+        headers.append((b"retry-after", b"1"))
     return Answer(status, tuple(headers), body)
 
 

@@ -28,6 +28,7 @@ from registry_server.api.metrics import Metrics
 from registry_server.api.readiness import Readiness
 from registry_server.api.sign_in import SignIn
 from registry_server.api.staging import Staging
+from registry_server.interop.desk import ReaderDesk
 from registry_server.migrations import opening
 from registry_server.pages.desk import PageDesk
 from registry_server.search.desk import SearchDesk
@@ -83,6 +84,7 @@ class Service:
         self.exchange = Exchange(self.engine, self.issuers, settings.read != "public")
         self.searches = SearchDesk(settings)
         self.pages = PageDesk(settings, self.public, lambda: self.address)
+        self.readers = ReaderDesk(self.engine, self.public, settings, lambda: self.address)
         self.deliverer = Deliverer(self.engine, self.origin)
         self._writes = threading.BoundedSemaphore(max(settings.concurrent_writes, 1))
         self.shares = Shares(
@@ -117,6 +119,7 @@ class Service:
         self.searches.close()
         self.pages.close()
         self.issuer_calls.close()
+        self.readers.close()
         self.deliverer.stop()
         self.sequencer.stop(seconds)
         self.engine.dispose()

@@ -30,7 +30,7 @@ class Start(Struct, frozen=True):
 
     origin: str
     data: str
-    settings: dict[str, str | int | float | bool]
+    settings: dict[str, str | int | float | bool | tuple[str, ...]]
 
 
 class Work(Struct, frozen=True):

@@ -42,7 +42,7 @@ def refresh(ledger: Ledger, name: str, now: datetime) -> None:
 def refresh_namespace(ledger: Ledger, namespace: str, now: datetime) -> None:
     """All names of a namespace: a key of it was revoked, so what it signed may count no more."""
     ledger.flush()
-    for (name,) in questions.NAMES_OF_RELEASES.rows(ledger.connection, {"pattern": f"%:{_like(namespace)}/%"}):
+    for (name,) in questions.NAMES_OF_RELEASES.rows(ledger.connection, {"pattern": f"%:{like(namespace)}/%"}):
         refresh(ledger, name, now)
 
 
@@ -63,6 +63,14 @@ def history(ledger: Ledger, name: str, now: datetime) -> tuple[ReleaseRecord, ..
         return _judged(ledger, name, now).records
     except TrustError:
         return ()
+
+
+def item_history(ledger: Ledger, name: str, now: datetime) -> ItemHistory | None:
+    """Everything that stands about a name, as clients judge it; None where they refuse its history as a whole."""
+    try:
+        return _judged(ledger, name, now)
+    except TrustError:
+        return None
 
 
 def offer(ledger: Ledger, some: Sequence[str], new: frozenset[str] = frozenset()) -> None:
@@ -94,6 +102,6 @@ def _judged(ledger: Ledger, name: str, now: datetime) -> ItemHistory:
     return judge(identity, entries, ledger.chain(identity.namespace), ledger.roots(), now)
 
 
-def _like(text: str) -> str:
+def like(text: str) -> str:
     """A literal part of a LIKE pattern: ``_`` is a letter of names."""
     return text.replace("!", "!!").replace("_", "!_").replace("%", "!%")

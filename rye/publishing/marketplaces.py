@@ -117,34 +117,60 @@ def well_known(skills: Sequence[SharedSkill], base: str = "") -> Export:
         names = sorted(skill.files, key=lambda path: (path != "SKILL.md", path))
         found |= {f"{WELL_KNOWN}/{skill.name}/{path}": skill.files[path] for path in names}
         if len(names) == 1:
-            kind, place, artifact = "skill-md", f"{skill.name}/SKILL.md", skill.files["SKILL.md"].data
+            artifact = skill.files["SKILL.md"].data
         else:
-            kind, place, artifact = "archive", f"{skill.name}.tar.gz", archive(skill.files)
-            found[f"{WELL_KNOWN}/{place}"] = SharedFile(artifact)
+            artifact = archive(skill.files)
+            found[f"{WELL_KNOWN}/{skill.name}.tar.gz"] = SharedFile(artifact)
+        digest = sha256(artifact).hexdigest()
+        rows.append(WellKnownSkill(skill.name, skill.version, skill.description, tuple(names), digest))
+    found[f"{WELL_KNOWN}/index.json"] = SharedFile(well_known_index(rows, base))
+    return found
+
+
+class WellKnownSkill(Struct, frozen=True):
+    """One skill as the index names it."""
+
+    name: str
+    version: str
+    description: str
+    paths: tuple[str, ...]
+    """``SKILL.md`` first."""
+    digest: str
+    """SHA-256 of ``SKILL.md`` where there is no other file, else of the archive."""
+
+
+def well_known_index(skills: Iterable[WellKnownSkill], base: str = "") -> bytes:
+    """The index. OpenCode fetches a skill again only when its ``version`` changed, and knows a skill by its name alone, wherever
+    it is from: so the version says which bytes are meant.
+    """
+    rows = []
+    for skill in skills:
+        is_archive = len(skill.paths) > 1
+        place = f"{skill.name}.tar.gz" if is_archive else f"{skill.name}/SKILL.md"
         rows.append(
             {
                 "name": skill.name,
-                "type": kind,
+                "type": "archive" if is_archive else "skill-md",
+                "version": f"{skill.version}{'.' if '+' in skill.version else '+'}{skill.digest[:12]}",
                 "description": skill.description,
                 "url": f"{base}/{WELL_KNOWN}/{place}",
-                "digest": f"sha256:{sha256(artifact).hexdigest()}",
-                "files": names,
+                "digest": f"sha256:{skill.digest}",
+                "files": list(skill.paths),
             }
         )
-    found[f"{WELL_KNOWN}/index.json"] = _json({"$schema": SCHEMA, "skills": rows})
-    return found
+    return _json({"$schema": SCHEMA, "skills": rows}).data
 
 
 def archive(files: Mapping[str, SharedFile]) -> bytes:
     """A ``.tar.gz`` whose bytes follow from the files alone: sorted, no times, no owners, stored and not compressed, since what
-    compressing gives differs between versions of zlib."""
-    stream = io.BytesIO()
-    with tarfile.open(fileobj=stream, mode="w", format=tarfile.PAX_FORMAT) as tar:
-        for path in sorted(files):
-            entry = tarfile.TarInfo(path)
-            entry.size, entry.mode = len(files[path].data), 0o755 if files[path].executable else 0o644
-            tar.addfile(entry, io.BytesIO(files[path].data))
-    data = stream.getvalue()
+    compressing gives differs between versions of zlib.
+
+    POSIX's older form where all paths fit in it, because `npx skills` skips the longer names of the newer one.
+    """
+    try:
+        data = _tar(files, tarfile.USTAR_FORMAT)
+    except ValueError:
+        data = _tar(files, tarfile.PAX_FORMAT)
     blocks = [data[start : start + _STORED] for start in range(0, len(data), _STORED)] or [b""]
     body = b"".join(
         struct.pack("<BHH", number == len(blocks) - 1, len(block), len(block) ^ 0xFFFF) + block
@@ -152,6 +178,17 @@ def archive(files: Mapping[str, SharedFile]) -> bytes:
     )
     head = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
     return head + body + struct.pack("<II", zlib.crc32(data), len(data) & 0xFFFFFFFF)
+
+
+def _tar(files: Mapping[str, SharedFile], form: int) -> bytes:
+    """Raises ValueError where a path does not fit in the form."""
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w", format=form) as tar:
+        for path in sorted(files):
+            entry = tarfile.TarInfo(path)
+            entry.size, entry.mode = len(files[path].data), 0o755 if files[path].executable else 0o644
+            tar.addfile(entry, io.BytesIO(files[path].data))
+    return stream.getvalue()
 
 
 def _plugin_folders(skills: Iterable[SharedSkill], agents: Iterable[SharedAgent]) -> Export:

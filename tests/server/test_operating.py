@@ -221,7 +221,7 @@ class TestOpenApi:
 
     def test_it_lists_the_calls_that_there_are_and_no_others(self, local: Local) -> None:
         application: Any = create_app(local.service)
-        framework = application._application._behind
+        framework = application._application._behind._behind
         routes = {
             (re.sub(r"\{(\w+):\w+\}", r"{\1}", route.path), method.lower())
             for route in framework.routes

@@ -1,0 +1,89 @@
+"""Answers programs that know nothing of Rye: between the static files and the framework.
+
+Where the registry is not public, every path asks who reads and answers only with what they may read; a namespace that they may
+not read looks like one that is not there. No answer may be kept without asking again, because what is withdrawn must leave at
+once; each has an entity tag, so asking again costs little.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+
+from registry_server.accounts.tokens import Account
+from registry_server.api.files import Application, Receive, Scope, Send
+from registry_server.api.private_reading import ACCOUNT_KEY, is_limited, kept_private, require_reader
+from registry_server.api.reading import Answer, Asked, Compressed, answer
+from registry_server.api.requests import reader_of
+from registry_server.api.service import Service
+from registry_server.interop.desk import Document, MayRead
+from registry_server.interop.paths import READER, wanted
+from registry_server.storage.served import Served
+from rye.errors import RyeError
+
+Failed = Callable[[RyeError], Answer]
+_ASKED = {b"if-none-match": "if_none_match", b"accept-encoding": "accept_encoding", b"range": "range",
+          b"if-range": "if_range"}  # fmt: skip
+_AGAIN = "public, max-age=0, must-revalidate"
+
+
+class Readers:
+    """Answers what other programs read, and passes on the rest."""
+
+    def __init__(self, service: Service, behind: Application, failed: Failed) -> None:
+        """``failed``: an error as the API words it."""
+        self._service = service
+        self._behind = behind
+        self._failed = failed
+        self._on = frozenset(service.settings.interoperate)
+        self._compressed = Compressed()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["method"] in ("GET", "HEAD"):
+            made = await self._read(scope)
+            if made is not None:
+                await _send(send, made if scope["method"] == "GET" else replace(made, body=b""))
+                return
+        await self._behind(scope, receive, send)
+
+    async def _read(self, scope: Scope) -> Answer | None:
+        """None: nothing that is answered here."""
+        asked = wanted(scope["path"])
+        if asked is None or READER[type(asked)] not in self._on:
+            return None
+        try:
+            may_read = await self._reader(scope)
+            document = await asyncio.wrap_future(self._service.readers.document(asked, may_read))
+        except RyeError as error:
+            self._service.refused(error.code)
+            return self._private(self._failed(error))
+        return self._private(self._answer(scope, document)) if document is not None else None
+
+    async def _reader(self, scope: Scope) -> MayRead:
+        """What whoever asks may read. Raises RyeError."""
+        settings = self._service.settings
+        if settings.read == "public":
+            return lambda _namespace: True
+        account: Account | None = scope.get(ACCOUNT_KEY)
+        if account is None:  # a path that is open for another reason, e.g. below /api/
+            account = require_reader(await reader_of(self._service, scope))
+        reader = account
+        if not is_limited(settings) or reader.readable is None:
+            return lambda _namespace: True
+        return reader.may_read
+
+    def _answer(self, scope: Scope, document: Document) -> Answer:
+        found = Served("", document.media_type, _AGAIN, False, document.tag, document.may_compress, 0)
+        sent = {_ASKED[name]: value.decode("latin-1") for name, value in scope["headers"] if name in _ASKED}
+        if scope["method"] == "HEAD":
+            sent.pop("range", None)
+        return answer(found, document.content, Asked(**sent), self._compressed)
+
+    def _private(self, made: Answer) -> Answer:
+        return made if self._service.settings.read == "public" else kept_private(made)
+
+
+async def _send(send: Send, made: Answer) -> None:
+    await send({"type": "http.response.start", "status": made.status, "headers": list(made.headers)})
+    await send({"type": "http.response.body", "body": made.body, "more_body": False})

@@ -1,0 +1,176 @@
+"""The skills that a registry offers, read from its tables: all, one namespace's, or every release of one.
+
+What is read is remembered (:mod:`registry_server.interop.changes`); what a release says never changes, so it is read once.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Sequence
+
+import sqlalchemy as sa
+from msgspec import Struct
+
+from registry_server.interop import questions
+from registry_server.interop.changes import Changes
+from registry_server.interop.offers import Offer, named_once, newest, offer_of
+from registry_server.sequencer.ledger import Ledger
+from registry_server.sequencer.offering import like, rank
+from registry_server.settings import Settings
+from rye.errors import RyeError
+from rye.items.identity import Identity
+from rye.registry.protocol import notes
+from rye.registry.protocol.statements import Release
+from rye.registry.trust.records import release_files
+
+_CHUNK = 500
+_OFFERS = 50_000
+"""Releases that are remembered."""
+_LISTINGS = 256
+"""Namespaces whose listing is remembered."""
+
+Row = tuple[str, str, int]
+"""Name, version and position of a release."""
+
+
+class Listing(Struct, frozen=True):
+    """The skills of one namespace, or of all."""
+
+    offers: tuple[Offer, ...]
+    """The newest release of each skill, by id; without those whose name another skill of the namespace has."""
+    as_of: int
+    """The size of the log that it is right for."""
+
+
+class Catalogue:
+    """Safe to use from several threads."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._most = settings.reader_skills
+        self.changes = Changes()
+        self._offers: OrderedDict[int, Offer] = OrderedDict()
+        self._listings: OrderedDict[str, Listing] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def listing(self, ledger: Ledger, shown: int, namespace: str | None) -> Listing:
+        """The skills of a namespace; None: of all. ``shown``: the size of the log that the store shows.
+
+        Raises RyeError ``listing-too-large``.
+        """
+        key = namespace or ""
+        with self._lock:
+            found = self._listings.get(key)
+            if found is not None and self.changes.skills_are(found.as_of, namespace):
+                self._listings.move_to_end(key)
+                return found
+        as_of = min(ledger.size, shown)
+        pattern = f"skill:{like(namespace)}/%" if namespace is not None else "skill:%"
+        self._bound(ledger.connection, pattern, namespace)
+        rows = questions.AVAILABLE.rows(ledger.connection, {"pattern": pattern, "shown": shown})
+        found = Listing(named_once(self._newest(ledger, rows)), as_of)
+        with self._lock:
+            self._listings[key] = found
+            while len(self._listings) > _LISTINGS:
+                self._listings.popitem(last=False)
+        return found
+
+    def item(self, ledger: Ledger, shown: int, identity: Identity) -> tuple[list[Release], bool] | None:
+        """The releases of any item that are not withdrawn, in the log's order, and whether it is deprecated; None: unknown."""
+        known = questions.ONE_NAME.first(ledger.connection, {"name": str(identity)})
+        if known is None:
+            return None
+        rows = questions.ONE_AVAILABLE.rows(ledger.connection, {"name": str(identity), "shown": shown})
+        found = []
+        for some in _chunks([position for _, position in rows]):
+            leaves: dict[int, bytes] = dict(questions.LEAVES.rows(ledger.connection, {"some": some}))
+            found += [_release(leaves[position]) for position in some]
+        gone = ledger.taken_down(sha256 for release in found for sha256 in release_files(release))
+        return [release for release in found if not release_files(release) & gone.keys()], bool(known[0])
+
+    def has_skills(self, ledger: Ledger, namespace: str) -> bool:
+        """Whether the namespace ever had a skill, offered or not."""
+        pattern = f"skill:{like(namespace)}/%"
+        row = questions.COUNT_NAMES.first(ledger.connection, {"pattern": pattern})
+        return row is not None and row[0] > 0
+
+    def releases(self, ledger: Ledger, shown: int, namespace: str, name: str) -> tuple[Offer, ...]:
+        """Every release that is offered of the skill with this name, the newest first."""
+        identity = self._identity(ledger, shown, namespace, name)
+        if identity is None:
+            return ()
+        rows = questions.ONE_AVAILABLE.rows(ledger.connection, {"name": identity, "shown": shown})
+        offers = self._read(ledger, [position for _, position in rows])
+        gone = ledger.taken_down(file.sha256 for offer in offers for file in offer.files)
+        good = [offer for offer in offers if not any(file.sha256 in gone for file in offer.files)]
+        return tuple(sorted(good, key=lambda offer: rank(offer.version), reverse=True))
+
+    def _identity(self, ledger: Ledger, shown: int, namespace: str, name: str) -> str | None:
+        """The full name of the one skill of a namespace that is called this."""
+        values = {"pattern": f"skill:{like(namespace)}/%{like(name)}", "shown": shown}
+        names = [found for (found,) in questions.SKILL_NAMES.rows(ledger.connection, values)]
+        called = [found for found in names if found.rpartition("/")[2] == name]
+        return called[0] if len(called) == 1 else None
+
+    def are_offered(self, ledger: Ledger, shown: int, offers: Sequence[Offer]) -> bool:
+        """Whether each of these is offered still, newest or not."""
+        gone = ledger.taken_down(file.sha256 for offer in offers for file in offer.files)
+        if gone:
+            return False
+        found: set[int] = set()
+        for namespace in {offer.namespace for offer in offers}:
+            values = {"pattern": f"skill:{like(namespace)}/%", "shown": shown}
+            found.update(position for _, _, position in questions.AVAILABLE.rows(ledger.connection, values))
+        return {offer.position for offer in offers} <= found
+
+    def _bound(self, connection: sa.Connection, pattern: str, namespace: str | None) -> None:
+        row = questions.COUNT_NAMES.first(connection, {"pattern": pattern})
+        if row is not None and row[0] > self._most:
+            whose = f"The namespace {namespace}" if namespace is not None else "This registry"
+            raise RyeError(
+                "listing-too-large",
+                f"{whose} has {row[0]:,} skills; at most {self._most:,} are listed for other programs.",
+                "Ask for one namespace, or search with Rye. The operator can raise reader_skills.",
+            )
+
+    def _newest(self, ledger: Ledger, rows: Iterable[Row]) -> tuple[Offer, ...]:
+        """The newest of each name none of whose files was taken down."""
+        waiting: dict[str, list[tuple[str, int]]] = {}
+        for name, version, position in rows:
+            waiting.setdefault(name, []).append((version, position))
+        for versions in waiting.values():
+            versions.sort(key=lambda row: rank(row[0]))
+        found: list[Offer] = []
+        while waiting:
+            offers = self._read(ledger, [versions.pop()[1] for versions in waiting.values()])
+            gone = ledger.taken_down(file.sha256 for offer in offers for file in offer.files)
+            good = [offer for offer in offers if not any(file.sha256 in gone for file in offer.files)]
+            found += good
+            done = {str(offer.identity) for offer in good}
+            waiting = {name: versions for name, versions in waiting.items() if versions and name not in done}
+        return newest(found)
+
+    def _read(self, ledger: Ledger, positions: Sequence[int]) -> list[Offer]:
+        with self._lock:
+            known = {position: self._offers[position] for position in positions if position in self._offers}
+            for position in known:
+                self._offers.move_to_end(position)
+        fresh = {}
+        for some in _chunks(sorted(set(positions) - known.keys())):
+            for position, leaf in questions.LEAVES.rows(ledger.connection, {"some": some}):
+                fresh[position] = offer_of(_release(leaf), position)
+        with self._lock:
+            self._offers.update(fresh)
+            while len(self._offers) > _OFFERS:
+                self._offers.popitem(last=False)
+        known |= fresh
+        return [known[position] for position in positions]
+
+
+def _release(leaf: bytes) -> Release:
+    return Release.parse(notes.parse(bytes(leaf)).text)
+
+
+def _chunks(values: Sequence[int]) -> Iterator[list[int]]:
+    for start in range(0, len(values), _CHUNK):
+        yield list(values[start : start + _CHUNK])

@@ -1,0 +1,93 @@
+"""Which namespaces the log's new entries are about, so that what was derived is derived again only where it changed.
+
+One reading of each new entry serves everything that is remembered. An answer that was derived ``as_of`` a size is good as long as
+no entry at that position or later is about its namespaces. Three things reach further than the namespace that they are about, and
+end everything that is remembered: a takedown (other releases may have the same file), a new root, and more new entries than are
+worth reading. A recovery of keys changes what counts when its time comes, without an entry.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from datetime import datetime
+
+from registry_server.sequencer.ledger import Ledger
+from rye.registry.protocol.statements import Advisory, Keyset, Root, Takedown
+
+_MOST_ENTRIES = 20_000
+"""New entries that are read; beyond them everything counts as changed."""
+_MOST_NAMESPACES = 20_000
+"""Namespaces that are remembered as changed."""
+_AT_ONCE = 1000
+_ENDING = frozenset(title.encode() for title in (Takedown.TITLE, Root.TITLE))
+_ABOUT_NAMESPACE = Keyset.TITLE.encode()
+_ADVISORY = Advisory.TITLE.encode()
+
+
+class Changes:
+    """Safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._size = -1
+        self._time: datetime | None = None
+        self._everything = 0
+        self._advisories = 0
+        self._skills: dict[str, int] = {}
+        self._items: dict[str, int] = {}
+
+    def advance(self, ledger: Ledger) -> None:
+        """Read the entries that came since the last time."""
+        published = ledger.published()
+        size, time = ledger.size, published.time if published is not None else None
+        with self._lock:
+            if size < self._size or (size == self._size and time == self._time):
+                return  # nothing new, or a transaction that began before another's
+            if self._size < 0 or size - self._size > _MOST_ENTRIES:
+                self._forget(size)
+            else:
+                for start in range(self._size, size, _AT_ONCE):
+                    for position, leaf in enumerate(ledger.leaves(start, min(start + _AT_ONCE, size)), start):
+                        self._read(position + 1, leaf)
+            if self._time is not None and time is not None:
+                for namespace in ledger.recovered_between(self._time, time):
+                    self._items[namespace] = self._skills[namespace] = size
+            if len(self._items) > _MOST_NAMESPACES:
+                self._forget(size)
+            self._size, self._time = size, time
+
+    def skills_are(self, as_of: int, namespace: str | None) -> bool:
+        """Whether the skills of a namespace, or of all, are what they were in a log of that size."""
+        with self._lock:
+            last = self._skills.get(namespace, 0) if namespace is not None else max(self._skills.values(), default=0)
+            return max(last, self._everything) <= as_of
+
+    def items_are(self, as_of: int, namespaces: Iterable[str]) -> bool:
+        """Whether advisories, and everything in these namespaces, are what they were in a log of that size."""
+        with self._lock:
+            last = max((self._items.get(namespace, 0) for namespace in namespaces), default=0)
+            return max(last, self._everything, self._advisories) <= as_of
+
+    def _forget(self, size: int) -> None:
+        self._everything = size
+        self._skills.clear()
+        self._items.clear()
+
+    def _read(self, size: int, leaf: bytes) -> None:
+        """An entry's first lines: the title, the origin, and what it is about."""
+        title, _, rest = leaf.partition(b"\n")
+        about = rest.partition(b"\n")[2].partition(b"\n")[0].decode()
+        if title in _ENDING:
+            self._everything = size
+        elif title == _ABOUT_NAMESPACE:
+            namespace = about.removeprefix("namespace ")
+            self._items[namespace] = self._skills[namespace] = size
+        elif about.startswith("id "):
+            kind, _, identifier = about.removeprefix("id ").partition(":")
+            namespace = identifier.partition("/")[0]
+            self._items[namespace] = size
+            if kind == "skill":
+                self._skills[namespace] = size
+            if title == _ADVISORY:
+                self._advisories = size

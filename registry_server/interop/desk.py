@@ -1,0 +1,220 @@
+"""Where programs that know nothing of Rye are answered: beside everything else, by threads of their own.
+
+At most ``reader_threads`` questions are at work and ``reader_waiting`` wait; any further one is refused at once (``busy``). What
+was withdrawn is in no answer that begins after the withdrawal was committed; what is new is in every answer once the head shows
+it.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from hashlib import sha256
+from typing import TypeVar
+
+import sqlalchemy as sa
+from msgspec import Struct
+
+from registry_server.interop import osv, questions, renovate, skills
+from registry_server.interop.catalogue import Catalogue
+from registry_server.interop.offers import Offer
+from registry_server.interop.paths import Advisories, ItemVersions, SkillFile, SkillIndex, Wanted
+from registry_server.pages.kept import Kept
+from registry_server.sequencer.ledger import Ledger
+from registry_server.sequencer.offering import item_history
+from registry_server.sequencer.showing import shown_checkpoint
+from registry_server.settings import Settings
+from registry_server.storage import database
+from registry_server.storage.objects import Objects
+from rye.errors import RyeError
+from rye.registry.protocol.statements import Advisory
+
+JSON, BYTES, GZIP, ZIP = "application/json", "application/octet-stream", "application/gzip", "application/zip"
+_HEAD_SECONDS = 0.25
+"""For how long the head of a store that is far away is believed."""
+
+Value = TypeVar("Value")
+MayRead = Callable[[str], bool]
+"""Whether who asks may read a namespace."""
+
+
+class Document(Struct, frozen=True):
+    """An answer."""
+
+    content: bytes
+    media_type: str
+    tag: str
+    """What names these bytes."""
+    may_compress: bool = False
+
+
+class _Found(Struct, frozen=True):
+    """The advisories in force."""
+
+    as_of: int
+    namespaces: frozenset[str]
+    files: dict[str, bytes]
+    of: dict[str, str]
+    """The namespace of each."""
+
+
+class ReaderDesk:
+    """Answers other programs. Safe to use from several threads."""
+
+    def __init__(self, engine: sa.Engine, public: Objects, settings: Settings, address: Callable[[], str]) -> None:
+        self._engine = engine
+        self._public = public
+        self._settings = settings
+        self._address = address
+        self.catalogue = Catalogue(settings)
+        self.kept: Kept[str, bytes] = Kept(settings.reader_bytes)
+        self.folders = skills.Folders(public, self.kept)
+        self._threads = ThreadPoolExecutor(max(settings.reader_threads, 1), thread_name_prefix="rye-readers")
+        self._places = threading.BoundedSemaphore(max(settings.reader_threads, 1) + max(settings.reader_waiting, 0))
+        self._building = threading.Lock()
+        self._advised: _Found | None = None
+        self._scanned = 0
+        self._names: set[str] = set()
+        self._shown = (0, -_HEAD_SECONDS)
+
+    def ask(self, work: Callable[[Ledger, int], Value]) -> Future[Value]:
+        """The answer to come of ``work``, which gets the ledger and the size of the log that the store shows.
+
+        Raises RyeError ``busy``.
+        """
+        if not self._places.acquire(blocking=False):
+            raise RyeError("busy", "The registry is answering too many other programs.", "Try again in a moment.")
+
+        def working() -> Value:
+            shown = self._shown_size()
+            with database.reader(self._engine) as connection:
+                ledger = Ledger(connection)
+                self.catalogue.changes.advance(ledger)
+                return work(ledger, shown)
+
+        try:
+            answer = self._threads.submit(working)
+        except RuntimeError:  # closed
+            self._places.release()
+            raise RyeError("busy", "The registry is stopping.", "Try again in a moment.") from None
+        answer.add_done_callback(lambda _done: self._places.release())
+        return answer
+
+    def document(self, wanted: Wanted, may_read: MayRead) -> Future[Document | None]:
+        """What is at a path; None: nothing, or nothing for this reader."""
+
+        def work(ledger: Ledger, shown: int) -> Document | None:
+            if isinstance(wanted, SkillIndex):
+                return self._index(ledger, shown, wanted.namespace, may_read)
+            if isinstance(wanted, SkillFile):
+                return self._file(ledger, shown, wanted, may_read)
+            if isinstance(wanted, ItemVersions):
+                return self._versions(ledger, shown, wanted, may_read)
+            return self._advisory(ledger, shown, wanted, may_read)
+
+        return self.ask(work)
+
+    def close(self) -> None:
+        """Answer no more; what is being answered may finish."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    # -- skills -------------------------------------------------------------------------------------------------------
+
+    def _index(self, ledger: Ledger, shown: int, namespace: str | None, may_read: MayRead) -> Document | None:
+        offers = self._offers(ledger, shown, namespace, may_read)
+        if offers is None:
+            return None
+        key = f"index:{namespace or ''}:{_named(offers)}"
+        content = self.kept.get(key)
+        if content is None:
+            with self._building:
+                content, is_complete = skills.index(offers, self.folders, namespace)
+            if is_complete:
+                self.kept.put(key, content, len(content))
+        return _document(content, JSON, may_compress=True)
+
+    def _file(self, ledger: Ledger, shown: int, wanted: SkillFile, may_read: MayRead) -> Document | None:
+        offers = self._offers(ledger, shown, wanted.namespace, may_read)
+        offer = next((one for one in offers or () if one.name == wanted.name), None)
+        if offer is None:
+            return None
+        if wanted.path is None:
+            content = self.folders.archive(offer) if len(offer.files) > 1 else None
+            return _document(content, GZIP) if content is not None else None
+        file = next((one for one in offer.files if one.path == wanted.path), None)
+        content = self.folders.file(file.sha256) if file is not None else None
+        return Document(content, BYTES, file.sha256) if content is not None and file is not None else None
+
+    def _offers(self, ledger: Ledger, shown: int, namespace: str | None, may_read: MayRead) -> tuple[Offer, ...] | None:
+        """None: a namespace that has no skills, or not for this reader."""
+        if namespace is None:
+            return skills.in_all(self.catalogue.listing(ledger, shown, None).offers, may_read)
+        if not may_read(namespace):
+            return None
+        offers = self.catalogue.listing(ledger, shown, namespace).offers
+        return offers if offers or self.catalogue.has_skills(ledger, namespace) else None
+
+    # -- versions and advisories --------------------------------------------------------------------------------------
+
+    def _versions(self, ledger: Ledger, shown: int, wanted: ItemVersions, may_read: MayRead) -> Document | None:
+        if not may_read(wanted.identity.namespace):
+            return None
+        found = self.catalogue.item(ledger, shown, wanted.identity)
+        return _document(renovate.document(*found, self._address()), JSON, may_compress=True) if found else None
+
+    def _advisory(self, ledger: Ledger, shown: int, wanted: Advisories, may_read: MayRead) -> Document | None:
+        found = self._advisories(ledger, shown)
+        files = {name: data for name, data in found.files.items() if may_read(found.of[name])}
+        if wanted.name is not None:
+            content = files.get(wanted.name)
+            return _document(content, JSON, may_compress=True) if content is not None else None
+        return _document(osv.archive(files), ZIP)
+
+    def _advisories(self, ledger: Ledger, shown: int) -> _Found:
+        known = self._advised
+        if known is not None and self.catalogue.changes.items_are(known.as_of, known.namespaces):
+            return known
+        with self._building:
+            title = Advisory.TITLE.encode()
+            span = {"start": self._scanned, "low": title + b"\n", "high": title + b"\x0b"}
+            self._names |= {name for (name,) in questions.NAMES_WITH.rows(ledger.connection, span)}
+            self._scanned = max(self._scanned, ledger.size)
+            published = ledger.published()
+            files: dict[str, bytes] = {}
+            of: dict[str, str] = {}
+            for name in sorted(self._names) if published is not None else ():
+                history = item_history(ledger, name, published.time) if published is not None else None
+                if history is not None:
+                    made = osv.entries(history, self._address())
+                    files |= made
+                    of |= dict.fromkeys(made, history.identity.namespace)
+                if len(files) > self._settings.advisories:
+                    raise RyeError(
+                        "listing-too-large",
+                        f"This registry has more than {self._settings.advisories:,} advisories.",
+                        "The operator can raise the setting `advisories`.",
+                    )
+            namespaces = frozenset(name.partition(":")[2].partition("/")[0] for name in self._names)
+            found = _Found(min(ledger.size, shown), namespaces, files, of)
+            self._advised = found
+        return found
+
+    def _shown_size(self) -> int:
+        size, when = self._shown
+        if not self._public.is_local and time.monotonic() - when < _HEAD_SECONDS:
+            return size
+        shown = shown_checkpoint("head", self._public.get("head"))
+        size = shown.size if shown is not None else 0
+        self._shown = (size, time.monotonic())
+        return size
+
+
+def _named(offers: tuple[Offer, ...]) -> str:
+    """A hash of which releases these are."""
+    return sha256(" ".join(str(offer.position) for offer in offers).encode()).hexdigest()
+
+
+def _document(content: bytes, media_type: str, *, may_compress: bool = False) -> Document:
+    return Document(content, media_type, sha256(content).hexdigest(), may_compress)

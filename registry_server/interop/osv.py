@@ -1,0 +1,75 @@
+"""Advisories in the Open Source Vulnerability format: ``/osv/ID.json`` each, ``/osv/all.zip`` all (OSV schema 1.7).
+
+The schema knows no ecosystem of agents' items, so an entry has no ``package``: the item stands in ``ecosystem_specific``, and
+``versions`` lists each release that the advisory is about, withdrawn ones too, because somebody may have them. An id is
+``x_rye-``, the advisory's number and a hash of registry, item and number, so it is the same for ever and no two are alike.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Iterable, Mapping
+from hashlib import sha256
+
+from rye.registry.protocol.lines import write_time
+from rye.registry.protocol.statements import Advisory
+from rye.registry.trust.records import ItemHistory, concerns
+
+SCHEMA_VERSION = "1.7.0"
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+"""What every entry of the archive has as its time: the format's first."""
+
+
+def identifier(advisory: Advisory) -> str:
+    """The id of an advisory among all registries'."""
+    named = f"{advisory.origin}\n{advisory.identity}\n{advisory.number}"
+    return f"x_rye-{advisory.number}-{sha256(named.encode()).hexdigest()[:32]}"
+
+
+def entries(history: ItemHistory, address: str) -> dict[str, bytes]:
+    """Each advisory in force about an item, by its id."""
+    versions = [record.version for record in history.records]
+    return {identifier(one): entry(one, versions, address) for one in history.advisories}
+
+
+def entry(advisory: Advisory, versions: Iterable[str], address: str) -> bytes:
+    """One advisory. ``versions``: all that were ever released of the item."""
+    identity = identifier(advisory)
+    item = str(advisory.identity)
+    document = {
+        "schema_version": SCHEMA_VERSION,
+        "id": identity,
+        "modified": write_time(advisory.time),
+        "summary": advisory.title,
+        "affected": [
+            {
+                "versions": [version for version in versions if concerns(advisory, version)],
+                "ecosystem_specific": {
+                    "registry": advisory.origin,
+                    "item": item,
+                    "range": advisory.range,
+                    "severity": advisory.severity,
+                },
+            }
+        ],
+        "references": [{"type": "ADVISORY", "url": f"{address}/osv/{identity}.json"}],
+        "database_specific": {
+            "registry": advisory.origin,
+            "number": advisory.number,
+            "signed_by": "the registry's owners" if advisory.keyset is None else advisory.identity.namespace,
+        },
+    }
+    return (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode()
+
+
+def archive(files: Mapping[str, bytes]) -> bytes:
+    """All entries as a zip whose bytes follow from them alone: sorted, one time for all, stored and not compressed."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as found:
+        for name in sorted(files):
+            info = zipfile.ZipInfo(f"{name}.json", _EPOCH)
+            info.create_system, info.external_attr = 3, 0o100644 << 16
+            found.writestr(info, files[name])
+    return stream.getvalue()

@@ -1,0 +1,94 @@
+"""The paths that other programs ask for: a closed list. What does not match as a whole is none of them.
+
+=============================================================  ========================================================
+``/.well-known/agent-skills/index.json``, ``NAME/PATH``,       skills of all namespaces
+``NAME.tar.gz``
+``/NAMESPACE/.well-known/agent-skills/…``                      skills of one
+``/renovate/KIND/NAMESPACE/…/NAME.json``                       one item's versions
+``/osv/all.zip``, ``/osv/ID.json``                             advisories
+=============================================================  ========================================================
+"""
+
+from __future__ import annotations
+
+import re
+
+from msgspec import Struct
+
+from registry_server.interop.offers import MAIN
+from rye.items.identity import SEGMENT_PATTERN, Identity, is_id
+from rye.items.kinds import KINDS
+from rye.registry.protocol.statements.release import is_attached_path
+
+_MOST_CHARACTERS = 1400
+"""The longest id, and what stands around it."""
+_SKILLS = re.compile(rf"(?:/({SEGMENT_PATTERN}))?/\.well-known/agent-skills/(.+)")
+_SEGMENT = re.compile(SEGMENT_PATTERN)
+_OSV = re.compile(r"/osv/(x_rye-[A-Z0-9-]{1,64}-[0-9a-f]{32})\.json")
+_ARCHIVE = ".tar.gz"
+
+
+class SkillIndex(Struct, frozen=True, tag=True):
+    """The index of a namespace; None: of all."""
+
+    namespace: str | None
+
+
+class SkillFile(Struct, frozen=True, tag=True):
+    """One file of a skill in such an index; ``path`` None: all of them as an archive."""
+
+    namespace: str | None
+    name: str
+    path: str | None
+
+
+class ItemVersions(Struct, frozen=True, tag=True):
+    """What Renovate asks of one item."""
+
+    identity: Identity
+
+
+class Advisories(Struct, frozen=True, tag=True):
+    """One advisory; ``name`` None: all."""
+
+    name: str | None
+
+
+Wanted = SkillIndex | SkillFile | ItemVersions | Advisories
+READER = {SkillIndex: "skills", SkillFile: "skills", ItemVersions: "renovate", Advisories: "osv"}
+"""Which part of the setting ``interoperate`` turns each on."""
+
+
+def wanted(path: str) -> Wanted | None:
+    """What a decoded request path asks for; None: nothing that other programs read."""
+    if len(path) > _MOST_CHARACTERS:
+        return None
+    if path.startswith("/renovate/"):
+        return _item(path.removeprefix("/renovate/"))
+    if path == "/osv/all.zip":
+        return Advisories(None)
+    if path.startswith("/osv/"):
+        one = _OSV.fullmatch(path)
+        return Advisories(one[1]) if one is not None else None
+    match = _SKILLS.fullmatch(path)
+    return _skill(match[1], match[2]) if match is not None else None
+
+
+def _skill(namespace: str | None, rest: str) -> Wanted | None:
+    if rest == "index.json":
+        return SkillIndex(namespace)
+    name, slash, path = rest.partition("/")
+    if not slash:
+        name, path = name.removesuffix(_ARCHIVE), ""
+        return SkillFile(namespace, name, None) if rest.endswith(_ARCHIVE) and _SEGMENT.fullmatch(name) else None
+    if _SEGMENT.fullmatch(name) is None or not (path == MAIN or is_attached_path(path)):
+        return None
+    return SkillFile(namespace, name, path)
+
+
+def _item(rest: str) -> ItemVersions | None:
+    kind, slash, identifier = rest.partition("/")
+    if not slash or kind not in KINDS or not identifier.endswith(".json"):
+        return None
+    identifier = identifier.removesuffix(".json")
+    return ItemVersions(Identity(kind, identifier)) if "/" in identifier and is_id(identifier) else None

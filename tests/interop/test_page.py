@@ -1,0 +1,58 @@
+"""``docs/integrations.md`` says what is true: its addresses are answered, its examples fit."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from registry_server.settings import READERS
+from tests.interop.stand import Stand
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs/integrations.md").read_text("utf-8")
+EXAMPLES = dict(re.findall(r"<!-- example: (\w+) -->\n```\w*\n(.*?)```", PAGE, re.DOTALL))
+HOST = "https://registry.example.org"
+
+
+def path_of(text: str) -> str:
+    found = re.search(rf"{re.escape(HOST)}([^\s\"]*)", text)
+    assert found is not None
+    return found[1]
+
+
+def test_every_program_has_a_section_that_says_what_is_not_checked() -> None:
+    rows = re.findall(r"^\| \[[^]]+\]\(#([a-z-]+)\) \|.*\| `(\w+)` \|$", PAGE, re.MULTILINE)
+    sections = {re.sub(r"[^a-z0-9]+", "-", part.partition("\n")[0].lower()): part for part in PAGE.split("\n## ")[1:]}
+    for anchor, part in rows:
+        assert part in READERS
+        assert "\n*Not checked:* " in sections[anchor]
+        assert re.search(r"\*Not checked:\*.*`rye (add|update|audit)", sections[anchor], re.DOTALL)
+
+
+def test_the_addresses_are_answered(stand: Stand) -> None:
+    stand.release("acme/tools/pdf", "1.2.0")
+    stand.advise("acme/tools/pdf")
+    (opencode,) = json.loads(EXAMPLES["opencode"])["skills"]["urls"]
+    assert stand.get(f"{path_of(opencode)}index.json").status_code == 200
+    assert stand.get(f"{path_of(EXAMPLES['skills'])}/.well-known/agent-skills/index.json").status_code == 200
+    assert stand.get(path_of(EXAMPLES["osv"])).status_code == 200
+
+
+def test_the_preset_finds_the_lines_of_a_manifest(stand: Stand) -> None:
+    """With Renovate's own rules: ``(?<name>…)`` is a group, ``{{name}}`` what it matched."""
+    preset: dict[str, Any] = json.loads(EXAMPLES["renovate"])
+    (manager,) = preset["customManagers"]
+    (pattern,) = manager["matchStrings"]
+    (file,) = manager["managerFilePatterns"]
+    assert re.search(file.strip("/"), "services/rye.toml")
+    found = re.findall(
+        pattern.replace("(?<", "(?P<"),
+        '[dependencies]\n"skill:acme/tools/pdf" = "^1.2"\n"acme/notes/style" = "*"\nname = "x"\n',
+    )
+    assert found == [("skill", "acme/tools/pdf", "^1.2")]
+    named = manager["packageNameTemplate"].replace("{{kind}}", "skill").replace("{{depName}}", "acme/tools/pdf")
+    url = preset["customDatasources"]["rye"]["defaultRegistryUrlTemplate"].replace("{{packageName}}", named)
+    stand.release("acme/tools/pdf", "1.2.0")
+    assert [row["version"] for row in stand.get(path_of(url)).json()["releases"]] == ["1.2.0"]
+    assert len(EXAMPLES["renovate"].splitlines()) <= 15

@@ -1,0 +1,175 @@
+"""Renovate's custom data source, and advisories in the OSV format."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import zipfile
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from registry_server.interop import osv
+from rye.items.identity import Identity
+from rye.registry.protocol.statements import Advisory
+from tests.interop.stand import Stand
+from tests.registry_process import ORIGIN
+from tests.server.publishing import now
+
+TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+
+
+def releases(stand: Stand, path: str) -> list[dict[str, Any]]:
+    answer = stand.get(path)
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["content-type"] == "application/json"
+    document = answer.json()
+    assert set(document) == {"releases"}
+    found: list[dict[str, Any]] = document["releases"]
+    return found
+
+
+class TestRenovate:
+    PATH = "/renovate/skill/acme/tools/pdf.json"
+
+    def test_versions_have_what_renovate_reads(self, stand: Stand) -> None:
+        stand.release("acme/tools/pdf", "1.0.0")
+        stand.release("acme/tools/pdf", "2.0.0-rc.1")
+        first, second = releases(stand, self.PATH)
+        assert (first["version"], second["version"]) == ("1.0.0", "2.0.0-rc.1")
+        assert set(first) == {"version", "releaseTimestamp", "isDeprecated", "digest", "changelogUrl"}
+        assert first["isDeprecated"] is False
+        assert TIME.fullmatch(first["releaseTimestamp"])
+        assert re.fullmatch("[0-9a-f]{64}", first["digest"])
+        assert stand.get(first["changelogUrl"]).status_code == 200
+
+    def test_any_kind_has_versions(self, stand: Stand) -> None:
+        token = stand.token()
+        assert stand.publish(stand.publishers["acme"], "work/ship", token).status_code == 200
+        assert [row["version"] for row in releases(stand, "/renovate/directive/acme/work/ship.json")] == ["1.0.0"]
+        assert stand.get("/renovate/skill/acme/work/ship.json").status_code == 404
+
+    def test_withdrawn_versions_leave_and_a_deprecation_is_said(self, stand: Stand) -> None:
+        for version in ("1.0.0", "1.1.0", "1.2.0"):
+            stand.release("acme/tools/pdf", version, {"a.md": version.encode()})
+        stand.yank("acme/tools/pdf", "1.1.0")
+        stand.take_down("skill:acme/tools/pdf@1.2.0")
+        assert [row["version"] for row in releases(stand, self.PATH)] == ["1.0.0"]
+        stand.deprecate("acme/tools/pdf")
+        assert [row["isDeprecated"] for row in releases(stand, self.PATH)] == [True]
+        stand.revoke("acme")
+        assert releases(stand, self.PATH) == []
+
+
+class TestOsv:
+    @staticmethod
+    def all(stand: Stand) -> dict[str, Any]:
+        answer = stand.get("/osv/all.zip")
+        assert (answer.status_code, answer.headers["content-type"]) == (200, "application/zip")
+        with zipfile.ZipFile(io.BytesIO(answer.content)) as archive:
+            assert archive.testzip() is None
+            return {name: json.loads(archive.read(name)) for name in archive.namelist()}
+
+    @staticmethod
+    def check(document: dict[str, Any]) -> None:
+        """What the OSV schema 1.7 asks of the fields that we write, and that we write no others."""
+        assert set(document) == {
+            "schema_version", "id", "modified", "summary", "affected", "references", "database_specific"
+        }  # fmt: skip
+        assert re.fullmatch(r"x_rye-[A-Z0-9-]{1,64}-[0-9a-f]{32}", document["id"])
+        assert re.fullmatch(r"\d+\.\d+\.\d+", document["schema_version"])
+        assert TIME.fullmatch(document["modified"])
+        datetime.fromisoformat(document["modified"])
+        assert isinstance(document["summary"], str)
+        assert "\n" not in document["summary"]
+        (affected,) = document["affected"]
+        assert set(affected) == {
+            "versions",
+            "ecosystem_specific",
+        }  # no package: its ecosystem would be none of the schema's
+        assert all(isinstance(version, str) for version in affected["versions"])
+        assert isinstance(affected["ecosystem_specific"], dict)
+        assert [row["type"] for row in document["references"]] == ["ADVISORY"]
+        assert all(set(row) == {"type", "url"} and row["url"].startswith("http") for row in document["references"])
+        assert isinstance(document["database_specific"], dict)
+
+    def test_an_advisory_names_the_item_and_every_release_that_it_is_about(self, stand: Stand) -> None:
+        assert self.all(stand) == {}
+        for version in ("1.0.0", "1.5.0", "2.0.0"):
+            stand.release("acme/pdf", version)
+        stand.advise("acme/pdf", "2026-7")
+        stand.yank("acme/pdf", "1.5.0")  # somebody may have it
+        ((name, document),) = self.all(stand).items()
+        self.check(document)
+        assert name == f"{document['id']}.json"
+        assert document["affected"] == [
+            {
+                "versions": ["1.0.0", "1.5.0"],
+                "ecosystem_specific": {
+                    "registry": ORIGIN, "item": "skill:acme/pdf", "range": "<2", "severity": "high"
+                },
+            }
+        ]  # fmt: skip
+        one = stand.get(document["references"][0]["url"])
+        assert one.json() == document
+
+    def test_a_later_advisory_replaces_an_earlier_one_and_new_releases_count(self, stand: Stand) -> None:
+        stand.release("acme/pdf")
+        stand.advise("acme/pdf")
+        (before,) = self.all(stand).values()
+        stand.advise("acme/pdf", severity="critical", range="*", title="It is worse.")
+        stand.release("acme/pdf", "3.0.0")
+        (after,) = self.all(stand).values()
+        assert before["id"] == after["id"]
+        assert after["summary"] == "It is worse."
+        assert after["affected"][0]["versions"] == ["1.0.0", "3.0.0"]
+
+    def test_an_advisory_that_a_revoked_key_signed_counts_no_more(self, stand: Stand) -> None:
+        stand.release("acme/pdf")
+        stand.advise("acme/pdf")
+        assert len(self.all(stand)) == 1
+        stand.revoke("acme")
+        assert self.all(stand) == {}
+
+    def test_two_items_may_have_the_same_number(self, stand: Stand) -> None:
+        stand.release("acme/pdf")
+        stand.release("beta/pdf")
+        stand.advise("acme/pdf")
+        stand.advise("beta/pdf")
+        assert len(self.all(stand)) == 2
+
+    def test_the_archive_s_bytes_follow_from_what_is_in_it(self, stand: Stand) -> None:
+        files = {"b": b"2", "a": b"1"}
+        assert osv.archive(files) == osv.archive(dict(reversed(files.items())))
+        with zipfile.ZipFile(io.BytesIO(osv.archive(files))) as archive:
+            assert [(one.filename, one.date_time[0]) for one in archive.infolist()] == [
+                ("a.json", 1980),
+                ("b.json", 1980),
+            ]
+
+    @pytest.mark.parametrize(
+        "title", ["</script><script>alert(1)</script>", '“quotes” \\ and "more"', "../../etc/passwd"]
+    )
+    def test_a_hostile_title_stays_text(self, title: str) -> None:
+        statement = Advisory(ORIGIN, Identity("skill", "acme/pdf"), "1", "*", "low", 1, now(), title)
+        assert json.loads(osv.entry(statement, ["1.0.0"], "http://localhost"))["summary"] == title
+
+    def test_versions_that_cannot_be_compared_are_affected(self) -> None:
+        statement = Advisory(ORIGIN, Identity("skill", "acme/pdf"), "1", "<2", "low", 1, now(), "x")
+        document = json.loads(osv.entry(statement, ["9.0.0", "not a version"], "http://localhost"))
+        assert document["affected"][0]["versions"] == ["not a version"]
+
+
+def test_more_advisories_than_the_setting_are_refused(tmp_path: Path) -> None:
+    stand = Stand(tmp_path / "data", "advisories = 1\n")
+    try:
+        stand.release("acme/pdf")
+        stand.advise("acme/pdf", "1")
+        assert stand.get("/osv/all.zip").status_code == 200
+        stand.advise("acme/pdf", "2")
+        assert stand.get("/osv/all.zip").status_code == 422
+    finally:
+        stand.close()

@@ -1,0 +1,122 @@
+"""Other programs read no more than a client of Rye could, and nothing where the operator turned it off."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.interop.stand import Stand
+
+INDEX = ".well-known/agent-skills/index.json"
+PATHS = (
+    f"/{INDEX}",
+    f"/acme/{INDEX}",
+    "/.well-known/agent-skills/pdf/SKILL.md",
+    "/acme/.well-known/agent-skills/pdf/SKILL.md",
+    "/renovate/skill/acme/pdf.json",
+    "/osv/all.zip",
+)
+
+
+def filled(data: Path, settings: str) -> Stand:
+    stand = Stand(data, settings)
+    stand.release("acme/pdf")
+    stand.release("beta/notes")
+    stand.advise("acme/pdf")
+    stand.advise("beta/notes")
+    return stand
+
+
+@pytest.fixture
+def limited(tmp_path: Path) -> Iterator[Stand]:
+    made = filled(tmp_path / "data", 'read = "namespaces"\n')
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def members(tmp_path: Path) -> Iterator[Stand]:
+    made = filled(tmp_path / "data", 'read = "members"\n')
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("off", ["[]", '["git", "apm"]'])
+def test_what_is_off_is_not_there(tmp_path: Path, off: str) -> None:
+    stand = filled(tmp_path / "data", f"interoperate = {off}\n")
+    try:
+        assert {stand.get(path).status_code for path in PATHS} == {404}
+    finally:
+        stand.close()
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_stranger_reads_nothing_of_a_private_registry(members: Stand, path: str) -> None:
+    refused = members.get(path)
+    assert refused.status_code == 401
+    assert refused.headers["www-authenticate"] == "Bearer"
+    answer = members.get(path, members.token())
+    assert answer.status_code == 200
+    assert "private" in answer.headers["cache-control"]
+    assert "public" not in answer.headers["cache-control"]
+    assert answer.headers["vary"].startswith("Authorization, Cookie")
+    assert "access-control-allow-origin" not in answer.headers
+
+
+def test_a_namespace_that_is_called_like_an_open_path_is_not_open(members: Stand) -> None:
+    """What is below ``/api/`` passes the gate, because the API asks by itself."""
+    members.claim("api")
+    members.release("api/secret")
+    path = f"/api/{INDEX}"
+    assert members.get(path).status_code == 401
+    assert members.get("/api/.well-known/agent-skills/secret/SKILL.md").status_code == 401
+    assert members.get(path, members.token()).status_code == 200
+
+
+def test_a_reader_of_one_namespace_finds_it_alone(limited: Stand) -> None:
+    member = limited.member("ann", acme="reader")
+    token = limited.token(account=member)
+    assert [row["name"] for row in limited.get(f"/{INDEX}", token).json()["skills"]] == ["pdf"]
+    for path in (
+        f"/beta/{INDEX}",
+        "/.well-known/agent-skills/notes/SKILL.md",
+        "/beta/.well-known/agent-skills/notes/SKILL.md",
+        "/renovate/skill/beta/notes.json",
+    ):
+        hidden = limited.get(path, token)
+        assert hidden.status_code == 404
+        assert hidden.json()["error"]["code"] == "not-found"
+    assert {limited.get(path, token).status_code for path in PATHS} == {200}
+    with zipfile.ZipFile(io.BytesIO(limited.get("/osv/all.zip", token).content)) as archive:
+        assert len(archive.namelist()) == 1
+
+
+def test_a_reader_s_tag_never_answers_for_another_s(limited: Stand) -> None:
+    tokens = {name: limited.token(account=limited.member(name, **{name: "reader"})) for name in ("acme", "beta")}
+    answers = {name: limited.get(f"/{INDEX}", token) for name, token in tokens.items()}
+    assert answers["acme"].headers["etag"] != answers["beta"].headers["etag"]
+    crossed = limited.get(f"/{INDEX}", tokens["beta"], headers={"If-None-Match": answers["acme"].headers["etag"]})
+    assert crossed.status_code == 200
+    assert [row["name"] for row in crossed.json()["skills"]] == ["notes"]
+
+
+def test_a_name_that_a_hidden_namespace_has_too_is_found(limited: Stand) -> None:
+    limited.release("beta/pdf")
+    token = limited.token(account=limited.member("ann", acme="reader"))
+    assert [row["name"] for row in limited.get(f"/{INDEX}", token).json()["skills"]] == ["pdf"]
+
+
+def test_questions_beyond_what_may_wait_are_refused(tmp_path: Path) -> None:
+    stand = filled(tmp_path / "data", "reader_threads = 1\nreader_waiting = 0\n")
+    try:
+        assert stand.service.readers._places.acquire(blocking=False)
+        busy = stand.get(f"/{INDEX}")
+        assert (busy.status_code, busy.headers["retry-after"]) == (503, "1")
+        stand.service.readers._places.release()
+        assert stand.get(f"/{INDEX}").status_code == 200
+    finally:
+        stand.close()
