@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-.PHONY: demo test test-fast test-clients lint bench fuzz mutate requirements completion-table clean
+.PHONY: demo test test-fast test-clients test-browser screenshots lint bench fuzz mutate requirements completion-table clean
 
 # A stamp for each set of pinned requirements: installing is skipped until the pins or the project's metadata change.
 $(VENV)/.runtime: requirements/runtime.txt pyproject.toml
@@ -25,13 +25,23 @@ test: $(VENV)/.dev
 
 # For while you work: under a minute, no processes.
 test-fast: $(VENV)/.dev
-	RYE_TEST_FAST=1 $(BIN)/python -m pytest -m "not processes and not slow and not clients"
+	RYE_TEST_FAST=1 $(BIN)/python -m pytest -m "not processes and not slow and not clients and not browser"
 
 # The real agent programs against what `rye deploy` writes. Needs npm; what cannot be installed in CLIENTS_SECONDS is skipped, and says so.
 CLIENTS_SECONDS ?= 600
 test-clients: $(VENV)/.dev
 	$(BIN)/python -m tests.clients.installing --seconds $(CLIENTS_SECONDS)
 	$(BIN)/python -m pytest -m clients -rs -n 2 tests/clients
+
+# The registry's pages in Chromium: nothing runs, nothing leaves, and everybody can read them. Without Chromium they are skipped, and say so.
+test-browser: $(VENV)/.dev
+	@$(BIN)/python -c 'from tests.browser.chromium import WHY, program; program() or print(WHY)'
+	$(BIN)/python -m pytest -m browser -rs -n 2 tests/browser
+
+# Pictures of the pages, wide and narrow, light and dark, and the two that README and docs show. Needs Chromium.
+SCREENSHOTS ?= build/screenshots
+screenshots: $(VENV)/.dev
+	$(BIN)/python -m tests.browser.screenshots $(SCREENSHOTS)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -48,6 +48,21 @@ def of_account(connection: sa.Connection, account: str) -> tuple[tuple[str, str]
     return strongest((row.namespace, row.role) for row in rows)
 
 
+def has_owner(connection: sa.Connection, namespace: str) -> bool:
+    """Whether somebody who can sign in owns a namespace, in person or through a team."""
+    owns = sa.and_(namespace_roles.c.namespace == namespace, namespace_roles.c.role == "owner")
+    in_person = sa.select(namespace_roles.c.account).where(owns, namespace_roles.c.account.is_not(None))
+    in_teams = (
+        sa.select(team_members.c.account)
+        .join(namespace_roles, namespace_roles.c.team == team_members.c.team)
+        .where(owns)
+    )
+    query = sa.select(accounts.c.id).where(
+        accounts.c.disabled.is_(None), sa.or_(accounts.c.id.in_(in_person), accounts.c.id.in_(in_teams))
+    )
+    return connection.scalar(query.limit(1)) is not None
+
+
 def give(
     connection: sa.Connection, namespace: str, role: str, *, account: str | None = None, team: str | None = None
 ) -> None:
@@ -114,6 +129,12 @@ def leave(connection: sa.Connection, team: str, account: str) -> bool:
     require_team(connection, team)
     where = sa.and_(team_members.c.team == team, team_members.c.account == account)
     return connection.execute(team_members.delete().where(where)).rowcount > 0
+
+
+def teams_of(connection: sa.Connection, account: str) -> list[str]:
+    """The teams that an account is in, sorted."""
+    query = sa.select(team_members.c.team).where(team_members.c.account == account).order_by(team_members.c.team)
+    return list(connection.scalars(query))
 
 
 def require_team(connection: sa.Connection, name: str) -> None:

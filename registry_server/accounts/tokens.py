@@ -55,6 +55,10 @@ class Account:
         """Whose share of what all share it takes from: the account's, so that many tokens are not many shares."""
         return f"account {self.account}" if self.account is not None else self.token
 
+    def is_good(self, now: str) -> bool:
+        """Whether it has neither ended nor been revoked."""
+        return self.revoked is None and not is_over(self.expires, now)
+
     def has(self, scope: str) -> bool:
         return scope in self.scopes
 

@@ -1,26 +1,23 @@
-"""Pages below ``/-/account``: signing in, one's own tokens, and confirming programs. And the device flow's two addresses.
+"""Routes below ``/-/account``: signing in, one's own tokens and teams, confirming programs. What they show:
+:mod:`registry_server.pages.account`.
 
 * A link of the operator is used up by a form, so that nothing which only looks at links uses it.
-* Every form of someone who is signed in carries a proof of the session (:func:`registry_server.accounts.members.form_proof`).
-* The cookie is for this host alone, not for scripts, and ``Secure`` where the request came over https.
+* Every form of someone who is signed in carries a proof of the session (:mod:`registry_server.api.sessions`).
+* A browser is only ever sent to paths that are written here, and to the issuer.
 """
 
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
-from typing import Any
-from urllib.parse import quote
 
 import sqlalchemy as sa
-from jinja2 import Environment, FileSystemLoader
-from litestar import HttpMethod, Response, get, route
+from litestar import HttpMethod, Response, route
 from litestar.datastructures import Cookie
 from litestar.params import FromPath
 
 from registry_server.accounts import device_logins, members, roles, tokens
 from registry_server.accounts.members import Member
-from registry_server.accounts.scopes import SCOPES, parse_scopes
+from registry_server.accounts.scopes import parse_scopes
 from registry_server.accounts.times import now_text, read_span
 from registry_server.accounts.tokens import Account
 from registry_server.api.requests import service_of
@@ -42,43 +39,47 @@ from registry_server.api.sessions import (
     signed_in,
 )
 from registry_server.api.sign_in import Attempt, Returned, name_in
+from registry_server.pages import account as pages
+from registry_server.pages.account import HOME, DeviceView, LinkView, Signed, SignInView, TeamRow
+from registry_server.pages.errors import error_page
+from registry_server.pages.frame import Page
 from rye.errors import RyeError
 
-_HEADERS = {
-    "Cache-Control": "private, no-store",
-    "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; "
-    "frame-ancestors 'none'; base-uri 'none'",
-    "Referrer-Policy": "same-origin",
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-}
-_PAGES = Environment(
-    loader=FileSystemLoader(Path(__file__).parent / "templates"), autoescape=True, trim_blocks=True, lstrip_blocks=True
-)
+_READ = [HttpMethod.GET, HttpMethod.HEAD]
+_SEND = [HttpMethod.POST]
 
 
 # -- signing in ----------------------------------------------------------------------------------------------------------
 
 
-@get("/-/account")
+@route("/-/account", http_method=_READ)
 async def _home(request: AnyRequest) -> Response[bytes]:
     service, member = service_of(request), await signed_in(request)
     if member is None:
-        return _page(service, "account_sign_in.html", **_sign_in_words(service))
-    return await _home_of(request, member)
+        return sign_in_first(request)
+
+    def look(connection: sa.Connection) -> tuple[int, int, tuple[tuple[str, str], ...]]:
+        live = [one for one in tokens.listing(connection, member.id) if one.is_good(now_text())]
+        return len(live), len(roles.teams_of(connection, member.id)), roles.of_account(connection, member.id)
+
+    live, teams, held = await reading(service, look)
+    waiting = await asyncio.to_thread(service.staging.listing, staging_account(member, held), everything=False)
+    return answer(
+        request, pages.home_page(signed(request, member, HOME), member, held, len(waiting), live, teams)
+    )  # fmt: skip
 
 
-@route("/-/account/link/{secret:str}", http_method=[HttpMethod.GET, HttpMethod.POST])
+@route("/-/account/link/{secret:str}", http_method=[*_READ, HttpMethod.POST])
 async def _link(request: AnyRequest, secret: FromPath[str]) -> Response[bytes]:
     service = service_of(request)
     count_try(request)
-    if request.method == "GET":
+    if request.method != "POST":
         member = await reading(service, lambda connection: members.link_account(connection, secret, now_text()))
         if member is None:
             raise RyeError(
                 "link-used", "This link was used or has expired.", "Ask the registry's operator for another one."
             )
-        return _page(service, "account_link.html", name=member.name)
+        return answer(request, pages.link_page(LinkView(member.name)))
     refuse_other_sites(request)
 
     def use(connection: sa.Connection) -> str:
@@ -89,19 +90,19 @@ async def _link(request: AnyRequest, secret: FromPath[str]) -> Response[bytes]:
         return members.open_session(connection, member.id, now)
 
     session = await changing(service, use)
-    return _redirect("/-/account", [session_cookie(request, session)])
+    return redirect(HOME, [session_cookie(request, session)])
 
 
-@get("/-/account/login")
+@route("/-/account/login", http_method=[HttpMethod.GET])
 async def _login(request: AnyRequest) -> Response[bytes]:
     service = service_of(request)
     code = device_logins.normal(request.query_params.get("code", ""))
     count_try(request)
     url, attempt = await service.issuer_calls.run(service.sign_in.begin, service.address, code)
-    return _redirect(url, [attempt_cookie(request, attempt.encode())])
+    return redirect(url, [attempt_cookie(request, attempt.encode())])
 
 
-@get("/-/account/callback")
+@route("/-/account/callback", http_method=[HttpMethod.GET])
 async def _callback(request: AnyRequest) -> Response[bytes]:
     service = service_of(request)
     count_try(request)
@@ -117,30 +118,40 @@ async def _callback(request: AnyRequest) -> Response[bytes]:
         return members.open_session(connection, member.id, now)
 
     session = await changing(service, enter)
-    target = f"/-/account/device?code={quote(attempt.code)}" if attempt is not None and attempt.code else "/-/account"
-    return _redirect(target, [session_cookie(request, session), attempt_cookie(request, "")])
+    code = device_logins.normal(attempt.code) if attempt is not None else ""
+    target = f"{HOME}/device?code={code}" if code else HOME
+    return redirect(target, [session_cookie(request, session), attempt_cookie(request, "")])
 
 
-@route("/-/account/logout", http_method=[HttpMethod.POST])
+@route("/-/account/logout", http_method=_SEND)
 async def _logout(request: AnyRequest) -> Response[bytes]:
     await form_of(request)
     secret = session_of(request)
     await changing(service_of(request), lambda connection: members.close_session(connection, secret))
-    return _redirect("/-/account", [session_cookie(request, "")])
+    return redirect(HOME, [session_cookie(request, "")])
 
 
-# -- one's own tokens ----------------------------------------------------------------------------------------------------
+# -- tokens and teams ----------------------------------------------------------------------------------------------------
 
 
-@route("/-/account/tokens", http_method=[HttpMethod.POST])
+@route("/-/account/tokens", http_method=_READ)
+async def _tokens(request: AnyRequest) -> Response[bytes]:
+    member = await signed_in(request)
+    if member is None:
+        return sign_in_first(request)
+    return await _tokens_of(request, member)
+
+
+@route("/-/account/tokens", http_method=_SEND)
 async def _make_token(request: AnyRequest) -> Response[bytes]:
     member, form = await form_of(request)
     name, expires = one(form, "name"), one(form, "expires") or tokens.LIFETIME
     scopes, namespaces = parse_scopes(form.get("scope", [])), one(form, "namespaces").replace(",", " ").split()
+    most = service_of(request).settings.account_tokens
 
     def make(connection: sa.Connection) -> str:
         now = now_text()
-        tokens.check_room(connection, member.id, service_of(request).settings.account_tokens, now)
+        tokens.check_room(connection, member.id, most, now)
         made = tokens.create(
             connection, name, namespaces, now, scopes=scopes, seconds=read_span(expires), account=member.id
         )
@@ -148,10 +159,10 @@ async def _make_token(request: AnyRequest) -> Response[bytes]:
         record(connection, request, "token.create", member, detail)
         return made
 
-    return await _home_of(request, member, await changing(service_of(request), make))
+    return await _tokens_of(request, member, await changing(service_of(request), make))
 
 
-@route("/-/account/tokens/{token:str}/revoke", http_method=[HttpMethod.POST])
+@route("/-/account/tokens/{token:str}/revoke", http_method=_SEND)
 async def _revoke_token(request: AnyRequest, token: FromPath[str]) -> Response[bytes]:
     member, _ = await form_of(request)
 
@@ -161,82 +172,118 @@ async def _revoke_token(request: AnyRequest, token: FromPath[str]) -> Response[b
         record(connection, request, "token.revoke", member, {"token": token[:16]})
 
     await changing(service_of(request), revoke)
-    return _redirect("/-/account")
+    return redirect(f"{HOME}/tokens")
+
+
+async def _tokens_of(request: AnyRequest, member: Member, made: str = "") -> Response[bytes]:
+    service, now = service_of(request), now_text()
+
+    def look(connection: sa.Connection) -> tuple[list[Account], tuple[tuple[str, str], ...]]:
+        return tokens.listing(connection, member.id), roles.of_account(connection, member.id)
+
+    own, held = await reading(service, look)
+    head = signed(request, member, f"{HOME}/tokens")
+    return answer(request, pages.tokens_page(head, own, held, service.settings.account_tokens, now, made))
+
+
+@route("/-/account/teams", http_method=_READ)
+async def _teams(request: AnyRequest) -> Response[bytes]:
+    member = await signed_in(request)
+    if member is None:
+        return sign_in_first(request)
+
+    def look(connection: sa.Connection) -> list[TeamRow]:
+        listed, given = roles.team_listing(connection), roles.listing(connection)
+        return [
+            TeamRow(
+                team, tuple(listed[team]), tuple((held.namespace, held.role) for held in given if held.team == team)
+            )
+            for team in roles.teams_of(connection, member.id)
+        ]
+
+    found = await reading(service_of(request), look)
+    return answer(request, pages.teams_page(signed(request, member, f"{HOME}/teams"), found))
 
 
 # -- programs ------------------------------------------------------------------------------------------------------------
 
 
-@route("/-/account/device", http_method=[HttpMethod.GET, HttpMethod.POST])
+@route("/-/account/device", http_method=_READ)
 async def _device(request: AnyRequest) -> Response[bytes]:
-    service = service_of(request)
-    if request.method == "POST":
-        member, form = await form_of(request)
-        code, approve = device_logins.normal(one(form, "code")), one(form, "decision") == "approve"
-
-        def decide(connection: sa.Connection) -> bool:
-            done = device_logins.decide(connection, code, member.id, approve, now_text())
-            if done:
-                record(connection, request, "device.approve" if approve else "device.deny", member, {"code": code})
-            return done
-
-        done = await changing(service, decide)
-        words = ("The program has its token. You can close this page." if approve else "Refused.") if done else ""
-        return _page(service, "account_device.html", decided=words, code=code, waiting=None)
-    code = device_logins.normal(request.query_params.get("code", ""))
-    found = await signed_in(request)
-    if found is None:
-        return _page(service, "account_sign_in.html", **_sign_in_words(service), code=code)
-    service.form_pace.take(f"account {found.id}")
+    service, code = service_of(request), device_logins.normal(request.query_params.get("code", ""))
+    member = await signed_in(request)
+    if member is None:
+        return sign_in_first(request, code)
+    service.form_pace.take(f"account {member.id}")
     waiting = await reading(service, lambda connection: device_logins.waiting(connection, code, now_text()))
-    proof = proof_of(request)
-    return _page(
-        service, "account_device.html", waiting=waiting, code=code, proof=proof, lifetime="90 days", decided=""
-    )
+    head = signed(request, member, f"{HOME}/device")
+    return answer(request, pages.device_page(DeviceView(head, code, waiting, "90 days")))
+
+
+@route("/-/account/device", http_method=_SEND)
+async def _decide_device(request: AnyRequest) -> Response[bytes]:
+    member, form = await form_of(request)
+    code, approve = device_logins.normal(one(form, "code")), one(form, "decision") == "approve"
+
+    def decide(connection: sa.Connection) -> bool:
+        done = device_logins.decide(connection, code, member.id, approve, now_text())
+        if done:
+            record(connection, request, "device.approve" if approve else "device.deny", member, {"code": code})
+        return done
+
+    done = await changing(service_of(request), decide)
+    decided = ("approved" if approve else "denied") if done else "gone"
+    head = signed(request, member, f"{HOME}/device")
+    return answer(request, pages.device_page(DeviceView(head, code, None, "90 days", decided)))
 
 
 # -- what they share -----------------------------------------------------------------------------------------------------
 
 
-async def _home_of(request: AnyRequest, member: Member, made: str = "") -> Response[bytes]:
+def signed(request: AnyRequest, member: Member, here: str) -> Signed:
+    return Signed(member.name, proof_of(request), here)
+
+
+def staging_account(member: Member, held: tuple[tuple[str, str], ...]) -> Account:
+    """Somebody who is signed in, as far as stages are concerned."""
+    return Account("", member.name, (), scopes=("publish",), account=member.id, roles=held)
+
+
+def sign_in_first(request: AnyRequest, code: str = "") -> Response[bytes]:
+    """The page for who is not signed in. ``code``: of a program to confirm afterwards."""
     service = service_of(request)
-
-    def look(connection: sa.Connection) -> tuple[Any, Any]:
-        return roles.of_account(connection, member.id), tokens.listing(connection, member.id)
-
-    held, own = await reading(service, look)
-    account = Account("", member.name, (), scopes=("publish",), account=member.id, roles=held)
-    waiting = await asyncio.to_thread(service.staging.listing, account, everything=False)
-    words = {"roles": held, "tokens": own[::-1], "scopes": SCOPES, "lifetime": tokens.LIFETIME, "stages": waiting}
-    proof = proof_of(request)
-    return _page(service, "account_home.html", member=member, made=made, proof=proof, **words)
-
-
-def _sign_in_words(service: Service) -> dict[str, Any]:
-    return {"has_oidc": service.sign_in.issuer is not None, "issuer": service.sign_in.issuer}
-
-
-def _page(service: Service, template: str, status: int = 200, **words: Any) -> Response[bytes]:
-    body = _PAGES.get_template(template).render(origin=service.origin, **words)
-    return Response(body.encode(), status_code=status, media_type="text/html; charset=utf-8", headers=_HEADERS)
-
-
-def refused_page(service: Service, error: RyeError, status: int) -> Response[bytes]:
-    """An error for someone who looks at pages."""
-    return _page(service, "account_refused.html", status, message=error.message, hint=error.hint)
-
-
-def _redirect(target: str, cookies: list[Cookie] | None = None) -> Response[bytes]:
-    return Response(
-        b"",
-        status_code=303,
-        media_type="text/plain",
-        headers={**_HEADERS, "Location": target},
-        cookies=cookies,
+    return answer(
+        request, pages.sign_in_page(SignInView(service.sign_in.issuer, code, service.settings.read == "public"))
     )
 
 
+def answer(request: AnyRequest, page: Page) -> Response[bytes]:
+    service = service_of(request)
+    return html_answer(pages.html(page, service.pages.site(), service.pages.hour()), request.method)
+
+
+def refused_page(service: Service, error: RyeError, status: int) -> Response[bytes]:
+    """An error for someone who looks at these pages."""
+    made = error_page(error, status, service.pages.site(), service.pages.hour())
+    return html_answer(made, "GET", status, error.code in ("busy", "too-many-requests"))
+
+
+def html_answer(body: bytes, method: str, status: int = 200, again: bool = False) -> Response[bytes]:
+    headers = dict(pages.HEADERS)
+    media_type = headers.pop("content-type")
+    headers["content-length"] = str(len(body))
+    if again:
+        headers["retry-after"] = "30"
+    return Response(b"" if method == "HEAD" else body, status_code=status, media_type=media_type, headers=headers)
+
+
+def redirect(target: str, cookies: list[Cookie] | None = None) -> Response[bytes]:
+    headers = {**dict(pages.HEADERS), "location": target}
+    headers.pop("content-type")
+    return Response(b"", status_code=303, media_type="text/plain", headers=headers, cookies=cookies)
+
+
 ACCOUNT_ROUTES = (
-    *(_home, _link, _login, _callback, _logout, _make_token, _revoke_token),
-    _device,
+    *(_home, _link, _login, _callback, _logout, _tokens, _make_token, _revoke_token, _teams),
+    *(_device, _decide_device),
 )

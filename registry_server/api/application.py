@@ -61,7 +61,9 @@ from registry_server.api.requests import (
     reader_of,
     service_of,
 )
+from registry_server.api.role_pages import ROLE_ROUTES
 from registry_server.api.service import Service
+from registry_server.api.stage_pages import STAGE_PAGES
 from registry_server.api.staging_routes import STAGING_ROUTES
 from registry_server.api.watching import Watched
 from registry_server.storage.served import served
@@ -92,6 +94,10 @@ _STATUS = {
     "request-timeout": 408,
     "too-many-requests": 429,
     "too-many-tokens": 409,
+    "last-owner": 409,
+    "insufficient-role": 403,
+    "unknown-account": 404,
+    "unknown-team": 404,
     "version-exists": 409,
     "namespace-taken": 409,
     "name-look-alike": 409,
@@ -146,6 +152,8 @@ def create_app(service: Service) -> Application:
             _whoami,
             *ACCOUNT_ROUTES,
             *DEVICE_ROUTES,
+            *ROLE_ROUTES,
+            *STAGE_PAGES,
             *EXCHANGE_ROUTES,
             *STAGING_ROUTES,
             *OPERATING_ROUTES,

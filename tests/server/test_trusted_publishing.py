@@ -248,7 +248,10 @@ class TestMatching:
         assert found == Identity("group/sub/project", "ci/release.yml", "live")
 
     def test_a_workflow_file_of_another_project_is_refused(self) -> None:
-        for uri in ("gitlab.com/evil/project//.gitlab-ci.yml@refs/heads/main", "gitlab.com/group//project//x@refs/heads/y"):
+        for uri in (
+            "gitlab.com/evil/project//.gitlab-ci.yml@refs/heads/main",
+            "gitlab.com/group//project//x@refs/heads/y",
+        ):
             with pytest.raises(RyeError, match="another repository"):
                 identity_of({"iss": "https://gitlab.com", "project_path": "group/project", "ci_config_ref_uri": uri})
 

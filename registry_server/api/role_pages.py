@@ -1,0 +1,98 @@
+"""``/-/account/namespaces/NAME``: the roles in a namespace, for its owners. To everybody else there is no such page.
+
+A role lets someone upload and read. An owner gives roles to accounts and teams in that namespace alone; who is in a team stays
+the operator's matter, because a team may have roles elsewhere. The last owner can neither be taken away nor made less.
+"""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from litestar import HttpMethod, Response, route
+from litestar.params import FromPath
+
+from registry_server.accounts import members, roles
+from registry_server.accounts.members import Member
+from registry_server.accounts.roles import Given
+from registry_server.api.account_pages import answer, redirect, sign_in_first, signed
+from registry_server.api.requests import service_of
+from registry_server.api.sessions import AnyRequest, Form, changing, form_of, one, reading, record, signed_in
+from registry_server.pages.account import HOME, roles_page
+from rye.errors import RyeError
+from rye.items.identity import is_segment
+
+
+@route("/-/account/namespaces/{namespace:str}", http_method=[HttpMethod.GET, HttpMethod.HEAD])
+async def _roles(request: AnyRequest, namespace: FromPath[str]) -> Response[bytes]:
+    member = await signed_in(request)
+    if member is None:
+        return sign_in_first(request)
+
+    def look(connection: sa.Connection) -> tuple[list[Given], dict[str, Member]]:
+        _require_owner(connection, member, namespace)
+        given = roles.listing(connection, namespace)
+        people = {entry.account: members.named(connection, entry.account) for entry in given if entry.account}
+        return given, people
+
+    given, people = await reading(service_of(request), look)
+    head = signed(request, member, f"{HOME}/namespaces/{namespace}")
+    return answer(request, roles_page(head, namespace, given, people))
+
+
+@route("/-/account/namespaces/{namespace:str}/give", http_method=[HttpMethod.POST])
+async def _give(request: AnyRequest, namespace: FromPath[str]) -> Response[bytes]:
+    member, form = await form_of(request)
+    role = one(form, "role")
+
+    def give(connection: sa.Connection) -> None:
+        _require_owner(connection, member, namespace)
+        account, team, who = _meant(connection, form)
+        roles.give(connection, namespace, role, account=account, team=team)
+        _require_owners(connection, namespace)
+        record(connection, request, "role.add", member, {"who": who, "role": role}, f"namespace:{namespace}")
+
+    await changing(service_of(request), give)
+    return redirect(f"{HOME}/namespaces/{namespace}")
+
+
+@route("/-/account/namespaces/{namespace:str}/take", http_method=[HttpMethod.POST])
+async def _take(request: AnyRequest, namespace: FromPath[str]) -> Response[bytes]:
+    member, form = await form_of(request)
+
+    def take(connection: sa.Connection) -> bool:
+        _require_owner(connection, member, namespace)
+        account, team, who = _meant(connection, form)
+        if roles.take(connection, namespace, account=account, team=team):
+            _require_owners(connection, namespace)
+            record(connection, request, "role.remove", member, {"who": who}, f"namespace:{namespace}")
+        return dict(roles.of_account(connection, member.id)).get(namespace) == "owner"
+
+    still = await changing(service_of(request), take)
+    return redirect(f"{HOME}/namespaces/{namespace}" if still else HOME)
+
+
+def _require_owner(connection: sa.Connection, member: Member, namespace: str) -> None:
+    """Raises RyeError ``not-found``: the same, whether or not there is such a namespace."""
+    held = dict(roles.of_account(connection, member.id))
+    if not is_segment(namespace) or held.get(namespace) != "owner":
+        raise RyeError("not-found", "There is no namespace of this name that you own.", "Your roles: /-/account")
+
+
+def _require_owners(connection: sa.Connection, namespace: str) -> None:
+    """Raises RyeError ``last-owner`` where nobody would be left; the transaction is undone then."""
+    if not roles.has_owner(connection, namespace):
+        raise RyeError("last-owner", f"Nobody would own {namespace} any more.", "Make somebody else its owner first.")
+
+
+def _meant(connection: sa.Connection, form: Form) -> tuple[str | None, str | None, str]:
+    """Account, team, and words for the audit events. Raises RyeError ``bad-request``, ``unknown-account``, ``unknown-team``."""
+    account, team = one(form, "account").strip(), one(form, "team").strip()
+    if bool(account) == bool(team):
+        raise RyeError("bad-request", "Name an account or a team, one of them.", None)
+    if account:
+        found = members.named(connection, account)
+        return found.id, None, found.name
+    roles.require_team(connection, team)
+    return None, team, f"team {team}"
+
+
+ROLE_ROUTES = (_roles, _give, _take)

@@ -1,0 +1,118 @@
+"""``/-/account/stages``: releases that wait for a signature, for those who may decide about them. What they show:
+:mod:`registry_server.pages.stage`.
+
+There is no form that approves: that takes a key, on its owner's machine. Owners of the namespace may reject here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+import sqlalchemy as sa
+from litestar import HttpMethod, Response, route
+from litestar.params import FromPath
+
+from registry_server.accounts import roles
+from registry_server.accounts.members import Member
+from registry_server.accounts.tokens import Account
+from registry_server.api.account_pages import answer, redirect, sign_in_first, signed, staging_account
+from registry_server.api.requests import service_of
+from registry_server.api.service import Service
+from registry_server.api.sessions import AnyRequest, address_of, form_of, one, reading, signed_in
+from registry_server.pages.account import HOME, stages_page
+from registry_server.pages.addresses import item_path
+from registry_server.pages.look import Look, Reader
+from registry_server.pages.stage import Content, Staged, content_of, stage_page
+from registry_server.storage import database
+from rye.errors import RyeError
+from rye.registry.protocol.statements import Release
+from rye.registry.protocol.wire import StageRow
+from rye.registry.trust.records import ItemHistory, ReleaseRecord
+from rye.resolution.versions import comparable
+
+_READ = [HttpMethod.GET, HttpMethod.HEAD]
+_HERE = f"{HOME}/stages"
+
+
+@route(_HERE, http_method=_READ)
+async def _stages(request: AnyRequest) -> Response[bytes]:
+    service, member = service_of(request), await signed_in(request)
+    if member is None:
+        return sign_in_first(request)
+    rows = await asyncio.to_thread(service.staging.listing, await _account(service, member), everything=False)
+    return answer(request, stages_page(signed(request, member, _HERE), rows))
+
+
+@route(f"{_HERE}/{{stage:str}}", http_method=_READ)
+async def _stage(request: AnyRequest, stage: FromPath[str]) -> Response[bytes]:
+    service, member = service_of(request), await signed_in(request)
+    if member is None:
+        return sign_in_first(request)
+    service.form_pace.take(f"account {member.id}")  # each costs some work
+    account = await _account(service, member)
+    row, content = await asyncio.to_thread(_content, service, account, stage[:100])
+    may_reject = _owns(account, row.namespace) and row.state == "staged"
+    return answer(request, stage_page(signed(request, member, _HERE), row, content, may_reject))
+
+
+@route(f"{_HERE}/{{stage:str}}/reject", http_method=[HttpMethod.POST])
+async def _reject(request: AnyRequest, stage: FromPath[str]) -> Response[bytes]:
+    service = service_of(request)
+    member, form = await form_of(request)
+    reason = one(form, "reason").strip()[:200]
+    if not reason or not reason.isprintable():
+        raise RyeError("bad-request", "Say why, in a line.", None)
+    account = await _account(service, member)
+    row = (await asyncio.to_thread(service.staging.detail, account, stage[:100])).stage
+    if not _owns(account, row.namespace):
+        raise RyeError(
+            "insufficient-role", f"Only owners of {row.namespace} reject here.", f"`rye stage reject {row.id}`"
+        )
+    await asyncio.to_thread(service.staging.reject, account, row.id, reason, address_of(request))
+    return redirect(_HERE)
+
+
+async def _account(service: Service, member: Member) -> Account:
+    def look(connection: sa.Connection) -> tuple[tuple[str, str], ...]:
+        return roles.of_account(connection, member.id)
+
+    return staging_account(member, await reading(service, look))
+
+
+def _owns(account: Account, namespace: str) -> bool:
+    return dict(account.roles).get(namespace) == "owner"
+
+
+def _content(service: Service, account: Account, identifier: str) -> tuple[StageRow, Content | None]:
+    """Blocking. Raises RyeError ``unknown-stage``: the same for what is not there and what this account may not see."""
+    detail = service.staging.detail(account, identifier)
+    if detail.stage.state != "staged":
+        return detail.stage, None
+    release = Release.parse(detail.draft)
+
+    def file(sha256: str) -> bytes:
+        return service.staging.file(account, identifier, sha256)
+
+    data, attached = file(release.file.sha256), {entry.path: file(entry.sha256) for entry in release.attached}
+    with database.reader(service.engine) as connection:
+        look = Look(connection, service.public, service.pages.site(), Reader(), service.pages.hour())
+        links = look.chain(release.identity.namespace).current(look.published.time)
+        history = look.history(release.identity)
+        last = _last(history) if history is not None else None
+    keys = links.keyset.keys if links is not None else ()
+    before = look.file(release.identity.namespace, last.release.file.sha256) if last is not None else None
+    path = item_path(release.identity, last.version) if last is not None else ""
+    return detail.stage, content_of(Staged(release, data, attached, keys), last, before, path)
+
+
+def _last(history: ItemHistory) -> ReleaseRecord | None:
+    """The highest release that nobody withdrew."""
+    found = [
+        (version, record)
+        for record in history.records
+        if not record.is_withdrawn and (version := comparable(record.version)) is not None
+    ]
+    return max(found, key=lambda entry: entry[0], default=(None, None))[1]
+
+
+STAGE_PAGES = (_stages, _stage, _reject)
