@@ -185,6 +185,24 @@ class ProjectLimits(Struct, frozen=True):
 PROJECT = ProjectLimits()
 
 
+class WorkspaceLimits(Struct, frozen=True):
+    """What ``[workspace] members`` may name (docs/projects.md)."""
+
+    patterns: int = 64
+    members: int = 256
+    path_characters: int = 240
+    """One pattern."""
+    depth: int = 8
+    """Parts of one pattern."""
+    folders: int = 10_000
+    """Files and folders looked at for all patterns."""
+    manifest_bytes: int = 8 * MIB
+    """All members' manifests together."""
+
+
+WORKSPACE = WorkspaceLimits()
+
+
 class SourceLimits(Struct, frozen=True):
     """What ``[sources]`` may name, and what is taken from a git repository or a folder (docs/sources.md)."""
 

@@ -7,7 +7,7 @@ for this run (:mod:`rye.workspace.trusting.acceptance`); and those of items name
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from rye.deployment.plan import make_plan
 from rye.deployment.plan_values import Checked, FileChange, Plan, Refused, Run, Wanted, is_entry, place_of
 from rye.deployment.recall import Recalled, print_of
 from rye.deployment.request import DeployRequest, Scope, words_of
-from rye.deployment.selection import detected, included
+from rye.deployment.selection import asked_for, detected, included
 from rye.deployment.state import Allowed, State, state_text
 from rye.deployment.survey import (
     Note,
@@ -46,6 +46,7 @@ from rye.project.context import load_manifest
 from rye.project.layout import Project
 from rye.project.lock import Lock
 from rye.project.manifest import Manifest
+from rye.project.members import selected
 from rye.workspace.context import Context
 from rye.workspace.registries.project_registries import user_basis
 from rye.workspace.trusting.acceptance import trusts_lock
@@ -178,7 +179,10 @@ def check(context: Context, project: Project, request: DeployRequest) -> Check:
     files = tuple(sorted((*planned.plan.checked, *outside), key=lambda one: (one.path, one.item)))
     said = names if given or not read.manifest.deploy.targets else ()
     scope = ("--scope user",) if request.scope == "user" else ()
-    return Check(files, names, " ".join(("rye deploy", *request.items, *(f"--target {name}" for name in said), *scope)))
+    member = () if request.member is None else ("-p", request.member)
+    return Check(
+        files, names, " ".join(("rye deploy", *request.items, *member, *(f"--target {name}" for name in said), *scope))
+    )
 
 
 def undeploy(context: Context, project: Project, items: Sequence[str], scope: Scope) -> Deployed:
@@ -301,6 +305,15 @@ def _state_bytes(plan: Plan) -> bytes | None:
     return None if plan.state.is_empty else state_text(plan.state).encode()
 
 
+def _limit(read: ReadProject, request: DeployRequest, labels: Mapping[str, str]) -> frozenset[str] | None:
+    """The items that this run is about; None: all. Raises UsageError ``no-such-member``."""
+    named = frozenset(labels[given] for given in request.items)
+    if request.member is None:
+        return named or None
+    asked = frozenset(map(str, asked_for(read.lock, selected(read.manifest, request.member))))
+    return named & asked if request.items else asked
+
+
 def _planned(
     context: Context,
     read: ReadProject,
@@ -324,7 +337,7 @@ def _planned(
     found = survey(read, gathered, disk, targets, request.scope, frozenset(agreed))
     limits = (
         frozenset(names) if request.targets else None,
-        frozenset(labels[given] for given in request.items) if request.items else None,
+        _limit(read, request, labels),
     )
     given = tuple(
         one.row

@@ -29,7 +29,7 @@ from rye.limits import DEPLOY
 from rye.project.agent_programs import STATE
 from rye.project.layout import Project
 from rye.project.spaces import user_space
-from rye.workspace.installing.project_texts import bytes_of
+from rye.workspace.installing.project_texts import bytes_of, joined_manifests
 from rye.workspace.registries.project_registries import user_basis, user_verdicts
 from rye.workspace.trusting.acceptance import memory_of
 
@@ -123,7 +123,7 @@ def _inputs(
 ) -> list[bytes]:
     places = (os.path.abspath(root), os.path.realpath(project.root))
     parts = [*map(os.fsencode, places), "\0".join(words).encode()]
-    parts += [bytes_of(project.manifest_path) or b"", bytes_of(project.lock_path) or b""]
+    parts += [joined_manifests(project).encode(), bytes_of(project.lock_path) or b""]
     parts += map(_file, other_files())
     parts += [_file(root / STATE) if state is None else state, _packages(present), _file(own_files(Project(root)))]
     parts += [_folder(base / name) for base in (project.ai, user_space()) for name in _CUSTOMIZATIONS]

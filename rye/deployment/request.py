@@ -14,6 +14,8 @@ class DeployRequest(Struct, frozen=True):
 
     items: tuple[str, ...] = ()
     """``[kind:]id``; none: all."""
+    member: str | None = None
+    """Only what this member of the workspace asks for, by its folder or name."""
     targets: tuple[str, ...] = ()
     """None: those of rye.toml."""
     scope: Scope = "project"
@@ -28,4 +30,5 @@ def words_of(request: DeployRequest, *, trusts_lock: bool) -> tuple[str, ...] | 
     what others allowed counts in it."""
     if request.dry_run or request.allow or request.adopt or request.overwrite:
         return None
-    return (request.scope, str(trusts_lock), *request.items, "--", *request.targets)
+    member = () if request.member is None else ("-p", request.member)
+    return (request.scope, str(trusts_lock), *request.items, *member, "--", *request.targets)

@@ -257,7 +257,7 @@ def _chain(read: ReadProject, identity: Identity) -> str:
     """The shortest way from rye.toml to the item."""
     found, _ = chains(read.lock, read.manifest, identity)
     names = [str(each) for each in found[0][1]] if found else [str(identity)]
-    return " → ".join(("rye.toml", *names))
+    return " → ".join((found[0][0].file if found else "rye.toml", *names))
 
 
 def _unapproved(one: Widened) -> Refused:

@@ -130,6 +130,8 @@ class _Graph:
                 self.needs[item.identity] = [(Identity(*name.split(":", 1)), "*") for name in item.dependencies]
         self.meant = {line: self._candidates(line) for line in manifest.dependencies}
         self.above: dict[Identity, Identity | None] = {}
+        self.starts: dict[Identity, str] = {}
+        """The manifest's file that each item at the top of a chain is in."""
         self.groups_at_least = self._reach(only_certain=True)
         self.groups_at_most = self._reach(only_certain=False)
 
@@ -153,6 +155,8 @@ class _Graph:
                     continue
                 groups[identity].add(line.group)
                 self.above.setdefault(identity, above)
+                if above is None:
+                    self.starts.setdefault(identity, line.file)
                 waiting.extend((needed, identity) for needed, _ in self.needs[identity])
         return groups
 
@@ -162,10 +166,12 @@ class _Graph:
             return ()
         names: list[str] = []
         here: Identity | None = identity
+        start = MANIFEST_NAME
         while here is not None:
             names.append(f"{here}@{self.items[here].version}")
+            start = self.starts.get(here, start)
             here = self.above[here]
-        return (MANIFEST_NAME, *reversed(names), *map(str, further))
+        return (start, *reversed(names), *map(str, further))
 
 
 def _dependencies_are_locked(manifest: Manifest, graph: _Graph) -> Iterator[Problem]:
@@ -176,9 +182,9 @@ def _dependencies_are_locked(manifest: Manifest, graph: _Graph) -> Iterator[Prob
         key = wanted_key(line)
         made_for = graph.lock.wanted.get(key, "a rye.toml without it")
         if found is None and made_for != asked[key]:
-            found = f"rye.toml asks for {asked[key]}, and rye.lock was made for {made_for}"
+            found = f"{line.file} asks for {asked[key]}, and rye.lock was made for {made_for}"
         if found is not None:
-            yield Problem("G1", line.key, found, (MANIFEST_NAME, line.key))
+            yield Problem("G1", line.key, found, (line.file, line.key))
     for source in sorted(manifest.sources.values(), key=lambda source: source.name):
         made_for = graph.lock.wanted.get(source_key(source.name), "a rye.toml without it")
         if made_for != source.spec:
@@ -201,13 +207,13 @@ def _dependencies_are_locked(manifest: Manifest, graph: _Graph) -> Iterator[Prob
 def _unlocked(line: Wanted, meant: Sequence[LockedItem], graph: _Graph) -> str | None:
     """Why a line of the manifest is not satisfied; None where it is."""
     if not meant:
-        return f"rye.toml asks for {line.range}, and it is not locked"
+        return f"{line.file} asks for {line.range}, and it is not locked"
     fitting = [item for item in meant if _in_range(item.version, graph.asked(item.identity, line.range))]
     if not fitting:
         versions = " and ".join(item.version for item in meant)
-        return f"rye.toml asks for {line.range}, and {versions} is locked"
+        return f"{line.file} asks for {line.range}, and {versions} is locked"
     if not any(line.group in item.groups for item in fitting):
-        return f"rye.toml has it in the group {line.group!r}, and rye.lock does not"
+        return f"{line.file} has it in the group {line.group!r}, and rye.lock does not"
     return None
 
 

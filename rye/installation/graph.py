@@ -10,7 +10,7 @@ from msgspec import Struct
 from rye.errors import RyeError, UsageError
 from rye.items.identity import Identity, lookup_key, parse_reference
 from rye.project.lock import Lock, LockedItem
-from rye.project.manifest import Manifest
+from rye.project.manifest import Manifest, Wanted
 from rye.text.spelling import close_words
 
 MOST_CHAINS = 1000
@@ -30,12 +30,25 @@ class Node(Struct, frozen=True):
     mark: Mark
 
 
-def roots(lock: Lock, manifest: Manifest) -> list[tuple[str, Identity]]:
-    """What the manifest asks for, as (group, identity) in the lock; what is not locked yet is left out."""
-    found: list[tuple[str, Identity]] = []
+def roots(lock: Lock, manifest: Manifest) -> list[tuple[Wanted, Identity]]:
+    """What the manifest asks for, as (line, identity) in the lock; what is not locked yet is left out."""
+    found: list[tuple[Wanted, Identity]] = []
     for wanted in manifest.dependencies:
         matches = [i.identity for i in lock.items if i.id == wanted.id and wanted.kind in (None, i.kind)]
-        found.extend((wanted.group, identity) for identity in matches)
+        found.extend((wanted, identity) for identity in matches)
+    return found
+
+
+def reached(lock: Lock, manifest: Manifest) -> set[Identity]:
+    """The locked items that the manifest needs, through whatever chain."""
+    items = lock.by_identity()
+    found: set[Identity] = set()
+    waiting = [identity for _, identity in roots(lock, manifest)]
+    while waiting:
+        identity = waiting.pop()
+        if identity in items and identity not in found:
+            found.add(identity)
+            waiting.extend(_identity(name) for name in items[identity].dependencies)
     return found
 
 
@@ -66,8 +79,8 @@ def tree(lock: Lock, manifest: Manifest) -> Iterator[Node]:
             stack.append((child, (*last, number == len(below) - 1), (*above, identity)))
 
 
-def chains(lock: Lock, manifest: Manifest, target: Identity) -> tuple[list[tuple[str, tuple[Identity, ...]]], bool]:
-    """Every way from the manifest to ``target``: (group, identities from the manifest's to the target), the shortest first.
+def chains(lock: Lock, manifest: Manifest, target: Identity) -> tuple[list[tuple[Wanted, tuple[Identity, ...]]], bool]:
+    """Every way from the manifest to ``target``: (the manifest's line, identities from it to the target), the shortest first.
 
     The second value says whether there are more than :data:`MOST_CHAINS`. A chain never visits an item twice.
     """
@@ -75,10 +88,10 @@ def chains(lock: Lock, manifest: Manifest, target: Identity) -> tuple[list[tuple
     for item in lock.items:
         for name in item.dependencies:
             dependents.setdefault(_identity(name), []).append(item.identity)
-    groups: dict[Identity, list[str]] = {}
-    for group, identity in roots(lock, manifest):
-        groups.setdefault(identity, []).append(group)
-    found: list[tuple[str, tuple[Identity, ...]]] = []
+    lines: dict[Identity, list[Wanted]] = {}
+    for line, identity in roots(lock, manifest):
+        lines.setdefault(identity, []).append(line)
+    found: list[tuple[Wanted, tuple[Identity, ...]]] = []
     waiting: list[tuple[Identity, ...]] = [(target,)]
     reach = _ancestors(dependents, target)
     position = 0
@@ -87,7 +100,8 @@ def chains(lock: Lock, manifest: Manifest, target: Identity) -> tuple[list[tuple
             return found[:MOST_CHAINS], True
         chain = waiting[position]
         position += 1
-        found.extend((group, chain) for group in sorted(groups.get(chain[0], [])))
+        tops = sorted(lines.get(chain[0], []), key=lambda line: (line.member, line.group))
+        found.extend((line, chain) for line in tops)
         for above in sorted(dependents.get(chain[0], [])):
             if above not in chain and above in reach:
                 waiting.append((above, *chain))

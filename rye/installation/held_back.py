@@ -66,7 +66,7 @@ def _holders(identity: Identity, latest: Version, manifest: Manifest, chosen: It
         return
     for line in manifest.dependencies:
         if line.id == identity.id and line.kind in (None, identity.kind) and latest not in Range.parse(line.range):
-            yield f"rye.toml asks for {line.range}"
+            yield f"{line.file} asks for {line.range}"
     for entry in chosen:
         for relation in entry.record.release.depends_on:
             if relation.identity == identity and latest not in Range.parse(relation.range):

@@ -215,9 +215,9 @@ def changes(
     new: Lock,
     items: Mapping[Identity, VerifiedItem],
     removable: Iterable[str],
-    manifest_text: str | None = None,
+    manifests: Mapping[str, str] | None = None,
 ) -> list[Change]:
-    """The files of the new state, the lock and (where it changed) the manifest.
+    """The files of the new state, the lock and the manifests that changed: texts by file.
 
     ``removable``: paths below ``.ai/packages`` that may go when the new state does not have them.
     """
@@ -235,8 +235,7 @@ def changes(
     found.extend(Change(path, None) for path in sorted(set(removable) - keep))
     found.append(Change(INSTALLED, written_text(here).encode()))
     found.append(Change("rye.lock", lock_text(new).encode()))
-    if manifest_text is not None:
-        found.append(Change("rye.toml", manifest_text.encode()))
+    found.extend(Change(file, text.encode()) for file, text in (manifests or {}).items())
     return found
 
 

@@ -45,7 +45,7 @@ def overruled(
                 and line.kind in (None, identity.kind)
                 and _outside(versions[identity], line.range)
             ):
-                askers[identity].append(f"rye.toml asks for {line.range}")
+                askers[identity].append(f"{line.file} asks for {line.range}")
     for asker in sorted(needs):
         for needed, wanted in needs[asker]:
             if needed in forced and asker in versions and _outside(versions[needed], wanted):

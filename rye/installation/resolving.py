@@ -107,11 +107,28 @@ class Environment(Struct, frozen=True):
         return found
 
 
-class _Provider:
-    """The solver's questions, answered from fetched histories."""
+class Part(Struct, frozen=True):
+    """A member of a workspace, as the solver sees it: it has one release, which asks for what its rye.toml does. So a proof says
+    which member asks for what."""
 
-    def __init__(self, environment: Environment, lock: Lock):
+    path: str
+
+    def __str__(self) -> str:
+        return self.path
+
+
+Package = Identity | Part
+_PART_RELEASE = Candidate(Version.of(0, 0, 0))
+
+
+class _Provider:
+    """The solver's questions, answered from fetched histories, and for members from their manifests."""
+
+    def __init__(
+        self, environment: Environment, lock: Lock, parts: Mapping[Part, Sequence[Requirement[Package]]] | None = None
+    ):
         self._environment = environment
+        self._parts = parts or {}
         self._locked = {item.identity: (item.version, item.registry) for item in lock.items}
         self._histories: dict[Identity, ItemHistory | None] = {}
         self._records: dict[tuple[Identity, Version], ReleaseRecord] = {}
@@ -126,7 +143,9 @@ class _Provider:
     def record(self, identity: Identity, version: Version) -> ReleaseRecord:
         return self._records[(identity, version)]
 
-    def candidates(self, package: Identity) -> Sequence[Candidate] | Unavailable:
+    def candidates(self, package: Package) -> Sequence[Candidate] | Unavailable:
+        if isinstance(package, Part):
+            return [_PART_RELEASE]
         if package not in self._histories:
             raise Missing(package)
         history = self._histories[package]
@@ -136,9 +155,12 @@ class _Provider:
             Candidate(Version.parse(record.version), self._environment.exclusions(record)) for record in history.records
         ]
 
-    def demands(self, package: Identity, version: Version) -> Demands[Identity]:
+    def demands(self, package: Package, version: Version) -> Demands[Package]:
+        if isinstance(package, Part):
+            return Demands(self._parts[package])
         release = self._records[(package, version)].release
-        dependencies = [_requirement(relation) for relation in release.depends_on if relation.identity is not None]
+        dependencies: list[Requirement[Package]] = []
+        dependencies.extend(_requirement(relation) for relation in release.depends_on if relation.identity is not None)
         missing = []
         for relation in release.requires:
             feature = relation.reference.rpartition(":")[2]
@@ -148,13 +170,15 @@ class _Provider:
                 missing.append(feature)
             else:
                 dependencies.append(_requirement(relation))
-        conflicts = [_requirement(relation) for relation in release.conflicts_with if relation.identity is not None]
+        conflicts: list[Requirement[Package]] = []
+        conflicts.extend(_requirement(relation) for relation in release.conflicts_with if relation.identity is not None)
         return Demands(dependencies, conflicts, missing)
 
     def needs(self, record: ReleaseRecord) -> tuple[Identity, ...]:
         """The items that a chosen release depends on."""
         demands = self.demands(record.identity, Version.parse(record.version))
-        return tuple(sorted({requirement.package for requirement in demands.dependencies}))
+        needed = (requirement.package for requirement in demands.dependencies)
+        return tuple(sorted({package for package in needed if isinstance(package, Identity)}))
 
     def _absent(self, package: Identity) -> Unavailable:
         locked = self._locked.get(package)
@@ -163,7 +187,7 @@ class _Provider:
         return Unavailable(Absence.NOT_FOUND)
 
 
-def _requirement(relation: Relation) -> Requirement[Identity]:
+def _requirement(relation: Relation) -> Requirement[Package]:
     assert relation.identity is not None
     return Requirement(relation.identity, Range.parse(relation.range))
 
@@ -208,20 +232,41 @@ def resolve(
     Raises Unsolvable with the proof, and what the registries raise.
     """
     meant = identify(manifest.dependencies, sources, lock)
-    provider = _Provider(environment, lock)
-    locked = {item.identity: Version.parse(item.version) for item in lock.items if not unlock.frees(item.identity)}
+    parts = {
+        Part(member.path): [
+            Requirement[Package](meant[line], _range(line))
+            for line in manifest.dependencies
+            if line.member == member.path
+        ]
+        for member in manifest.members
+    }
+    provider = _Provider(environment, lock, parts)
+    locked: dict[Package, Version] = {
+        item.identity: Version.parse(item.version) for item in lock.items if not unlock.frees(item.identity)
+    }
     for identity, version in unlock.exact:
         _require_exact(identity, version, [line for line in manifest.dependencies if meant[line] == identity], sources)
         _require_unforced(identity, version, manifest.overrides)
-    requirements = [
-        *(Requirement(meant[line], _range(line)) for line in manifest.dependencies),
-        *(Requirement(identity, Range.parse(f"={version}")) for identity, version in unlock.exact),
-    ]
-    root = Root(requirements, locked=locked, forced=lambda identity: _forced(manifest.overrides, identity))
+    requirements: list[Requirement[Package]] = []
+    requirements.extend(Requirement(meant[line], _range(line)) for line in manifest.dependencies if not line.member)
+    requirements.extend(Requirement(part, Range.parse("*")) for part in parts)
+    requirements.extend(Requirement(identity, Range.parse(f"={version}")) for identity, version in unlock.exact)
+    root = Root[Package](
+        requirements,
+        locked=locked,
+        name="your workspace" if parts else "your project",
+        parts=frozenset(parts),
+        forced=lambda package: _forced(manifest.overrides, package) if isinstance(package, Identity) else None,
+    )
     resolution = Resolution(root, provider)
     while isinstance(outcome := resolution.resolve(), NeedsMore):
-        provider.learn(outcome.packages, sources.histories(outcome.packages))
-    chosen = {identity: provider.record(identity, version) for identity, version in outcome.versions.items()}
+        missing = [package for package in outcome.packages if isinstance(package, Identity)]
+        provider.learn(missing, sources.histories(missing))
+    chosen = {
+        package: provider.record(package, version)
+        for package, version in outcome.versions.items()
+        if isinstance(package, Identity)
+    }
     groups = _groups({(line.group, meant[line]) for line in manifest.dependencies}, chosen, provider)
     return {
         identity: Chosen(
@@ -243,7 +288,7 @@ def _require_exact(identity: Identity, version: str, lines: Sequence[Wanted], so
         if Version.parse(version) not in _range(line):
             raise RyeError(
                 "outside-range",
-                f"rye.toml asks for {identity} {line.range}, and {version} is outside of that.",
+                f"{line.file} asks for {identity} {line.range}, and {version} is outside of that.",
                 f"`rye add '{line.key}@{version}'` changes the range in rye.toml.",
             )
 
@@ -288,7 +333,7 @@ def _range(line: Wanted) -> Range:
         parsed = Range.parse(line.range)
     except RyeError as error:
         raise RyeError(
-            error.code, f"rye.toml: {line.key}: {error.message}", error.hint, details=error.details
+            error.code, f"{line.file}: {line.key}: {error.message}", error.hint, details=error.details
         ) from error
     return Range(parsed.text, parsed.versions, parsed.versions) if line.pre_release else parsed
 

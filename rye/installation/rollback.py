@@ -9,28 +9,52 @@ from __future__ import annotations
 
 import difflib
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+
+import msgspec
+from msgspec import Struct
 
 from rye.errors import RyeError
 from rye.installation.transaction import Change
-from rye.limits import PROJECT
+from rye.limits import PROJECT, WORKSPACE
 from rye.project.freshness import wanted_ranges
 from rye.project.layout import LOCK, MANIFEST, Project
 from rye.project.lock import Lock, parse_lock
 from rye.project.manifest import parse_manifest
+from rye.project.members import MemberText
 from rye.project.project_file import read_project_file
 
 _FOLDER = ".ai/.rye/previous"
 _LEFT_NAME = f"{MANIFEST}.left"
 _LEFT = f"{_FOLDER}/{_LEFT_NAME}"
+_MEMBERS_NAME = "members.json"
+_MEMBERS = f"{_FOLDER}/{_MEMBERS_NAME}"
+_MEMBERS_BYTES = 4 * WORKSPACE.manifest_bytes
+"""Two texts each, in JSON."""
 
 
-def keep_previous(project: Project, left: str | None = None) -> list[Change]:
-    """The changes that keep the present lock and manifest as what ``rye rollback`` returns to.
+class MemberTexts(Struct, frozen=True, forbid_unknown_fields=True):
+    """The manifests of a workspace's members, by folder."""
+
+    kept: dict[str, str] = {}
+    """As they were before."""
+    left: dict[str, str] = {}
+    """As the installation left them, so that later edits can be told."""
+
+
+def keep_previous(
+    project: Project,
+    left: str | None = None,
+    members: Sequence[MemberText] = (),
+    members_left: Sequence[MemberText] = (),
+) -> list[Change]:
+    """The changes that keep the present lock and manifest as what ``rye rollback`` returns to, and with them those of members.
 
     ``left``: the manifest as this installation leaves it, so that later edits can be told; None: the caller does not say.
     """
     found = [Change(_LEFT, left.encode() if left is not None else None)]
+    texts = MemberTexts({one.path: one.text for one in members}, {one.path: one.text for one in members_left})
+    found.append(Change(_MEMBERS, msgspec.json.encode(texts) if members or members_left else None))
     for name in (LOCK, MANIFEST):
         source = project.root / name
         found.append(Change(f"{_FOLDER}/{name}", source.read_bytes() if source.exists() else None))
@@ -48,7 +72,12 @@ def kept_sha256(kept: Iterable[Change]) -> str:
 
 def present_sha256(project: Project) -> str:
     """:func:`kept_sha256` of what the project's work folder holds now."""
-    limits = {LOCK: PROJECT.lock_bytes, MANIFEST: PROJECT.manifest_bytes, _LEFT_NAME: PROJECT.manifest_bytes}
+    limits = {
+        LOCK: PROJECT.lock_bytes,
+        MANIFEST: PROJECT.manifest_bytes,
+        _LEFT_NAME: PROJECT.manifest_bytes,
+        _MEMBERS_NAME: _MEMBERS_BYTES,
+    }
     return kept_sha256(
         Change(f"{_FOLDER}/{name}", read_project_file(project.root / _FOLDER / name, limit))
         for name, limit in limits.items()
@@ -77,8 +106,18 @@ def previous(project: Project) -> tuple[Lock, str | None]:
         ) from None
 
 
-def edits_since(project: Project, lock: Lock, text: str) -> list[str]:
-    """What a person changed in the manifest, whose text is ``text``, since the last change of the lock: lines of a diff.
+def previous_members(project: Project) -> MemberTexts:
+    """The manifests of members before and after the last installation; of a damaged file none."""
+    data = read_project_file(project.root / _MEMBERS, _MEMBERS_BYTES)
+    try:
+        return msgspec.json.decode(data, type=MemberTexts) if data is not None else MemberTexts()
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return MemberTexts()
+
+
+def edits_since(project: Project, lock: Lock, text: str, members: Sequence[MemberText] = ()) -> list[str]:
+    """What a person changed in the manifest, whose text is ``text``, and in those of ``members``, since the last change of the
+    lock: lines of a diff.
 
     Where it is not remembered how that left it, only dependencies are compared, with what ``lock`` says was asked for.
     """
@@ -93,5 +132,14 @@ def edits_since(project: Project, lock: Lock, text: str) -> list[str]:
         before, after = (
             "".join(f"{key} = {asked[key]}\n" for key in sorted(asked)) for asked in (dict(lock.wanted), wanted)
         )
+    found = _changed_lines(before, after)
+    member_texts = previous_members(project).left
+    for member in members:
+        lines = _changed_lines(member_texts.get(member.path, member.text), member.text)
+        found += [f"{member.file}: {line}" for line in lines]
+    return found
+
+
+def _changed_lines(before: str, after: str) -> list[str]:
     lines = difflib.unified_diff(before.split("\n"), after.split("\n"), n=0, lineterm="")
     return [line for number, line in enumerate(lines) if number > 1 and not line.startswith("@@")]

@@ -36,7 +36,7 @@ from rye.project.layout import Project
 from rye.project.project_file import read_project_file
 from rye.storage.file_lock import LockTimeout, file_lock
 
-_PLACE = r"rye\.(?:lock|toml)|\.ai/(?:packages|\.rye)(?:/[^/\\\x00]+)+"
+_PLACE = r"rye\.(?:lock|toml)|(?:[^/\\\x00.][^/\\\x00]*/)+rye\.toml|\.ai/(?:packages|\.rye)(?:/[^/\\\x00]+)+"
 """What an installation writes; a deploy writes what :func:`rye.project.agent_programs.is_deploy_place` says."""
 LOCK_SECONDS = 60.0
 """How long a second run waits for the first."""

@@ -12,6 +12,7 @@ from rye.limits import PROJECT
 from rye.project.discovery import Found, expand, own_items
 from rye.project.layout import LOCK, Project, find_project
 from rye.project.manifest import Manifest, parse_manifest
+from rye.project.members import MemberText, read_members, whole_manifest
 from rye.project.project_file import read_project_file
 
 
@@ -35,13 +36,25 @@ def no_manifest() -> RyeError:
 
 
 def load_manifest(project: Project) -> Manifest:
-    """The project's manifest; an empty one where it has only an ``.ai`` folder."""
+    """The project's manifest, with what its members need; an empty one where it has only an ``.ai`` folder."""
+    text, members = read_manifests(project)
+    return whole_manifest(text, members)
+
+
+def read_manifests(project: Project) -> tuple[str, tuple[MemberText, ...]]:
+    """The texts of the project's manifest (empty where it has none) and of its members', line endings as they are."""
     data = read_project_file(project.manifest_path, PROJECT.manifest_bytes)
     try:
         text = data.decode("utf-8") if data is not None else ""
     except UnicodeDecodeError:
         raise RyeError("bad-manifest", "rye.toml is not UTF-8.", "Save it as UTF-8.") from None
-    return parse_manifest(text)
+    return text, members_of(project, text)
+
+
+def members_of(project: Project, text: str) -> tuple[MemberText, ...]:
+    """The members that a root's manifest names, as they are on disk. A text that says nothing of a workspace is not parsed for
+    it, and may be one that is replaced."""
+    return read_members(project.root, parse_manifest(text)) if "workspace" in text else ()
 
 
 def read_options(start: Path, *, publishing: bool = False) -> ReadOptions:

@@ -11,8 +11,10 @@ from rye.project.manifest import Manifest, Wanted
 
 
 def wanted_key(line: Wanted) -> str:
-    """Under what the lock remembers a line: ``group/key`` outside the main group, so that moving between groups counts."""
-    return line.key if line.group == "main" else f"{line.group}/{line.key}"
+    """Under what the lock remembers a line: ``group/key`` outside the main group, so that moving between groups counts; of a
+    workspace's member after its folder, as ``services/api: key``."""
+    key = line.key if line.group == "main" else f"{line.group}/{line.key}"
+    return f"{line.member}: {key}" if line.member else key
 
 
 def source_key(name: str) -> str:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 
 from msgspec import Struct
+
+from rye.limits import PROJECT
+from rye.project.member_patterns import claimed_by, unreadable_root
 
 MANIFEST = "rye.toml"
 LOCK = "rye.lock"
@@ -83,15 +87,55 @@ def _identity(folder: Path) -> tuple[int, int] | None:
 def find_project(start: Path) -> Project | None:
     """The nearest folder at or above ``start`` with a ``rye.toml``, else the nearest with an ``.ai`` folder; None if none.
 
+    Where a ``rye.toml`` further up names that folder as a member of its workspace, it is that one's: the root. Whoever owns the
+    member's file must own the root's, too, so that nobody takes a project in by a file in a folder that all can write.
+
     The user's own folder for items never counts as a project, so that a stray ``~/.ai`` does not swallow a home folder.
     """
     start = Path(os.path.abspath(start))  # ".." taken out: the folders above are the real ones
     candidates = [start, *start.parents]
     for folder in candidates:
         if (folder / MANIFEST).is_file():
+            while (above := workspace_above(folder)) is not None:
+                folder = above
             return Project(folder)
     home = Path.home()
     for folder in candidates:
         if (folder / ".ai").is_dir() and (folder != home or folder == start):
             return Project(folder)
     return None
+
+
+def workspace_above(member: Path) -> Path | None:
+    """The folder above whose ``rye.toml`` names this one as a member, be it there yet or not; None: there is none.
+
+    Raises RyeError ``bad-manifest`` for one that may do so and cannot be read.
+    """
+    owner: int | None = None
+    for folder in member.parents:
+        try:
+            descriptor = os.open(folder / MANIFEST, os.O_RDONLY | os.O_NONBLOCK)
+        except OSError:
+            continue
+        with os.fdopen(descriptor, "rb") as stream:
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode):
+                continue
+            data = stream.read(PROJECT.manifest_bytes)
+        try:
+            claimed = claimed_by(data, member.relative_to(folder).as_posix())
+        except ValueError as error:
+            raise unreadable_root(str(folder / MANIFEST), error) from None
+        if claimed:
+            owner = _owner(member / MANIFEST) if owner is None else owner
+            if owner == status.st_uid:
+                return folder
+    return None
+
+
+def _owner(file: Path) -> int:
+    """Who owns a file, or would if this user made it."""
+    try:
+        return os.stat(file).st_uid
+    except OSError:
+        return os.geteuid() if hasattr(os, "geteuid") else 0

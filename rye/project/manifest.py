@@ -18,6 +18,9 @@
     [overrides]                        # versions that are forced on the whole graph, see rye.project.forced_versions
     "acme/shell/docker" = "1.2.3"
 
+    [workspace]                        # at the root of one: folders with a rye.toml of their own, see rye.project.members
+    members = ["services/*"]
+
     [registries]                       # namespace = address; never a fall-back from one to the other
     acme = "https://…"
 
@@ -72,7 +75,7 @@ from rye.errors import RyeError, UsageError
 from rye.items.identity import is_id, is_segment
 from rye.items.kinds import KINDS
 from rye.items.needs import BadNeeds, Needs, parse_needs
-from rye.limits import PERMISSIONS, SOURCES
+from rye.limits import PERMISSIONS, SOURCES, WORKSPACE
 from rye.permissions.source_scale import SOURCE_SCALE, Allowed
 from rye.project.agent_programs import program_names
 from rye.project.declared_sources import (
@@ -86,6 +89,7 @@ from rye.project.declared_sources import (
     inner_path,
 )
 from rye.project.forced_versions import ForcedVersion, contradicting
+from rye.project.member_patterns import BadPattern, check_pattern
 from rye.text.facts.fact import FACTS
 from rye.text.spelling import close_words
 from rye.text.toml_keys import has_long_key
@@ -99,6 +103,7 @@ _TABLES = {
     "project",
     "dependencies",
     "groups",
+    "workspace",
     "overrides",
     "registries",
     "sources",
@@ -124,11 +129,18 @@ class Wanted(Struct, frozen=True):
     range: str
     group: str = MAIN_GROUP
     pre_release: bool = False
+    member: str = ""
+    """The folder of the workspace's member that says so, relative to the root; empty: the root."""
 
     @property
     def key(self) -> str:
         """As it stands in the manifest: ``[kind:]id``."""
         return f"{self.kind}:{self.id}" if self.kind else self.id
+
+    @property
+    def file(self) -> str:
+        """The file that it is in, relative to the root."""
+        return f"{self.member}/rye.toml" if self.member else "rye.toml"
 
 
 class PolicyTable(Struct, frozen=True):
@@ -178,6 +190,15 @@ class Ignored(Struct, frozen=True):
     reason: str
 
 
+class MemberName(Struct, frozen=True):
+    """One member of a workspace."""
+
+    path: str
+    """Its folder, relative to the root, with ``/``."""
+    name: str | None
+    """Its ``[project] name``."""
+
+
 class Manifest(Struct, frozen=True):
     """A whole ``rye.toml``."""
 
@@ -199,6 +220,10 @@ class Manifest(Struct, frozen=True):
     """``[sandbox]``: what is granted to tools, by ``tool:id``. It counts once this user agreed to it (DESIGN 6.1)."""
     overrides: tuple[ForcedVersion, ...] = ()
     """``[overrides]``, sorted by key."""
+    workspace: tuple[str, ...] | None = None
+    """``[workspace] members``: patterns; None: it is no workspace."""
+    members: tuple[MemberName, ...] = ()
+    """The members, whose dependencies are among these (:func:`rye.project.members.whole_manifest`); not read from this file."""
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -255,6 +280,7 @@ def parse_manifest(text: str, source: str = "rye.toml") -> Manifest:
         ignored=reader.ignored(reader.table(table, "audit")),
         sandbox=reader.sandbox(reader.table(table, "sandbox")),
         overrides=reader.overrides(reader.table(table, "overrides")),
+        workspace=reader.workspace(reader.table(table, "workspace")) if "workspace" in table else None,
     )
 
 
@@ -347,6 +373,20 @@ class _Reader:
                 "Keep one line, or name the kind in each.",
             )
         return tuple(sorted(found, key=lambda override: override.key))
+
+    def workspace(self, table: Mapping[str, Any]) -> tuple[str, ...]:
+        """``[workspace]``: ``members``."""
+        self.known(table, "workspace", {"members"})
+        patterns = self.texts(table, "workspace", "members")
+        if len(patterns) > WORKSPACE.patterns:
+            raise self.fail(f"[workspace] members has more than {WORKSPACE.patterns} patterns.", "Use wildcards.")
+        for pattern in patterns:
+            try:
+                check_pattern(pattern)
+            except BadPattern as error:
+                hint = 'Write members = ["services/*", "tools/lint"].'
+                raise self.fail(f"[workspace] members {pattern!r}: {error}.", hint) from None
+        return tuple(dict.fromkeys(patterns))
 
     def item_name(self, where: str, key: str) -> tuple[str | None, str]:
         """The kind, if any, and the id of ``[kind:]namespace/category/name``."""

@@ -55,11 +55,12 @@ def explain(
     names: Sequence[str],
     releases: Callable[[int], Releases],
     forced: Container[int] = (),
+    parts: Container[int] = frozenset((ROOT,)),
 ) -> Explanation:
-    """Tell the derivation of ``root_cause``. ``names``, ``releases`` and ``forced`` are by the packages' indexes; ``forced``: the
-    packages whose range the root forces."""
+    """Tell the derivation of ``root_cause``. All arguments are by the packages' indexes. ``forced``: the packages whose range the
+    root forces; ``parts``: the project, and what is a part of it."""
     facts = list(_facts(root_cause))
-    words = _Words(facts, names, releases, forced)
+    words = _Words(facts, names, releases, forced, parts)
     return Explanation(_lines(root_cause, words), _hints(facts, words))
 
 
@@ -188,8 +189,10 @@ class _Words:
         names: Sequence[str],
         releases: Callable[[int], Releases],
         forced: Container[int],
+        parts: Container[int],
     ):
         self.names = names
+        self.parts = parts
         self.forced = forced
         self.releases = releases
         self._asked: dict[tuple[int, int], Range] = {}
@@ -210,8 +213,8 @@ class _Words:
 
     def subject(self, package: int, mask: int) -> str:
         """A set of releases, of which something is said."""
-        if package == ROOT:
-            return self.names[ROOT]
+        if package in self.parts:
+            return self.names[package]
         every = self.releases(package).every
         if mask & every == every and mask & (mask - 1):
             return f"every version of {self.names[package]}"
@@ -278,7 +281,7 @@ class _Words:
 
     def _rank(self, fact: External) -> tuple[int, bool, str, str]:
         kind = 0 if isinstance(fact, Depends) else 1 if isinstance(fact, Conflicts) else 2
-        return (kind, fact.package == ROOT, self.names[fact.package], self.fact(fact))
+        return (kind, fact.package in self.parts, self.names[fact.package], self.fact(fact))
 
     def fact(self, fact: External) -> str:
         if isinstance(fact, Depends):
@@ -349,15 +352,19 @@ def _hints(facts: Sequence[External], words: _Words) -> tuple[str, ...]:
     }
     for one in sorted(forced):
         hints[f"[overrides] of rye.toml forces {one}, whatever is asked for: change or remove that line."] = None
-    asked = sorted(
-        words.ranged(fact.target, fact.range)
-        for fact in facts
-        if isinstance(fact, Depends) and fact.package == ROOT and fact.target not in words.forced
-    )
-    if asked:
-        who = words.names[ROOT]
-        which = "another range" if len(asked) == 1 else "a change to one of these ranges"
-        hints[f"{who[:1].upper()}{who[1:]} asks for {_join(asked, 'and')}: {which} may help."] = None
+    askers: dict[str, set[str]] = {}
+    for fact in facts:
+        if not isinstance(fact, Depends) or fact.package not in words.parts:
+            continue
+        if fact.target not in words.parts and fact.target not in words.forced:
+            askers.setdefault(words.names[fact.package], set()).add(words.ranged(fact.target, fact.range))
+    if askers:
+        ordered = sorted(askers.items(), key=lambda entry: (entry[0] != words.names[ROOT], entry[0]))
+        said = "; ".join(f"{who} asks for {_join(sorted(asked), 'and')}" for who, asked in ordered)
+        alone = sum(map(len, askers.values())) == 1
+        which = "another range" if alone else "a change to one of these ranges"
+        said = f"{said[:1].upper()}{said[1:]}" if said.startswith(words.names[ROOT]) else said
+        hints[f"{said}: {which} may help."] = None
     return tuple(hints)[: RESOLUTION.hints]
 
 

@@ -87,6 +87,9 @@ class Root(Struct, Generic[P], frozen=True):
     """Preferred while nothing speaks against it; leave out what is to be updated."""
     conflicts: Sequence[Requirement[P]] = ()
     name: str = "your project"
+    parts: frozenset[P] = frozenset()
+    """Packages that are no releases but parts of the project, such as the members of a workspace: an explanation names them
+    without a version."""
     forced: Callable[[P], Range | None] = _nothing_forced
     """The range that takes the place of every range that is asked of a package; None where nothing is forced."""
 

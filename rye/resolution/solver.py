@@ -69,7 +69,9 @@ class Resolution(Generic[P]):
             missing = sorted(run.missing, key=lambda index: universe.names[index])
             return NeedsMore(tuple(universe.packages[index - 1] for index in missing))
         if root_cause is not None:
-            raise Unsolvable(explain(root_cause, universe.names, universe.loaded, universe.forced), root_cause)
+            raise Unsolvable(
+                explain(root_cause, universe.names, universe.loaded, universe.forced, universe.parts), root_cause
+            )
         chosen = run.chosen()
         return Solution(
             {

@@ -106,6 +106,8 @@ class Universe(Generic[P]):
         self.packages: list[P] = []
         """Of index *i*: ``packages[i - 1]``; index 0 is the project."""
         self._indexes: dict[P, int] = {}
+        self.parts: set[int] = {0}
+        """The project, and the packages that are parts of it."""
         self.forced: set[int] = set()
         """The packages that somebody asked for and that the root forces (rule 4)."""
         self._releases: dict[int, Releases] = {0: Releases([Candidate(Version.of(0, 0, 0))])}
@@ -117,6 +119,8 @@ class Universe(Generic[P]):
             self.packages.append(package)
             self.names.append(str(package))
             found = self._indexes[package] = len(self.packages)
+            if package in self.root.parts:
+                self.parts.add(found)
         return found
 
     def releases(self, index: int) -> Releases | None:

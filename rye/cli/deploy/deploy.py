@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from rye.cli.options import Session, command
+from rye.cli.project.install_options import install_options
 from rye.deployment.recall import recall
 from rye.deployment.request import DeployRequest, Scope, words_of
 from rye.errors import UsageError
@@ -30,6 +31,7 @@ EXPORTS = ("claude", "codex", "copilot", "well-known")
     show_default=True,
     help="Write to the project, or to your home folder for all projects.",
 )
+@install_options("member")
 @click.option("--dry-run", is_flag=True, help="Show what would change, and stop.")
 @click.option(
     "--check", "only_check", is_flag=True, help="Compare what is there with what should be; exit 1 on differences."
@@ -52,6 +54,7 @@ def deploy(
     items: tuple[str, ...],
     targets: tuple[str, ...],
     scope: Scope,
+    member: str | None,
     dry_run: bool,
     only_check: bool,
     allow: tuple[str, ...],
@@ -71,7 +74,7 @@ def deploy(
 
         return export(session, project_of(session), cast("Form", export_for), session.path(items[1]))
     is_status = items == ("status",)
-    request = DeployRequest(() if is_status else items, targets, scope, dry_run, allow, adopt, overwrite)
+    request = DeployRequest(() if is_status else items, member, targets, scope, dry_run, allow, adopt, overwrite)
     project, words = project_of(session), words_of(request, trusts_lock=trusts_lock(session))
     if words is not None and not only_check and not is_status:
         known = recall(project, Path.home() if scope == "user" else project.root, words)

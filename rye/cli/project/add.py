@@ -16,12 +16,13 @@ from rye.workspace.projects import project_of
 
 @command("add")
 @click.argument("items", nargs=-1, required=True, metavar="[KIND:]ID[@RANGE]…")
-@install_options("group", "approve", "dry_run", "discard", "airgap")
+@install_options("group", "member", "approve", "dry_run", "discard", "airgap")
 @click.pass_obj
 def add(
     session: Session,
     items: tuple[str, ...],
     group: str,
+    member: str | None,
     approved: tuple[str, ...],
     dry_run: bool,
     discard_local_edits: bool,
@@ -29,12 +30,12 @@ def add(
 ) -> int:
     """Add items to rye.toml and install them with what they depend on."""
     request = InstallRequest(
-        command_text("add", items, group),
+        command_text("add", items, group, member=member),
         approved=approved,
         dry_run=dry_run,
         discard_local_edits=discard_local_edits,
         airgap=airgap_given(session, bundle),
         follow=deploy_after,
     )
-    outcome = add_items(session, project_of(session), request, items, group, agreement(session))
+    outcome = add_items(session, project_of(session), request, items, group, agreement(session), member)
     return show_outcome(session, outcome, dry_run=dry_run)

@@ -16,9 +16,14 @@ from rye.workspace.authoring.new_project import new_project
 def init(session: Session, folder: str | None, name: str | None, namespace: str | None) -> None:
     """Make a project: a rye.toml in FOLDER or here."""
     root = session.path(folder) if folder else session.cwd
-    manifest = new_project(root, name, namespace)
+    made = new_project(root, name, namespace)
     if session.json:
-        session.console.document({"project": str(root), "manifest": str(manifest)})
+        member = {"workspace": str(made.workspace)} if made.workspace is not None else {}
+        session.console.document({"project": str(root), "manifest": str(made.manifest), **member})
+        return
+    session.console.data(f"made {made.manifest}")
+    if made.workspace is not None:
+        session.console.say(f"It is a member of the workspace at {made.workspace}, which has its rye.lock and .ai.")
+        session.console.say("Next: `rye add [KIND:]NAMESPACE/CATEGORY/NAME` here says what it needs.")
     else:
-        session.console.data(f"made {manifest}")
         session.console.say("Next: `rye add [KIND:]NAMESPACE/CATEGORY/NAME`, or `rye new directive CATEGORY/NAME`.")

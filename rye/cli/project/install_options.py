@@ -32,6 +32,13 @@ _OPTIONS: dict[str, Decorator] = {
         "--discard-local-edits", is_flag=True, help="Put the signed bytes back over files edited in .ai/packages."
     ),
     "airgap": airgap_options,
+    "member": click.option(
+        "-p",
+        "--package",
+        "member",
+        metavar="MEMBER",
+        help="A member of the workspace, by its folder or name; `.`: the root.",
+    ),
 }
 
 
@@ -46,7 +53,14 @@ def install_options(*names: str) -> Decorator:
     return decorate
 
 
-def command_text(verb: str, items: Sequence[str] = (), group: str = "main", without: Sequence[str] = ()) -> str:
+def command_text(
+    verb: str,
+    items: Sequence[str] = (),
+    group: str = "main",
+    without: Sequence[str] = (),
+    member: str | None = None,
+) -> str:
     """The command as it was given, without what agrees to something."""
     chosen = [] if group == "main" else ["--group", group]
+    chosen += [] if member is None else ["-p", member]
     return shlex.join(["rye", verb, *items, *chosen, *(word for name in without for word in ("--without", name))])

@@ -8,6 +8,7 @@ from msgspec.structs import asdict
 from rye.cli.console import printable
 from rye.cli.kind_choice import kind_option
 from rye.cli.options import Session, command
+from rye.cli.project.install_options import install_options
 from rye.workspace.installing.item_rows import SPACES, item_rows
 
 _COLUMNS = ("kind", "id", "version", "tier", "signer", "space", "state")
@@ -16,10 +17,11 @@ _COLUMNS = ("kind", "id", "version", "tier", "signer", "space", "state")
 @command("list")
 @kind_option()
 @click.option("--space", type=click.Choice(SPACES), help="Only this space.")
+@install_options("member")
 @click.pass_obj
-def list_items(session: Session, kind: str | None, space: str | None) -> None:
+def list_items(session: Session, kind: str | None, space: str | None, member: str | None) -> None:
     """Show installed items with version, tier of their rights and signer, and the items of the other spaces."""
-    rows = [asdict(row) for row in item_rows(session.cwd, kind, space)]
+    rows = [asdict(row) for row in item_rows(session.cwd, kind, space, member)]
     if session.json:
         session.console.document({"items": rows})
         return

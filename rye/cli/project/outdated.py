@@ -6,19 +6,21 @@ import click
 
 from rye.cli.console import one_line
 from rye.cli.options import Session, command
+from rye.cli.project.install_options import install_options
 from rye.workspace.installing.outdated import OutdatedItem
 from rye.workspace.installing.outdated import outdated as outdated_items
 from rye.workspace.projects import project_of
 
 
 @command("outdated")
+@install_options("member")
 @click.pass_obj
-def outdated(session: Session) -> None:
+def outdated(session: Session, member: str | None) -> None:
     """Show items with newer versions: current, wanted (what rye.toml allows) and latest. Exits 0 whatever it finds.
 
     An item whose locked release may not be installed any more is shown with the reason: a revoked key, or the policy.
     """
-    items = outdated_items(session, project_of(session))
+    items = outdated_items(session, project_of(session), member)
     if session.json:
         session.console.document({"outdated": [_as_json(item) for item in items]})
         return

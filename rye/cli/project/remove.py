@@ -15,12 +15,17 @@ from rye.workspace.projects import project_of
 
 @command("remove")
 @click.argument("items", nargs=-1, required=True, metavar="[KIND:]ID…")
-@install_options("dry_run", "discard")
+@install_options("member", "dry_run", "discard")
 @click.pass_obj
-def remove(session: Session, items: tuple[str, ...], dry_run: bool, discard_local_edits: bool) -> int:
+def remove(
+    session: Session, items: tuple[str, ...], member: str | None, dry_run: bool, discard_local_edits: bool
+) -> int:
     """Take items out of rye.toml, with what nothing else needs."""
     request = InstallRequest(
-        command_text("remove", items), dry_run=dry_run, discard_local_edits=discard_local_edits, follow=deploy_after
+        command_text("remove", items, member=member),
+        dry_run=dry_run,
+        discard_local_edits=discard_local_edits,
+        follow=deploy_after,
     )
-    outcome = remove_items(session, project_of(session), request, items, agreement(session))
+    outcome = remove_items(session, project_of(session), request, items, agreement(session), member)
     return show_outcome(session, outcome, dry_run=dry_run)

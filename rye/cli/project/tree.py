@@ -8,6 +8,7 @@ import click
 
 from rye.cli.console import one_line
 from rye.cli.options import Session, command
+from rye.cli.project.install_options import install_options
 from rye.installation.graph import Node
 from rye.workspace.installing.locked_graph import locked_tree, reasons_for
 
@@ -16,14 +17,15 @@ _MARKS = {"": "", "seen": " (*)", "cycle": " (cycle)", "missing": " (not in rye.
 
 @command("tree")
 @click.option("--depth", type=click.IntRange(0), metavar="N", help="Show N levels below what rye.toml asks for.")
+@install_options("member")
 @click.pass_obj
-def tree(session: Session, depth: int | None) -> None:
+def tree(session: Session, depth: int | None, member: str | None) -> None:
     """Show what is locked as a tree.
 
     (*): its dependencies are shown further up; (cycle): it depends on itself; (unverified): you have not verified it here;
     (forced): [overrides] of rye.toml forces its version.
     """
-    found = locked_tree(session, depth)
+    found = locked_tree(session, depth, member)
     nodes, unverified = found.nodes, found.unverified
     if session.json:
         session.console.document({"tree": [_as_json(node, unverified) for node in nodes]})
@@ -65,13 +67,21 @@ def _as_json(node: Node, unverified: Container[object]) -> dict[str, object]:
 
 @command("why")
 @click.argument("item", metavar="[KIND:]ID")
+@install_options("member")
 @click.pass_obj
-def why(session: Session, item: str) -> None:
+def why(session: Session, item: str, member: str | None) -> None:
     """Show every chain from rye.toml to an item."""
-    found = reasons_for(session, item)
+    found = reasons_for(session, item, member)
     target, versions = found.item, found.versions
     if session.json:
-        rows = [{"group": group, "chain": [f"{i}@{versions[i]}" for i in chain]} for group, chain in found.chains]
+        rows = [
+            {
+                "group": line.group,
+                **({"member": line.member} if line.member else {}),
+                "chain": [f"{i}@{versions[i]}" for i in chain],
+            }
+            for line, chain in found.chains
+        ]
         session.console.document(
             {
                 "id": str(target.identity),
@@ -84,12 +94,14 @@ def why(session: Session, item: str) -> None:
             }
         )
         return
-    for group, chain in found.chains:
-        start = "rye.toml" if group == "main" else f"rye.toml ({group})"
+    for line, chain in found.chains:
+        start = line.file if line.group == "main" else f"{line.file} ({line.group})"
         session.console.data(" → ".join([start, *(f"{i} {versions[i]}{_mark(i, found.unverified)}" for i in chain)]))
     if target.forced is not None:
         session.console.data(f"[overrides] of rye.toml forces {target.identity} {one_line(target.forced)}")
     if found.more:
         session.console.say(f"There are more than these {len(found.chains)} chains.")
-    if not found.chains:
+    if not found.chains and member is not None:
+        session.console.say(f"{member} does not need {target.identity}.")
+    elif not found.chains:
         session.console.say(f"rye.toml does not need {target.identity}; `rye install` removes it.")

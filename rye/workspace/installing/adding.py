@@ -12,8 +12,9 @@ from rye.installation.unlock import Unlock
 from rye.installation.updates import latest_version
 from rye.items.identity import Identity, Reference, is_segment, lookup_key, parse_reference
 from rye.project.layout import Project, find_project
-from rye.project.manifest import Wanted, parse_manifest
+from rye.project.manifest import Manifest, Wanted, parse_manifest
 from rye.project.manifest_edit import add_dependency, set_registry
+from rye.project.members import find_member, member_around
 from rye.project.new_manifest import new_manifest
 from rye.resolution.ranges import Range
 from rye.resolution.versions import Version
@@ -28,15 +29,30 @@ from rye.workspace.registries.project_sources import judging_environment
 
 
 def add(
-    context: Context, project: Project, request: InstallRequest, names: Sequence[str], group: str, agree: Agree
+    context: Context,
+    project: Project,
+    request: InstallRequest,
+    names: Sequence[str],
+    group: str,
+    agree: Agree,
+    member: str | None = None,
 ) -> InstallOutcome:
     """Write ``[kind:]id[@range]`` each into a group of the manifest (a caret range of the newest version where no range is
-    given), and install.
+    given), and install. ``member``: the workspace's member that needs them, by folder or name; None: the one around the folder
+    to work in, else the root.
 
-    Raises UsageError ``bad-name``, ``bad-reference`` or ``contradiction``, RyeError ``no-such-item``.
+    Raises UsageError ``no-such-member``, ``bad-name``, ``bad-reference`` or ``contradiction``, RyeError ``no-such-item``.
     """
     references = _references(names, group)
-    return retry_when_overtaken(context, lambda: _add(context, project, request, references, group, agree))
+    return retry_when_overtaken(context, lambda: _add(context, project, request, references, group, agree, member))
+
+
+def member_meant(context: Context, project: Project, manifest: Manifest, member: str | None) -> str:
+    """The folder of the workspace's member that a command is about: the one that is named, else the one around the folder to work
+    in; empty: the root. Raises UsageError ``no-such-member`` or ``ambiguous``."""
+    if member is not None:
+        return find_member(manifest, member)
+    return member_around(manifest, project.root, context.cwd)
 
 
 def project_or_new(context: Context, folder: Path) -> Project:
@@ -56,15 +72,18 @@ def _add(
     references: Sequence[Reference],
     group: str,
     agree: Agree,
+    member: str | None,
 ) -> InstallOutcome:
     session = open_session(context, project, request, agree)
+    asker = member_meant(context, project, session.manifest, member)
     with session_sources(session) as sources:
         environment = judging_environment(context, session.manifest, session.policies)
-        text = session.manifest_text
+        text = session.text_of(asker)
         for reference in references:
             text = _with(text, reference, group, sources, environment)
-        text = _with_registry(context, text, project, references)
-        return install_from(session.with_manifest(text), sources, Unlock.nothing())
+        session = session.with_manifest(text, asker)
+        session = session.with_manifest(_with_registry(context, session.manifest_text, project, references))
+        return install_from(session, sources, Unlock.nothing())
 
 
 def _with(text: str, reference: Reference, group: str, sources: Sources, environment: Environment) -> str:

@@ -37,7 +37,6 @@ from rye.items.identity import Identity
 from rye.project.freshness import in_groups, require_groups
 from rye.project.layout import LOCK, Project
 from rye.project.lock import LockedItem, row_lines
-from rye.project.manifest import parse_manifest
 from rye.workspace.context import Context
 from rye.workspace.customizing.orphaned_overrides import orphaned_overrides
 from rye.workspace.installing.project_state import read_state
@@ -76,7 +75,7 @@ def audit(context: Context, project: Project, without: frozenset[str] = frozense
     its details. Raises UsageError ``unknown-group``.
     """
     state = read_state(context, project)
-    manifest = parse_manifest(state.manifest_text)
+    manifest = state.manifest
     require_groups(manifest, without)
     check_rules(manifest.ignored)
     items = tuple(in_groups(state.lock.items, without))

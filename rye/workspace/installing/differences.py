@@ -17,7 +17,7 @@ from rye.installation.verified import VerifiedItem
 from rye.items.identity import parse_reference
 from rye.project.layout import Project, find_project
 from rye.project.lock import Lock
-from rye.project.manifest import Manifest, parse_manifest
+from rye.project.manifest import Manifest
 from rye.registry.trust.records import ReleaseRecord, find_locked
 from rye.workspace.context import Context
 from rye.workspace.installing.project_state import read_state
@@ -38,7 +38,7 @@ def compare_releases(context: Context, names: Sequence[str]) -> tuple[Version, V
     version that it names. Works outside a project, too: then the user's registry answers."""
     project = find_project(context.cwd) or Project(context.cwd.absolute())
     state = read_state(context, project)
-    manifest = parse_manifest(state.manifest_text)
+    manifest = state.manifest
     with project_sources(context, manifest, project.root) as sources, context.progress("fetching"):
         before, after = (_version(item) for item in fetch_releases(_records(state.lock, sources, names), sources))
     return before, after, compare(before, after)
@@ -47,7 +47,7 @@ def compare_releases(context: Context, names: Sequence[str]) -> tuple[Version, V
 def edited_files(context: Context, project: Project) -> list[EditedFile]:
     """Every file that was edited by hand, by path. The signed bytes come from the cache, else from the registry."""
     state = read_state(context, project)
-    manifest, items = parse_manifest(state.manifest_text), state.lock.items
+    manifest, items = state.manifest, state.lock.items
     found = edited(items, scan(project), read_written(project))
     signed = _signed_bytes(context, project, manifest, state.lock, found)
     return [

@@ -54,7 +54,7 @@ def _look(session: InstallSession, unlock: Unlock) -> Look:
     present = scan(before.project)
     if request.lock_use == "frozen":
         session.refuse_edits("rye install", present)
-    unchanged = unlock.is_nothing and session.manifest_text == before.manifest_text
+    unchanged = unlock.is_nothing and session.keeps_manifests
     if not unchanged or not nothing_to_do(
         session.context, before, session.manifest, request.without, present, session.policies
     ):

@@ -13,11 +13,13 @@ from rye.installation.on_disk import Present
 from rye.installation.policy_files import OtherPolicies, read_other_policies
 from rye.installation.policy_in_force import policy_in_force
 from rye.installation.shadows import project_shadows, shadows_error
+from rye.project.context import members_of
 from rye.project.forced_versions import unused
 from rye.project.freshness import is_stale, require_groups
 from rye.project.layout import Project
 from rye.project.lock import LockedItem
-from rye.project.manifest import Manifest, parse_manifest
+from rye.project.manifest import Manifest
+from rye.project.members import MemberText, whole_manifest
 from rye.workspace.installing.hand_edits import refuse_hand_edits
 from rye.workspace.installing.project_state import ProjectState, read_state
 from rye.workspace.trusting.acceptance import Approval, trusts_lock, unseen
@@ -67,12 +69,25 @@ class InstallSession(Struct, frozen=True):
     manifest_text: str
     """The manifest to install, which is written where it differs from the one on disk."""
     manifest: Manifest
+    members: tuple[MemberText, ...]
+    """The members' manifests to install, which are written where they differ from those on disk."""
     policies: OtherPolicies
     """The policies beside the project's, read once for the attempt."""
 
-    def with_manifest(self, text: str) -> InstallSession:
-        """The same attempt for another manifest."""
-        return replace(self, manifest_text=text, manifest=_manifest(text, self.request))
+    @property
+    def keeps_manifests(self) -> bool:
+        """Whether the manifests to install are those on disk."""
+        return (self.manifest_text, self.members) == (self.before.manifest_text, self.before.members)
+
+    def text_of(self, member: str) -> str:
+        """The manifest's text of a member, by its folder; empty: the root's."""
+        return next((one.text for one in self.members if one.path == member), self.manifest_text)
+
+    def with_manifest(self, text: str, member: str = "") -> InstallSession:
+        """The same attempt for another manifest, of the root or of a member."""
+        members = tuple(MemberText(one.path, text) if one.path == member else one for one in self.members)
+        text = self.manifest_text if member else text
+        return replace(self, manifest_text=text, members=members, manifest=_manifest(text, members, self.request))
 
     def unseen(self, relied: Iterable[Approval]) -> tuple[Approval, ...]:
         """Those of these approvals that this user has not agreed to; none where the run was told to trust the lock."""
@@ -134,15 +149,24 @@ class InstallSession(Struct, frozen=True):
 
 
 def open_session(
-    context: Context, project: Project, request: InstallRequest, agree: Agree, manifest_text: str | None = None
+    context: Context,
+    project: Project,
+    request: InstallRequest,
+    agree: Agree,
+    manifest_text: str | None = None,
+    members: Mapping[str, str] | None = None,
 ) -> InstallSession:
-    """Read the project for one attempt. ``manifest_text``: the manifest to install; None: the one on disk."""
+    """Read the project for one attempt. ``manifest_text``: the manifest to install; None: the one on disk. ``members``: texts of
+    members' manifests, by folder, in place of those on disk."""
     before = read_state(context, project, joins_sides=request.lock_use == "repair")
     text = before.manifest_text if manifest_text is None else manifest_text
-    return InstallSession(context, request, agree, before, text, _manifest(text, request), read_other_policies())
+    found = before.members if manifest_text is None else members_of(project, text)
+    given = tuple(MemberText(one.path, (members or {}).get(one.path, one.text)) for one in found)
+    policies = read_other_policies()
+    return InstallSession(context, request, agree, before, text, _manifest(text, given, request), given, policies)
 
 
-def _manifest(text: str, request: InstallRequest) -> Manifest:
-    manifest = parse_manifest(text)
+def _manifest(text: str, members: tuple[MemberText, ...], request: InstallRequest) -> Manifest:
+    manifest = whole_manifest(text, members)
     require_groups(manifest, request.without)
     return manifest

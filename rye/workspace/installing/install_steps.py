@@ -269,12 +269,13 @@ def _switch(session: InstallSession, sources: Sources, prepared: Prepared, lock:
         removable = set(present)
         if not request.discard_local_edits:
             removable &= set(read_written(project)).union(*map(item_files, (*before.lock.items, *before.rows)))
-        text = session.manifest_text if session.manifest_text != before.manifest_text else None
-        found = changes(lock, prepared.items, removable, text)
+        texts_changed = not session.keeps_manifests
+        found = changes(lock, prepared.items, removable, changed_manifests(session))
         if request.lock_use == "frozen":
-            found = [change for change in found if change.path not in (LOCK, MANIFEST)]
-        if text is not None or any(c.path == LOCK and c.data != before.lock_bytes for c in found):
-            kept = keep_previous(project, session.manifest_text)
+            kept_as_they_are = {LOCK, MANIFEST, *(member.file for member in session.members)}
+            found = [change for change in found if change.path not in kept_as_they_are]
+        if texts_changed or any(c.path == LOCK and c.data != before.lock_bytes for c in found):
+            kept = keep_previous(project, session.manifest_text, before.members, session.members)
             remember_previous(project, kept)
             found.extend(kept)
         if request.follow is None:
@@ -282,6 +283,13 @@ def _switch(session: InstallSession, sources: Sources, prepared: Prepared, lock:
         said: list[object] = []
         written = writer.apply(found, lambda: _following(session, sources, said))
         return written, said[0] if said else None
+
+
+def changed_manifests(session: InstallSession) -> dict[str, str]:
+    """The texts of the manifests to write, by file."""
+    before = {member.file: member.text for member in session.before.members} | {MANIFEST: session.before.manifest_text}
+    now = {member.file: member.text for member in session.members} | {MANIFEST: session.manifest_text}
+    return {file: text for file, text in sorted(now.items()) if before.get(file) != text}
 
 
 def _following(session: InstallSession, sources: Sources, said: list[object]) -> Round:

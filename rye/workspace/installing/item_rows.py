@@ -9,6 +9,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from rye.errors import RyeError
+from rye.installation.graph import reached
 from rye.installation.on_disk import find_drift
 from rye.installation.shadows import CODE, shadow_of
 from rye.installation.verified_rows import check_words
@@ -21,6 +22,8 @@ from rye.project.item_file import load_item
 from rye.project.layout import Project, find_project
 from rye.project.lock import LockedItem
 from rye.project.lock_file import read_lock
+from rye.project.manifest import Manifest
+from rye.project.members import selected
 from rye.project.spaces import Entry, entries
 from rye.workspace.trusting.verified_items import verified_before, whole_before
 
@@ -51,13 +54,21 @@ class ItemRow(Struct, frozen=True):
     capabilities: tuple[str, ...]
 
 
-def item_rows(folder: Path, kind: str | None = None, space: str | None = None) -> list[ItemRow]:
-    """The items that can be used in ``folder``, by space, kind and id."""
+def item_rows(
+    folder: Path, kind: str | None = None, space: str | None = None, member: str | None = None
+) -> list[ItemRow]:
+    """The items that can be used in ``folder``, by space, kind and id. ``member``: only those that are installed for this member
+    of the workspace, by folder or name. Raises UsageError ``no-such-member``."""
     project = find_project(folder)
-    namespace = load_manifest(project).namespace if project is not None else None
+    manifest = load_manifest(project) if project is not None else Manifest()
+    namespace = manifest.namespace
     rows: list[ItemRow] = []
+    asking = selected(manifest, member)
     if project is not None and space in (None, "installed"):
         rows.extend(_installed(project, kind))
+    if member is not None and project is not None:
+        needed = {(identity.kind, identity.id) for identity in reached(read_lock(project), asking)}
+        return sorted((row for row in rows if (row.kind, row.id) in needed), key=lambda row: (row.kind, row.id))
     locked = read_lock(project).items if project is not None and space in (None, "project") else ()
     for name, present in entries(project, namespace) if space != "installed" else ():
         if name != "installed" and space in (None, name):

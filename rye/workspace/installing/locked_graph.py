@@ -12,16 +12,18 @@ from rye.project.context import load_manifest
 from rye.project.layout import Project
 from rye.project.lock import Lock, LockedItem
 from rye.project.lock_file import read_lock
+from rye.project.manifest import Wanted
+from rye.project.members import selected
 from rye.workspace.context import Context
 from rye.workspace.installing.item_rows import verified_here
 from rye.workspace.projects import project_of
 
 
 class Reasons(Struct, frozen=True):
-    """Why an item is locked: chains from rye.toml, each with its group."""
+    """Why an item is locked: chains from a line of rye.toml, or of a member's."""
 
     item: LockedItem
-    chains: tuple[tuple[str, tuple[Identity, ...]], ...]
+    chains: tuple[tuple[Wanted, tuple[Identity, ...]], ...]
     more: bool
     """Whether there are more chains than these."""
     versions: Mapping[Identity, str]
@@ -38,11 +40,14 @@ class LockedTree(Struct, frozen=True):
     """The rows that this user's rye has not verified."""
 
 
-def locked_tree(context: Context, depth: int | None) -> LockedTree:
-    """What is locked as a tree, down to ``depth`` levels below what rye.toml asks for; None: all of it. Nothing is fetched."""
+def locked_tree(context: Context, depth: int | None, member: str | None = None) -> LockedTree:
+    """What is locked as a tree, down to ``depth`` levels below what rye.toml asks for; None: all of it. Nothing is fetched.
+
+    ``member``: the workspace's member whose needs are shown; None: everybody's. Raises UsageError ``no-such-member``.
+    """
     project = project_of(context)
     lock = read_lock(project)
-    nodes = tree(lock, load_manifest(project))
+    nodes = tree(lock, selected(load_manifest(project), member))
     shown = tuple(node for node in nodes if depth is None or node.depth <= depth)
     return LockedTree(shown, _unverified(project, lock))
 
@@ -52,12 +57,13 @@ def _unverified(project: Project, lock: Lock) -> frozenset[Identity]:
     return frozenset(item.identity for item in lock.items if item.identity not in verified)
 
 
-def reasons_for(context: Context, name: str) -> Reasons:
-    """Why the item ``[KIND:]ID`` is locked. Raises RyeError ``not-installed``."""
+def reasons_for(context: Context, name: str, member: str | None = None) -> Reasons:
+    """Why the item ``[KIND:]ID`` is locked. ``member``: only why this one needs it. Raises RyeError ``not-installed``, UsageError
+    ``no-such-member``."""
     project = project_of(context)
     lock = read_lock(project)
     item = locked_item(lock, name)
-    found, more = chains(lock, load_manifest(project), item.identity)
-    rows = tuple((group, tuple(chain)) for group, chain in found)
+    found, more = chains(lock, selected(load_manifest(project), member), item.identity)
+    rows = tuple((line, tuple(chain)) for line, chain in found)
     versions = {entry.identity: entry.version for entry in lock.items}
     return Reasons(item, rows, more, versions, _unverified(project, lock))

@@ -13,7 +13,7 @@ from rye.installation.unlock import Unlock
 from rye.project.freshness import is_stale, wanted_ranges
 from rye.project.layout import LOCK, Project
 from rye.project.lock import Lock, lock_text
-from rye.project.manifest import Manifest, parse_manifest
+from rye.project.manifest import Manifest
 from rye.workspace.context import Context
 from rye.workspace.installing.install_outcome import LockCheck, LockOutcome
 from rye.workspace.installing.install_session import retry_when_overtaken
@@ -33,7 +33,7 @@ def relock(context: Context, project: Project, *, dry_run: bool = False) -> Lock
 def check_lock(context: Context, project: Project) -> LockCheck:
     """Whether rye.lock fits rye.toml. A registry is asked only about rows that were not verified here before."""
     state = read_state(context, project)
-    return _check(context, state, parse_manifest(state.manifest_text))
+    return _check(context, state, state.manifest)
 
 
 def _check(context: Context, state: ProjectState, manifest: Manifest) -> LockCheck:
@@ -60,7 +60,7 @@ def _moved(context: Context, state: ProjectState, manifest: Manifest) -> list[Pr
 
 def _relock(context: Context, project: Project, dry_run: bool) -> LockOutcome:
     state = read_state(context, project, joins_sides=True)
-    manifest, before = parse_manifest(state.manifest_text), state.lock
+    manifest, before = state.manifest, state.lock
     if state.lock_bytes is not None and not state.conflicted:
         found = _check(context, state, manifest)
         if found.fits:
@@ -79,7 +79,7 @@ def _relock(context: Context, project: Project, dry_run: bool) -> LockOutcome:
     if changed and not dry_run:
         with exclusive(project) as writer:
             state.require_unchanged("rye lock")
-            kept = keep_previous(project, state.manifest_text)
+            kept = keep_previous(project, state.manifest_text, state.members, state.members)
             remember_previous(project, kept)
             writer.apply([Change(LOCK, text.encode()), *kept])
     return LockOutcome(changed, len(items), dry_run, lock_moves(before, items))

@@ -54,7 +54,7 @@ def _known_whole(state: ProjectState) -> bool:
     """Whether this lock was found verified and complete before: one look-up."""
     verdicts = user_verdicts()
     try:
-        key = whole_lock_key(verdicts, state.lock_bytes or b"", state.manifest_text, state.lock.items)
+        key = whole_lock_key(verdicts, state.lock_bytes or b"", state.joined_manifests, state.lock.items)
         return key in verdicts.get([key])
     finally:
         verdicts.close()

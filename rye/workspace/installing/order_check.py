@@ -41,7 +41,7 @@ def _verified_and_complete(state: ProjectState, manifest: Manifest, items: Seque
         if not _rows_hold(verdicts, state.lock, manifest, items):
             return False
         if len(items) == len(state.lock.items):
-            key = whole_lock_key(verdicts, state.lock_bytes or b"", state.manifest_text, state.lock.items)
+            key = whole_lock_key(verdicts, state.lock_bytes or b"", state.joined_manifests, state.lock.items)
             verdicts.put({key: b""})
             verdicts.flush()
         return True

@@ -12,11 +12,12 @@ from collections.abc import Iterable
 import msgspec
 from msgspec import Struct
 
+from rye.installation.graph import reached
 from rye.installation.resolving import Environment
 from rye.installation.sources import Sources
 from rye.installation.updates import Newer, newer_versions
 from rye.project.layout import Project
-from rye.project.manifest import parse_manifest
+from rye.project.members import selected
 from rye.registry.store.state import encode
 from rye.workspace.context import Context
 from rye.workspace.installing.project_state import ProjectState, read_state
@@ -31,10 +32,12 @@ class OutdatedItem(Struct, frozen=True):
     """Whether rye.toml names it."""
 
 
-def outdated(context: Context, project: Project) -> list[OutdatedItem]:
-    """Every such item, by identity. Raises NoAnswer where a registry does not answer."""
+def outdated(context: Context, project: Project, member: str | None = None) -> list[OutdatedItem]:
+    """Every such item, by identity. ``member``: only what this member of the workspace needs, by folder or name. Raises NoAnswer
+    where a registry does not answer, UsageError ``no-such-member``."""
     state = read_state(context, project)
-    manifest = parse_manifest(state.manifest_text)
+    manifest = state.manifest
+    asking = selected(manifest, member)
     if not state.lock.items:
         return []
     environment = judging_environment(context, manifest)
@@ -49,8 +52,9 @@ def outdated(context: Context, project: Project) -> list[OutdatedItem]:
             rows = newer_versions(manifest, state.lock, sources, environment)
             if timeless:  # under what is trusted now
                 sources.verdicts.put({_key(state, environment, sources, namespaces): msgspec.json.encode(rows)})
-    direct = {line.id for line in manifest.dependencies}
-    return [OutdatedItem(row, row.identity.id in direct) for row in rows]
+    direct = {line.id for line in asking.dependencies}
+    needed = reached(state.lock, asking) if member is not None else {row.identity for row in rows}
+    return [OutdatedItem(row, row.identity.id in direct) for row in rows if row.identity in needed]
 
 
 def _remembered(sources: Sources, key: bytes) -> list[Newer] | None:
@@ -66,4 +70,4 @@ def _key(state: ProjectState, environment: Environment, sources: Sources, namesp
     clients = {name: sources.client(name) for name in namespaces}
     registries = [part for name, client in clients.items() for part in (name, client.address, encode(client.state))]
     judged_by = msgspec.json.encode((environment.policy, environment.provides), order="deterministic")
-    return sources.verdicts.key("outdated", state.manifest_text, state.lock_bytes or b"", judged_by, *registries)
+    return sources.verdicts.key("outdated", state.joined_manifests, state.lock_bytes or b"", judged_by, *registries)

@@ -6,17 +6,19 @@ from msgspec import Struct
 
 from rye.errors import RyeError
 from rye.installation.transaction import exclusive, needs_recovery
-from rye.project.context import no_manifest
+from rye.project.context import no_manifest, read_manifests
 from rye.project.layout import Project
 from rye.project.lock import Lock, LockedItem, is_conflicted
 from rye.project.lock_file import read_lock
-from rye.project.manifest import parse_manifest
+from rye.project.manifest import Manifest
+from rye.project.members import MemberText, joined_text, whole_manifest
 from rye.workspace.context import Context
-from rye.workspace.installing.project_texts import bytes_of, manifest_text_of
+from rye.workspace.installing.project_texts import bytes_of
 
 
 class ProjectState(Struct, frozen=True):
-    """What was on disk when the run began. The manifest's text is not parsed: it may be one that the run replaces."""
+    """What was on disk when the run began. The manifest's text is only parsed where it speaks of a workspace: it may be one that
+    the run replaces."""
 
     project: Project
     manifest_text: str
@@ -24,15 +26,27 @@ class ProjectState(Struct, frozen=True):
     lock_bytes: bytes | None
     """None where there is no rye.lock."""
     lock: Lock
+    members: tuple[MemberText, ...] = ()
+    """The manifests of a workspace's members."""
     rows: tuple[LockedItem, ...] = ()
     """Of a lock with git's conflict markers: the rows of both sides, whose files may be on disk."""
     conflicted: bool = False
     """Whether rye.lock has git's conflict markers, so that it must be written again."""
 
+    @property
+    def manifest(self) -> Manifest:
+        """The project's manifest, with what its members need."""
+        return whole_manifest(self.manifest_text, self.members)
+
+    @property
+    def joined_manifests(self) -> str:
+        """All that the manifests say, as one text."""
+        return joined_text(self.manifest_text, self.members)
+
     def require_unchanged(self, command: str) -> None:
         """That nobody changed manifest or lock since. Raises RyeError ``lock-changed``."""
-        now = bytes_of(self.project.lock_path), manifest_text_of(self.project)
-        if now != (self.lock_bytes, self.manifest_text):
+        now = bytes_of(self.project.lock_path), *read_manifests(self.project)
+        if now != (self.lock_bytes, self.manifest_text, self.members):
             raise RyeError(
                 "lock-changed",
                 "rye.lock or rye.toml was changed by another process; nothing was written.",
@@ -55,16 +69,17 @@ def read_state(context: Context, project: Project, *, joins_sides: bool = False)
 
         text = data.decode("utf-8", "replace")
         if is_conflicted(text):
-            joined, manifest = join_sides(text), manifest_text_of(project)
-            if joined.rows and not parse_manifest(manifest).dependencies:
+            joined, (manifest, members) = join_sides(text), read_manifests(project)
+            if joined.rows and not whole_manifest(manifest, members).dependencies:
                 raise RyeError(
                     "no-manifest",
                     "rye.lock has git's conflict markers and names items, and rye.toml asks for none: a merge lost them.",
                     "Restore rye.toml: `git checkout --ours rye.toml` (or --theirs). If nothing is wanted, delete rye.lock.",
                 )
             context.tell("rye.lock has conflict markers; versions are chosen again, those of both sides first")
-            return ProjectState(project, manifest, data, joined.lock, joined.rows, conflicted=True)
-    return ProjectState(project, manifest_text_of(project), data, read_lock(project))
+            return ProjectState(project, manifest, data, joined.lock, members, joined.rows, conflicted=True)
+    text, members = read_manifests(project)
+    return ProjectState(project, text, data, read_lock(project), members)
 
 
 def require_manifest(project: Project) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rye.errors import RyeError
 from rye.limits import PROJECT
+from rye.project.context import read_manifests
 from rye.project.layout import LOCK, Project
+from rye.project.members import joined_text
 from rye.project.project_file import read_project_file
 
 
@@ -17,8 +18,9 @@ def bytes_of(path: Path) -> bytes | None:
 
 def manifest_text_of(project: Project) -> str:
     """The text of the project's manifest, line endings as they are; empty where there is none."""
-    data = bytes_of(project.manifest_path)
-    try:
-        return data.decode("utf-8") if data is not None else ""
-    except UnicodeDecodeError:
-        raise RyeError("bad-manifest", "rye.toml is not UTF-8.", "Save it as UTF-8.") from None
+    return read_manifests(project)[0]
+
+
+def joined_manifests(project: Project) -> str:
+    """All that the manifests of the project and its members say, as one text."""
+    return joined_text(*read_manifests(project))

@@ -9,34 +9,45 @@ from rye.installation.graph import similar
 from rye.installation.unlock import Unlock
 from rye.items.identity import parse_reference
 from rye.project.layout import Project
-from rye.project.manifest import parse_manifest
+from rye.project.manifest import Manifest, parse_manifest
 from rye.project.manifest_edit import remove_dependency
 from rye.workspace.context import Context
+from rye.workspace.installing.adding import member_meant
 from rye.workspace.installing.install import carry_out
 from rye.workspace.installing.install_outcome import InstallOutcome
 from rye.workspace.installing.install_request import Agree, InstallRequest
 from rye.workspace.installing.install_session import open_session, retry_when_overtaken
 from rye.workspace.installing.project_state import require_manifest
-from rye.workspace.installing.project_texts import manifest_text_of
 
 
 def remove(
-    context: Context, project: Project, request: InstallRequest, names: Sequence[str], agree: Agree
+    context: Context,
+    project: Project,
+    request: InstallRequest,
+    names: Sequence[str],
+    agree: Agree,
+    member: str | None = None,
 ) -> InstallOutcome:
-    """Take items out. Raises RyeError ``not-a-dependency``, UsageError ``ambiguous``."""
+    """Take items out of rye.toml. ``member``: of the workspace's member that they are taken from, folder or name; None: the one
+    around the folder to work in, else the root.
+
+    Raises RyeError ``not-a-dependency``, UsageError ``ambiguous`` or ``no-such-member``.
+    """
 
     def attempt() -> InstallOutcome:
         require_manifest(project)
-        text = manifest_text_of(project)
+        session = open_session(context, project, request, agree)
+        asker = member_meant(context, project, session.manifest, member)
+        text = session.text_of(asker)
         for name in names:
-            text = _without(text, name)
-        return carry_out(open_session(context, project, request, agree, text), Unlock.nothing())
+            text = _without(text, name, session.manifest, asker)
+        return carry_out(session.with_manifest(text, asker), Unlock.nothing())
 
     return retry_when_overtaken(context, attempt)
 
 
-def _without(text: str, name: str) -> str:
-    """The manifest without the one item that the name means."""
+def _without(text: str, name: str, whole: Manifest, member: str) -> str:
+    """The manifest without the one item that the name means. ``whole``: that of the workspace; ``member``: whose text it is."""
     wanted = parse_reference(name)
     dependencies = parse_manifest(text).dependencies
     meant = [line for line in dependencies if line.id == wanted.id and wanted.kind in (None, line.kind)]
@@ -47,7 +58,11 @@ def _without(text: str, name: str) -> str:
         near = similar(wanted.id, (line.id for line in dependencies))
         listed = ", ".join(line.key for line in dependencies) or "nothing"
         hint = f"Did you mean {', '.join(near)}?" if near else f"There is: {listed}."
-        raise RyeError("not-a-dependency", f"{name!r} is not in rye.toml.", hint)
+        others = sorted({line.member or "." for line in whole.dependencies if line.id == wanted.id})
+        if others:
+            hint = f"{', '.join(others)} has it: `rye remove {name} -p {others[0]}`."
+        file = f"{member}/rye.toml" if member else "rye.toml"
+        raise RyeError("not-a-dependency", f"{name!r} is not in {file}.", hint)
     for key in keys:
         text = remove_dependency(text, key)[0]
     return text

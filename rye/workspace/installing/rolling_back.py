@@ -5,7 +5,7 @@ from __future__ import annotations
 from rye.errors import RyeError
 from rye.installation.completeness import does_not_fit, problems
 from rye.installation.install import check_rows, choose_locked, verify_chosen
-from rye.installation.rollback import edits_since, previous
+from rye.installation.rollback import edits_since, previous, previous_members
 from rye.installation.verified import signed_words
 from rye.project.freshness import is_stale
 from rye.project.layout import Project
@@ -28,8 +28,8 @@ def rollback(context: Context, project: Project, request: InstallRequest, agree:
     """
     lock, text = previous(project)
     require_own_previous(project)
-    session = open_session(context, project, request, agree, text)
-    if text is not None and text != session.before.manifest_text:
+    session = open_session(context, project, request, agree, text, previous_members(project).kept)
+    if not session.keeps_manifests:
         _refuse_edits(context, session)
     with session_sources(session) as sources:
         environment = judging_environment(context, session.manifest, session.policies)
@@ -46,7 +46,8 @@ def rollback(context: Context, project: Project, request: InstallRequest, agree:
 
 def _refuse_edits(context: Context, session: InstallSession) -> None:
     """What a person wrote into rye.toml is not taken out of it silently."""
-    edits = edits_since(session.before.project, session.before.lock, session.before.manifest_text)
+    before = session.before
+    edits = edits_since(before.project, before.lock, before.manifest_text, before.members)
     if not edits:
         return
     shown = [*edits[:SHOWN_EDITS], *["…"] * (len(edits) > SHOWN_EDITS)]

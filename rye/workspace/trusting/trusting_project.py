@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from rye.project.layout import Project
-from rye.project.manifest import parse_manifest
 from rye.workspace.context import Context
 from rye.workspace.installing.consent import accept_lock
 from rye.workspace.installing.install_request import Agree
@@ -21,7 +20,7 @@ def accept_project(context: Context, project: Project, agree: Agree) -> tuple[Ap
     Raises RyeError ``project-not-accepted`` where nobody can be asked, ``declined``, and where a row cannot be verified.
     """
     state = read_state(context, project)
-    manifest, items = parse_manifest(state.manifest_text), state.lock.items
+    manifest, items = state.manifest, state.lock.items
     signed = require_verified(context, project, items)
     changes = project_changes(project, manifest, items, asks_all=True)
     waiting = (*unseen(project, approvals(items)), *unseen_alarms(project, items, signed), *changes.asked)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rye.installation.verified_rows import check_words, remembered_rows
-from rye.workspace.installing.project_texts import bytes_of, manifest_text_of
+from rye.workspace.installing.project_texts import bytes_of, joined_manifests
 from rye.workspace.registries.project_registries import user_basis, user_verdicts, whole_lock_key
 from rye.workspace.trusting.unverified_rows import unverified
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def whole_before(project: Project, items: Sequence[LockedItem]) -> bool:
     """Whether this very lock was found verified and complete, under the manifest and the pins as they are."""
-    lock, manifest_text = bytes_of(project.lock_path), manifest_text_of(project)
+    lock, manifest_text = bytes_of(project.lock_path), joined_manifests(project)
     verdicts = user_verdicts()
     try:
         key = whole_lock_key(verdicts, lock or b"", manifest_text, items)

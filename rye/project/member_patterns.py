@@ -1,0 +1,95 @@
+"""``[workspace] members``: which folders of a project are members, by their names alone. Pure.
+
+A pattern is a relative path with ``/``. In each of its parts ``*`` stands for any characters and ``?`` for one; ``**`` is not
+known, since it would search without a bound. Names that begin with a dot are never members.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+
+from rye.errors import RyeError
+from rye.limits import WORKSPACE
+from rye.text.toml_keys import has_long_key
+
+LEFT_OUT = frozenset({"node_modules", "__pycache__"})
+"""Folders that no wildcard matches."""
+_UNSAFE = re.compile(r'[\\/:<>"|\[\]{}]')
+
+
+class BadPattern(ValueError):
+    """What is wrong with a pattern, as the end of a sentence."""
+
+
+def check_pattern(pattern: str) -> str:
+    """A pattern as it is used. Raises BadPattern."""
+    if not pattern or len(pattern) > WORKSPACE.path_characters:
+        raise BadPattern("it is no relative path")
+    parts = pattern.split("/")
+    if len(parts) > WORKSPACE.depth:
+        raise BadPattern(f"it has more than {WORKSPACE.depth} parts")
+    for part in parts:
+        if part in ("", ".", "..") or part.startswith("."):
+            raise BadPattern("it must stay inside the project, and name no hidden folder")
+        if "**" in part:
+            raise BadPattern("`**` is not known; `*` stands for one folder's name")
+        if not is_member_name(part.replace("*", "x").replace("?", "x")):
+            raise BadPattern(f"{part!r} is no folder's name that works on every system")
+    return pattern
+
+
+def is_member_name(name: str) -> bool:
+    """Whether a folder of this name can be part of a member's path: it is shown to people, and works on every system."""
+    return bool(name) and name.isprintable() and not _UNSAFE.search(name) and name == name.strip() and name[0] != "."
+
+
+def is_wild(part: str) -> bool:
+    """Whether a part of a pattern stands for more than one name."""
+    return "*" in part or "?" in part
+
+
+def matches_part(part: str, name: str) -> bool:
+    """Whether a folder's name is one that a part of a pattern means."""
+    if not is_wild(part):
+        return part == name
+    return name not in LEFT_OUT and not name.startswith(".") and fnmatchcase(name, part)
+
+
+def matches(patterns: Sequence[str], path: str) -> bool:
+    """Whether a folder, relative to the root and with ``/``, is one that a pattern means."""
+    parts = path.split("/")
+    return any(
+        len(wanted) == len(parts) and all(map(matches_part, wanted, parts))
+        for wanted in (pattern.split("/") for pattern in patterns)
+    )
+
+
+def claimed_by(data: bytes, path: str) -> bool:
+    """Whether the ``rye.toml`` with these bytes names the folder at ``path`` below it as a member.
+
+    Raises ValueError for one that speaks of a workspace and cannot be read: whether the folder is a project of its own must not
+    depend on that.
+    """
+    if b"workspace" not in data:
+        return False
+    text = data.decode("utf-8").removeprefix("\ufeff")
+    if has_long_key(text):
+        raise ValueError("a key has too many parts")
+    try:
+        table = tomllib.loads(text).get("workspace", {})
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    members = table.get("members", []) if isinstance(table, dict) else []
+    return isinstance(members, list) and matches([one for one in members if isinstance(one, str)], path)
+
+
+def unreadable_root(path: str, error: Exception) -> RyeError:
+    """The error for a ``rye.toml`` above that may be a workspace's root."""
+    return RyeError(
+        "bad-manifest",
+        f"{path} may be the root of a workspace with this folder, and cannot be read: {error}",
+        "Fix that file; a member belongs to its root.",
+    )

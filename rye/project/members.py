@@ -1,0 +1,284 @@
+"""The members of a workspace: folders of a project with a ``rye.toml`` of their own, and what it may say.
+
+The rules of this file:
+
+1. ``[workspace] members`` of the root's ``rye.toml`` names them (:mod:`rye.project.member_patterns`). There is one rye.lock and
+   one ``.ai``, at the root; a member says what it needs, and nothing else: ``[project] name``, ``[dependencies]``, ``[groups]``.
+2. Everything that is about the whole (``[policy]``, ``[overrides]``, ``[registries]``, ``[sources]``, ``[environment]``,
+   ``[deploy]``, ``[sandbox]``, ``[audit]``, customizations below ``.ai``, a rye.lock) belongs to the root. In a member it would
+   have no effect, so it is an error: nobody should believe in a policy that does not hold.
+3. A member is a real folder inside the root: no link on the way to it, no link as its ``rye.toml``, and no workspace of its own.
+4. A pattern without a wildcard names a member that must be there; a wildcard takes the folders that have a ``rye.toml``.
+5. A group of a member is the workspace's group of that name.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from rye.errors import RyeError, UsageError
+from rye.limits import PROJECT, WORKSPACE
+from rye.project.bounded_file import read_bytes
+from rye.project.layout import LOCK, MANIFEST
+from rye.project.manifest import Manifest, ManifestError, MemberName, parse_manifest
+from rye.project.member_patterns import is_member_name, is_wild, matches_part
+from rye.text.spelling import close_words
+
+_ROOTS_OWN = (
+    LOCK,
+    ".ai/packages",
+    ".ai/overrides",
+    ".ai/formula-overlays",
+    ".ai/role-directives",
+)
+"""What has an effect at the root alone (rule 2)."""
+_MEMBER_TABLES = frozenset({"name", "dependencies"})
+"""Fields of :class:`Manifest` that a member may set."""
+
+
+class MemberText(Struct, frozen=True, order=True):
+    """One member's ``rye.toml``."""
+
+    path: str
+    """Its folder, relative to the root, with ``/``."""
+    text: str
+    """Line endings as they are."""
+
+    @property
+    def file(self) -> str:
+        return f"{self.path}/{MANIFEST}"
+
+
+def read_members(root: Path, manifest: Manifest) -> tuple[MemberText, ...]:
+    """The members of a workspace, by path; none where the manifest names none. Raises RyeError ``bad-member``."""
+    if manifest.workspace is None:
+        return ()
+    found: dict[str, MemberText] = {}
+    places: dict[tuple[int, int], str] = {}
+    left = [WORKSPACE.folders]
+    total = 0
+    for pattern in manifest.workspace:
+        must_be = not any(map(is_wild, pattern.split("/")))
+        for path in _folders(root, pattern, left):
+            if path in found:
+                continue
+            data = _manifest_of(root, path)
+            if data is None:
+                if must_be:
+                    raise _bad(path, f"it has no {MANIFEST}", f"Run `rye init {path}`, or take it out of members.")
+                continue
+            total += len(data)
+            _require_member(root, path, len(found), total)
+            other = places.setdefault(_identity(root / path), path)
+            if other != path:
+                raise _bad(path, f"it is the same folder as {other}", "Name it once.")
+            found[path] = MemberText(path, _decoded(path, data))
+        if must_be and pattern not in found:
+            raise _bad(pattern, "there is no such folder", f"Run `rye init {pattern}`, or take it out of members.")
+    return tuple(sorted(found.values()))
+
+
+@lru_cache(maxsize=4)
+def whole_manifest(text: str, members: tuple[MemberText, ...]) -> Manifest:
+    """The root's manifest with what its members need. Raises ManifestError, RyeError ``bad-member``."""
+    manifest = parse_manifest(text)
+    if not members:
+        return manifest
+    wanted = list(manifest.dependencies)
+    names = []
+    for member in members:
+        own = _parse_member(member)
+        names.append(MemberName(member.path, own.name))
+        wanted.extend(replace(line, member=member.path) for line in own.dependencies)
+    ordered = tuple(sorted(wanted, key=lambda line: (line.member, line.group, line.key)))
+    return replace(manifest, dependencies=ordered, members=tuple(names))
+
+
+def of_member(manifest: Manifest, member: str | None) -> Manifest:
+    """The manifest with the dependencies of one member alone (``""``: the root's); None: as it is."""
+    if member is None:
+        return manifest
+    return replace(manifest, dependencies=tuple(line for line in manifest.dependencies if line.member == member))
+
+
+def selected(manifest: Manifest, name: str | None) -> Manifest:
+    """The manifest with what one member needs, by the name that a person gives (:func:`find_member`); None: as it is."""
+    return manifest if name is None else of_member(manifest, find_member(manifest, name))
+
+
+def find_member(manifest: Manifest, name: str) -> str:
+    """The path of the member that is meant: by its path, or by its ``[project] name``; ``.``: the root.
+
+    Raises UsageError ``no-such-member`` or ``ambiguous``.
+    """
+    if name == ".":
+        return ""
+    wanted = name.removeprefix("./").rstrip("/")
+    paths = [member.path for member in manifest.members]
+    if wanted in paths:
+        return wanted
+    named = [member.path for member in manifest.members if member.name == name]
+    named = named or [path for path in paths if path.rpartition("/")[2] == wanted]
+    if len(named) == 1:
+        return named[0]
+    if named:
+        raise UsageError("ambiguous", f"{name!r} is {', '.join(named)}.", f"Name one by its path: -p {named[0]}.")
+    if not paths:
+        raise UsageError(
+            "no-such-member",
+            f"There is no member {name!r}: this project is no workspace.",
+            'Its rye.toml has no [workspace] members = ["services/*"].',
+        )
+    near = close_words(name, [*paths, *(member.name for member in manifest.members if member.name)], 1)
+    hint = f"Did you mean {near[0]}?" if near else f"Members: {', '.join(paths)}. `-p .` is the root."
+    raise UsageError("no-such-member", f"There is no member {name!r}.", hint)
+
+
+def member_around(manifest: Manifest, root: Path, cwd: Path) -> str:
+    """The member that a folder is in; empty: none, so the root."""
+    here = Path(os.path.abspath(cwd))
+    try:
+        inside = here.relative_to(os.path.abspath(root)).as_posix()
+    except ValueError:
+        return ""
+    around = [m.path for m in manifest.members if inside == m.path or inside.startswith(f"{m.path}/")]
+    return max(around, key=len, default="")
+
+
+def _parse_member(member: MemberText) -> Manifest:
+    own = parse_manifest(member.text, member.file)
+    if own.workspace is not None:
+        raise _bad(
+            member.path,
+            "it is a workspace itself, and workspaces do not nest",
+            "Take [workspace] out of its rye.toml, or it out of members.",
+        )
+    empty = Manifest()
+    for field in Manifest.__struct_fields__:
+        if field not in _MEMBER_TABLES and getattr(own, field) != getattr(empty, field):
+            raise _root_only(member.path, _TABLES_OF.get(field, f"[{field}]"))
+    return own
+
+
+_TABLES_OF = {
+    "namespace": "[project] namespace",
+    "registry": "[project] registry",
+    "provides": "[environment]",
+    "tools": "[environment]",
+    "ignored": "[audit]",
+}
+
+
+def _root_only(path: str, what: str) -> RyeError:
+    return _bad(path, f"{what} belongs to the root of the workspace", f"Move it to the {MANIFEST} of the root.")
+
+
+def _require_member(root: Path, path: str, count: int, total: int) -> None:
+    if count >= WORKSPACE.members:
+        raise _bad(path, f"the workspace has more than {WORKSPACE.members} members", "Name fewer.")
+    if total > WORKSPACE.manifest_bytes:
+        raise _bad(path, f"the members' manifests have more than {WORKSPACE.manifest_bytes:,} bytes", "Name fewer.")
+    for name in _ROOTS_OWN:
+        if os.path.lexists(root / path / name):
+            raise _bad(
+                path,
+                f"its {name} would have no effect: there is one, at the root of the workspace",
+                f"Move what you need to the root, then remove {path}/{name}.",
+            )
+
+
+def _folders(root: Path, pattern: str, left: list[int]) -> Iterator[str]:
+    """The folders that a pattern means, sorted. ``left``: how many entries may still be looked at."""
+    waiting = [((), tuple(pattern.split("/")))]  # type: list[tuple[tuple[str, ...], tuple[str, ...]]]
+    found: list[str] = []
+    while waiting:
+        here, parts = waiting.pop()
+        if not parts:
+            found.append("/".join(here))
+            continue
+        names = _names(root.joinpath(*here), parts[0], left) if is_wild(parts[0]) else [parts[0]]
+        for name in names:
+            if _is_real_folder(root, (*here, name)):
+                waiting.append(((*here, name), parts[1:]))
+    yield from sorted(found)
+
+
+def _names(folder: Path, part: str, left: list[int]) -> list[str]:
+    names = []
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                left[0] -= 1
+                if left[0] < 0:
+                    raise ManifestError(
+                        f"[workspace] members: more than {WORKSPACE.folders} folders and files were looked at.",
+                        "Name folders that hold little else than members.",
+                    )
+                if matches_part(part, entry.name) and (entry.is_symlink() or entry.is_dir(follow_symlinks=False)):
+                    names.append(entry.name)
+    except OSError as error:
+        raise RyeError("unreadable", f"Cannot read the folder {str(folder)!r}: {error.strerror}.") from None
+    return names
+
+
+def _is_real_folder(root: Path, parts: Sequence[str]) -> bool:
+    """Whether it is a folder that can be a member or lead to one. Raises RyeError ``bad-member`` for a link to one."""
+    path = root.joinpath(*parts)
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return False
+    if stat.S_ISLNK(status.st_mode):
+        if path.is_dir():
+            raise _bad("/".join(parts), "it is a link, which may lead out of the project", "Name a real folder.")
+        return False
+    if not stat.S_ISDIR(status.st_mode):
+        return False
+    if not is_member_name(parts[-1]):
+        raise _bad("/".join(parts), "its name does not work on every system", "Rename it.")
+    return True
+
+
+def _manifest_of(root: Path, path: str) -> bytes | None:
+    """The bytes of a member's rye.toml; None where it has none."""
+    file = root / path / MANIFEST
+    try:
+        data = read_bytes(file, PROJECT.manifest_bytes)
+    except RyeError as error:
+        if error.code == "no-such-file" and not file.is_symlink():
+            return None
+        raise
+    if file.is_symlink():
+        raise _bad(path, f"its {MANIFEST} is a link", "Make it a file.")
+    if len(data) > PROJECT.manifest_bytes:
+        raise _bad(path, f"its {MANIFEST} is larger than {PROJECT.manifest_bytes:,} bytes", "Write a smaller one.")
+    return data
+
+
+def _decoded(path: str, data: bytes) -> str:
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise _bad(path, f"its {MANIFEST} is not UTF-8", "Save it as UTF-8.") from None
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    status = path.stat()
+    return status.st_dev, status.st_ino
+
+
+def _bad(path: str, why: str, hint: str) -> RyeError:
+    return RyeError("bad-member", f"The member {path} of this workspace: {why}.", hint)
+
+
+def joined_text(text: str, members: Iterable[MemberText]) -> str:
+    """One text that says all that the manifests say, for what is remembered of them; without members the root's."""
+    parts = [f"\n\0{member.path}\n{member.text}" for member in members]
+    return "".join([text, *parts])
