@@ -19,6 +19,7 @@ FLOORS = (
     ("rendering",),
     ("project",),
     ("registry",),
+    ("sources",),
     ("publishing", "customization"),
     ("installation",),
     ("workspace",),

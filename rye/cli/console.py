@@ -98,8 +98,13 @@ class Console:
             shown.append(click.style(plain, **_STYLES[style]) if style and plain else plain)  # type: ignore[arg-type]
         return "".join(shown)
 
-    def table(self, rows: Sequence[Sequence[str]], header: Sequence[str]) -> None:
-        """Columns: with a header on a terminal, tab-separated without one elsewhere, so that programs can cut them."""
+    def table(
+        self, rows: Sequence[Sequence[str]], header: Sequence[str], styles: Sequence[str | None] | None = None
+    ) -> None:
+        """Columns: with a header on a terminal, tab-separated without one elsewhere, so that programs can cut them.
+
+        ``styles``: of the rows, on a terminal.
+        """
         if self.json:
             return
         safe = [[printable(cell).replace("\t", " ").replace("\n", " ") for cell in row] for row in rows]
@@ -110,7 +115,8 @@ class Console:
         widths = [max(len(cell) for cell in column) for column in zip(header, *safe, strict=True)]
         for number, row in enumerate([list(header), *safe]):
             line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-            self.data(self.style(line, "dim") if number == 0 else line)
+            style = "dim" if number == 0 else styles[number - 1] if styles is not None else None
+            self.data(self.style(line, style) if style else line)
 
     # -- stderr: everything else --------------------------------------------------------------------------------------
 

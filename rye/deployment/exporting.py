@@ -69,10 +69,11 @@ def export(context: Context, project: Project, form: Form, folder: Path) -> Expo
 
 def withdrawn(context: Context, read: ReadProject, rows: Sequence[LockedItem]) -> set[Identity]:
     """The items whose locked release was yanked, taken down, or signed with a key that was revoked since."""
+    rows = [row for row in rows if row.source is None]
     if not rows:
         return set()
     with project_sources(context, read.manifest, read.project.root) as sources:
-        histories = sources.histories(row.identity for row in rows)
+        histories = sources.releases(row.identity for row in rows)
         return {
             row.identity
             for row in rows

@@ -20,6 +20,8 @@ unapproved-tool    error        The item may use tools of the agent program, or 
 unapproved-fact    error        The item mentions something alarming that nobody approved.
 pending-recovery   warning      The registry's owners will give a namespace to other keys, unless its own owners object.
 yanked             warning      The publisher took this version back.
+unsigned           info         The item comes from a git repository or a folder, and nobody whose key counts here signed it.
+source-changed     error        A folder that an item comes from is another than the lock says.
 shadows-installed  error        An own item of the project has an installed item's id, and would be used in its place.
 orphaned-override  warning      An override is for an item, or for a part of one, that is not there.
 G1 … G6            error        The lock is not the whole answer to rye.toml (:mod:`rye.installation.completeness`).
@@ -53,6 +55,7 @@ from rye.installation.overruled import overruled
 from rye.installation.placement import item_folder, item_path
 from rye.installation.shadows import Shadow
 from rye.installation.signed_release import Mention, SignedRelease
+from rye.installation.source_rows import source_refused, with_signers
 from rye.installation.verified_rows import check_row, check_words
 from rye.items.agent_tools import widened as widened_tools
 from rye.items.identity import Identity
@@ -95,6 +98,8 @@ RULES: Mapping[str, str] = {
     "deprecated": "An installed item should no longer be used.",
     "forced-version": "[overrides] of rye.toml forces an item's version.",
     "unused-override": "A line of [overrides] of rye.toml forces nothing.",
+    "unsigned": "An item comes from a git repository or a folder, and no key that counts here signed it.",
+    "source-changed": "A folder that an item comes from is not what the lock says.",
     "deploy-missing": "A deployed file is missing.",
     "deploy-drift": "A deployed file was edited.",
     "deploy-stale": "A deployed file is not what the lock and the customizations make today.",
@@ -146,6 +151,8 @@ HELP: Mapping[str, str] = {
     "forced-version": "Remove the line of [overrides] once the items that it is for ask for a version that fits.",
     "unused-override": "Check its spelling with `rye tree`, or remove the line.",
     shadows.CODE: "Rename your own item, or use the installed one.",
+    "unsigned": "Nothing is wrong. [policy] sources says where items may come from.",
+    "source-changed": "Run `rye install`: it shows what changed, and writes rye.lock.",
     "deploy-missing": _DEPLOY,
     "deploy-drift": _DEPLOY,
     "deploy-stale": _DEPLOY,
@@ -174,7 +181,7 @@ _WARNINGS = frozenset(
         "deploy-unchecked",
     )
 )
-_NOTES = frozenset(("unexplained-hook", "unexplained-server"))
+_NOTES = frozenset(("unexplained-hook", "unexplained-server", "unsigned"))
 RULE_SEVERITIES: Mapping[str, str] = {
     rule: "info" if rule in _NOTES else "warning" if rule in _WARNINGS else "error" for rule in RULES
 }
@@ -348,6 +355,8 @@ def audit_origin(items: Iterable[LockedItem], sources: Sources) -> list[Finding]
     """Items that the lock has from another registry than the one that answers for their namespace."""
     found = []
     for item in items:
+        if item.source is not None:
+            continue
         try:
             expect_origin(sources.client(item.identity.namespace), item.registry, f"{item.identity} {item.version}")
         except RyeError as error:
@@ -363,7 +372,9 @@ def audit_refused(refused: Iterable[tuple[LockedItem, RyeError]]) -> list[Findin
     found = []
     for item, error in refused:
         rule, message = "not-examined", f"{item.identity} {item.version} was not examined: {error.message}"
-        if error.code == "lock-mismatch" or (isinstance(error, TrustError) and error.code != "blob-missing"):
+        if error.code == "source-changed":
+            rule, message = error.code, error.message
+        elif error.code == "lock-mismatch" or (isinstance(error, TrustError) and error.code != "blob-missing"):
             rule = "lock-mismatch" if error.code == "lock-mismatch" else "changed-release"
             message = error.message
         found.append(Finding(rule, "error", message, item_path(item), item, error.hint))
@@ -407,6 +418,23 @@ def audit_registry(
             message = f"{name}: advisory {advisory.number} ({advisory.severity}): {advisory.title}"
             severity: Literal["error", "warning"] = "warning" if advisory.severity == "low" else "error"
             found.append(Finding("advisory", severity, message, path, item, update, advisory=advisory.number))
+    return found
+
+
+def audit_sources(
+    items: Iterable[LockedItem], signed: Mapping[Identity, SignedRelease], policy: Policy
+) -> list[Finding]:
+    """Items that nobody signed, and those that the policy does not take from where they come from."""
+    found = []
+    for item in with_signers([item for item in items if item.source is not None], signed):
+        path, name = item_path(item), f"{item.identity} {item.version}"
+        if item.is_unsigned:
+            found.append(Finding("unsigned", "info", f"{name} is signed by {item.signed_by}.", path, item))
+        refused = source_refused(policy, item)
+        if refused is None and not policy.accepts_signer([item.signer]):
+            refused = "no key that the policy requires signed it"
+        if refused is not None:
+            found.append(Finding("policy", "error", f"{name}: {refused}.", path, item))
     return found
 
 

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from msgspec import Struct
 
 from rye.installation.resolving import Chosen, Environment
+from rye.installation.sources import History
 from rye.installation.updates import latest_version
 from rye.items.identity import Identity
 from rye.project.forced_versions import forced_range
 from rye.project.manifest import Manifest
-from rye.registry.trust.records import ItemHistory
 from rye.resolution.ranges import Range
 from rye.resolution.versions import Version
 
@@ -43,7 +43,7 @@ class HeldBack(Struct, frozen=True):
 def held_back(
     manifest: Manifest,
     chosen: Mapping[Identity, Chosen],
-    histories: Mapping[Identity, ItemHistory],
+    histories: Mapping[Identity, History],
     environment: Environment,
 ) -> tuple[HeldBack, ...]:
     """Every chosen item that is not at its newest usable version because of others, by identity."""

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
@@ -23,7 +24,8 @@ from rye.installation.plan import Consent, Plan, approved_items, make_plan
 from rye.installation.resolving import Chosen, Environment, locked_records
 from rye.installation.signed_release import Mention
 from rye.installation.signer_history import signer_history
-from rye.installation.sources import Sources, fetch_logged
+from rye.installation.source_rows import source_item, with_signers
+from rye.installation.sources import Record, Sources, fetch_logged
 from rye.installation.transaction import Change
 from rye.installation.verified import VerifiedItem, judge_files, judgement_inputs, signed_words, verify_files
 from rye.installation.verified_rows import check_row, remember_rows, remembered_rows
@@ -36,6 +38,7 @@ from rye.project.freshness import wanted_ranges
 from rye.project.lock import Lock, LockedItem, lock_text
 from rye.project.manifest import Manifest
 from rye.registry.trust.records import ReleaseRecord, check_installable
+from rye.sources.record import SourceRecord
 from rye.storage.verdicts import Verdicts
 from rye.text.facts.fact import RULES_VERSION
 
@@ -86,6 +89,7 @@ def prepare(
     environment.require([(item.locked, item.signed.mentions or ()) for item in items.values()])
     before = Lock(lock.wanted, tuple(i for i in lock.items if i.identity not in left_out))
     known = remembered_rows(sources.verdicts, before.items, sources.trust_basis)
+    before = Lock(before.wanted, with_signers(before.items, known))
     plan = make_plan(
         before,
         [item.locked for item in items.values()],
@@ -110,12 +114,18 @@ def mentions_of(items: Mapping[Identity, VerifiedItem]) -> dict[Identity, tuple[
 
 def _with_histories(plan: Plan, chosen: Mapping[Identity, Chosen], sources: Sources) -> Plan:
     """The plan with the age of each release, key and namespace that is new here."""
-    shown = [c for c in plan.effective if c.new is not None and (c.action != "keep" or c.needs_consent)]
-    names = sorted({change.identity.namespace for change in shown})
+    shown = [
+        (c, record)
+        for c in plan.effective
+        if c.new is not None
+        and (c.action != "keep" or c.needs_consent)
+        and isinstance(record := chosen[c.identity].record, ReleaseRecord)
+    ]
+    names = sorted({change.identity.namespace for change, _ in shown})
     chains = {name: sources.client(name).keysets([name])[name] for name in names}
     found = {}
-    for change in shown:
-        name, record = change.identity.namespace, chosen[change.identity].record
+    for change, record in shown:
+        name = change.identity.namespace
         now = sources.client(name).head.snapshot.time
         found[change.identity] = signer_history(chains[name], record, now, change.signer_before)
     return Plan(tuple(replace(change, history=found.get(change.identity)) for change in plan.changes))
@@ -130,7 +140,10 @@ def check_rows(rows: Iterable[LockedItem], verified: Mapping[Identity, VerifiedI
 
 def _is_chosen(item: LockedItem, chosen: Mapping[Identity, Chosen]) -> bool:
     record = chosen[item.identity].record
-    same = (item.version, item.sha256, item.log) == (record.version, record.release.file.sha256, record.line.log)
+    if isinstance(record, SourceRecord):
+        same = (item.version, item.sha256, item.source) == (record.version, record.release.file.sha256, record.source)
+    else:
+        same = (item.version, item.sha256, item.log) == (record.version, record.release.file.sha256, record.line.log)
     return same and item.forced == chosen[item.identity].forced
 
 
@@ -139,6 +152,9 @@ def verify_chosen(chosen: Mapping[Identity, Chosen], sources: Sources) -> dict[I
     verified: dict[Identity, VerifiedItem] = {}
     by_client: dict[int, list[ReleaseRecord]] = {}
     for entry in chosen.values():
+        if isinstance(entry.record, SourceRecord):
+            verified[entry.record.identity] = _source_item(entry, entry.record, sources.verdicts)
+            continue
         check_installable(entry.record)
         by_client.setdefault(id(sources.client_of(entry.record)), []).append(entry.record)
     for records in by_client.values():
@@ -160,6 +176,21 @@ def verify_chosen(chosen: Mapping[Identity, Chosen], sources: Sources) -> dict[I
     return dict(sorted(verified.items()))
 
 
+def _source_item(entry: Chosen, record: SourceRecord, verdicts: Verdicts) -> VerifiedItem:
+    """An item of a source, whose bytes were checked when they were read, with what it mentions."""
+    files = {item_file_name(record): record.data, **record.attached}
+    hashes = [part for path, data in sorted(files.items()) for part in (path, hashlib.sha256(data).digest())]
+    key = verdicts.key("mentions", *hashes)
+    with contextlib.suppress(msgspec.MsgspecError):  # not of today's form
+        known = verdicts.get([key]).get(key)
+        if known is not None:
+            found = msgspec.msgpack.decode(known, type=tuple[Mention, ...])
+            return source_item(record, entry.dependencies, entry.groups, found, entry.forced)
+    found = mentions(files)
+    verdicts.put({key: msgspec.msgpack.encode(found)})
+    return source_item(record, entry.dependencies, entry.groups, found, entry.forced)
+
+
 class _Judged(Struct, frozen=True):
     """What is remembered of one release's bytes."""
 
@@ -179,7 +210,7 @@ def _judged_before(records: Sequence[ReleaseRecord], verdicts: Verdicts) -> list
     return [found.get(key) for key in keys]
 
 
-def _warnings(records: Iterable[ReleaseRecord]) -> Iterable[str]:
+def _warnings(records: Iterable[Record]) -> Iterable[str]:
     for record in records:
         name = f"{record.identity}@{record.version}"
         if record.yank is not None:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from rye.installation.signed_release import Mention
 from rye.registry.trust.records import ReleaseRecord
+from rye.sources.record import SourceRecord
 from rye.text import facts
 from rye.text.facts.decoding import readable_text
 
@@ -25,7 +26,7 @@ def mentions(files: Mapping[str, bytes]) -> tuple[Mention, ...]:
     return tuple(sorted(found.values(), key=lambda m: (-facts.severity(m.level), m.fact, m.path, m.line, m.value)))
 
 
-def item_file_name(record: ReleaseRecord) -> str:
+def item_file_name(record: ReleaseRecord | SourceRecord) -> str:
     """The name of the item's own file, for people."""
     suffix = record.release.file.suffix
     return f"{record.identity.id.rsplit('/', 1)[-1]}{suffix}" if suffix.startswith(".") else suffix

@@ -117,9 +117,11 @@ class ItemChange(Struct, frozen=True):
 
     @property
     def signer_before(self) -> str | None:
-        """Who signed what was approved, where that was another key."""
+        """Who signed what was approved, where that was another key; of a source's item without a signature, that nobody did."""
         if not self.signer_changed or self.old is None:
             return None
+        if self.old.source is not None and self.old.approved_signer in (None, self.old.source.origin):
+            return self.old.signed_by
         return self.old.approved_signer or self.old.signer
 
     @property
@@ -166,6 +168,8 @@ def make_plan(
     signers: dict[str, set[str]] = {}
     for item in old.items:
         signers.setdefault(item.identity.namespace, set()).add(_approved_signer(item))
+        if item.source is not None and not never_approved(item):
+            signers[item.identity.namespace].add(item.registry)
     changes = []
     for identity in sorted(before.keys() | after.keys()):
         was, shall = before.get(identity), after.get(identity)
@@ -191,10 +195,18 @@ def make_plan(
                 signer_new=shall.signer not in signers.get(identity.namespace, set()),
                 signer_unknown=known_signers is not None
                 and (was is None or never_approved(was))
-                and shall.signer not in known_signers,
+                and not _is_known(shall, known_signers, signers.get(identity.namespace, set())),
             )
         )
     return Plan(_mark_pulled_in(changes))
+
+
+def _is_known(shall: LockedItem, known: frozenset[str], here: set[str]) -> bool:
+    """Whether this user agreed to the signer; of a source's item to the source, too, here or, for a repository, anywhere."""
+    if shall.source is None:
+        return shall.signer in known
+    agreed = {*known, *here}
+    return shall.registry in agreed and shall.signer in agreed
 
 
 def _mark_pulled_in(changes: Sequence[ItemChange]) -> tuple[ItemChange, ...]:
@@ -260,7 +272,14 @@ def _action(was: LockedItem | None, shall: LockedItem) -> Action:
             else "replace"
         )
 
+    if shall.source is not None and was.source is not None and _release(was) == _release(shall):
+        return "update"  # versions that nobody numbered: one commit or another
     return "update" if Version.parse(shall.version) > Version.parse(was.version) else "downgrade"
+
+
+def _release(item: LockedItem) -> str:
+    """The version without what names a commit."""
+    return item.version.partition("+")[0]
 
 
 @lru_cache(maxsize=4096)

@@ -23,7 +23,13 @@ def identify_one(reference: Reference, sources: Sources) -> Identity:
 
 def find_release(identity: Identity, wanted: str | None, sources: Sources) -> ReleaseRecord:
     """The newest release in a range (None: any; then yanked ones and pre-releases only where there is nothing else)."""
-    history = sources.histories([identity]).get(identity)
+    if sources.is_source(identity.namespace):
+        raise RyeError(
+            "source-has-one-version",
+            f"{identity} comes from [sources]: it has the versions of its repository, and no releases.",
+            f"`rye diff {identity.id}` compares what is installed with what its source has now.",
+        )
+    history = sources.releases([identity]).get(identity)
     records = history.records if history is not None else ()
     if wanted is not None:
         allowed = Range.parse(wanted)

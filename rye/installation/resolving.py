@@ -16,11 +16,13 @@ from msgspec import Struct
 from rye.errors import RyeError, UsageError
 from rye.installation.origin_check import expect_origin
 from rye.installation.signed_release import Mention
-from rye.installation.sources import Sources
+from rye.installation.source_rows import locked_source_record
+from rye.installation.sources import History, Record, Sources
 from rye.installation.unlock import Unlock
 from rye.installation.verified_rows import mismatch
 from rye.items.identity import Identity
 from rye.permissions.policy import Policy, fact_violations, tool_violations, violations
+from rye.permissions.source_scale import source_refusal
 from rye.project.forced_versions import ForcedVersion, forced_range
 from rye.project.freshness import wanted_key
 from rye.project.lock import Lock, LockedItem
@@ -34,6 +36,7 @@ from rye.resolution.ranges import Range
 from rye.resolution.solver import Resolution
 from rye.resolution.versions import Version
 from rye.signing.keys import PublicKey
+from rye.sources.record import SourceRecord
 from rye.text.spelling import close_words
 
 _NEWEST = 5
@@ -43,7 +46,7 @@ _NEWEST = 5
 class Chosen(Struct, frozen=True):
     """One item of the solution."""
 
-    record: ReleaseRecord
+    record: Record
     dependencies: tuple[str, ...]
     """Identities of what it depends on, sorted."""
     groups: tuple[str, ...]
@@ -90,8 +93,10 @@ class Environment(Struct, frozen=True):
                 },
             )
 
-    def exclusions(self, record: ReleaseRecord) -> dict[Exclusion, str]:
+    def exclusions(self, record: Record) -> dict[Exclusion, str]:
         """Why this release may not be chosen."""
+        if isinstance(record, SourceRecord):
+            return self._source_exclusions(record)
         policy, found = self.policy, {}
         if record.revoked:
             found[Exclusion.REVOKED] = "every key that signed it was revoked"
@@ -104,6 +109,16 @@ class Environment(Struct, frozen=True):
         age = self.now - record.release.time
         if policy.minimum_release_age and age < timedelta(seconds=policy.minimum_release_age):
             found[Exclusion.TOO_NEW] = f"released {record.release.time:%Y-%m-%d %H:%M} UTC"
+        return found
+
+    def _source_exclusions(self, record: SourceRecord) -> dict[Exclusion, str]:
+        """The same of an item of a source. Its commit's time is whatever its author wrote, so no age follows from it."""
+        why = source_refusal(
+            self.policy.sources, is_git=record.source.git is not None, signed=record.signer is not None
+        )
+        found = {} if why is None else {Exclusion.SOURCE: why}
+        if not self.policy.accepts_signer([record.signer] if record.signer is not None else []):
+            found[Exclusion.OTHER_SIGNER] = f"required-signers does not list {record.signer or record.source.unsigned}"
         return found
 
 
@@ -130,17 +145,17 @@ class _Provider:
         self._environment = environment
         self._parts = parts or {}
         self._locked = {item.identity: (item.version, item.registry) for item in lock.items}
-        self._histories: dict[Identity, ItemHistory | None] = {}
-        self._records: dict[tuple[Identity, Version], ReleaseRecord] = {}
+        self._histories: dict[Identity, History | None] = {}
+        self._records: dict[tuple[Identity, Version], Record] = {}
 
-    def learn(self, wanted: Iterable[Identity], found: Mapping[Identity, ItemHistory]) -> None:
+    def learn(self, wanted: Iterable[Identity], found: Mapping[Identity, History]) -> None:
         for identity in wanted:
             history = found.get(identity)
             self._histories[identity] = history
             for record in history.records if history is not None else ():
                 self._records[(identity, Version.parse(record.version))] = record
 
-    def record(self, identity: Identity, version: Version) -> ReleaseRecord:
+    def record(self, identity: Identity, version: Version) -> Record:
         return self._records[(identity, version)]
 
     def candidates(self, package: Package) -> Sequence[Candidate] | Unavailable:
@@ -174,7 +189,7 @@ class _Provider:
         conflicts.extend(_requirement(relation) for relation in release.conflicts_with if relation.identity is not None)
         return Demands(dependencies, conflicts, missing)
 
-    def needs(self, record: ReleaseRecord) -> tuple[Identity, ...]:
+    def needs(self, record: Record) -> tuple[Identity, ...]:
         """The items that a chosen release depends on."""
         demands = self.demands(record.identity, Version.parse(record.version))
         needed = (requirement.package for requirement in demands.dependencies)
@@ -217,6 +232,8 @@ def identify(wanted: Sequence[Wanted], sources: Sources, lock: Lock | None = Non
 
 
 def _unknown(line: Wanted, sources: Sources) -> RyeError:
+    if sources.book is not None and sources.is_source(line.id.split("/", 1)[0]):
+        return sources.book.unknown_item(line.id)
     client = sources.client(line.id.split("/", 1)[0])
     near = close_words(line.id, sorted({name.id for name in client.names() or ()}), 3)
     last = line.id.rsplit("/", 1)[-1]
@@ -231,10 +248,11 @@ def resolve(
 
     Raises Unsolvable with the proof, and what the registries raise.
     """
+    sources.go_by(lock, unlock)
     meant = identify(manifest.dependencies, sources, lock)
     parts = {
         Part(member.path): [
-            Requirement[Package](meant[line], _range(line))
+            Requirement[Package](meant[line], _range(line, sources))
             for line in manifest.dependencies
             if line.member == member.path
         ]
@@ -248,7 +266,9 @@ def resolve(
         _require_exact(identity, version, [line for line in manifest.dependencies if meant[line] == identity], sources)
         _require_unforced(identity, version, manifest.overrides)
     requirements: list[Requirement[Package]] = []
-    requirements.extend(Requirement(meant[line], _range(line)) for line in manifest.dependencies if not line.member)
+    requirements.extend(
+        Requirement(meant[line], _range(line, sources)) for line in manifest.dependencies if not line.member
+    )
     requirements.extend(Requirement(part, Range.parse("*")) for part in parts)
     requirements.extend(Requirement(identity, Range.parse(f"={version}")) for identity, version in unlock.exact)
     root = Root[Package](
@@ -285,7 +305,7 @@ def _require_exact(identity: Identity, version: str, lines: Sequence[Wanted], so
     if history is not None and all(record.version != version for record in history.records):
         raise no_such_version(identity, version, history)
     for line in lines:
-        if Version.parse(version) not in _range(line):
+        if Version.parse(version) not in _range(line, sources):
             raise RyeError(
                 "outside-range",
                 f"{line.file} asks for {identity} {line.range}, and {version} is outside of that.",
@@ -316,7 +336,7 @@ def _forced(overrides: Sequence[ForcedVersion], identity: Identity) -> Range | N
         raise RyeError(error.code, message, error.hint, details=error.details) from error
 
 
-def no_such_version(identity: Identity, wanted: str, history: ItemHistory) -> RyeError:
+def no_such_version(identity: Identity, wanted: str, history: History) -> RyeError:
     """The error for a version or a range that no release has, with the newest that there are."""
     versions = sorted((Version.parse(record.version) for record in history.records), reverse=True)
     newest = ", ".join(map(str, versions[:_NEWEST])) + (", …" if len(versions) > _NEWEST else "")
@@ -328,18 +348,21 @@ def no_such_version(identity: Identity, wanted: str, history: ItemHistory) -> Ry
     )
 
 
-def _range(line: Wanted) -> Range:
+def _range(line: Wanted, sources: Sources) -> Range:
     try:
         parsed = Range.parse(line.range)
     except RyeError as error:
         raise RyeError(
             error.code, f"{line.file}: {line.key}: {error.message}", error.hint, details=error.details
         ) from error
-    return Range(parsed.text, parsed.versions, parsed.versions) if line.pre_release else parsed
+    any_release = line.pre_release or sources.is_source(
+        line.id.partition("/")[0]
+    )  # a source has one version of an item
+    return Range(parsed.text, parsed.versions, parsed.versions) if any_release else parsed
 
 
 def _groups(
-    asked: Iterable[tuple[str, Identity]], chosen: Mapping[Identity, ReleaseRecord], provider: _Provider
+    asked: Iterable[tuple[str, Identity]], chosen: Mapping[Identity, Record], provider: _Provider
 ) -> dict[Identity, set[str]]:
     """Which groups need each item, through whatever chain."""
     groups: dict[Identity, set[str]] = {identity: set() for identity in chosen}
@@ -372,20 +395,18 @@ def locked_record(history: ItemHistory | None, item: LockedItem) -> ReleaseRecor
     return record
 
 
-def locked_records(lock: Lock, sources: Sources, environment: Environment) -> dict[Identity, ReleaseRecord]:
+def locked_records(lock: Lock, sources: Sources, environment: Environment) -> dict[Identity, Record]:
     """The releases that a lock names, as the registries have them now. A yanked one is good; a revoked one, or one that the
     policy refuses by now, is not.
 
     Raises TrustError (``release-vanished``, ``release-changed``, ``signer-revoked``), RyeError ``lock-mismatch`` or
     ``locked-release-refused``.
     """
+    sources.go_by(lock, Unlock.nothing())
     histories = sources.histories(item.identity for item in lock.items)
-    found = {}
+    found: dict[Identity, Record] = {}
     for item in lock.items:
-        expect_origin(sources.client(item.identity.namespace), item.registry, f"{item.identity} {item.version}")
-        history = histories.get(item.identity)
-        record = locked_record(history, item)
-        check_installable(record)  # a revoked key is not a matter of policy
+        record = locked_choice(item, histories.get(item.identity), sources)
         reasons = [why for kind, why in environment.exclusions(record).items() if kind is not Exclusion.YANKED]
         if reasons:
             raise RyeError(
@@ -395,3 +416,20 @@ def locked_records(lock: Lock, sources: Sources, environment: Environment) -> di
             )
         found[item.identity] = record
     return found
+
+
+def locked_choice(item: LockedItem, history: History | None, sources: Sources) -> Record:
+    """What a row of the lock names, in a registry or in its source. Raises what :func:`locked_record` and
+    :func:`rye.installation.source_rows.locked_source_record` raise, RyeError ``other-registry``."""
+    if (item.source is not None) != sources.is_source(item.identity.namespace):
+        raise RyeError(
+            "lock-does-not-fit",
+            f"rye.lock has {item.identity} from {item.registry}, and rye.toml has another place for {item.identity.namespace!r}.",
+            "Run `rye install`, which chooses again and shows what changes.",
+        )
+    if item.source is not None:
+        return locked_source_record(item, history)
+    expect_origin(sources.client(item.identity.namespace), item.registry, f"{item.identity} {item.version}")
+    record = locked_record(history if isinstance(history, ItemHistory) else None, item)
+    check_installable(record)  # a revoked key is not a matter of policy
+    return record

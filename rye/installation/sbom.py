@@ -77,12 +77,23 @@ def _component(item: LockedItem) -> dict[str, object]:
 def _properties(item: LockedItem) -> list[tuple[str, str]]:
     return [
         ("kind", item.kind),
-        ("registry", item.registry),
-        ("log", str(item.log)),
-        ("signer", item.signer),
+        *_origin(item),
         *(("group", group) for group in sorted(item.groups)),
         *(("capability", capability) for capability in sorted(item.capabilities)),
         *(("hook", f"{hook.item_type} {hook.item_id} when {hook.when}") for hook in item.hooks),
+    ]
+
+
+def _origin(item: LockedItem) -> list[tuple[str, str]]:
+    """Where it comes from: a registry and its log, or a source, where nobody signed."""
+    if item.source is None:
+        return [("registry", item.registry), ("log", str(item.log)), ("signer", item.signer)]
+    named = (("ref", item.source.ref), ("commit", item.source.commit), ("tree", item.source.tree))
+    return [
+        ("source", item.registry),
+        *((name, value) for name, value in named if value is not None),
+        ("place", item.source.place),
+        ("signer", item.signed_by),
     ]
 
 

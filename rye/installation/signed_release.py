@@ -62,6 +62,8 @@ class SignedRelease(Struct, frozen=True):
     runs: tuple[Run, ...] = ()
     mentions: tuple[Mention, ...] | None = None
     """None: the bytes were not looked at."""
+    signed_by: str | None = None
+    """Of an item of ``[sources]``: the fingerprint of the key of this user's trust store that signed all of it."""
 
     @property
     def tools(self) -> AgentTools | None:

@@ -1,11 +1,12 @@
-"""The registries of one run, opened when they are first needed, one client each."""
+"""Where the items of one run come from: its registries, opened when they are first needed, one client each; and the sources of
+rye.toml, where it has any."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from rye.items.identity import Identity
 from rye.project.registries import Registries
@@ -14,10 +15,19 @@ from rye.registry.released import ItemFiles
 from rye.registry.transport.seam import NoAnswer
 from rye.registry.trust.keysets import Link
 from rye.registry.trust.records import ItemHistory, ReleaseRecord
+from rye.sources.record import SourceHistory, SourceRecord
 from rye.storage.verdicts import Verdicts
+
+if TYPE_CHECKING:
+    from rye.installation.unlock import Unlock
+    from rye.project.lock import Lock
+    from rye.sources.book import SourceBook
 
 _N = TypeVar("_N")
 Open = Callable[[str], RegistryClient]
+Record: TypeAlias = ReleaseRecord | SourceRecord
+"""One item that may be chosen: a registry's release, or what a source has."""
+History: TypeAlias = ItemHistory | SourceHistory
 
 
 class Sources:
@@ -32,8 +42,11 @@ class Sources:
         open_client: Open,
         verdicts: Verdicts,
         finish: Callable[[], None] = lambda: None,
+        book: SourceBook | None = None,
     ):
-        """``verdicts``: what was checked before; ``finish``: called at the end, however it came."""
+        """``verdicts``: what was checked before; ``finish``: called at the end, however it came; ``book``: the project's
+        sources."""
+        self.book = book
         self.verdicts = verdicts
         self._registries = registries
         self._open = open_client
@@ -64,8 +77,29 @@ class Sources:
             self._clients[address] = self._open(address)
         return self._clients[address]
 
-    def histories(self, identities: Iterable[Identity]) -> dict[Identity, ItemHistory]:
+    def is_source(self, namespace: str) -> bool:
+        """Whether a namespace is a source's name here."""
+        return self.book is not None and self.book.answers_for(namespace)
+
+    def go_by(self, lock: Lock, unlock: Unlock) -> None:
+        """Open sources in the state that this lock has, but for those of which an item may move."""
+        if self.book is not None:
+            self.book.go_by(lock.items, unlock.frees)
+
+    def histories(self, identities: Iterable[Identity]) -> dict[Identity, History]:
         """Everything stated about these items; one that does not exist is left out. One wave per registry."""
+        wanted = list(identities)
+        found: dict[Identity, History] = {}
+        if self.book is not None:
+            given = [identity for identity in wanted if self.book.answers_for(identity.namespace)]
+            if given:
+                found.update(self.book.histories(given, self.kinds_of))
+                wanted = [identity for identity in wanted if not self.book.answers_for(identity.namespace)]
+        found.update(self.releases(wanted))
+        return found
+
+    def releases(self, identities: Iterable[Identity]) -> dict[Identity, ItemHistory]:
+        """The same of items of registries alone."""
         found: dict[Identity, ItemHistory] = {}
         for client, group in self._by_client(identities, lambda identity: identity.namespace):
             found.update(client.histories(group))
@@ -74,6 +108,10 @@ class Sources:
     def kinds_of(self, ids: Iterable[str]) -> dict[str, tuple[str, ...]]:
         """Under which kinds each qualified id exists."""
         found: dict[str, tuple[str, ...]] = {}
+        if self.book is not None:
+            wanted = list(ids)
+            found.update({one: self.book.kinds_of(one) for one in wanted if self.is_source(one.split("/", 1)[0])})
+            ids = [one for one in wanted if one not in found]
         for client, group in self._by_client(ids, lambda identifier: identifier.split("/", 1)[0]):
             found.update(client.kinds_of(group))
         return found
@@ -81,13 +119,16 @@ class Sources:
     def pending_recoveries(self, namespaces: Iterable[str]) -> list[Link]:
         """The recoveries of these namespaces that stand in public and have not taken effect by the snapshot's time."""
         found: list[Link] = []
-        for client, group in self._by_client(sorted(set(namespaces)), lambda namespace: namespace):
+        asked = sorted(name for name in set(namespaces) if not self.is_source(name))
+        for client, group in self._by_client(asked, lambda namespace: namespace):
             now = client.head.snapshot.time
             found.extend(link for chain in client.keysets(group).values() if (link := chain.pending(now)) is not None)
         return found
 
     def trust_basis(self, origin: str, namespace: str) -> str | None:
         """What releases of a registry that this run asked are judged by (:mod:`rye.registry.store.basis`); None for another."""
+        if self.book is not None and self.book.answers_for(namespace):
+            return self.book.grounds(origin, namespace)
         found = next((client for client in self._clients.values() if client.origin == origin), None)
         return found.basis.of(namespace) if found is not None else None
 

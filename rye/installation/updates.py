@@ -5,13 +5,12 @@ from __future__ import annotations
 from msgspec import Struct
 
 from rye.installation.resolving import Environment, resolve
-from rye.installation.sources import Sources
+from rye.installation.sources import History, Sources
 from rye.installation.unlock import Unlock
 from rye.items.identity import Identity
 from rye.project.forced_versions import forced_range
 from rye.project.lock import Lock, LockedItem
 from rye.project.manifest import Manifest
-from rye.registry.trust.records import ItemHistory
 from rye.resolution.outcome import Unsolvable
 from rye.resolution.problem import Exclusion
 from rye.resolution.versions import Version
@@ -64,7 +63,7 @@ def _wanted(manifest: Manifest, lock: Lock, sources: Sources, environment: Envir
     return {item.identity: item.version for item in lock.items}
 
 
-def _refused(history: ItemHistory | None, item: LockedItem, environment: Environment) -> str | None:
+def _refused(history: History | None, item: LockedItem, environment: Environment) -> str | None:
     """Why the locked release may not be chosen any more."""
     for record in history.records if history is not None else ():
         if record.version == item.version:
@@ -76,7 +75,7 @@ def _refused(history: ItemHistory | None, item: LockedItem, environment: Environ
     return None
 
 
-def latest_version(history: ItemHistory | None, environment: Environment) -> str | None:
+def latest_version(history: History | None, environment: Environment) -> str | None:
     """The highest version that nothing excludes, a pre-release only where there is nothing else."""
     records = [record for record in history.records if not environment.exclusions(record)] if history else []
     versions = [Version.parse(record.version) for record in records]

@@ -80,7 +80,8 @@ def check_row(locked: LockedItem, found: LockedItem) -> None:
     Raises RyeError ``lock-mismatch``.
     """
     if (locked.version, locked.sha256, locked.log) == (found.version, found.sha256, found.log):
-        _check(locked, found, RELEASE_FIELDS)
+        fields = RELEASE_FIELDS if found.source is None else tuple(name for name in RELEASE_FIELDS if name != "signer")
+        _check(locked, found, (*fields, "source"))
 
 
 def mismatch(item: LockedItem, what: str) -> RyeError:
@@ -109,6 +110,7 @@ def _key(verdicts: Verdicts, item: LockedItem, basis: TrustBasis) -> bytes | Non
         item.keyset,
         item.signer,
         sorted(item.attached),
+        *(() if item.source is None else (item.source,)),
     )
     return verdicts.key("row", grounds, msgspec.msgpack.encode(row))
 

@@ -90,6 +90,18 @@ class LockedSource(Struct, frozen=True, forbid_unknown_fields=True):
         """The repository or the folder, whatever its state."""
         return f"{GIT_PREFIX}{self.git}" if self.git is not None else f"{PATH_PREFIX}{self.path}"
 
+    def as_json(self) -> dict[str, object]:
+        """For programs: every field, the ones that do not apply as null."""
+        return {
+            "git": self.git,
+            "ref": self.ref,
+            "commit": self.commit,
+            "tree": self.tree,
+            "path": self.path,
+            "editable": self.editable,
+            "place": self.place,
+        }
+
     @property
     def unsigned(self) -> str:
         """What stands for a signer where nobody signed."""
@@ -157,6 +169,10 @@ class LockedItem(Struct, frozen=True, forbid_unknown_fields=True, rename=_KEYS):
         if self.source is not None and self.signer == self.source.origin:
             return self.source.unsigned
         return self.signer
+
+    def with_signer(self, fingerprint: str | None) -> LockedItem:
+        """An item of a source with the key that was found to have signed it; any other item as it is."""
+        return self if self.source is None or fingerprint is None else replace(self, signer=fingerprint)
 
     @property
     def is_unsigned(self) -> bool:

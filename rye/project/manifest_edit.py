@@ -10,6 +10,7 @@ import tomllib
 from collections.abc import Sequence
 
 import tomlkit
+from tomlkit import TOMLDocument
 from tomlkit.items import InlineTable, Table
 
 from rye.project.declared_sources import GitSource, Source
@@ -22,15 +23,7 @@ def add_dependency(text: str, key: str, wanted_range: str, group: str = MAIN_GRO
     A new one goes to its place in a table that is sorted, else to the end.
     """
     mark, document = _mark(text), tomlkit.parse(text.removeprefix(BYTE_ORDER_MARK))
-    if group == MAIN_GROUP:
-        table = document.setdefault("dependencies", tomlkit.table())
-    else:
-        groups = document.get("groups")
-        if groups is None:
-            groups = tomlkit.table(is_super_table=True)
-            document["groups"] = groups
-        table = groups.setdefault(group, tomlkit.table())
-    assert isinstance(table, (Table, InlineTable))
+    table = _dependencies(document, group)
     present = table.get(key)
     if isinstance(present, (InlineTable, Table)):
         present["version"] = wanted_range
@@ -42,6 +35,42 @@ def add_dependency(text: str, key: str, wanted_range: str, group: str = MAIN_GRO
             sorted_text = _with_line_in_order(text.removeprefix(BYTE_ORDER_MARK), header, keys, key, wanted_range)
             if sorted_text is not None and tomllib.loads(sorted_text) == document.unwrap():
                 return mark + _with_line_ends_of(text, sorted_text)
+    return mark + _with_line_ends_of(text, tomlkit.dumps(document))
+
+
+def _dependencies(document: TOMLDocument, group: str) -> Table | InlineTable:
+    """The table of a group, made where there is none."""
+    if group == MAIN_GROUP:
+        table = document.setdefault("dependencies", tomlkit.table())
+    else:
+        groups = document.get("groups")
+        if groups is None:
+            groups = tomlkit.table(is_super_table=True)
+            document["groups"] = groups
+        table = groups.setdefault(group, tomlkit.table())
+    assert isinstance(table, (Table, InlineTable))
+    return table
+
+
+def add_dependencies(text: str, keys: Sequence[str], wanted_range: str, group: str = MAIN_GROUP) -> str:
+    """The same for many new keys, read and written once. A sorted table stays sorted."""
+    if len(keys) < 2:
+        return add_dependency(text, keys[0], wanted_range, group) if keys else text
+    mark, document = _mark(text), tomlkit.parse(text.removeprefix(BYTE_ORDER_MARK))
+    table = _dependencies(document, group)
+    header = "dependencies" if group == MAIN_GROUP else f"groups.{group}"
+    present = [str(one) for one in table]
+    is_sorted = present == sorted(present) and bool(present)
+    for key in sorted(keys):
+        table[key] = wanted_range
+    if is_sorted and min(keys) < present[-1]:
+        lines: str | None = text.removeprefix(BYTE_ORDER_MARK)
+        known = list(present)
+        for key in sorted(keys):
+            lines = _with_line_in_order(lines, header, known, key, wanted_range) if lines is not None else None
+            known.append(key)
+        if lines is not None and tomllib.loads(lines) == document.unwrap():
+            return mark + _with_line_ends_of(text, lines)
     return mark + _with_line_ends_of(text, tomlkit.dumps(document))
 
 

@@ -29,6 +29,8 @@ class Exclusion(Enum):
     """Its registry's owners took files of it away."""
     OTHER_SIGNER = "other-signer"
     """Not signed by a key that the policy requires."""
+    SOURCE = "source"
+    """From a source that the policy does not allow."""
     TOO_NEW = "too-new"
     """Younger than ``minimum-release-age``."""
     YANKED = "yanked"

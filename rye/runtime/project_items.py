@@ -110,7 +110,8 @@ class ProjectItems:
         signer, log, registry = None, None, None
         if found.installed is not None:
             row = found.installed.row
-            signer, log, registry = row.signer, row.log, row.registry
+            signer, registry = row.signed_by, row.registry
+            log = row.log if row.source is None else None
             if runs:
                 self._refuse_advised(row.identity)
         else:

@@ -9,18 +9,26 @@ from rye.cli.project.following import deploy_after
 from rye.cli.project.install_options import command_text, install_options
 from rye.cli.project.outcome import agreement, show_outcome
 from rye.cli.registry.airgap_options import airgap_given
+from rye.errors import UsageError
 from rye.workspace.installing.adding import add as add_items
 from rye.workspace.installing.install_request import InstallRequest
+from rye.workspace.installing.source_words import is_source_word
 from rye.workspace.projects import project_of
 
 
 @command("add")
-@click.argument("items", nargs=-1, required=True, metavar="[KIND:]ID[@RANGE]…")
+@click.argument("items", nargs=-1, required=True, metavar="[KIND:]ID[@RANGE]… | SOURCE [NAME…]")
+@click.option("--all", "everything", is_flag=True, help="Every item of the source.")
+@click.option("--as", "name", metavar="NAME", help="The source's name in rye.toml: its items' namespace here.")
+@click.option("--editable", is_flag=True, help="Use a folder's items where they lie, without a copy.")
 @install_options("group", "member", "approve", "dry_run", "discard", "airgap")
 @click.pass_obj
 def add(
     session: Session,
     items: tuple[str, ...],
+    everything: bool,
+    name: str | None,
+    editable: bool,
     group: str,
     member: str | None,
     approved: tuple[str, ...],
@@ -28,14 +36,31 @@ def add(
     discard_local_edits: bool,
     bundle: str | None,
 ) -> int:
-    """Add items to rye.toml and install them with what they depend on."""
+    """Add items to rye.toml and install them with what they depend on.
+
+    A SOURCE is a git repository, git+https://HOST/PATH.git#REV:FOLDER, or a folder's path; NAMEs choose its items.
+    """
+    said = [
+        *(["--all"] if everything else []),
+        *(["--editable"] if editable else []),
+        *(["--as", name] if name else []),
+    ]
     request = InstallRequest(
-        command_text("add", items, group, member=member),
+        command_text("add", (*items, *said), group, member=member),
         approved=approved,
         dry_run=dry_run,
         discard_local_edits=discard_local_edits,
         airgap=airgap_given(session, bundle),
         follow=deploy_after,
     )
+    if is_source_word(items[0]):
+        from rye.workspace.installing.adding_source import SourceRequest, add_from_source  # git, for sources alone
+
+        wanted = SourceRequest(items[0], items[1:], everything, editable, name, group, member)
+        outcome = add_from_source(session, project_of(session), request, wanted, agreement(session))
+        return show_outcome(session, outcome, dry_run=dry_run)
+    if everything or editable or name is not None:
+        message = "--all, --as and --editable are for a source: git+https://… or a folder's path."
+        raise UsageError("bad-source", message, "Name the source before its items.")
     outcome = add_items(session, project_of(session), request, items, group, agreement(session), member)
     return show_outcome(session, outcome, dry_run=dry_run)

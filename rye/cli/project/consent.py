@@ -98,21 +98,28 @@ def _show_signer(console: Console, change: ItemChange, time: datetime) -> None:
         return
     history = change.history
     if change.signer_before is not None:
-        console.say(f"      signed by {new.signer}, before by {change.signer_before}", "warning")
+        before = one_line(change.signer_before)
+        style = "error" if new.is_unsigned else "warning"
+        console.say(f"      signed by {one_line(new.signed_by)}, before by {before}", style)
         if history is not None and history.old_key is not None:
             console.say(
                 f"      the new key is in keyset {history.keyset}; of the old one: {history.old_key}", "warning"
             )
     else:
         mark = "  (new to this project)" if change.signer_new else ""
-        mark += "  (you never agreed to this signer before)" if change.signer_unknown else ""
-        console.say(f"      signed by {new.signer}{mark}", "dim")
+        who = "source" if new.source is not None else "signer"
+        mark += f"  (you never agreed to this {who} before)" if change.signer_unknown else ""
+        console.say(f"      signed by {one_line(new.signed_by)}{mark}", "error" if new.is_unsigned else "dim")
+    if new.source is not None:
+        where = f"{new.registry}{f' ({new.source.ref})' if new.source.ref else ''}, {new.source.place}"
+        console.say(f"      from {one_line(where)}", "dim")
     if history is not None:
         released = _age(history.released, time, "ago")
         key, namespace = (_age(since, time, "old") for since in (history.key_since, history.namespace_since))
         console.say(f"      released {released}, key {key}, namespace {namespace}", "dim")
     if old is not None and old.registry != new.registry:
-        moved = f"      from the registry {one_line(new.registry)}, before from {one_line(old.registry)}"
+        kind = "" if new.source is not None else "the registry "
+        moved = f"      from {kind}{one_line(new.registry)}, before from {one_line(old.registry)}"
         console.say(moved, "warning")
 
 

@@ -28,6 +28,7 @@ def list_items(session: Session, kind: str | None, space: str | None, member: st
     session.console.table(
         [[printable(str(row[name] if row[name] is not None else "-")) for name in _COLUMNS] for row in rows],
         [name.upper() for name in _COLUMNS],
+        ["removed" if str(row["signer"]).startswith("none (") else None for row in rows],
     )
     if not rows:
         session.console.say("Nothing is here; `rye add [KIND:]ID` adds an item, `rye search WORDS` finds one.")

@@ -79,6 +79,7 @@ def _add(
     with session_sources(session) as sources:
         environment = judging_environment(context, session.manifest, session.policies)
         text = session.text_of(asker)
+        sources.go_by(session.before.lock, Unlock.nothing())
         for reference in references:
             text = _with(text, reference, group, sources, environment)
         session = session.with_manifest(text, asker)
@@ -104,7 +105,7 @@ def _with_registry(context: Context, text: str, project: Project, references: Se
     project must know which registry to pin."""
     manifest = parse_manifest(text)
     namespaces = [reference.id.split("/", 1)[0] for reference in references]
-    unmapped = [name for name in namespaces if name not in manifest.registries]
+    unmapped = [name for name in namespaces if name not in manifest.registries and name not in manifest.sources]
     if manifest.registry is not None or not unmapped:
         return text
     return set_registry(text, project_registries(context, manifest, project.root).of(unmapped[0]))
@@ -168,7 +169,10 @@ def _require_version(sources: Sources, identity: Identity, wanted: str) -> None:
 
 
 def _newest(sources: Sources, identity: Identity, environment: Environment) -> str:
-    """A caret range of the newest release that may be chosen; ``*`` where none may be, so that the solver says why."""
+    """A caret range of the newest release that may be chosen; ``*`` where none may be, so that the solver says why, and for an
+    item of a source, which has one version at a time."""
+    if sources.is_source(identity.namespace):
+        return "*"
     history = sources.histories([identity]).get(identity)
     latest = latest_version(history, environment)
     if latest is not None:

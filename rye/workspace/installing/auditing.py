@@ -20,6 +20,7 @@ from rye.installation.audit import (
     audit_registry,
     audit_runs,
     audit_shadows,
+    audit_sources,
     audit_words,
     in_order,
     mention_path,
@@ -152,13 +153,13 @@ def _registry_findings(
     foreign = audit_origin(items, sources)
     elsewhere = {finding.item for finding in foreign}
     asked = [
-        item for item in items if item not in elsewhere
+        item for item in items if item not in elsewhere and item.source is None
     ]  # another registry's word says nothing of the locked release
-    histories = sources.histories(item.identity for item in asked)
+    histories = sources.releases(item.identity for item in asked)
     known = remembered_rows(sources.verdicts, asked, sources.trust_basis)  # by what the registries say now
     refused: list[tuple[LockedItem, RyeError]] = []
-    for item in asked:
-        if item.identity not in known:
+    for item in (*asked, *(item for item in items if item.source is not None)):
+        if item.identity not in known or item.source is not None:  # a folder may have changed since
             try:
                 signed.update(verify_rows_from([item], sources))
             except RyeError as error:
@@ -168,6 +169,7 @@ def _registry_findings(
     return [
         *foreign,
         *said,
+        *audit_sources(items, signed, environment.policy),
         *audit_refused((item, error) for item, error in refused if item not in told),
         *audit_recoveries(sources.pending_recoveries(item.identity.namespace for item in items)),
     ]

@@ -9,8 +9,10 @@ from msgspec import Struct
 
 from rye.installation.graph import roots
 from rye.installation.sbom import bill_of_materials
+from rye.installation.source_rows import with_signers
 from rye.project.context import load_manifest
 from rye.project.layout import Project
+from rye.project.lock import Lock
 from rye.project.lock_file import read_lock
 from rye.storage.atomic import replace_file
 from rye.workspace.context import Context
@@ -36,7 +38,8 @@ def project_bill(
     Raises RyeError ``unverified-item`` where a row was not verified here, and cannot be now.
     """
     manifest, lock = load_manifest(project), read_lock(project)
-    require_verified(context, project, lock.items)
+    signed = require_verified(context, project, lock.items)
+    lock = Lock(lock.wanted, with_signers(lock.items, signed))
     direct = [identity for _, identity in roots(lock, manifest)]
     name = manifest.name or project.root.name
     return BillOfMaterials(bill_of_materials(lock, name, direct, time=time, serial=serial), len(lock.items))

@@ -133,7 +133,9 @@ def _why(change: ItemChange) -> str:
     reasons += _why_runs(change.runs, update)
     if change.new_mentions:
         reasons.append(f"mentions {_some([f'{m.fact}: {m.value} ({m.path}:{m.line})' for m in change.new_mentions])}")
-    if change.signer_unknown:
+    if change.signer_unknown and change.new is not None and change.new.source is not None:
+        reasons.append(f"is the first item of a source that you never agreed to ({change.new.registry})")
+    elif change.signer_unknown:
         reasons.append("is the first item of a signer that you never agreed to")
     if change.signer_changed:
         reasons.append("is signed by another key")
@@ -177,7 +179,8 @@ def _document(change: ItemChange) -> dict[str, object]:
         "id": change.identity.id,
         "from": change.old.version if change.old else None,
         "to": change.new.version if change.new else None,
-        "signer": change.new.signer if change.new else None,
+        "signer": change.new.signed_by if change.new else None,
+        "source": change.new.source.as_json() if change.new and change.new.source else None,
         "signer_before": change.signer_before,
         "signer_changed": change.signer_changed,
         "signer_new": change.signer_new,

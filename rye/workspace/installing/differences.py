@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
@@ -11,14 +11,18 @@ from rye.installation.graph import locked_item
 from rye.installation.hand_edits import edit_diff, signed_hash
 from rye.installation.on_disk import Drift, edited, read_written, scan
 from rye.installation.origin_check import expect_origin
+from rye.installation.placement import item_folder
 from rye.installation.released import fetch_releases, find_release, identify_one
+from rye.installation.source_rows import differs, locked_source_record, source_item
 from rye.installation.sources import Sources
+from rye.installation.unlock import Unlock
 from rye.installation.verified import VerifiedItem
 from rye.items.identity import parse_reference
 from rye.project.layout import Project, find_project
-from rye.project.lock import Lock
+from rye.project.lock import Lock, LockedItem
 from rye.project.manifest import Manifest
 from rye.registry.trust.records import ReleaseRecord, find_locked
+from rye.sources.record import SourceHistory
 from rye.workspace.context import Context
 from rye.workspace.installing.project_state import read_state
 from rye.workspace.registries.project_sources import project_sources
@@ -40,7 +44,7 @@ def compare_releases(context: Context, names: Sequence[str]) -> tuple[Version, V
     state = read_state(context, project)
     manifest = state.manifest
     with project_sources(context, manifest, project.root) as sources, context.progress("fetching"):
-        before, after = (_version(item) for item in fetch_releases(_records(state.lock, sources, names), sources))
+        before, after = map(_version, _items(state.lock, sources, names))
     return before, after, compare(before, after)
 
 
@@ -56,15 +60,38 @@ def edited_files(context: Context, project: Project) -> list[EditedFile]:
     ]
 
 
+def _items(lock: Lock, sources: Sources, names: Sequence[str]) -> list[VerifiedItem]:
+    if len(names) == 1:
+        locked = locked_item(lock, names[0].partition("@")[0])
+        if locked.source is not None:
+            return [_of_source(locked, lock, sources, unlock) for unlock in (Unlock.nothing(), Unlock.everything())]
+    return fetch_releases(_records(lock, sources, names), sources)
+
+
+def _of_source(locked: LockedItem, lock: Lock, sources: Sources, unlock: Unlock) -> VerifiedItem:
+    """The item as the lock has it, or, where it may move, as its source has it now."""
+    sources.go_by(lock, unlock)
+    history = sources.histories([locked.identity]).get(locked.identity)
+    if unlock.is_nothing:
+        return source_item(locked_source_record(locked, history), (), (), None)
+    if not isinstance(history, SourceHistory):
+        raise differs(locked, "there is no such item in it any more")
+    return source_item(history.records[0], (), (), None)
+
+
 def _records(lock: Lock, sources: Sources, names: Sequence[str]) -> list[ReleaseRecord]:
     references = [parse_reference(name) for name in names]
     if len(references) == 2:
         wanted = [(identify_one(reference, sources), reference.range) for reference in references]
         return [find_release(identity, version, sources) for identity, version in wanted]
     locked = locked_item(lock, str(references[0]).partition("@")[0])
-    history = sources.histories([locked.identity]).get(locked.identity)
+    history = sources.releases([locked.identity]).get(locked.identity)
     installed = find_locked(history, locked.identity, locked.version, locked.sha256)
     return [installed, find_release(locked.identity, references[0].range, sources)]
+
+
+def _paths_of(wanted: Mapping[str, list[tuple[str, str, int]]]) -> set[str]:
+    return {path for files in wanted.values() for path, _, _ in files}
 
 
 def _version(item: VerifiedItem) -> Version:
@@ -73,7 +100,7 @@ def _version(item: VerifiedItem) -> Version:
         label=f"{locked.identity}@{locked.version}",
         text=item.data.decode("utf-8"),
         metadata=item.metadata,
-        signer=locked.signer,
+        signer="none" if locked.is_unsigned else locked.signer,
         attached={entry.path: (entry.sha256, entry.executable) for entry in locked.attached},
     )
 
@@ -92,6 +119,14 @@ def _signed_bytes(
         return signed
     origins = {item.identity.namespace: item.registry for item in lock.items}
     with project_sources(context, manifest, project.root) as sources:
+        for entry in found:
+            if entry.item is not None and entry.item.source is not None and entry.path in _paths_of(wanted):
+                item = _of_source(entry.item, lock, sources, Unlock.nothing())
+                folder = f"{item_folder(entry.item)}/"
+                attached = item.attached.get(entry.path.removeprefix(folder))
+                signed[entry.path] = item.data if attached is None else attached
+        for namespace in [name for name in wanted if sources.is_source(name)]:
+            del wanted[namespace]
         for namespace, files in wanted.items():
             client = sources.client(namespace)
             expect_origin(client, origins[namespace], f"{namespace!r}")

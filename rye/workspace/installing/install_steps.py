@@ -20,6 +20,7 @@ from rye.installation.transaction import Round, exclusive
 from rye.installation.unlock import Unlock
 from rye.installation.verified import signed_words
 from rye.items.identity import Identity
+from rye.project.declared_sources import PATH_PREFIX
 from rye.project.freshness import in_groups, is_stale
 from rye.project.layout import LOCK, MANIFEST
 from rye.project.lock import Lock, LockedItem
@@ -46,6 +47,8 @@ from rye.workspace.trusting.relied_approvals import relied_on
 from rye.workspace.trusting.unverified_rows import unverified
 from rye.workspace.trusting.verified_items import verified_before
 
+_LOOKS_AGAIN = frozenset({"source-changed", "lock-does-not-fit"})
+"""Why a plain installation chooses again: a folder changed, or rye.toml names another place for a namespace."""
 _TOO_OLD = frozenset({"release-vanished", "no-such-item", "unsolvable"})
 """What a head that is too old for rye.toml or rye.lock makes of what was published after it."""
 
@@ -150,7 +153,13 @@ def _choose(
     """
     manifest, lock = session.manifest, session.before.lock
     if unlock.is_nothing and not is_stale(lock, manifest):
-        chosen = choose_locked(lock, sources, environment)
+        try:
+            chosen = choose_locked(lock, sources, environment)
+        except RyeError as error:
+            if error.code not in _LOOKS_AGAIN or session.request.lock_use != "repair":
+                raise
+            session.context.tell(f"{error.message} Looking at it again.")
+            return resolve(manifest, lock, sources, environment, unlock)
         signed = {identity: signed_words(entry.record.release) for identity, entry in chosen.items()}
         found = problems(manifest, lock, signed)
         if not found:
@@ -214,6 +223,8 @@ def install_chosen(
     else:
         remember_accepted(before.project, agreed | texts(in_groups(lock.items, request.without)))
     signers = {change.new.signer for change in prepared.plan.changes if change.new is not None}
+    signers |= {change.new.registry for change in prepared.plan.changes if change.new is not None and change.new.source}
+    signers = {signer for signer in signers if not signer.startswith(PATH_PREFIX)}  # another project's ../x is another
     if trusted:  # committers agreed to these, not this user
         signers -= {one.value for one in relied if one.what == "signer"}
     remember_signers(signers)

@@ -52,6 +52,8 @@ class ItemRow(Struct, frozen=True):
     registry: str | None
     groups: tuple[str, ...]
     capabilities: tuple[str, ...]
+    source: dict[str, object] | None = None
+    """Where an item of ``[sources]`` comes from; then ``signer`` may be ``none (git commit …)``."""
 
 
 def item_rows(
@@ -77,7 +79,7 @@ def item_rows(
 
 
 def _installed(project: Project, kind: str | None) -> list[ItemRow]:
-    items = read_lock(project).items
+    items = with_found_signers(read_lock(project).items)
     verified = verified_here(project, items)
     drifted: dict[Identity, set[str]] = {}
     for entry in find_drift(project, items):
@@ -89,6 +91,15 @@ def _installed(project: Project, kind: str | None) -> list[ItemRow]:
             found = drifted.get(item.identity, set()) | ({"unverified"} if item.identity not in verified else set())
             rows.append(_locked(item, next((state for state in _WORST_FIRST if state in found), "ok")))
     return rows
+
+
+def with_found_signers(items: tuple[LockedItem, ...]) -> tuple[LockedItem, ...]:
+    """Rows of sources with the signers that were found when they were verified here, for the lock names none."""
+    given = [item for item in items if item.source is not None]
+    if not given:
+        return items
+    known = verified_before(given)
+    return tuple(item.with_signer(known[item.identity].signed_by) if item.identity in known else item for item in items)
 
 
 def verified_here(project: Project, items: Sequence[LockedItem]) -> set[Identity]:
@@ -110,12 +121,13 @@ def _locked(item: LockedItem, state: str) -> ItemRow:
         id=item.id,
         version=item.version,
         tier=_tier(item.capabilities, item.tools),
-        signer=item.signer,
+        signer=item.signed_by,
         space="installed",
         state=state,
         registry=item.registry,
         groups=item.groups,
         capabilities=item.capabilities,
+        source=item.source.as_json() if item.source is not None else None,
     )
 
 

@@ -15,7 +15,7 @@ from rye.project.lock_file import read_lock
 from rye.project.manifest import Wanted
 from rye.project.members import selected
 from rye.workspace.context import Context
-from rye.workspace.installing.item_rows import verified_here
+from rye.workspace.installing.item_rows import verified_here, with_found_signers
 from rye.workspace.projects import project_of
 
 
@@ -46,10 +46,15 @@ def locked_tree(context: Context, depth: int | None, member: str | None = None) 
     ``member``: the workspace's member whose needs are shown; None: everybody's. Raises UsageError ``no-such-member``.
     """
     project = project_of(context)
-    lock = read_lock(project)
+    lock = _read(project)
     nodes = tree(lock, selected(load_manifest(project), member))
     shown = tuple(node for node in nodes if depth is None or node.depth <= depth)
     return LockedTree(shown, _unverified(project, lock))
+
+
+def _read(project: Project) -> Lock:
+    lock = read_lock(project)
+    return Lock(lock.wanted, with_found_signers(lock.items))
 
 
 def _unverified(project: Project, lock: Lock) -> frozenset[Identity]:
@@ -61,7 +66,7 @@ def reasons_for(context: Context, name: str, member: str | None = None) -> Reaso
     """Why the item ``[KIND:]ID`` is locked. ``member``: only why this one needs it. Raises RyeError ``not-installed``, UsageError
     ``no-such-member``."""
     project = project_of(context)
-    lock = read_lock(project)
+    lock = _read(project)
     item = locked_item(lock, name)
     found, more = chains(lock, selected(load_manifest(project), member), item.identity)
     rows = tuple((line, tuple(chain)) for line, chain in found)

@@ -7,6 +7,7 @@ still has the registry of its items.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -41,6 +42,10 @@ def nothing_to_do(
         return False
     if not same_registries(context, manifest, state.lock, state.project.root):
         return False
+    if any(item.source is not None and item.source.path is not None for item in items) and not _folders_hold(
+        context, state, manifest
+    ):
+        return False
     known = _known_whole(state)
     plainly_approved = all(set(item.capabilities) <= set(item.approved_capabilities) for item in items)
     if known and plainly_approved and not policies.restrict(manifest):
@@ -48,6 +53,14 @@ def nothing_to_do(
     from rye.workspace.installing.order_check import in_order  # what a lock that was found whole before never needs
 
     return in_order(state, manifest, items, policies, known=known)
+
+
+def _folders_hold(context: Context, state: ProjectState, manifest: Manifest) -> bool:
+    """Whether folders of ``[sources]`` are what the lock says: what lies there may change at any time."""
+    found: bool = importlib.import_module("rye.workspace.registries.project_sources").folders_hold(
+        context, manifest, state.project.root, state.lock.items
+    )
+    return found
 
 
 def _known_whole(state: ProjectState) -> bool:

@@ -10,6 +10,7 @@ from rye.installation.plan import make_plan
 from rye.installation.policy_files import OtherPolicies
 from rye.installation.policy_in_force import policy_in_force
 from rye.installation.signed_release import SignedRelease
+from rye.installation.source_rows import source_refused, with_signers
 from rye.installation.verified_rows import check_words, remembered_rows
 from rye.items.agent_tools import widened
 from rye.permissions.policy import fact_violations, tool_violations, violations
@@ -78,11 +79,15 @@ def _all_allowed(manifest: Manifest, items: Sequence[LockedItem], policies: Othe
     if not policies.restrict(manifest):
         return True
     policy = policy_in_force(manifest, policies)
-    signed = verified_before(items) if policy.facts else {}
+    unclear = policy.sources != "path" or policy.signers
+    from_sources = unclear and any(item.source is not None for item in items)
+    signed = verified_before(items) if policy.facts or from_sources else {}
+    items = with_signers(items, signed)
     return not any(
         violations(policy, item.capabilities)
         or tool_violations(policy, item.tools)
         or not policy.accepts_signer([item.signer])
+        or source_refused(policy, item)
         or (policy.facts and item.identity not in signed)
         or (policy.facts and fact_violations(policy, ((m.fact, m.value) for m in signed[item.identity].mentions or ())))
         for item in items

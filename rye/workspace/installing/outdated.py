@@ -46,7 +46,7 @@ def outdated(context: Context, project: Project, member: str | None = None) -> l
         project_sources(context, manifest, project.root) as sources,
         context.progress("asking the registries"),
     ):
-        timeless = not environment.policy.minimum_release_age
+        timeless = not environment.policy.minimum_release_age and not manifest.sources
         rows = _remembered(sources, _key(state, environment, sources, namespaces)) if timeless else None
         if rows is None:
             rows = newer_versions(manifest, state.lock, sources, environment)

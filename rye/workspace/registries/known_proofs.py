@@ -20,12 +20,12 @@ def known_proof(context: Context, project: Project, kind: str, item_id: str, ver
     if not project.lock_path.exists():
         return None
     row = read_lock(project).find(Identity(kind, item_id))
-    if row is None or row.version != version:
+    if row is None or row.source is not None or row.version != version:
         return None
     try:
         with project_sources(context, load_manifest(project), project.root, offline=True, asks=False) as sources:
             client = sources.client(row.identity.namespace)
-            history = sources.histories([row.identity]).get(row.identity)
+            history = sources.releases([row.identity]).get(row.identity)
             record = find_locked(history, row.identity, row.version, row.sha256)
             paths = client.prove([record]).paths
             checkpoint = wire.decode_head((client.state.head or "").encode()).checkpoint

@@ -19,6 +19,7 @@ from rye.registry.store.pins import read_addresses
 from rye.storage.folders import data_dir
 from rye.storage.verdicts import VERDICTS, Verdicts
 from rye.workspace.context import Context
+from rye.workspace.trusting.source_basis import is_source, source_basis, source_grounds
 
 
 def project_registries(context: Context, manifest: Manifest, root: Path) -> Registries:
@@ -30,8 +31,11 @@ def user_basis() -> TrustBasis:
     """Origin and namespace → what this user's rye judges its releases by; each registry's files are read once."""
     folder = data_dir() / "registries"
     read = cache(lambda origin: read_basis(folder, origin))
+    read_source_basis = cache(source_basis)
 
     def basis(origin: str, namespace: str) -> str | None:
+        if is_source(origin):
+            return source_grounds(origin, read_source_basis())
         found = read(origin)
         return found.of(namespace) if found is not None else None
 
@@ -71,6 +75,14 @@ def locked_elsewhere(context: Context, manifest: Manifest, lock: Lock, root: Pat
     pinned = read_addresses(data_dir() / "registries")
     found = []
     for item in lock.items:
+        source = manifest.sources.get(item.identity.namespace)
+        if source is not None:
+            if source.origin != item.registry:
+                found.append(Elsewhere(item, source.origin, source.origin))
+            continue
+        if item.source is not None:
+            found.append(Elsewhere(item, "no source of that name", "none"))
+            continue
         address = where.by_namespace.get(item.identity.namespace) or where.default or ""
         origin = pinned.get(address, item.registry)
         if origin != item.registry:

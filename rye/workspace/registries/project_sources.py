@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -23,6 +25,8 @@ from rye.workspace.registries.registry_access import reading_token
 from rye.workspace.trusting.given_pins import given_pins
 
 if TYPE_CHECKING:
+    from rye.project.lock import LockedItem
+    from rye.sources.book import SourceBook
     from rye.workspace.registries.airgap_access import Airgap
 
 Outages = Literal["fail", "survive", "survive-patiently"]
@@ -77,7 +81,32 @@ def project_sources(
                 _tell_outage(context, client, client.outage)
             return client
 
-    return Sources(project_registries(context, manifest, root), open_one, verdicts, cache.flush)
+    where = project_registries(context, manifest, root)
+    book = (
+        _book(context, manifest, root, context.offline if offline is None else offline, asks)
+        if manifest.sources
+        else None
+    )
+    return Sources(where, open_one, verdicts, cache.flush, book)
+
+
+def folders_hold(context: Context, manifest: Manifest, root: Path, rows: Sequence[LockedItem]) -> bool:
+    """Whether the folders that some of these rows come from are still what the rows say; nothing is read where none does."""
+    if all(row.source is None or row.source.path is None for row in rows):
+        return True
+    held: bool = importlib.import_module(_BOOK).folders_hold(context, manifest.sources, root, rows)
+    return held
+
+
+_BOOK = "rye.workspace.registries.source_book"
+"""Imported by name, where a project has sources: git's machinery costs the others nothing."""
+
+
+def _book(context: Context, manifest: Manifest, root: Path, offline: bool, asks: bool) -> SourceBook:
+    book: SourceBook = importlib.import_module(_BOOK).source_book(
+        context, manifest.sources, root, offline=offline, asks=asks
+    )
+    return book
 
 
 def _tell_outage(context: Context, client: RegistryClient, outage: NoAnswer) -> None:

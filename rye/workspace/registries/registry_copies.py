@@ -60,6 +60,13 @@ def write_airgap_file(context: Context, file: Path) -> AirgapOutcome:
     lock = read_lock(project)
     if not lock.items:
         raise RyeError("empty-lock", "rye.lock names nothing to bundle.", "Make one with `rye lock` or `rye add`.")
+    from_sources = sorted({item.registry for item in lock.items if item.source is not None})
+    if from_sources:
+        lock = Lock(lock.wanted, tuple(item for item in lock.items if item.source is None))
+        context.warn(
+            f"The file has the items of registries alone. Not in it: what comes from {', '.join(from_sources)}.",
+            "The machine that installs from the file needs these repositories or folders, or its own cache of them.",
+        )
     store = StateStore(data_dir() / "registries")
     wanted = _wanted(context, lock)
 

@@ -24,11 +24,13 @@ def known_advisories(
     found: dict[Identity, str] = {}
     by_namespace: dict[str, list[LockedItem]] = {}
     for row in rows:
+        if row.source is not None:  # no registry says anything of it
+            continue
         by_namespace.setdefault(row.identity.namespace, []).append(row)
     for items in by_namespace.values():
         try:
             with project_sources(context, manifest, project.root, offline=True, asks=False) as sources:
-                histories = sources.histories([item.identity for item in items])
+                histories = sources.releases([item.identity for item in items])
         except (RyeError, OSError):
             continue
         for item in items:

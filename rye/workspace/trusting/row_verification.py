@@ -6,19 +6,21 @@ from collections.abc import Sequence
 
 from rye.errors import RyeError
 from rye.installation.install import check_rows, verify_chosen
-from rye.installation.origin_check import expect_origin
-from rye.installation.resolving import Chosen, locked_record
+from rye.installation.resolving import Chosen, locked_choice
 from rye.installation.signed_release import SignedRelease
 from rye.installation.sources import Sources
+from rye.installation.unlock import Unlock
 from rye.items.identity import Identity
 from rye.project.context import load_manifest
 from rye.project.layout import Project
-from rye.project.lock import LockedItem
+from rye.project.lock import Lock, LockedItem
 from rye.registry.trust.trust_error import TrustError
 from rye.workspace.context import Context
 from rye.workspace.registries.project_sources import project_sources
 from rye.workspace.trusting.unverified_rows import unverified
 
+_SAID = ("lock-mismatch", "source-changed", "source-forged", "commit-vanished")
+"""What is wrong with a row itself, and no lack of a network."""
 _FINAL = ("signer-revoked", "release-taken-down")
 """What is known of a release for good: no network makes it better."""
 
@@ -44,18 +46,18 @@ def verify_rows(context: Context, project: Project, items: Sequence[LockedItem])
     except TrustError:
         raise
     except RyeError as error:
-        if error.code == "lock-mismatch":
+        if error.code in _SAID:
             raise
         raise _unverified(items, error) from error
 
 
 def verify_rows_from(items: Sequence[LockedItem], sources: Sources) -> dict[Identity, SignedRelease]:
     """As :func:`verify_rows`, from registries that are open. Raises what they raise."""
+    sources.go_by(Lock({}, tuple(items)), Unlock.nothing())
     histories = sources.histories(item.identity for item in items)
     chosen: dict[Identity, Chosen] = {}
     for item in items:
-        expect_origin(sources.client(item.identity.namespace), item.registry, f"{item.identity} {item.version}")
-        record = locked_record(histories.get(item.identity), item)
+        record = locked_choice(item, histories.get(item.identity), sources)
         chosen[item.identity] = Chosen(record, item.dependencies, item.groups, item.forced)
     verified = verify_chosen(chosen, sources)
     check_rows(items, verified)

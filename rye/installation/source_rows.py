@@ -1,0 +1,112 @@
+"""Rows of rye.lock that come from ``[sources]``: what an item is locked as, and whether a row is still what its source has.
+
+Pure. The bytes were checked against the commit, from its name down, or read from the folder (:mod:`rye.sources`); a row counts
+when it says of them exactly what they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from msgspec.structs import replace
+
+from rye.errors import RyeError
+from rye.installation.signed_release import Mention, SignedRelease
+from rye.installation.verified import VerifiedItem, signed_words
+from rye.items.identity import Identity
+from rye.items.runs import attached_runs
+from rye.permissions.policy import Policy
+from rye.permissions.source_scale import source_refusal
+from rye.project.lock import LockedFile, LockedItem
+from rye.registry.trust.records import ItemHistory
+from rye.sources.record import SourceHistory, SourceRecord
+
+_FIELDS = ("version", "size", "sha256", "suffix", "attached", "source")
+
+
+def source_item(
+    record: SourceRecord,
+    dependencies: tuple[str, ...],
+    groups: tuple[str, ...],
+    mentions: tuple[Mention, ...] | None,
+    forced: str | None = None,
+) -> VerifiedItem:
+    """The item with the row that it is locked as. ``mentions``: what its texts talk about; ``forced``: the range that
+    ``[overrides]`` forced on it."""
+    release, metadata = record.release, record.metadata
+    files = ((a.path, a.executable, a.sha256, record.attached[a.path]) for a in release.attached)
+    row = LockedItem(
+        kind=release.identity.kind,
+        id=release.identity.id,
+        version=release.version,
+        size=release.file.size,
+        sha256=release.file.sha256,
+        suffix=release.file.suffix,
+        registry=release.origin,
+        signer=record.signer or release.origin,
+        source=record.source,
+        attached=tuple(LockedFile(a.path, a.size, a.sha256, a.executable) for a in release.attached),
+        dependencies=dependencies,
+        capabilities=metadata.capabilities,
+        agent_tools=metadata.agent_tools.names if metadata.agent_tools else (),
+        agent_limits=metadata.agent_tools.limits if metadata.agent_tools else (),
+        runs=tuple(sorted({*metadata.runs, *attached_runs(files)})),
+        hooks=metadata.hooks,
+        groups=groups,
+        forced=forced,
+    )
+    words = signed_words(release, row, mentions)
+    return VerifiedItem(row, _signed_by(words, record.signer), metadata, record.data, dict(record.attached))
+
+
+def locked_source_record(item: LockedItem, history: ItemHistory | SourceHistory | None) -> SourceRecord:
+    """What a row names, in the state of its source that the lock has. Raises RyeError ``source-changed`` for a folder that is
+    another by now, ``lock-mismatch`` for a row that is not its commit's."""
+    record = history.records[0] if isinstance(history, SourceHistory) else None
+    if record is None:
+        raise differs(item, "there is no such item in it")
+    found = source_item(record, (), (), None).locked
+    for name in _FIELDS:
+        says, true = getattr(item, name), getattr(found, name)
+        if says != true and not (name == "attached" and sorted(says) == sorted(true)):
+            raise differs(item, _difference(name, says, true))
+    return record
+
+
+def differs(item: LockedItem, what: str) -> RyeError:
+    """The error for a row that is not what its source has."""
+    assert item.source is not None
+    if item.source.path is not None:
+        return RyeError(
+            "source-changed",
+            f"{item.identity} of the folder {item.source.path} is not what rye.lock has: {what}.",
+            "`rye install` looks at it again, shows what changed, and writes rye.lock.",
+        )
+    return RyeError(
+        "lock-mismatch",
+        f"rye.lock says something else of {item.identity} {item.version} than the commit {item.source.commit} does: {what}.",
+        "Somebody changed rye.lock: restore it from version control. Or delete it and run `rye install`, which asks for every "
+        "right again.",
+    )
+
+
+def source_refused(policy: Policy, item: LockedItem) -> str | None:
+    """Why the policy does not allow where an item comes from. ``item``: with the signer that was found (:func:`with_signers`)."""
+    if item.source is None:
+        return None
+    return source_refusal(policy.sources, is_git=item.source.git is not None, signed=not item.is_unsigned)
+
+
+def with_signers(items: Sequence[LockedItem], known: Mapping[Identity, SignedRelease]) -> tuple[LockedItem, ...]:
+    """Rows with the signers that were found when they were verified here: the lock has none for a source's items."""
+    return tuple(item.with_signer(known[item.identity].signed_by) if item.identity in known else item for item in items)
+
+
+def _signed_by(words: SignedRelease, signer: str | None) -> SignedRelease:
+    return replace(words, signed_by=signer)
+
+
+def _difference(name: str, says: object, true: object) -> str:
+    if name in ("version", "size", "sha256", "suffix"):
+        return f"its {name} is {true}, not {says}"
+    return "other files are attached" if name == "attached" else "it stands elsewhere"

@@ -1,0 +1,183 @@
+"""The sources of one run: each opened once, when it is first needed, in the state that the run goes by."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
+
+from msgspec.structs import replace
+
+from rye.errors import RyeError
+from rye.items.identity import Identity
+from rye.items.reading import Metadata
+from rye.project.declared_sources import Source
+from rye.project.lock import LockedItem, LockedSource
+from rye.project.manifest import ManifestError, parse_manifest
+from rye.registry.protocol.derivation import derived_lines, note_description
+from rye.registry.protocol.statements import AttachedFile, FileEntry, Release
+from rye.sources.finding import Found
+from rye.sources.item import Judged
+from rye.sources.opening import Opener, OpenSource
+from rye.sources.record import SourceHistory, SourceRecord
+from rye.sources.source_error import SourceError
+from rye.text.spelling import close_words
+
+KindsOf = Callable[[list[str]], Mapping[str, tuple[str, ...]]]
+"""Which kinds the registries, and the other sources, have of each qualified id."""
+_LISTED = 8
+_NO_TIME = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class SourceBook:
+    """``[sources]`` of a project. ``names`` are the namespaces that it answers for."""
+
+    def __init__(self, sources: Mapping[str, Source], opener: Opener, basis: str) -> None:
+        """``basis``: what in-file signatures are judged by."""
+        self._sources = sources
+        self._opener = opener
+        self._basis = basis
+        self._locked: dict[str, LockedSource] = {}
+        self._moving: frozenset[str] = frozenset()
+        self._open: dict[tuple[str, bool], OpenSource] = {}
+        self._records: dict[tuple[str, bool, str, str], SourceRecord] = {}
+
+    @property
+    def names(self) -> frozenset[str]:
+        return frozenset(self._sources)
+
+    def answers_for(self, namespace: str) -> bool:
+        return namespace in self._sources
+
+    def go_by(self, rows: Iterable[LockedItem], moving: Callable[[Identity], bool] = lambda identity: False) -> None:
+        """From now on the states are those of these rows; a source of which a row may move is opened as it is now."""
+        rows = list(rows)
+        self._locked = {row.identity.namespace: row.source for row in rows if row.source is not None}
+        self._moving = frozenset(row.identity.namespace for row in rows if row.source and moving(row.identity))
+
+    def open(self, name: str) -> OpenSource:
+        """Raises SourceError."""
+        key = (name, name in self._moving)
+        if key not in self._open:
+            self._open[key] = self._opener.open(self._sources[name], self._locked.get(name), moves=key[1])
+        return self._open[key]
+
+    def kinds_of(self, identifier: str) -> tuple[str, ...]:
+        """The kinds that a qualified id exists as, whether usable or not."""
+        name, _, local_id = identifier.partition("/")
+        return tuple(kind for kind, found in self.open(name).items if found == local_id)
+
+    def ids(self, name: str) -> list[str]:
+        """The qualified ids of a source's items."""
+        return sorted({f"{name}/{item.local_id}" for item in self.open(name).inventory.items})
+
+    def unknown_item(self, identifier: str) -> RyeError:
+        """The error for an id that a source does not have."""
+        name = identifier.partition("/")[0]
+        ids = self.ids(name)
+        near = close_words(identifier, ids, 3)
+        more = ", …" if len(ids) > _LISTED else ""
+        hint = (
+            f"Did you mean {', '.join(near)}?" if near else f"It has: {', '.join(ids[:_LISTED]) or 'no items'}{more}."
+        )
+        return RyeError("no-such-item", f"The source {self._sources[name].origin} has no {identifier!r}.", hint)
+
+    def histories(self, identities: Iterable[Identity], kinds_of: KindsOf) -> dict[Identity, SourceHistory]:
+        """The items; one that the source does not have is left out. Raises SourceError ``source-item-unusable``."""
+        found: dict[Identity, SourceHistory] = {}
+        groups: dict[str, list[Identity]] = {}
+        for identity in identities:
+            groups.setdefault(identity.namespace, []).append(identity)
+        for name, group in groups.items():
+            opened = self.open(name)
+            there = {i: opened.items[(i.kind, i.local_id)] for i in group if (i.kind, i.local_id) in opened.items}
+            opened.judge(there.values())
+            for identity, item in there.items():
+                found[identity] = SourceHistory(identity, (self._record(opened, item, kinds_of),))
+        return found
+
+    def grounds(self, origin: str, namespace: str) -> str | None:
+        """What rows of a source are judged by; None where rye.toml has no such source."""
+        source = self._sources.get(namespace)
+        return f"{origin} {self._basis}" if source is not None and source.origin == origin else None
+
+    def _record(self, opened: OpenSource, found: Found, kinds_of: KindsOf) -> SourceRecord:
+        name = opened.source.name
+        key = (name, name in self._moving, found.kind, found.local_id)
+        if key not in self._records:
+            [judged] = opened.judge([found]).values()
+            if isinstance(judged, str):
+                raise unusable(opened, found, judged)
+            self._records[key] = self._made(opened, found, judged, kinds_of)
+        return self._records[key]
+
+    def _made(self, opened: OpenSource, found: Found, judged: Judged, kinds_of: KindsOf) -> SourceRecord:
+        metadata = _with_own_names(judged.metadata, opened)
+
+        def resolve(candidates: tuple[Identity, ...]) -> Identity | None:
+            for one in candidates:
+                if one.namespace == opened.source.name:
+                    if (one.kind, one.local_id) in opened.items:
+                        return one
+                elif one.kind in kinds_of([one.id]).get(one.id, ()):
+                    return one
+            return None
+
+        lines = derived_lines(judged.identity, metadata, resolve)
+        release = Release(
+            origin=opened.source.origin,
+            identity=judged.identity,
+            version=judged.version,
+            keyset=0,
+            time=_NO_TIME,
+            description=note_description(metadata),
+            file=FileEntry(found.suffix, len(judged.data), hashlib.sha256(judged.data).hexdigest()),
+            attached=tuple(
+                sorted(
+                    (
+                        AttachedFile(one.path, len(one.data), hashlib.sha256(one.data).hexdigest(), one.executable)
+                        for one in judged.attached
+                    ),
+                    key=lambda one: one.write().encode(),
+                )
+            ),
+            depends_on=lines.depends_on,
+            requires=lines.requires,
+            conflicts_with=lines.conflicts_with,
+            capabilities=lines.capabilities,
+            hooks=lines.hooks,
+        )
+        files = {one.path: one.data for one in judged.attached}
+        return SourceRecord(release, opened.place_of(found), metadata, judged.data, files, judged.signer)
+
+
+def unusable(opened: OpenSource, found: Found, why: str) -> SourceError:
+    """The error for an item that cannot be used."""
+    return SourceError(
+        "source-item-unusable",
+        f"{found.kind}:{opened.source.name}/{found.local_id} cannot be used: {why}.",
+        f"It stands at {opened.place_of(found).place} of {opened.source.origin}. Choose another item, or have it changed there.",
+    )
+
+
+def _with_own_names(metadata: Metadata, opened: OpenSource) -> Metadata:
+    """References as this project writes them: a Rye project's own namespace is the source's name here, and a reference without a
+    range has the one that the project's rye.toml gives the item."""
+    if opened.manifest is None or not metadata.dependencies:
+        return metadata
+    try:
+        manifest = parse_manifest(opened.manifest.decode("utf-8"), "the source's rye.toml")
+    except (ManifestError, UnicodeDecodeError):
+        return metadata
+    ranges = {line.id: line.range for line in manifest.dependencies}
+    locals_ = {local_id for _, local_id in opened.items}
+    changed = []
+    for one in metadata.dependencies:
+        kind, colon, identifier = one.reference.rpartition(":")
+        namespace, _, local_id = identifier.partition("/")
+        if manifest.namespace is not None and namespace == manifest.namespace and local_id in locals_:
+            one = replace(one, reference=f"{kind}{colon}{opened.source.name}/{local_id}")
+        elif one.range is None and identifier in ranges:
+            one = replace(one, range=ranges[identifier])
+        changed.append(one)
+    return replace(metadata, dependencies=tuple(changed))

@@ -1,0 +1,72 @@
+"""The files of a commit: from its name down, every object hashed, so that nothing but the name is believed (shell)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from msgspec import Struct
+
+from rye.limits import SOURCES
+from rye.sources.git_cache import Objects
+from rye.sources.git_objects import FOLDER, require_object, too_large, tree_entries, tree_of
+from rye.sources.listing import Entry, Listing, What, is_entered, is_name
+from rye.sources.source_error import SourceError, shown
+
+_WHATS: Mapping[str, What] = {"file": "file", "executable": "executable", "link": "link", "submodule": "submodule"}
+
+
+class Snapshot(Struct, frozen=True):
+    """What a source's folder holds in one commit."""
+
+    tree: str
+    """The hash of the commit's whole tree."""
+    files: Listing
+    """By path from the source's own folder."""
+
+
+def read_snapshot(objects: Objects, commit: str, base: str) -> Snapshot:
+    """List a commit's files below ``base``. Raises SourceError ``no-such-folder`` and what reading objects raises."""
+    data = objects.read([commit], "commit", SOURCES.commit_bytes)[commit]
+    root = tree_of(commit, data)
+    here = root
+    for number, part in enumerate(base.split("/") if base else ()):
+        rows = tree_entries(here, objects.read([here], "tree", SOURCES.tree_bytes)[here])
+        found = next((row for row in rows if row.name == part), None)
+        if found is None or found.what != FOLDER:
+            path = "/".join(base.split("/")[: number + 1])
+            what = "no folder" if found is None else f"a {found.what}, no folder,"
+            raise SourceError(
+                "no-such-folder", f"The commit {commit} has {what} {path!r}.", "Check path in [sources] of rye.toml."
+            )
+        here = found.object
+    files: dict[str, Entry] = {}
+    waiting, trees = {"": here}, 0
+    while waiting:
+        trees += len(waiting)
+        if trees > SOURCES.trees:
+            raise too_large(f"more than {SOURCES.trees:,} folders")
+        data_of = objects.read(waiting.values(), "tree", SOURCES.tree_bytes)
+        below: dict[str, str] = {}
+        for folder, tree in waiting.items():
+            for row in tree_entries(tree, data_of[tree]):
+                name = row.name if row.name is not None and is_name(row.name) else None
+                path = f"{folder}/{name if name is not None else shown(repr(row.name))}".removeprefix("/")
+                if name is None:
+                    files[path] = Entry("special")
+                elif row.what == FOLDER:
+                    if is_entered(path):
+                        below[path] = row.object
+                else:
+                    files[path] = Entry(_WHATS.get(row.what, "special"), row.object)
+            if len(files) > SOURCES.entries:
+                raise too_large(f"more than {SOURCES.entries:,} files")
+        waiting = below
+    return Snapshot(root, files)
+
+
+def read_blobs(objects: Objects, names: Iterable[str], most_bytes: int) -> dict[str, bytes]:
+    """The bytes of files by git's names, each hashed. Raises SourceError."""
+    found = objects.read(names, "blob", most_bytes)
+    for name, data in found.items():
+        require_object(name, "blob", data)
+    return found

@@ -1,0 +1,271 @@
+"""Which items a source holds, told from the list of its files. Pure.
+
+Four layouts, in this order; of two items with one identity the first counts, and the other is told:
+
+1. a Rye project: ``.ai/<kind folder>/…`` (:mod:`rye.items.location`), without what it installed;
+2. a plugin marketplace: ``.claude-plugin/marketplace.json`` and the skills and agents of the plugins that lie in the repository;
+3. agent programs' folders: ``.claude/skills``, ``.agents/skills``, ``.claude/agents``;
+4. folders of skills: every ``SKILL.md`` at most six folders deep. The source's own folder may be one skill.
+
+A name that no id can have, a link, a submodule or an unsafe path makes one item unusable, and says so; the others go on.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import PurePosixPath
+
+import msgspec
+from msgspec import Struct
+
+from rye.items.attached import IGNORE_FILE, is_safe_path
+from rye.items.identity import is_id, is_segment
+from rye.items.ignore_patterns import IgnorePatterns, parse_ignore
+from rye.items.kinds import KINDS
+from rye.items.location import locate
+from rye.limits import CONTENT, SOURCES
+from rye.sources.listing import Listing
+from rye.sources.source_error import shown
+
+MARKETPLACE = ".claude-plugin/marketplace.json"
+MANIFEST = "rye.toml"
+_MAIN = "SKILL.md"
+_SKILLS = (".claude/skills", ".agents/skills")
+_AGENTS = ".claude/agents"
+
+
+class Found(Struct, frozen=True):
+    """One item of a source. Paths are relative to the source's own folder."""
+
+    kind: str
+    local_id: str
+    suffix: str
+    """As :attr:`rye.project.lock.LockedItem.suffix`."""
+    place: str
+    """The item's own file."""
+    attached: tuple[str, ...] = ()
+    """Paths from the item's folder."""
+    problem: str | None = None
+    """Why it cannot be used, as the end of a sentence."""
+
+    @property
+    def folder(self) -> str:
+        return self.place.rpartition("/")[0]
+
+    def path_of(self, attached: str) -> str:
+        """An attached file's path from the source's folder."""
+        return f"{self.folder}/{attached}".removeprefix("/")
+
+
+class Inventory(Struct, frozen=True):
+    """What a source holds."""
+
+    items: tuple[Found, ...]
+    """By kind and id."""
+    notes: tuple[str, ...] = ()
+    """What was left out, and why."""
+
+
+def small_files(files: Listing) -> list[str]:
+    """The files that finding items reads: the marketplace, the project's manifest, and what skills ignore."""
+    skills = {path.rpartition("/")[0] for path in files if path.rpartition("/")[2] == _MAIN}
+    wanted = [MARKETPLACE, MANIFEST, *(f"{folder}/{IGNORE_FILE}".removeprefix("/") for folder in sorted(skills))]
+    return [path for path in wanted if path in files and files[path].is_file]
+
+
+def find_items(files: Listing, own_name: str, texts: Mapping[str, bytes]) -> Inventory:
+    """``own_name``: what the source's own folder is called; ``texts``: the bytes of :func:`small_files`."""
+    search = _Search(files, texts)
+    search.project()
+    search.marketplace()
+    search.programs()
+    search.skills(own_name)
+    items = sorted(search.found.values(), key=lambda item: (item.kind, item.local_id))
+    if len(items) > SOURCES.items:
+        search.notes.append(f"only the first {SOURCES.items:,} of {len(items):,} items are used")
+    return Inventory(tuple(items[: SOURCES.items]), tuple(search.notes))
+
+
+class _Search:
+    def __init__(self, files: Listing, texts: Mapping[str, bytes]) -> None:
+        self.files = files
+        self.texts = texts
+        self.found: dict[tuple[str, str], Found] = {}
+        self.places: set[str] = set()
+        self.notes: list[str] = []
+        self.by_folder = _by_folder(files)
+        self.skill_folders = sorted(
+            (path.rpartition("/")[0] for path in files if path.rpartition("/")[2] == _MAIN),
+            key=lambda folder: (folder.count("/") if folder else -1, folder),
+        )
+
+    def project(self) -> None:
+        for path in sorted(self.files):
+            if path.startswith(".ai/"):
+                location = locate(PurePosixPath(path))
+                if location is None or location.namespace is not None:
+                    continue
+                kind = KINDS[location.kind]
+                if path.split("/")[1] == kind.folder:
+                    self.add(location.kind, location.local_id, path)
+
+    def marketplace(self) -> None:
+        data = self.texts.get(MARKETPLACE)
+        if data is None:
+            return
+        try:
+            listed = msgspec.json.decode(data)
+            plugins = listed["plugins"][: SOURCES.plugins]
+            root = str((listed.get("metadata") or {}).get("pluginRoot", ""))
+        except (msgspec.MsgspecError, KeyError, TypeError, AttributeError, RecursionError):
+            self.notes.append(f"{MARKETPLACE} is no list of plugins")
+            return
+        for plugin in plugins:
+            if isinstance(plugin, dict):
+                self.plugin(plugin, root)
+
+    def plugin(self, plugin: Mapping[str, object], root: str) -> None:
+        name, source = shown(str(plugin.get("name", "?")), 60), plugin.get("source")
+        folder = _inner(f"{root}/{source}" if root and isinstance(source, str) else source)
+        if folder is None:
+            self.notes.append(f"the plugin {name} lies elsewhere; add its own repository")
+            return
+        named = plugin.get("skills")
+        folders = [f"{folder}/skills".removeprefix("/")]
+        if isinstance(named, list):
+            folders += [f"{folder}/{inner}".strip("/") for inner in map(_inner, named[: SOURCES.items]) if inner]
+        for skill in self.skill_folders:
+            if skill in folders or skill.rpartition("/")[0] in folders:
+                self.skill(skill)
+        agents = f"{folder}/agents".removeprefix("/")
+        for path in self.by_folder.get(agents, ()):
+            self.agent(path)
+
+    def programs(self) -> None:
+        for skill in self.skill_folders:
+            if skill.rpartition("/")[0] in _SKILLS:
+                self.skill(skill)
+        for path in self.by_folder.get(_AGENTS, ()):
+            self.agent(path)
+
+    def skills(self, own_name: str) -> None:
+        taken: list[str] = []
+        for folder in self.skill_folders:
+            parts = folder.split("/") if folder else []
+            if len(parts) > SOURCES.skill_depth or any(part.startswith(".") for part in parts):
+                continue
+            if any(not above or folder.startswith(f"{above}/") for above in taken):
+                continue  # attached to the skill around it
+            taken.append(folder)
+            self.skill(folder, own_name)
+
+    def skill(self, folder: str, own_name: str = "") -> None:
+        self.add("skill", folder.rpartition("/")[2] or own_name, f"{folder}/{_MAIN}".removeprefix("/"))
+
+    def agent(self, path: str) -> None:
+        if path.endswith(".md"):
+            self.add("agent", path.rpartition("/")[2].removesuffix(".md"), path)
+
+    def add(self, kind: str, local_id: str, place: str) -> None:
+        if place in self.places:
+            return
+        self.places.add(place)
+        key = (kind, local_id)
+        if key in self.found:
+            note = f"{shown(place)} is another {kind} {shown(local_id, 80)}; {self.found[key].place} is used"
+            self.notes.append(note)
+            return
+        row = KINDS[kind]
+        suffix = row.main_file or next((end for end in row.suffixes if place.endswith(end)), "")
+        entry = self.files[place]
+        problem = None
+        if not is_id(local_id) or not all(map(is_segment, local_id.split("/"))):
+            problem = f"{shown(local_id, 80)!r} is no name that an item can have (a-z, 0-9, '-' and '_')"
+        elif not entry.is_file:
+            problem = f"its file is a {entry.what}"
+        elif not suffix or suffix not in row.endings:
+            problem = f"no {kind} has such a file"
+        attached: tuple[str, ...] = ()
+        if row.main_file is not None and problem is None:
+            attached, problem = self.attached(place.rpartition("/")[0])
+        self.found[key] = Found(kind, local_id, suffix, place, attached, problem)
+
+    def attached(self, folder: str) -> tuple[tuple[str, ...], str | None]:
+        """The files attached to a skill, by the rules of :func:`rye.items.attached.attached_files`; or what is wrong."""
+        prefix = f"{folder}/" if folder else ""
+        ignored = self.ignored(prefix)
+        found: list[str] = []
+        folded = {_MAIN.lower()}
+        for path in self.below(folder):
+            relative = path.removeprefix(prefix)
+            if relative == _MAIN or _is_left_out(relative, ignored):
+                continue
+            entry = self.files[path]
+            if not entry.is_file:
+                return (), f"{shown(relative, 80)!r} is a {entry.what}"
+            if not is_safe_path(relative):
+                return (), f"{shown(relative, 80)!r} is no name that works on every system"
+            key = unicodedata.normalize("NFC", relative).lower()
+            above = {key[:cut] for cut, letter in enumerate(key) if letter == "/"}
+            if key in folded or above & folded:
+                return (), f"{shown(relative, 80)!r} and another of its files have the same name on some systems"
+            folded.add(key)
+            found.append(relative)
+            if len(found) > CONTENT.attached_files:
+                return (), f"it has more than {CONTENT.attached_files} attached files"
+        return tuple(sorted(found)), None
+
+    def ignored(self, prefix: str) -> IgnorePatterns:
+        data = self.texts.get(f"{prefix}{IGNORE_FILE}", b"")
+        return parse_ignore(data[: CONTENT.ignore_file_bytes].decode("utf-8", "replace"))
+
+    def below(self, folder: str) -> Iterator[str]:
+        waiting = [folder]
+        while waiting:
+            here = waiting.pop()
+            yield from self.by_folder.get(here, ())
+            waiting.extend(self.by_folder.folders.get(here, ()))
+
+
+class _Folders(dict[str, list[str]]):
+    """Files by folder; :attr:`folders`: folders by the one above."""
+
+    folders: dict[str, list[str]]
+
+
+def _by_folder(files: Iterable[str]) -> _Folders:
+    found = _Folders()
+    found.folders = {}
+    for path in sorted(files):
+        folder = path.rpartition("/")[0]
+        found.setdefault(folder, []).append(path)
+    for folder in list(found):
+        here = folder
+        while here:
+            above = here.rpartition("/")[0]
+            rows = found.folders.setdefault(above, [])
+            if here in rows:
+                break
+            rows.append(here)
+            here = above
+    return found
+
+
+def _is_left_out(relative: str, ignored: IgnorePatterns) -> bool:
+    """Hidden files and folders, and what the skill ignores, a folder with all that is in it."""
+    parts = relative.split("/")
+    if any(part.startswith(".") for part in parts):
+        return True
+    return any(
+        ignored.ignores("/".join(parts[:count]), folder=count < len(parts)) for count in range(1, len(parts) + 1)
+    )
+
+
+def _inner(path: object) -> str | None:
+    """A folder of the repository as ``./plugins/x`` names it; None for anything else."""
+    if not isinstance(path, str) or re.search(r"[\\:]|//", path) or path.startswith("/"):
+        return None
+    parts = [part for part in path.split("/") if part not in ("", ".")]
+    return None if ".." in parts else "/".join(parts)

@@ -1,0 +1,105 @@
+"""The files of a path source, read where they lie (shell). No link is followed below the source's folder, none is opened."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable
+from pathlib import Path
+
+from rye.limits import SOURCES
+from rye.project.declared_sources import PathSource
+from rye.sources.git_objects import too_large
+from rye.sources.listing import Entry, Listing, is_entered, is_name
+from rye.sources.source_error import SourceError, shown
+
+
+def source_folder(project: Path, source: PathSource) -> Path:
+    """The source's folder. A link on the way inside the project is refused: whoever can commit could lead it anywhere.
+
+    Raises SourceError ``no-such-folder``.
+    """
+    place = Path(os.path.normpath(project / source.path))
+    if place == project or (project.is_relative_to(place) and (place / ".ai").resolve() == (project / ".ai").resolve()):
+        raise _no_folder(source, "is the project itself")
+    inside = place.relative_to(project).parts if place.is_relative_to(project) else ()
+    here = project
+    for part in inside:
+        here = here / part
+        if here.is_symlink():
+            raise _no_folder(source, "is reached through a symbolic link in the project")
+    if inside[:2] == (".ai", "packages") or not place.is_dir():
+        raise _no_folder(source, "is not a folder that items can come from")
+    return place
+
+
+def read_folder(root: Path) -> Listing:
+    """List the files below a folder, links as links. Raises SourceError ``source-too-large``, ``source-unreadable``."""
+    files: dict[str, Entry] = {}
+    waiting, folders = [""], 0
+    while waiting:
+        relative = waiting.pop()
+        folders += 1
+        if folders > SOURCES.trees or len(files) > SOURCES.entries:
+            raise too_large(f"more than {SOURCES.trees:,} folders or {SOURCES.entries:,} files")
+        try:
+            with os.scandir(root / relative) as entries:
+                rows = sorted(entries, key=lambda entry: entry.name)
+        except OSError as error:
+            raise _unreadable(relative or ".", error) from None
+        for row in rows:
+            path = f"{relative}/{row.name}".removeprefix("/")
+            if not is_name(row.name):
+                if row.name != ".git":
+                    files[f"{relative}/{shown(repr(row.name))}".removeprefix("/")] = Entry("special")
+            elif row.is_symlink():
+                files[path] = Entry("link")
+            elif row.is_dir(follow_symlinks=False):
+                if is_entered(path):
+                    waiting.append(path)
+            elif row.is_file(follow_symlinks=False):
+                executable = bool(row.stat(follow_symlinks=False).st_mode & stat.S_IXUSR)
+                files[path] = Entry("executable" if executable else "file")
+            else:
+                files[path] = Entry("special")
+    return files
+
+
+def sizes(root: Path, paths: Iterable[str]) -> dict[str, int]:
+    """Sizes in bytes; a file that is gone is left out."""
+    found = {}
+    for path in paths:
+        try:
+            found[path] = (root / path).lstat().st_size
+        except OSError:
+            continue
+    return found
+
+
+def read_files(root: Path, paths: Iterable[str], most_bytes: int) -> dict[str, bytes]:
+    """The bytes of regular files, none of more than ``most_bytes``. Raises SourceError."""
+    found: dict[str, bytes] = {}
+    left = SOURCES.content_bytes
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+    for path in paths:
+        try:
+            with os.fdopen(os.open(root / path, flags), "rb") as stream:
+                if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+                    raise SourceError("source-unreadable", f"{path!r} is no regular file any more.")
+                found[path] = stream.read(most_bytes + 1)
+        except OSError as error:
+            raise _unreadable(path, error) from None
+        left -= len(found[path])
+        if len(found[path]) > most_bytes or left < 0:
+            raise too_large(f"a file of more than {most_bytes:,} bytes")
+    return found
+
+
+def _unreadable(path: str, error: OSError) -> SourceError:
+    return SourceError("source-unreadable", f"{path!r} cannot be read: {error.strerror}.")
+
+
+def _no_folder(source: PathSource, why: str) -> SourceError:
+    return SourceError(
+        "no-such-folder", f"The source {source.name}: {source.path!r} {why}.", "Check [sources] of rye.toml."
+    )

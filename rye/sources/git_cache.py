@@ -1,0 +1,306 @@
+"""Bare repositories in the user's cache, one for each address, by its hash. Never a checkout.
+
+A repository here has the objects that were fetched and no configuration of its own but the few lines that rye writes. Other
+programs can write to a cache, so before each use the folder must look exactly as rye makes it (:func:`_is_ours`); else it is
+thrown away and made again. What the objects say is checked by those who read them (:mod:`rye.sources.git_objects`): a wrong
+object costs an error, never a wrong byte.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+import stat
+import subprocess
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from filelock import FileLock, Timeout
+
+from rye.limits import SOURCES
+from rye.sources import git_program
+from rye.sources.git_objects import too_large
+from rye.sources.git_program import Asking, Finished
+from rye.sources.refs import read_refs
+from rye.sources.source_error import SourceError, shown
+
+_CONFIG = "[core]\n\trepositoryformatversion = {version}\n\tfilemode = true\n\tbare = true\n"
+_SHA256 = "[extensions]\n\tobjectformat = sha256\n"
+_HEAD = "ref: refs/heads/none\n"
+_TOP = frozenset({"HEAD", "config", "objects", "refs", "shallow", "packed-refs", "shallow.lock"})
+_FOLDERS = ("objects", "objects/info", "objects/pack", "refs")
+_NEVER = ("objects/info/alternates", "objects/info/http-alternates", "objects/info/grafts")
+_HEADER_BYTES = 256
+
+
+class GitCache:
+    """The repositories of one run. ``environment``: the process's variables; ``offline``: whether a server may be asked."""
+
+    def __init__(self, folder: Path, environment: Mapping[str, str], *, offline: bool, asking: Asking | None = None):
+        self._folder = folder
+        self._given = environment
+        self._offline = offline
+        self._asking = asking or Asking()
+        self._settings: tuple[tuple[str, str], ...] | None = None
+        self._refs: dict[str, dict[str, str]] = {}
+
+    def refs(self, url: str) -> dict[str, str]:
+        """The server's branches and tags, asked once in a run. Raises SourceError."""
+        if url not in self._refs:
+            self._require_network(url, "its branches and tags must be asked for")
+            done = self._git(url, ["ls-remote", "--quiet", "--symref", "--", url], most_bytes=SOURCES.refs_bytes)
+            if done.code != 0:
+                raise _failed(url, done.err)
+            self._refs[url] = read_refs(done.out.decode("utf-8", "replace"))
+        return self._refs[url]
+
+    def has(self, url: str, commit: str) -> bool:
+        """Whether the cache has the commit. That its files are there, too, shows when they are read."""
+        return _is_ours(self._place(url), commit) and (self._place(url) / _mark(commit)).is_file()
+
+    def fetch(self, url: str, commit: str, ref: str | None) -> None:
+        """Fetch a commit with its files, and nothing of its history. ``ref``: one that the server lists for it, for servers that
+        give out no other commits.
+
+        Raises SourceError, ``commit-missing`` where the server does not have the commit.
+        """
+        self._require_network(url, f"the commit {commit} is not in the cache")
+        place = self._place(url)
+        place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        try:
+            with FileLock(str(place.with_suffix(".lock")), timeout=SOURCES.fetch_seconds, mode=0o600):
+                if not self.has(url, commit):
+                    _make(place, commit)
+                    try:
+                        self._fetch(url, place, commit, ref)
+                    finally:
+                        _sweep(place)
+        except Timeout:
+            raise git_program.timed_out(SOURCES.fetch_seconds) from None
+
+    def _fetch(self, url: str, place: Path, commit: str, ref: str | None) -> None:
+        wanted = [f"+{commit}:{_mark(commit)}"]
+        done = self._fetch_once(url, place, ["--depth=1"], wanted)
+        if done.code != 0 and _is_unadvertised(done.err) and ref is not None:
+            done = self._fetch_once(url, place, ["--depth=1"], [f"+{ref}:refs/rye/asked"])
+        if done.code != 0 and _is_unadvertised(done.err):
+            done = self._fetch_once(url, place, [], ["+refs/heads/*:refs/rye/heads/*", "+refs/tags/*:refs/rye/tags/*"])
+        if done.code != 0:
+            raise _failed(url, done.err)
+        if not self._has_object(place, commit):
+            raise SourceError("commit-missing", f"{url} does not have the commit {commit}.")
+        mark = place / _mark(commit)
+        mark.parent.mkdir(parents=True, exist_ok=True)
+        mark.write_text(f"{commit}\n", encoding="ascii")
+
+    def _fetch_once(self, url: str, place: Path, options: Sequence[str], wanted: Sequence[str]) -> Finished:
+        words = ["fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head"]
+        words += ["--no-auto-maintenance", "--no-show-forced-updates", "--update-shallow", *options, "--", url, *wanted]
+        return self._git(url, words, place=place)
+
+    def _has_object(self, place: Path, commit: str) -> bool:
+        env = self._environment(loopback=False)
+        words = [f"--git-dir={place}", "cat-file", "-e", commit]
+        return git_program.run(words, env, seconds=SOURCES.read_seconds, most_bytes=_HEADER_BYTES).code == 0
+
+    def objects(self, url: str, commit: str) -> Objects:
+        """Reads objects of a repository that has the commit."""
+        place = self._place(url)
+        if not _is_ours(place, commit):
+            raise _not_cached(url, commit)
+        env = self._environment(loopback=False)
+        return Objects(place, env, commit)
+
+    def _git(self, url: str, words: Sequence[str], *, place: Path | None = None, most_bytes: int = 1 << 16) -> Finished:
+        env = self._environment(loopback=urlsplit(url).scheme == "http")
+        where = [f"--git-dir={place}"] if place is not None else []
+        return git_program.run([*where, *words], env, seconds=SOURCES.fetch_seconds, most_bytes=most_bytes)
+
+    def _environment(self, *, loopback: bool) -> dict[str, str]:
+        if self._settings is None:
+            self._settings = git_program.user_settings(self._given)
+        config = git_program.configuration(self._settings, loopback=loopback)
+        return git_program.environment(self._given, self._asking, config)
+
+    def _place(self, url: str) -> Path:
+        return self._folder / f"{hashlib.sha256(url.encode()).hexdigest()[:40]}.git"
+
+    def _require_network(self, url: str, why: str) -> None:
+        if self._offline:
+            message = f"{url} cannot be asked offline, and {why}."
+            raise SourceError("source-offline", message, "Run the command without --offline once.")
+
+
+class Objects:
+    """Objects of one repository, by ``git cat-file``. What it gives is checked by the caller."""
+
+    def __init__(self, place: Path, env: dict[str, str], commit: str) -> None:
+        self._place = place
+        self._env = env
+        self._commit = commit
+
+    def sizes(self, names: Iterable[str]) -> dict[str, int]:
+        """Sizes of blobs in bytes; what is not there, or no blob, is left out."""
+        answers = self._answers("--batch-check", list(dict.fromkeys(names)), 0)
+        return {name: size for name, kind, size, _ in answers if kind == "blob"}
+
+    def read(self, names: Iterable[str], kind: str, most_bytes: int) -> dict[str, bytes]:
+        """The bytes of objects of one kind, none larger than ``most_bytes``, all together no more than a run may read.
+
+        Raises SourceError ``source-incomplete``, ``source-too-large``.
+        """
+        found: dict[str, bytes] = {}
+        for name, is_kind, _, data in self._answers("--batch", list(dict.fromkeys(names)), most_bytes):
+            if is_kind != kind:
+                raise _incomplete(name, "it is missing" if not is_kind else f"it is a {is_kind}, not a {kind}")
+            found[name] = data
+        return found
+
+    def _answers(self, option: str, names: Sequence[str], most_bytes: int) -> Iterator[tuple[str, str, int, bytes]]:
+        """``(name, kind, size, bytes)`` in the order asked; the kind is empty for what is not there."""
+        if not names:
+            return
+        left = SOURCES.content_bytes
+        words = [f"--git-dir={self._place}", "cat-file", option, "--buffer"]
+        with git_program.started(words, self._env, None, stdin=True) as process:
+            deadline = git_program.Deadline(process, SOURCES.read_seconds)
+            writer = threading.Thread(target=_write, args=(process, names), daemon=True)
+            writer.start()
+            try:
+                assert process.stdout is not None
+                for name in names:
+                    header = process.stdout.readline(_HEADER_BYTES)
+                    parts = header.decode("ascii", "replace").split()
+                    if len(parts) == 2 and parts[1] == "missing":
+                        yield name, "", 0, b""
+                        continue
+                    if len(parts) != 3 or parts[0] != name or not parts[2].isascii() or not parts[2].isdigit():
+                        raise _incomplete(name, "git stopped while it read the cache")
+                    size = int(parts[2])
+                    data = b""
+                    if option == "--batch":
+                        left -= size
+                        if size > most_bytes or left < 0:
+                            raise too_large(f"a file or folder of {size:,} bytes")
+                        data = process.stdout.read(size)
+                        if len(data) != size or process.stdout.read(1) != b"\n":
+                            raise _incomplete(name, "git stopped while it read the cache")
+                    yield name, parts[1], size, data
+            finally:
+                deadline.cancel()
+
+
+def _write(process: subprocess.Popen[bytes], names: Sequence[str]) -> None:
+    """In a thread of its own: git answers before it has read all names."""
+    assert process.stdin is not None
+    with contextlib.suppress(OSError, ValueError):
+        process.stdin.write("".join(f"{name}\n" for name in names).encode("ascii"))
+        process.stdin.close()
+
+
+def _mark(commit: str) -> str:
+    """The file that says that a commit was fetched whole; git takes it for a ref, so that nothing sweeps the objects away."""
+    return f"refs/rye/{commit}"
+
+
+def _config_of(commit: str) -> str:
+    text = _CONFIG.format(version=0 if len(commit) == 40 else 1)
+    return text if len(commit) == 40 else text + _SHA256
+
+
+def _make(place: Path, commit: str) -> None:
+    """The repository, made again where anything in it is not as rye makes it."""
+    if _is_ours(place, commit):
+        return
+    if place.is_symlink() or place.is_file():
+        place.unlink()
+    elif place.exists():
+        shutil.rmtree(place)
+    place.mkdir(mode=0o700)
+    for folder in _FOLDERS:
+        (place / folder).mkdir(parents=True, exist_ok=True)
+    (place / "HEAD").write_text(_HEAD, encoding="ascii")
+    (place / "config").write_text(_config_of(commit), encoding="ascii")
+
+
+def _is_ours(place: Path, commit: str) -> bool:
+    """Whether the folder is the user's own, with no setting, hook, link or other repository in it that rye did not put there."""
+    try:
+        status = place.lstat()
+        if not stat.S_ISDIR(status.st_mode):
+            return False
+        if os.name == "posix" and (status.st_uid != os.geteuid() or status.st_mode & 0o022):
+            return False
+        if not {entry.name for entry in os.scandir(place)} <= _TOP:
+            return False
+        if any((place / folder).is_symlink() for folder in _FOLDERS) or any(os.path.lexists(place / n) for n in _NEVER):
+            return False
+        return _text(place / "config") == _config_of(commit) and _text(place / "HEAD") == _HEAD
+    except OSError:
+        return False
+
+
+def _text(path: Path) -> str:
+    """A small regular file's text; empty for anything else."""
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+    with os.fdopen(descriptor, "rb") as stream:
+        if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+            return ""
+        return stream.read(_HEADER_BYTES).decode("ascii", "replace")
+
+
+def _sweep(place: Path) -> None:
+    """Take away what a fetch that was ended left lying."""
+    with contextlib.suppress(OSError):
+        for entry in os.scandir(place / "objects" / "pack"):
+            if entry.name.startswith("tmp_"):
+                os.unlink(entry.path)
+    for folder in place.glob("objects/tmp_objdir-*"):
+        shutil.rmtree(folder, ignore_errors=True)
+    with contextlib.suppress(OSError):
+        os.unlink(place / "shallow.lock")
+
+
+def _is_unadvertised(said: str) -> bool:
+    words = ("not our ref", "unadvertised object", "no such remote ref", "couldn't find remote ref")
+    return any(word in said for word in words)
+
+
+def _not_cached(url: str, commit: str) -> SourceError:
+    return SourceError(
+        "source-incomplete", f"The cache does not have the commit {commit} of {url}.", "`rye install` fetches it again."
+    )
+
+
+def _incomplete(name: str, why: str) -> SourceError:
+    return SourceError(
+        "source-incomplete",
+        f"The cache does not have the object {name} as it should: {why}.",
+        "`rye cache clean` empties the cache; the next `rye install` fetches the repository again.",
+    )
+
+
+def _failed(url: str, said: str) -> SourceError:
+    """The error for a git that failed: what it said last, and what to do about the usual reasons."""
+    lines = [line for line in said.split("\n") if line.startswith(("fatal:", "error:", "remote:"))] or said.split("\n")
+    reason = shown(lines[-1].removeprefix("fatal: "), 300) if lines and lines[-1] else "it said nothing"
+    if _is_unadvertised(said):
+        return SourceError("commit-missing", f"{url} does not give out that commit: {reason}.")
+    if "redirect" in said or "The requested URL returned error: 30" in said:
+        hint = "Write the repository's own address into rye.toml: rye follows no redirects."
+        return SourceError("source-redirected", f"{url} leads elsewhere: {reason}.", hint)
+    if any(
+        word in said for word in ("could not read Username", "Authentication failed", "Permission denied", "error: 403")
+    ):
+        hint = "Check that `git ls-remote` can read it: git's credential helper, or your ssh key, must know you."
+    elif "fsck" in said or "malformed" in said or "bad " in said.lower():
+        return SourceError("source-malformed", f"{url} is not well formed: {reason}.", "Nothing of it is used.")
+    elif "dumb http" in said:
+        hint = "Its server gives out files only. A repository is fetched over git's smart protocol."
+    else:
+        hint = "Check the address and the network, then run the command again."
+    return SourceError("source-unreachable", f"{url} cannot be fetched: {reason}.", hint)

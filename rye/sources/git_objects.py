@@ -1,0 +1,119 @@
+"""Git's objects as bytes: their names, commits and trees. Pure, and strict: what a server or a cache gave is checked here.
+
+An object's name is the hash of ``TYPE SIZE NUL`` and its bytes (gitformat-pack, git-hash-object). So a commit's name fixes its
+tree's, a tree's name those of all files below: reading from the top, hashing each object, believes nothing but the commit's name.
+SHA-1 is what most repositories have; rye.lock has SHA-256 of every file besides, so a second file with a first one's SHA-1 is
+found.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+
+from msgspec import Struct
+
+from rye.limits import SOURCES
+from rye.sources.source_error import SourceError
+
+_HEADER = re.compile(rb"tree ([0-9a-f]{40}(?:[0-9a-f]{24})?)\n")
+_MODE = re.compile(rb"[1-7][0-7]{4,5}")
+FOLDER = "folder"
+_KINDS = {
+    b"40000": FOLDER,
+    b"100644": "file",
+    b"100664": "file",
+    b"100755": "executable",
+    b"120000": "link",
+    b"160000": "submodule",
+}
+
+
+class TreeEntry(Struct, frozen=True):
+    """One row of a tree."""
+
+    name: str | None
+    """None: it is not UTF-8."""
+    what: str
+    """As :class:`rye.sources.listing.Entry` says it, or :data:`FOLDER`."""
+    object: str
+
+
+def object_name(kind: str, data: bytes, length: int) -> str:
+    """The name of an object; ``length`` in digits (40: SHA-1, 64: SHA-256) tells the hash."""
+    hashed = hashlib.sha1(usedforsecurity=False) if length == 40 else hashlib.sha256()
+    hashed.update(f"{kind} {len(data)}\0".encode())
+    hashed.update(data)
+    return hashed.hexdigest()
+
+
+def require_object(name: str, kind: str, data: bytes) -> bytes:
+    """The object's bytes, which must be those that its name says. Raises SourceError ``source-forged``."""
+    found = object_name(kind, data, len(name))
+    if found != name:
+        raise SourceError(
+            "source-forged",
+            f"The {kind} {name} is not what its name says: its bytes have the hash {found}.",
+            "Somebody changed the cache, or git is not what it was. `rye cache clean` empties the cache; then try again.",
+        )
+    return data
+
+
+def tree_of(commit: str, data: bytes) -> str:
+    """The tree of a commit whose bytes these are. Raises SourceError."""
+    found = _HEADER.match(require_object(commit, "commit", data))
+    if found is None or len(found[1]) != len(commit):
+        raise _malformed(f"the commit {commit} names no tree")
+    return found[1].decode("ascii")
+
+
+def tree_entries(tree: str, data: bytes) -> list[TreeEntry]:
+    """The rows of a tree whose bytes these are, in their order, which must be git's: no name stands twice.
+
+    Raises SourceError ``source-forged``, ``source-malformed``.
+    """
+    require_object(tree, "tree", data)
+    found: list[TreeEntry] = []
+    seen: set[bytes] = set()
+    at, width, before = 0, len(tree) // 2, b""
+    while at < len(data):
+        space = data.find(b" ", at, at + 8)
+        end = data.find(b"\0", space + 1)
+        if space < 0 or end < 0 or end + 1 + width > len(data) or not _MODE.fullmatch(data[at:space]):
+            raise _malformed(f"the tree {tree} cannot be read")
+        mode, name = data[at:space], data[space + 1 : end]
+        what = _KINDS.get(mode, "special")
+        key = name + b"/" if what == FOLDER else name
+        if not name or name in seen or key <= before:
+            raise _malformed(f"the tree {tree} has a name twice, or not in order")
+        seen.add(name)
+        before = key
+        found.append(TreeEntry(_text(name), what, data[end + 1 : end + 1 + width].hex()))
+        at = end + 1 + width
+        if len(found) > SOURCES.entries:
+            raise too_large(f"a folder of more than {SOURCES.entries:,} entries")
+    return found
+
+
+def too_large(what: str) -> SourceError:
+    """The error for a source beyond a limit. ``what``: with its article."""
+    return SourceError(
+        "source-too-large",
+        f"The source has {what}, which is more than rye reads.",
+        "Name a folder of it: #REV:PATH, or path in [sources] of rye.toml.",
+    )
+
+
+def _text(name: bytes) -> str | None:
+    try:
+        return name.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+
+
+def _malformed(what: str) -> SourceError:
+    return SourceError(
+        "source-malformed",
+        f"The repository is not well formed: {what}.",
+        "Nothing of it is used. Tell whoever keeps it: `git fsck` shows the same.",
+    )

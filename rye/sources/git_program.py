@@ -1,0 +1,321 @@
+"""Running the installed ``git`` so that nothing but the words given here decides what it does.
+
+The repository, its address and whatever stands in the cache are hostile. Rules:
+
+* Arguments are a list, and what comes from outside stands after ``--`` (or is a full hash).
+* The environment is made here: of git's own variables none is taken over, so ``GIT_DIR``, ``GIT_SSH_COMMAND``,
+  ``GIT_CONFIG_COUNT`` and their kin mean nothing.
+* Configuration: no system file, no user's file, no attributes; the cache's own file is written by rye and compared before each
+  use (:mod:`rye.sources.git_cache`). Of the user's configuration only TLS and credential settings are taken over, by name
+  (:data:`_TAKEN`); hooks, filters, templates, ``insteadOf``, protocols and file system monitors are not.
+* Protocols: https and ssh, plain http to this machine alone; redirects are refused, so no server sends us elsewhere.
+* Bounded: time, output, the size of every file that git writes, and its memory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+
+from msgspec import Struct
+
+from rye.limits import SOURCES
+from rye.sources.source_error import SourceError, shown
+
+try:
+    import resource
+except ImportError:  # not on Windows
+    resource = None  # type: ignore[assignment]
+
+_PASSED = (
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "USERPROFILE",
+    "APPDATA",
+    "LOCALAPPDATA",
+    "SYSTEMROOT",
+    "TMPDIR",
+    "TEMP",
+    "TMP",
+    "SSH_AUTH_SOCK",
+    "SSH_AGENT_PID",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "http_proxy",
+    "https_proxy",
+    "no_proxy",
+    "HTTPS_PROXY",
+    "NO_PROXY",
+    "ALL_PROXY",
+    "all_proxy",
+    "XDG_CONFIG_HOME",
+    "XDG_RUNTIME_DIR",
+    "DBUS_SESSION_BUS_ADDRESS",
+)
+_TAKEN = re.compile(
+    r"http\.(?:.+\.)?(?:sslcainfo|sslcapath|sslcert|sslkey|sslcertpasswordprotected|sslbackend|schannelcheckrevoke)"
+    r"|credential\.(?:.+\.)?(?:helper|username|usehttppath)",
+    re.IGNORECASE | re.DOTALL,
+)
+_FIXED = {
+    "core.hooksPath": os.devnull,
+    "core.attributesFile": os.devnull,
+    "core.excludesFile": os.devnull,
+    "core.fsmonitor": "false",
+    "core.askPass": "",
+    "core.bigFileThreshold": "1m",
+    "init.templateDir": "",
+    "protocol.allow": "never",
+    "protocol.https.allow": "always",
+    "protocol.ssh.allow": "always",
+    "protocol.version": "2",
+    "http.followRedirects": "false",
+    "http.sslVerify": "true",
+    "submodule.recurse": "false",
+    "fetch.recurseSubmodules": "false",
+    "fetch.fsckObjects": "true",
+    "transfer.fsckObjects": "true",
+    "fetch.writeCommitGraph": "false",
+    "fetch.unpackLimit": "1",
+    "gc.auto": "0",
+    "maintenance.auto": "false",
+    "pack.threads": "1",
+    "advice.detachedHead": "false",
+}
+_FSCK_FORGIVEN = ("zeroPaddedFilemode", "missingSpaceBeforeDate", "badTimezone", "missingNameBeforeEmail", "badEmail")
+"""What old commits of real repositories have, and what says nothing about files."""
+_STOPPED_BY_SIZE = getattr(signal, "SIGXFSZ", None)
+_SAID = 16 * 1024
+_CONFIG_BYTES = 1 << 20
+_GRACE = 5.0
+
+
+class Finished(Struct, frozen=True):
+    """One run of git."""
+
+    code: int
+    out: bytes
+    err: str
+    """What it said, printable."""
+
+
+class Asking(Struct, frozen=True):
+    """Who can be asked for a passphrase or a password."""
+
+    terminal: bool = False
+
+
+@lru_cache(maxsize=1)
+def program() -> str:
+    """The installed git. Raises SourceError ``no-git``."""
+    found = shutil.which("git")
+    if found is None:
+        raise SourceError("no-git", "git is not installed.", "Install git: sources in [sources] are fetched with it.")
+    return found
+
+
+def environment(given: Mapping[str, str], asking: Asking, config: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """The environment of one run: nothing of git's own from outside, all configuration from here."""
+    found = {name: given[name] for name in _PASSED if name in given}
+    found |= {
+        "LC_ALL": "C",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_ATTR_NOSYSTEM": "1",
+        "GIT_NO_REPLACE_OBJECTS": "1",
+        "GIT_NO_LAZY_FETCH": "1",
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_TERMINAL_PROMPT": "1" if asking.terminal else "0",
+        "GIT_ASKPASS": "",
+        "SSH_ASKPASS": "",
+        "SSH_ASKPASS_REQUIRE": "never",
+        "GIT_SSH_VARIANT": "ssh",
+        "GIT_SSH_COMMAND": "ssh -oPermitLocalCommand=no -oClearAllForwardings=yes"
+        + ("" if asking.terminal else " -oBatchMode=yes"),
+        "GIT_CONFIG_COUNT": str(len(config)),
+    }
+    for number, (key, value) in enumerate(config):
+        found[f"GIT_CONFIG_KEY_{number}"] = key
+        found[f"GIT_CONFIG_VALUE_{number}"] = value
+    return found
+
+
+def configuration(user: Sequence[tuple[str, str]], *, loopback: bool) -> list[tuple[str, str]]:
+    """All settings of one run: the user's for TLS and credentials, then ours, which win. ``loopback``: whether the address is
+    plain http to this machine."""
+    own = list(_FIXED.items())
+    own += [(f"fetch.fsck.{name}", "ignore") for name in _FSCK_FORGIVEN]
+    own.append(("protocol.http.allow", "always" if loopback else "never"))
+    return [*(pair for pair in user if _TAKEN.fullmatch(pair[0])), *own]
+
+
+def user_settings(given: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """The user's own git configuration (``~/.gitconfig`` and its like), which the caller picks from; empty where it has none."""
+    clean = {
+        name: given[name] for name in ("PATH", "HOME", "USERPROFILE", "XDG_CONFIG_HOME", "SYSTEMROOT") if name in given
+    }
+    try:
+        done = subprocess.run(
+            [program(), "config", "--global", "--includes", "--list", "-z"],
+            env={**clean, "GIT_CONFIG_NOSYSTEM": "1", "LC_ALL": "C"},
+            cwd=_neutral(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_GRACE,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ()
+    if done.returncode != 0 or len(done.stdout) > _CONFIG_BYTES:
+        return ()
+    rows = done.stdout.decode("utf-8", "replace").split("\0")
+    return tuple((key, value) for key, newline, value in (row.partition("\n") for row in rows) if newline)
+
+
+def run(
+    arguments: Sequence[str],
+    env: Mapping[str, str],
+    *,
+    seconds: float,
+    most_bytes: int,
+    cwd: Path | None = None,
+) -> Finished:
+    """Run git to its end. Raises SourceError ``source-timeout``, ``source-too-large``, ``no-git``."""
+    with started(arguments, env, cwd, stdin=False) as process:
+        timer = Deadline(process, seconds)
+        try:
+            reader = _Said(process)
+            assert process.stdout is not None
+            out = process.stdout.read(most_bytes + 1)
+            if len(out) > most_bytes:
+                stop(process)
+                raise SourceError("source-too-large", f"git answered more than {most_bytes:,} bytes.")
+            code = process.wait()
+            err = reader.text()
+        finally:
+            timer.cancel()
+        if timer.passed:
+            raise timed_out(seconds)
+        if _STOPPED_BY_SIZE is not None and ("signal 25" in err or code == -_STOPPED_BY_SIZE or "too large" in err):
+            raise fetched_too_much()
+        return Finished(code, out, err)
+
+
+@contextlib.contextmanager
+def started(
+    arguments: Sequence[str], env: Mapping[str, str], cwd: Path | None, *, stdin: bool
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A running git, ended with the block and all that it started."""
+    try:
+        process = subprocess.Popen(
+            [program(), "--no-pager", "--no-optional-locks", *arguments],
+            env=dict(env),
+            cwd=str(cwd) if cwd is not None else _neutral(),
+            stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=env.get("GIT_TERMINAL_PROMPT") != "1",
+            preexec_fn=_bound if resource is not None else None,
+        )
+    except OSError as error:
+        raise SourceError("no-git", f"git cannot be started: {error.strerror}.", "Install git.") from error
+    try:
+        yield process
+    finally:
+        stop(process)
+        for stream in (process.stdin, process.stdout, process.stderr):
+            if stream is not None:
+                with contextlib.suppress(OSError):
+                    stream.close()
+
+
+def stop(process: subprocess.Popen[bytes]) -> None:
+    """End git and, where it leads a group of its own, everything that it started."""
+    if process.poll() is not None:
+        return
+    with contextlib.suppress(OSError):
+        if os.name == "posix" and os.getpgid(process.pid) == process.pid:
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()
+    process.wait()
+
+
+def timed_out(seconds: float) -> SourceError:
+    return SourceError(
+        "source-timeout",
+        f"git did not finish within {seconds:.0f} seconds.",
+        "Try again. A repository that is too large to fetch may have a smaller one with the items alone.",
+    )
+
+
+def fetched_too_much() -> SourceError:
+    return SourceError(
+        "source-too-large",
+        f"The repository's commit is larger than {SOURCES.fetch_bytes:,} bytes.",
+        "Ask for a repository that holds the items alone.",
+    )
+
+
+def _bound() -> None:
+    """In the child, before git: no file and no memory without end."""
+    for which, most in ((resource.RLIMIT_FSIZE, SOURCES.fetch_bytes), (resource.RLIMIT_AS, SOURCES.memory_bytes)):
+        hard = resource.getrlimit(which)[1]
+        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(which, (most, most))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _neutral() -> str:
+    """A folder that is in no project: git looks for configuration from where it runs."""
+    return os.path.abspath(os.sep)
+
+
+class Deadline:
+    """Ends a process when its time is over."""
+
+    def __init__(self, process: subprocess.Popen[bytes], seconds: float) -> None:
+        self.passed = False
+        self._process = process
+        self._timer = threading.Timer(seconds, self._end)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def _end(self) -> None:
+        self.passed = True
+        stop(self._process)
+
+    def cancel(self) -> None:
+        self._timer.cancel()
+
+
+class _Said:
+    """Reads what a process says on stderr while it runs, and keeps the beginning."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self._kept = b""
+        self._stream = process.stderr
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def _read(self) -> None:
+        assert self._stream is not None
+        with contextlib.suppress(OSError, ValueError):
+            while chunk := self._stream.read1(4096):  # type: ignore[attr-defined]
+                if len(self._kept) < _SAID:
+                    self._kept += chunk[: _SAID - len(self._kept)]
+
+    def text(self) -> str:
+        self._thread.join(_GRACE)
+        lines = self._kept.decode("utf-8", "replace").split("\n")
+        return "\n".join(shown(line, 500) for line in lines if line)

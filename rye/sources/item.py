@@ -1,0 +1,95 @@
+"""Whether an item of a source may be used, and what its bytes say. Pure.
+
+The limits on content are those of any item: UTF-8 text with nothing hidden, a size, the rules of its kind. A signature it
+may lack: one in the file counts when it is by a key that this user trusts and the item has no other files, which it does not
+cover. One by such a key that does not hold is an error; one by anybody else is none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
+
+from rye.items.identity import Identity
+from rye.items.published import decode_published, read_published
+from rye.items.reading import Metadata
+from rye.limits import CONTENT
+from rye.resolution.versions import comparable
+from rye.signing.keys import PublicKey
+from rye.signing.verification import verify
+from rye.sources.finding import Found
+
+_BROKEN = frozenset({"modified", "bad-signature", "revoked", "partial"})
+
+
+class SourceFile(Struct, frozen=True):
+    """An attached file's bytes."""
+
+    path: str
+    data: bytes
+    executable: bool
+
+
+class Judged(Struct, frozen=True):
+    """An item that may be used."""
+
+    identity: Identity
+    metadata: Metadata
+    version: str
+    data: bytes
+    attached: tuple[SourceFile, ...]
+    signer: str | None
+    """The fingerprint of the trusted key that signed all of it."""
+
+
+class Keys(Struct, frozen=True):
+    """The keys that this user trusts, and those they revoked."""
+
+    trusted: tuple[PublicKey, ...] = ()
+    revoked: tuple[PublicKey, ...] = ()
+
+
+def judge(
+    namespace: str, found: Found, data: bytes, attached: Sequence[SourceFile], keys: Keys, build: str
+) -> Judged | str:
+    """The item, or why it cannot be used, as the end of a sentence. ``build``: what the version of a file without one ends in."""
+    if found.problem is not None:
+        return found.problem
+    identity = Identity(found.kind, f"{namespace}/{found.local_id}")
+    if len(data) > CONTENT.item_bytes:
+        return f"its file has more than {CONTENT.item_bytes:,} bytes"
+    if sum(len(file.data) for file in attached) > CONTENT.attached_bytes:
+        return f"its attached files have more than {CONTENT.attached_bytes:,} bytes"
+    decoded = decode_published(data)
+    reading = read_published(identity, found.suffix, decoded, [file.path for file in attached])
+    metadata = reading.metadata
+    if metadata is None or not reading.ok:
+        first = next((one.message for one in reading.diagnostics if one.severity == "error"), "it cannot be read")
+        return first.rstrip(".")
+    if metadata.name != found.local_id.rpartition("/")[2]:
+        return f"its name is {metadata.name!r}, and its file says another"
+    signature = verify(data, found.kind, f"x{found.suffix}", keys.trusted, keys.revoked)
+    if signature.verdict in _BROKEN:
+        return f"its signature does not hold ({signature.verdict}): {signature.detail.rstrip('.')}"
+    whole = signature.ok and not attached
+    signer = signature.key.fingerprint if whole and signature.key is not None else None
+    version = metadata.version or f"0.0.0+{build}"
+    if comparable(version) is None:
+        return f"its version {version[:80]} cannot be compared with others"
+    return Judged(identity, metadata, version, data, tuple(attached), signer)
+
+
+def folder_build(files: Mapping[str, bytes], executable: frozenset[str]) -> str:
+    """What the version of an item without one ends in, where no commit names it: eight digits of a hash of its files."""
+    digest = hashlib.sha256()
+    for path in sorted(files):
+        flag = "x" if path in executable else "-"
+        digest.update(f"{path}\0{flag}{hashlib.sha256(files[path]).hexdigest()}\n".encode())
+    return f"p{digest.hexdigest()[:8]}"
+
+
+def commit_build(commit: str) -> str:
+    """The same of an item of a commit."""
+    return f"g{commit[:8]}"

@@ -1,0 +1,55 @@
+"""The files of a source as a list: what finding items works on. Pure.
+
+Paths are relative to the source's own folder, with ``/``. Nothing here was followed: a link is an entry, and so is a submodule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from rye.limits import SOURCES
+
+What = Literal["file", "executable", "link", "submodule", "special"]
+ENTERED = frozenset({".ai", ".claude", ".agents", ".claude-plugin"})
+"""Hidden folders that hold items. No other one is entered."""
+_NEVER = frozenset({".git", "node_modules", "__pycache__"})
+_NOT_ITEMS = frozenset({"packages", "cache", ".rye"})
+"""Below ``.ai``: what another project installed there, and what rye keeps."""
+
+
+class Entry(Struct, frozen=True):
+    """One file, link or submodule."""
+
+    what: What
+    blob: str = ""
+    """Git's name of the file's bytes; empty in a folder on the disk."""
+
+    @property
+    def is_file(self) -> bool:
+        return self.what in ("file", "executable")
+
+
+Listing: TypeAlias = Mapping[str, Entry]
+"""By path."""
+
+
+def is_entered(path: str) -> bool:
+    """Whether a folder is looked into. ``path``: from the source's own folder, not from the repository's root."""
+    parts = path.split("/")
+    if len(parts) > SOURCES.depth or parts[-1] in _NEVER:
+        return False
+    if parts[0] == ".ai" and len(parts) == 2 and parts[1] in _NOT_ITEMS:
+        return False
+    return not parts[-1].startswith(".") or parts[-1] in ENTERED
+
+
+def is_name(name: str) -> bool:
+    """Whether a name in a tree may be gone on with at all: no separator, no dots alone, nothing that git keeps for itself, also
+    not in the spelling of another system (``.GIT``, ``git~1``, ``.git `` and invisible letters in between)."""
+    if not name or "/" in name or "\\" in name or name in (".", "..") or not name.isprintable():
+        return False
+    plain = "".join(character for character in name.lower() if character.isascii()).rstrip(". ").split(":", 1)[0]
+    return plain not in (".git", "git~1", "git~2")

@@ -1,0 +1,208 @@
+"""Opening a source in one state: a commit of a repository, or a folder as it lies there (shell).
+
+Which commit: the one that rye.lock names, as long as rye.toml still asks for the same and nobody wants a newer one; else what the
+server's list says that the rev is now. A commit that the cache has needs no network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from rye.errors import RyeError
+from rye.limits import CONTENT, SOURCES
+from rye.project.declared_sources import HEAD, GitSource, PathSource, Source, is_commit
+from rye.project.lock import LockedSource
+from rye.sources import folder
+from rye.sources.commit import read_blobs, read_snapshot
+from rye.sources.finding import MANIFEST, Found, Inventory, find_items, small_files
+from rye.sources.git_cache import GitCache, Objects
+from rye.sources.item import Judged, Keys, SourceFile, commit_build, folder_build, judge
+from rye.sources.listing import Listing
+from rye.sources.refs import Target, require_unmoved, target, vanished
+from rye.sources.source_error import SourceError
+
+
+class Files(Protocol):
+    """Reads files by their paths from the source's own folder."""
+
+    def sizes(self, paths: Sequence[str]) -> dict[str, int]:
+        """In bytes; what is not there is left out."""
+
+    def read(self, paths: Sequence[str]) -> dict[str, bytes]:
+        """The bytes, checked. Raises SourceError."""
+
+
+class OpenSource:
+    """A source in one state: what it holds, and the bytes of it."""
+
+    def __init__(self, source: Source, state: LockedSource, files: Listing, reader: Files, keys: Keys) -> None:
+        """``state``: with an empty place."""
+        self._reader = reader
+        self.source = source
+        self.state = state
+        self._files = files
+        self._keys = keys
+        self._judged: dict[tuple[str, str], Judged | str] = {}
+        wanted = small_files(files)
+        known = self._reader.sizes(wanted)
+        texts = self._reader.read([path for path in wanted if known.get(path, 0) <= SOURCES.marketplace_bytes])
+        self.manifest = texts.get(MANIFEST)
+        """The repository's own rye.toml, as bytes."""
+        self.inventory: Inventory = find_items(files, _own_name(source), texts)
+        self.items = {(item.kind, item.local_id): item for item in self.inventory.items}
+
+    def place_of(self, found: Found) -> LockedSource:
+        """What the lock says of the item's place."""
+        base = self.source.path if isinstance(self.source, GitSource) else ""
+        return LockedSource(
+            place=f"{base}/{found.place}".removeprefix("/"),
+            git=self.state.git,
+            ref=self.state.ref,
+            commit=self.state.commit,
+            tree=self.state.tree,
+            path=self.state.path,
+            editable=self.state.editable,
+        )
+
+    def judge(self, wanted: Iterable[Found]) -> dict[tuple[str, str], Judged | str]:
+        """Each item, or why it cannot be used; all bytes in two rounds, whatever their number."""
+        keys = [(found.kind, found.local_id) for found in wanted]
+        open_ones = [self.items[key] for key in dict.fromkeys(keys) if key not in self._judged]
+        fitting = []
+        sizes = self._reader.sizes([path for found in open_ones if found.problem is None for path in _paths(found)])
+        for found in open_ones:
+            problem = found.problem or _too_large(found, sizes)
+            if problem is None:
+                fitting.append(found)
+            else:
+                self._judged[(found.kind, found.local_id)] = problem
+        data = self._reader.read([path for found in fitting for path in _paths(found)])
+        for found in fitting:
+            attached = [
+                SourceFile(path, data[found.path_of(path)], self._files[found.path_of(path)].what == "executable")
+                for path in found.attached
+            ]
+            build = self._build(data[found.place], attached)
+            self._judged[(found.kind, found.local_id)] = judge(
+                self.source.name, found, data[found.place], attached, self._keys, build
+            )
+        return {key: self._judged[key] for key in keys}
+
+    def _build(self, data: bytes, attached: Sequence[SourceFile]) -> str:
+        if self.state.commit is not None:
+            return commit_build(self.state.commit)
+        files = {"": data, **{file.path: file.data for file in attached}}
+        return folder_build(files, frozenset(file.path for file in attached if file.executable))
+
+
+class _CommitFiles:
+    """Files of a commit, by their paths in a listing."""
+
+    def __init__(self, objects: Objects, files: Listing) -> None:
+        self._objects = objects
+        self._files = files
+
+    def sizes(self, paths: Sequence[str]) -> dict[str, int]:
+        known = self._objects.sizes(self._files[path].blob for path in paths)
+        return {path: known[self._files[path].blob] for path in paths if self._files[path].blob in known}
+
+    def read(self, paths: Sequence[str]) -> dict[str, bytes]:
+        blobs = read_blobs(self._objects, (self._files[path].blob for path in paths), CONTENT.attached_bytes)
+        return {path: blobs[self._files[path].blob] for path in paths}
+
+
+class _FolderFiles:
+    """Files below a folder."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def sizes(self, paths: Sequence[str]) -> dict[str, int]:
+        return folder.sizes(self._root, paths)
+
+    def read(self, paths: Sequence[str]) -> dict[str, bytes]:
+        return folder.read_files(self._root, paths, CONTENT.attached_bytes)
+
+
+class Opener:
+    """Opens the sources of one project. ``keys``: whose in-file signatures count."""
+
+    def __init__(self, project: Path, cache: GitCache, keys: Keys) -> None:
+        self._project = project
+        self._cache = cache
+        self._keys = keys
+
+    def open(self, source: Source, locked: LockedSource | None, *, moves: bool = False) -> OpenSource:
+        """The source as ``locked`` has it; where that is None, is of another place, or ``moves``: as it is now.
+
+        Raises SourceError.
+        """
+        if isinstance(source, PathSource):
+            root = folder.source_folder(self._project, source)
+            state = LockedSource(place="", path=source.path, editable=source.editable)
+            return OpenSource(source, state, folder.read_folder(root), _FolderFiles(root), self._keys)
+        same = locked if locked is not None and locked.git == source.url else None
+        if same is not None and not moves and _asks_for(source, same):
+            found = Target(same.ref or "", same.commit or "")
+            self._fetch_locked(source, same)
+        else:
+            found = self.now(source)
+            if same is not None:
+                require_unmoved(source.name, same, found)
+            if not self._cache.has(source.url, found.commit):
+                self._cache.fetch(source.url, found.commit, found.ref if not is_commit(found.ref) else None)
+        objects = self._cache.objects(source.url, found.commit)
+        snapshot = read_snapshot(objects, found.commit, source.path)
+        state = LockedSource(place="", git=source.url, ref=found.ref, commit=found.commit, tree=snapshot.tree)
+        return OpenSource(source, state, snapshot.files, _CommitFiles(objects, snapshot.files), self._keys)
+
+    def now(self, source: GitSource) -> Target:
+        """The commit that the source's rev means at this moment. A whole commit needs no question."""
+        if source.rev is not None and is_commit(source.rev):
+            return Target(source.rev, source.rev)
+        return target(source, self._cache.refs(source.url))
+
+    def _fetch_locked(self, source: GitSource, locked: LockedSource) -> None:
+        """The commit of the lock; what its ref is now does not matter. Raises SourceError ``commit-vanished``."""
+        commit, ref = locked.commit or "", locked.ref or ""
+        if self._cache.has(source.url, commit):
+            return
+        try:
+            self._cache.fetch(source.url, commit, None if is_commit(ref) else ref)
+        except SourceError as error:
+            if error.code != "commit-missing":
+                raise
+            try:
+                now: Target | None = self.now(source)
+            except RyeError:
+                now = None
+            raise vanished(locked, now) from error
+
+
+def _asks_for(source: GitSource, locked: LockedSource) -> bool:
+    """Whether rye.toml still asks for the ref that was locked."""
+    rev = source.rev or HEAD
+    return locked.ref in (rev, f"refs/tags/{rev}", f"refs/heads/{rev}")
+
+
+def _own_name(source: Source) -> str:
+    """What the source's own folder is called, for one that is a skill itself."""
+    path = source.path if not isinstance(source, GitSource) or source.path else source.url
+    return path.rstrip("/").rsplit("/", 1)[-1].removesuffix(".git")
+
+
+def _paths(found: Found) -> list[str]:
+    return [found.place, *map(found.path_of, found.attached)]
+
+
+def _too_large(found: Found, sizes: Mapping[str, int]) -> str | None:
+    """What the sizes alone say against an item."""
+    if found.place not in sizes or any(found.path_of(path) not in sizes for path in found.attached):
+        return "one of its files is not in the repository"
+    if sizes[found.place] > CONTENT.item_bytes:
+        return f"its file has more than {CONTENT.item_bytes:,} bytes"
+    if sum(sizes[found.path_of(path)] for path in found.attached) > CONTENT.attached_bytes:
+        return f"its attached files have more than {CONTENT.attached_bytes:,} bytes"
+    return None

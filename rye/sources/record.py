@@ -1,0 +1,47 @@
+"""An item of a source as the solver, the plan and the lock take it: next to a registry's release, and never in its place.
+
+A :class:`SourceRecord` says what a publisher's note would say, derived from the bytes. Nobody signed that, so it has no line in a
+log, no keyset and no signers of its own. Code that needs those takes a :class:`~rye.registry.trust.records.ReleaseRecord`, and
+the type checker keeps the two apart.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from rye.items.identity import Identity
+from rye.items.reading import Metadata
+from rye.project.lock import LockedSource
+from rye.registry.protocol.statements import Advisory, Deprecation, Release, Takedown, Yank
+
+
+class SourceRecord(Struct, frozen=True):
+    """One item in one state of its source, whose bytes were checked against that state."""
+
+    release: Release
+    """What the bytes say: never a signed statement."""
+    source: LockedSource
+    metadata: Metadata
+    data: bytes
+    attached: dict[str, bytes]
+    signer: str | None
+    """The fingerprint of the key of this user's trust store that signed all of it."""
+    yank: Yank | None = None
+    deprecation: Deprecation | None = None
+    advisories: tuple[Advisory, ...] = ()
+    takedown: Takedown | None = None
+
+    @property
+    def identity(self) -> Identity:
+        return self.release.identity
+
+    @property
+    def version(self) -> str:
+        return self.release.version
+
+
+class SourceHistory(Struct, frozen=True):
+    """What a source has of one identity: the item, in the one state that counts in this run."""
+
+    identity: Identity
+    records: tuple[SourceRecord, ...]

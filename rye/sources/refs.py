@@ -1,0 +1,117 @@
+"""What a server lists as its branches and tags, and which commit a rev means. Pure.
+
+A list is ``git ls-remote --symref``: ``HASH TAB NAME`` a line, ``ref: NAME TAB HEAD`` for a symbolic one, and the commit of an
+annotated tag under ``NAME^{}``.
+"""
+
+from __future__ import annotations
+
+import re
+
+from msgspec import Struct
+
+from rye.limits import SOURCES
+from rye.project.declared_sources import HEAD, BadSource, GitSource, git_rev, is_commit
+from rye.project.lock import LockedSource
+from rye.sources.git_objects import too_large
+from rye.sources.source_error import SourceError, shown
+from rye.text.spelling import close_words
+
+_LINE = re.compile(r"([0-9a-f]{40}(?:[0-9a-f]{24})?)\t(\S+)")
+_TAGS, _HEADS = "refs/tags/", "refs/heads/"
+_LISTED = 5
+
+
+class Target(Struct, frozen=True):
+    """What a rev means now."""
+
+    ref: str
+    """In full; the commit itself where the rev is one."""
+    commit: str
+
+
+def read_refs(text: str) -> dict[str, str]:
+    """Ref → commit, annotated tags peeled. Lines that are none of these are left out: nothing is decided by them."""
+    found: dict[str, str] = {}
+    peeled: dict[str, str] = {}
+    for line in text.split("\n"):
+        match = _LINE.fullmatch(line)
+        if match is None:
+            continue
+        name = match[2]
+        if name.endswith("^{}"):
+            peeled[name[:-3]] = match[1]
+        elif name == HEAD or _is_ref(name):
+            found[name] = match[1]
+        if len(found) > SOURCES.refs:
+            raise too_large(f"more than {SOURCES.refs:,} branches and tags")
+    return found | {name: commit for name, commit in peeled.items() if name in found}
+
+
+def _is_ref(name: str) -> bool:
+    try:
+        git_rev(name)
+    except BadSource:
+        return False
+    return name.startswith(("refs/tags/", "refs/heads/"))
+
+
+def target(source: GitSource, refs: dict[str, str]) -> Target:
+    """The commit that a source's rev means. A whole commit needs no list.
+
+    Raises SourceError ``no-such-rev``, ``ambiguous-rev``.
+    """
+    rev = source.rev
+    if rev is not None and is_commit(rev):
+        return Target(rev, rev)
+    if rev is None:
+        if HEAD not in refs:
+            raise _missing(source, "it has no default branch", refs)
+        return Target(HEAD, refs[HEAD])
+    names = [name for name in (rev, _TAGS + rev, _HEADS + rev) if name in refs and name != HEAD]
+    if not names:
+        raise _missing(source, f"it has no branch and no tag {rev!r}", refs)
+    if len(names) > 1 and len({refs[name] for name in names}) > 1:
+        raise SourceError(
+            "ambiguous-rev",
+            f"{source.url} has {' and '.join(names)}, and {rev!r} may be either.",
+            f'Write which one you mean in rye.toml: rev = "{names[0]}".',
+        )
+    return Target(names[0], refs[names[0]])
+
+
+def require_unmoved(name: str, locked: LockedSource, now: Target) -> None:
+    """A tag says one thing for ever. Raises SourceError ``tag-moved`` where it was another commit when it was locked."""
+    if now.ref == locked.ref and now.ref.startswith(_TAGS) and now.commit != locked.commit:
+        raise SourceError(
+            "tag-moved",
+            f"The tag {now.ref.removeprefix(_TAGS)!r} of {locked.git} was moved: rye.lock has the commit {locked.commit}, "
+            f"the repository now has {now.commit}.",
+            "Nothing was changed. Ask whoever keeps the repository why. To take the new commit all the same, read it first, "
+            f'then write it into rye.toml: [sources] {name}: rev = "{now.commit}".',
+            details={"locked": locked.commit, "now": now.commit, "ref": now.ref},
+        )
+
+
+def vanished(locked: LockedSource, now: Target | None) -> SourceError:
+    """The error for a commit that the server no longer gives out."""
+    where = f"{locked.ref} is {now.commit} now" if now is not None else f"{locked.ref} is not there any more, either"
+    return SourceError(
+        "commit-vanished",
+        f"{locked.git} no longer has the commit {locked.commit} that rye.lock names; {where}.",
+        "Somebody rewrote the history. Ask whoever keeps the repository; `rye update` takes what is there now, and shows it.",
+        details={"commit": locked.commit, "ref": locked.ref, "now": now.commit if now is not None else None},
+    )
+
+
+def _missing(source: GitSource, what: str, refs: dict[str, str]) -> SourceError:
+    short = {name.split("/", 2)[2] for name in refs if name.count("/") >= 2}
+    near = close_words(source.rev or "", sorted(short)[:2000], 3) if source.rev else ()
+    if near:
+        hint = f"Did you mean {', '.join(near)}?"
+    elif source.rev is not None and re.fullmatch(r"[0-9a-f]{7,39}", source.rev):
+        hint = "A commit is written with all its 40 digits: `git rev-parse` prints them."
+    else:
+        listed = ", ".join(shown(name, 60) for name in sorted(short)[:_LISTED])
+        hint = f"There is: {listed}." if listed else "The repository is empty, or not readable with your credentials."
+    return SourceError("no-such-rev", f"{source.url}: {what}.", hint)

@@ -1,0 +1,15 @@
+"""What goes wrong with a source. Every code has its page in ``rye explain``."""
+
+from __future__ import annotations
+
+from rye.errors import RyeError
+
+
+class SourceError(RyeError):
+    """A source cannot be used, or is not what rye.lock says."""
+
+
+def shown(text: str, most: int = 200) -> str:
+    """Foreign text in a message: printable, and no longer than a line or two."""
+    plain = "".join(character if character.isprintable() else "�" for character in text)
+    return plain if len(plain) <= most else f"{plain[:most]}…"

@@ -1,0 +1,145 @@
+"""Adding items of a git repository or a folder: the source into ``[sources]``, its items into the dependencies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from rye.errors import RyeError, UsageError
+from rye.installation.unlock import Unlock
+from rye.items.identity import is_segment
+from rye.project.layout import Project
+from rye.project.manifest_edit import add_dependencies, add_source
+from rye.sources.finding import Found
+from rye.sources.opening import OpenSource
+from rye.text.spelling import close_words
+from rye.workspace.context import Context
+from rye.workspace.installing.adding import member_meant
+from rye.workspace.installing.install_outcome import InstallOutcome
+from rye.workspace.installing.install_request import Agree, InstallRequest
+from rye.workspace.installing.install_session import InstallSession, open_session, retry_when_overtaken
+from rye.workspace.installing.install_steps import install_from, session_sources
+from rye.workspace.installing.source_words import named, read_source
+
+_LISTED = 40
+
+
+class SourceRequest(Struct, frozen=True):
+    """What to add."""
+
+    word: str
+    """``git+URL#REV:PATH``, or a folder."""
+    items: tuple[str, ...] = ()
+    """``[kind:]name`` of its items."""
+    everything: bool = False
+    editable: bool = False
+    name: str | None = None
+    """The source's name in rye.toml; None: from its address."""
+    group: str = "main"
+    member: str | None = None
+    """The workspace's member that asks for the items; None: as for ``rye add ID``. The source is the whole workspace's."""
+
+
+def add_from_source(
+    context: Context, project: Project, request: InstallRequest, wanted: SourceRequest, agree: Agree
+) -> InstallOutcome:
+    """Write the source and the chosen items into rye.toml, and install them.
+
+    Raises UsageError ``bad-source``, ``bad-name``, ``source-name-taken``, ``choose-items``, RyeError ``no-such-item``,
+    SourceError.
+    """
+    if not is_segment(wanted.group):
+        hint = "Names: a-z, 0-9, '-' and '_', e.g. dev."
+        raise UsageError("bad-name", f"{wanted.group!r} cannot be a group.", hint)
+    if wanted.everything and wanted.items:
+        raise UsageError("contradiction", "--all takes every item, and items are named.", "Leave one of the two out.")
+    source = read_source(wanted.word, editable=wanted.editable)
+
+    def attempt() -> InstallOutcome:
+        session = open_session(context, project, request, agree)
+        declared = named(source, session.manifest, wanted.name)
+        asker = member_meant(context, project, session.manifest, wanted.member)
+        session = session.with_manifest(add_source(session.manifest_text, declared))
+        with session_sources(session) as sources:
+            assert sources.book is not None
+            sources.book.go_by(session.before.lock.items)
+            with context.progress("fetching the source"):
+                opened = sources.book.open(declared.name)
+            chosen = _chosen(context, opened, wanted)
+            return install_from(_with(session, opened, chosen, wanted.group, asker), sources, Unlock.nothing())
+
+    return retry_when_overtaken(context, attempt)
+
+
+def _with(
+    session: InstallSession, opened: OpenSource, chosen: Sequence[Found], group: str, member: str
+) -> InstallSession:
+    keys = [f"{found.kind}:{opened.source.name}/{found.local_id}" for found in chosen]
+    lines = session.manifest.dependencies
+    present = {line.key for line in lines if line.group == group and line.member == member}
+    text = add_dependencies(session.text_of(member), [key for key in keys if key not in present], "*", group)
+    return session.with_manifest(text, member)
+
+
+def _chosen(context: Context, opened: OpenSource, wanted: SourceRequest) -> list[Found]:
+    """The items that were named, or all that may be used."""
+    for note in opened.inventory.notes:
+        context.tell(f"{opened.source.origin}: {note}")
+    if wanted.items:
+        return [_one(opened, item) for item in dict.fromkeys(wanted.items)]
+    judged = opened.judge(opened.inventory.items)
+    usable = [found for found in opened.inventory.items if not isinstance(judged[(found.kind, found.local_id)], str)]
+    refused = [found for found in opened.inventory.items if found not in usable]
+    if not usable:
+        raise _nothing(opened, refused, [str(judged[(one.kind, one.local_id)]) for one in refused])
+    if wanted.everything:
+        for found in refused:
+            why = judged[(found.kind, found.local_id)]
+            context.warn(f"{found.kind}:{found.local_id} is left out: {why} ({opened.place_of(found).place}).")
+        return usable
+    if len(usable) == 1:
+        return usable
+    raise _choose(opened, usable)
+
+
+def _one(opened: OpenSource, item: str) -> Found:
+    kind, _, name = item.rpartition(":")
+    local_id = name.removeprefix(f"{opened.source.name}/")
+    found = [one for one in opened.inventory.items if one.local_id == local_id and kind in ("", one.kind)]
+    if not found:
+        names = sorted({one.local_id for one in opened.inventory.items})
+        near = close_words(local_id, names, 3)
+        listed = ", ".join(names[:_LISTED]) or "no items"
+        hint = f"Did you mean {', '.join(near)}?" if near else f"It has: {listed}."
+        raise RyeError("no-such-item", f"{opened.source.spec} has no {item!a}.", hint)
+    if len(found) > 1:
+        listed = ", ".join(f"{one.kind}:{one.local_id}" for one in found)
+        raise UsageError("ambiguous", f"{item!a} is {listed}.", f"Name one: {found[0].kind}:{found[0].local_id}.")
+    return found[0]
+
+
+def _choose(opened: OpenSource, usable: Sequence[Found]) -> UsageError:
+    names = [f"{found.kind}:{found.local_id}" for found in usable]
+    listed = "\n".join(f"  {name}" for name in names[:_LISTED])
+    more = f"\n  and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return UsageError(
+        "choose-items",
+        f"{opened.source.spec} has {len(names)} items; none was named:\n{listed}{more}",
+        "Name those that you want after the source, or add all of them with --all.",
+        details={"items": names},
+    )
+
+
+def _nothing(opened: OpenSource, refused: Sequence[Found], why: Sequence[str]) -> RyeError:
+    if not refused:
+        hint = "It may be a Rye project (.ai/…), a folder of skills, .claude/skills, .agents/skills, or a plugin marketplace."
+        return RyeError("no-such-item", f"{opened.source.spec} has no items.", hint)
+    listed = "\n".join(
+        f"  {one.kind}:{one.local_id}: {reason}" for one, reason in zip(refused[:_LISTED], why, strict=False)
+    )
+    return RyeError(
+        "source-item-unusable",
+        f"{opened.source.spec} has no item that can be used:\n{listed}",
+        "Have them changed there.",
+    )

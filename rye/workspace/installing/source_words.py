@@ -1,0 +1,79 @@
+"""How a source is written on a command line: ``git+URL[#REV][:PATH]``, or a folder's path. Pure."""
+
+from __future__ import annotations
+
+import re
+
+from msgspec.structs import replace
+
+from rye.errors import UsageError
+from rye.items.identity import is_segment
+from rye.project.declared_sources import (
+    GIT_PREFIX,
+    PATH_PREFIX,
+    BadSource,
+    GitSource,
+    PathSource,
+    Source,
+    folder_path,
+    git_address,
+    git_rev,
+    inner_path,
+)
+from rye.project.manifest import Manifest
+
+_FOLDERS = ("./", "../", "/")
+_SCP = re.compile(r"(?:[A-Za-z0-9_.-]+@)?[A-Za-z0-9.-]+:(?!//)")
+_HINT = "Write git+https://HOST/PATH.git#REV:FOLDER, or a folder's path such as ../shared-items."
+
+
+def is_source_word(word: str) -> bool:
+    """Whether an argument of ``rye add`` names a source and no item."""
+    return word.startswith((GIT_PREFIX, PATH_PREFIX, *_FOLDERS)) or word in (".", "..")
+
+
+def read_source(word: str, *, editable: bool = False) -> Source:
+    """The source that a word names; its name is still to be chosen. Raises UsageError ``bad-source``."""
+    try:
+        if not word.startswith(GIT_PREFIX):
+            return PathSource("", folder_path(word.removeprefix(PATH_PREFIX)), editable)
+        url, _, rest = word.removeprefix(GIT_PREFIX).partition("#")
+        rev, _, path = rest.partition(":")
+        if _SCP.match(url):
+            raise BadSource("write ssh://USER@HOST/PATH instead of USER@HOST:PATH")
+        found = GitSource("", git_address(url), git_rev(rev) if rev else None, inner_path(path))
+    except BadSource as error:
+        raise UsageError("bad-source", f"{word!a} is not a source: {error}.", _HINT) from None
+    if editable:
+        raise UsageError("bad-source", "--editable is for a folder: a commit cannot be edited.", "Leave it out.")
+    return found
+
+
+def named(source: Source, manifest: Manifest, name: str | None) -> Source:
+    """The source with its name: the one given; that of the same place in rye.toml; else the last part of its address.
+
+    Raises UsageError ``bad-name``, ``source-name-taken``.
+    """
+    same = next((one for one in manifest.sources.values() if _place(one) == _place(source)), None)
+    chosen = name or (same.name if same is not None else _own_name(source))
+    if not is_segment(chosen):
+        hint = "Give it one: --as NAME (a-z, 0-9, '-' and '_'). It is the namespace of its items here."
+        raise UsageError("bad-name", f"{chosen!a} cannot be a source's name.", hint)
+    taken = manifest.sources.get(chosen)
+    if taken is not None and _place(taken) != _place(source):
+        message = f"rye.toml has a source {chosen!r} already: {taken.spec}."
+        raise UsageError("source-name-taken", message, "Give this one another name: --as NAME.")
+    if chosen in manifest.registries or chosen == manifest.namespace:
+        message = f"{chosen!r} is a namespace of a registry, or of this project, already."
+        raise UsageError("source-name-taken", message, "Give the source another name: --as NAME.")
+    return replace(source, name=chosen)
+
+
+def _place(source: Source) -> tuple[str, str]:
+    """What makes two sources the same: the repository and the folder in it, whatever the rev."""
+    return (source.origin, source.path if isinstance(source, GitSource) else "")
+
+
+def _own_name(source: Source) -> str:
+    text = source.url if isinstance(source, GitSource) else source.path
+    return text.rstrip("/").rsplit("/", 1)[-1].removesuffix(".git").lower().replace(".", "-").lstrip("-")

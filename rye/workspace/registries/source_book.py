@@ -1,0 +1,42 @@
+"""The sources of a project, opened for one run. Imported only where rye.toml has ``[sources]``: other projects never need git."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from rye.project.declared_sources import Source
+from rye.project.lock import LockedItem
+from rye.sources.book import SourceBook
+from rye.sources.git_cache import GitCache
+from rye.sources.git_program import Asking
+from rye.sources.item import Keys
+from rye.sources.opening import Opener
+from rye.sources.standing import stands
+from rye.storage.folders import cache_dir
+from rye.workspace.context import Context
+from rye.workspace.trusting.source_basis import source_basis
+from rye.workspace.trusting.trusted_keys import trusted_keys
+
+CACHE = "git"
+"""The folder of the user's cache with the repositories."""
+
+
+def source_book(
+    context: Context, sources: Mapping[str, Source], root: Path, *, offline: bool, asks: bool = True
+) -> SourceBook:
+    """``asks``: whether git may ask a person for a password, on a terminal."""
+    return SourceBook(sources, source_opener(context, root, offline=offline, asks=asks), source_basis())
+
+
+def source_opener(context: Context, root: Path, *, offline: bool, asks: bool = True) -> Opener:
+    """What opens the sources of the project at ``root``."""
+    trusted = trusted_keys(())
+    asking = Asking(terminal=asks and context.interactive)
+    cache = GitCache(cache_dir() / CACHE, context.environment, offline=offline, asking=asking)
+    return Opener(root, cache, Keys(trusted.keys, trusted.revoked))
+
+
+def folders_hold(context: Context, sources: Mapping[str, Source], root: Path, rows: Sequence[LockedItem]) -> bool:
+    """Whether the folders that these rows come from are still what the rows say."""
+    return stands(source_opener(context, root, offline=True), sources, rows)

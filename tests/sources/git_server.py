@@ -1,0 +1,172 @@
+"""Git repositories for tests, and a server on 127.0.0.1 that serves them over git's smart protocol (``git http-backend``)."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+_CLEAN = {
+    "PATH": os.environ["PATH"],
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_AUTHOR_NAME": "Test",
+    "GIT_AUTHOR_EMAIL": "test@example.org",
+    "GIT_COMMITTER_NAME": "Test",
+    "GIT_COMMITTER_EMAIL": "test@example.org",
+    "GIT_AUTHOR_DATE": "2026-01-01T00:00:00Z",
+    "GIT_COMMITTER_DATE": "2026-01-01T00:00:00Z",
+}
+
+
+class Repository:
+    """A bare repository that commits are made in without a working tree."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        path.mkdir(parents=True)
+        self.git("init", "--bare", "--quiet", "--initial-branch=main", ".")
+
+    def git(self, *words: str, data: bytes | None = None) -> str:
+        done = subprocess.run(
+            ["git", *words], cwd=self.path, env=_CLEAN, input=data, capture_output=True, check=False, timeout=60
+        )
+        assert done.returncode == 0, done.stderr.decode()
+        return done.stdout.decode().strip()
+
+    def blob(self, data: bytes) -> str:
+        return self.git("hash-object", "-w", "--stdin", data=data)
+
+    def commit(self, files: Mapping[str, str | bytes | tuple[str, str]], branch: str = "main") -> str:
+        """A commit with just these files: text, bytes, or ``(mode, object)``; a text that begins with ``#!`` is executable."""
+        rows = []
+        for path, content in files.items():
+            if isinstance(content, tuple):
+                mode, name = content
+            else:
+                data = content.encode() if isinstance(content, str) else content
+                mode, name = "100755" if data.startswith(b"#!") else "100644", self.blob(data)
+            rows.append(f"{mode} {name}\t{path}\0")
+        index = {"GIT_INDEX_FILE": str(self.path / "index.new")}
+        (self.path / "index.new").unlink(missing_ok=True)
+        env = {**_CLEAN, **index}
+        words = ["git", "update-index", "-z", "--index-info"]
+        subprocess.run(words, cwd=self.path, env=env, input="".join(rows).encode(), check=True)
+        done = subprocess.run(["git", "write-tree"], cwd=self.path, env=env, capture_output=True, check=True)
+        return self.commit_tree(done.stdout.decode().strip(), branch)
+
+    def commit_tree(self, tree: str, branch: str = "main") -> str:
+        parent = subprocess.run(
+            ["git", "rev-parse", "-q", "--verify", f"refs/heads/{branch}"],
+            cwd=self.path,
+            env=_CLEAN,
+            capture_output=True,
+        )
+        above = ["-p", parent.stdout.decode().strip()] if parent.returncode == 0 else []
+        commit = self.git("commit-tree", tree, *above, "-m", "change")
+        self.git("update-ref", f"refs/heads/{branch}", commit)
+        return commit
+
+    def tag(self, name: str, commit: str, *, annotated: bool = False) -> None:
+        self.git("tag", "-f", *(["-a", "-m", name] if annotated else []), name, commit)
+
+
+class GitServer(ThreadingHTTPServer):
+    """Serves the bare repositories of a folder as ``/NAME.git``. ``answer``: called before git with the path; what it gives is
+    sent instead, as status and headers."""
+
+    daemon_threads = True
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.root = root
+        self.requests: list[str] = []
+        self.answer: Callable[[str], tuple[int, Mapping[str, str]] | None] = lambda path: None
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}"
+
+    def repository(self, name: str) -> Repository:
+        return Repository(self.root / f"{name}.git")
+
+    def url(self, name: str) -> str:
+        return f"{self.address}/{name}.git"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: GitServer
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, format: str, *args: object) -> None:
+        return
+
+    def do_GET(self) -> None:
+        self._serve(b"")
+
+    def do_POST(self) -> None:
+        if self.headers.get("Transfer-Encoding") == "chunked":
+            body = b""
+            while size := int(self.rfile.readline().strip() or b"0", 16):
+                body += self.rfile.read(size)
+                self.rfile.readline()
+            self.rfile.readline()
+        else:
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self._serve(body)
+
+    def _serve(self, body: bytes) -> None:
+        self.server.requests.append(self.path)
+        given = self.server.answer(self.path)
+        if given is not None:
+            status, headers = given
+            self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
+        path, _, query = self.path.partition("?")
+        env = {
+            **_CLEAN,
+            "GIT_PROJECT_ROOT": str(self.server.root),
+            "GIT_HTTP_EXPORT_ALL": "1",
+            "PATH_INFO": path,
+            "QUERY_STRING": query,
+            "REQUEST_METHOD": self.command,
+            "CONTENT_TYPE": self.headers.get("Content-Type", ""),
+            "CONTENT_LENGTH": str(len(body)),
+            "HTTP_CONTENT_ENCODING": self.headers.get("Content-Encoding", ""),
+            "GIT_PROTOCOL": self.headers.get("Git-Protocol", ""),
+            "REMOTE_ADDR": "127.0.0.1",
+        }
+        done = subprocess.run(["git", "http-backend"], env=env, input=body, capture_output=True, timeout=60)
+        head, _, rest = done.stdout.partition(b"\r\n\r\n")
+        lines = [line.split(": ", 1) for line in head.decode().split("\r\n") if ": " in line]
+        status = next((int(value.split()[0]) for name, value in lines if name == "Status"), 200)
+        self.send_response(status)
+        for name, value in lines:
+            if name != "Status":
+                self.send_header(name, value)
+        self.send_header("Content-Length", str(len(rest)))
+        self.end_headers()
+        self.wfile.write(rest)
+
+
+@contextmanager
+def serving(root: Path) -> Iterator[GitServer]:
+    """A server for one test."""
+    root.mkdir(parents=True, exist_ok=True)
+    server = GitServer(root)
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join(5)
