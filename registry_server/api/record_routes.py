@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import hashlib
 from typing import Any
 
 from litestar import HttpMethod, Request, Response, route
@@ -9,9 +11,13 @@ from litestar.datastructures import State
 from litestar.params import FromPath
 
 from registry_server.api.page_routes import page
-from registry_server.pages import log
+from registry_server.api.requests import service_of
+from registry_server.pages import crawlers, log
 from registry_server.pages.addresses import entry_path
+from registry_server.pages.feed import feed_page
+from registry_server.pages.namespace import feed_path, is_item_name, namespace_page, page_path
 from rye.errors import RyeError
+from rye.items.identity import is_segment
 
 _Request = Request[Any, Any, State]
 _READ = [HttpMethod.GET, HttpMethod.HEAD]
@@ -38,12 +44,57 @@ async def _proof(request: _Request, position: FromPath[str]) -> Response[bytes]:
     return await page(request, f"{entry_path(at)}/proof", log.proof_file(at))
 
 
+@route("/-/namespaces/{namespace:str}", http_method=_READ)
+async def _namespace(request: _Request, namespace: FromPath[str]) -> Response[bytes]:
+    service = service_of(request)
+    after = request.query_params.get("after", "")
+    if not is_segment(namespace):
+        raise _missing(request)
+    if after and not is_item_name(after, namespace):
+        raise RyeError("bad-request", "after is the name of an item of the namespace.", None)
+    owners = await asyncio.to_thread(service.roles_in, namespace)
+    # Roles are no part of the log, so a page with others is another page.
+    key = f"{page_path(namespace, after)} {hashlib.sha256(repr(owners).encode()).hexdigest()}"
+    return await page(request, key, namespace_page(namespace, after, owners))
+
+
+@route("/-/namespaces/{namespace:str}/feed.atom", http_method=_READ)
+async def _namespace_feed(request: _Request, namespace: FromPath[str]) -> Response[bytes]:
+    if not is_segment(namespace):
+        raise _missing(request)
+    return await page(request, feed_path(namespace), feed_page(namespace))
+
+
+@route("/feed.atom", http_method=_READ)
+async def _feed(request: _Request) -> Response[bytes]:
+    return await page(request, "/feed.atom", feed_page())
+
+
+@route("/robots.txt", http_method=_READ)
+async def _robots(request: _Request) -> Response[bytes]:
+    return await page(request, "/robots.txt", crawlers.robots_page)
+
+
+@route("/sitemap.xml", http_method=_READ)
+async def _sitemap(request: _Request) -> Response[bytes]:
+    after = request.query_params.get("after")
+    if after is None:
+        return await page(request, "/sitemap.xml", crawlers.sitemap_index)
+    if after and not is_item_name(after, after.partition(":")[2].partition("/")[0]):
+        raise RyeError("bad-request", "after is the name of an item.", None)
+    return await page(request, crawlers.part_path(after), crawlers.sitemap_part(after))
+
+
+def _missing(request: _Request) -> RyeError:
+    return RyeError("not-found", f"There is nothing at {request.scope['path'][:200]}.", None)
+
+
 def _position(request: _Request, text: str) -> int:
     """One spelling for each position: any other is no page. Raises RyeError ``not-found``."""
     at = log.read_position(text)
     if at is None:
-        raise RyeError("not-found", f"There is nothing at {request.scope['path'][:200]}.", None)
+        raise _missing(request)
     return at
 
 
-RECORD_ROUTES = (_log, _entry, _proof)
+RECORD_ROUTES = (_log, _entry, _proof, _namespace, _namespace_feed, _feed, _robots, _sitemap)

@@ -193,6 +193,11 @@ class Service:
         """The namespaces that released a file."""
         return blob_owners.owners(self.engine, sha256)
 
+    def roles_in(self, namespace: str) -> list[roles.Given]:
+        """Who has a role in a namespace."""
+        with database.reader(self.engine) as connection:
+            return roles.listing(connection, namespace)
+
     def keep_upload(self, account: Account, sha256: str, content: bytes) -> bool:
         """Keep bytes until a statement refers to them; returns whether they were new. Raises RyeError."""
         if hashlib.sha256(content).hexdigest() != sha256:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 import sqlalchemy as sa
@@ -13,6 +13,7 @@ from msgspec import Struct
 from registry_server.pages.addresses import entry_path, item_path, namespace_path
 from registry_server.pages.desk import Maker
 from registry_server.pages.entry_words import EntryWords, entry_words
+from registry_server.pages.fitting import fitting, line_cost
 from registry_server.pages.frame import Document, Page
 from registry_server.pages.look import Look
 from registry_server.pages.record_limits import RECORDS
@@ -127,7 +128,7 @@ def log_page(before: int | None = None) -> Maker:
         start = max(end - RECORDS.log_rows, 0)
         leaves = look.ledger.leaves(start, end)
         rows = [_row(start + number, leaf) for number, leaf in enumerate(leaves)]
-        view = log_view(look, rows, start, end)
+        view = log_view(look, fitting(rows[::-1], RECORDS.list_characters, _cost), end)
         words = (
             f"The transparency log of {view.origin}: {view.size:,} entries, each proved by hashes and never changed."
         )
@@ -166,8 +167,8 @@ def log_path(before: int | None) -> str:
 # -- views -----------------------------------------------------------------------------------------------------------------
 
 
-def log_view(look: Look, rows: list[EntryRow], start: int, end: int) -> LogView:
-    """The rows ``start`` to ``end`` and what there is to say of the head."""
+def log_view(look: Look, rows: Sequence[EntryRow], end: int) -> LogView:
+    """The rows before position ``end``, the newest first, and what there is to say of the head."""
     published = look.published
     checkpoint = Checkpoint.parse(notes.parse(published.checkpoint).text)
     after = min(end + RECORDS.log_rows, published.size)
@@ -180,9 +181,9 @@ def log_view(look: Look, rows: list[EntryRow], start: int, end: int) -> LogView:
         map=published.map,
         checkpoint=published.checkpoint.decode(),
         keys=tuple(key.vkey for key in log_keys(look.roots()[-1])),
-        entries=tuple(reversed(rows)),
+        entries=tuple(rows),
         newer=None if end == published.size else log_path(None if after == published.size else after),
-        older=log_path(start) if start else None,
+        older=log_path(rows[-1].position) if rows[-1].position else None,
     )
 
 
@@ -202,7 +203,7 @@ def entry_view(look: Look, position: int) -> EntryView:
         origin=checkpoint.origin,
         position=position,
         told=told,
-        logged=_logged(look, position),
+        logged=logged_time(look, position),
         note=note.text,
         signatures=tuple(_signatures(note)),
         leaf_hash=notes.encode_base64(merkle.leaf_hash(leaf)),
@@ -261,6 +262,10 @@ def _tile(look: Look, tile: Tile) -> bytes:
     return clip(tile, data)
 
 
+def _cost(row: EntryRow) -> int:
+    return 250 + line_cost(row.told.words)
+
+
 def _row(position: int, leaf: bytes) -> EntryRow:
     return EntryRow(position, entry_path(position), entry_words(statements.parse(notes.parse(leaf).text)))
 
@@ -270,7 +275,8 @@ def _signatures(note: SignedNote) -> Iterable[SignatureRow]:
         yield SignatureRow(line.name, line.key_id.hex(), notes.encode_base64(line.signature))
 
 
-def _logged(look: Look, position: int) -> datetime | None:
+def logged_time(look: Look, position: int) -> datetime | None:
+    """The time of the snapshot that covered an entry first: the registry's word, not the signer's. None: there is none."""
     row = _NEXT_SNAPSHOT.first(look.connection, {"start": position, "title": Snapshot.TITLE.encode()})
     if row is None:
         return None

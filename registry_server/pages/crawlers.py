@@ -1,0 +1,72 @@
+"""What programs that read the web ask for: ``/robots.txt`` and a sitemap in parts (sitemaps.org)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from lxml import etree
+from msgspec import Struct
+
+from registry_server.pages.addresses import item_path
+from registry_server.pages.desk import Maker
+from registry_server.pages.frame import Document, Page
+from registry_server.pages.look import Look
+from registry_server.pages.name_ranges import offered_names, part_ends, stretches
+from registry_server.pages.record_limits import RECORDS
+from rye.items.identity import Identity
+
+_SITEMAPS = "http://www.sitemaps.org/schemas/sitemap/0.9"
+_NAMESPACES: Any = {None: _SITEMAPS}
+_CLOSED = ("/-/account", "/-/search", "/-/*/diff", "/api/")
+"""What crawlers should leave alone: pages for one person, and pages without end."""
+
+
+class Listed(Struct, frozen=True):
+    """What a document for crawlers lists."""
+
+    addresses: tuple[str, ...]
+
+
+def robots_page(look: Look) -> Page:
+    """The maker of ``/robots.txt``."""
+    rules = [f"Disallow: {path}" for path in (("/",) if look.reader.is_private else _CLOSED)]
+    sitemap = [] if look.reader.is_private else ["", f"Sitemap: {look.site.address}/sitemap.xml"]
+    text = "\n".join(["User-agent: *", *rules, *sitemap, ""])
+    return Page("", Listed(()), "", "", "/robots.txt", document=Document(text.encode(), "text/plain"))
+
+
+def sitemap_index(look: Look) -> Page:
+    """The maker of ``/sitemap.xml``: the parts, each with the items that come after a name."""
+    where = stretches(look.reader.namespaces)
+    ends = part_ends(look.connection, where, RECORDS.sitemap_names, RECORDS.sitemap_parts - 1)
+    addresses = [f"{look.site.address}{part_path(after)}" for after in ("", *ends)]
+    return _page("/sitemap.xml", "sitemapindex", "sitemap", addresses)
+
+
+def sitemap_part(after: str) -> Maker:
+    """The maker of one part: the items after this name, empty for the first ones, with the first page before them."""
+
+    def make(look: Look) -> Page:
+        found = offered_names(look.connection, stretches(look.reader.namespaces), after, RECORDS.sitemap_names)
+        if after and not found:
+            raise look.missing(part_path(after))
+        pages = [item_path(Identity(kind, identifier)) for kind, _, identifier in (n.partition(":") for n in found)]
+        addresses = [look.site.address + path for path in ([] if after else ["/"]) + pages]
+        return _page(part_path(after), "urlset", "url", addresses)
+
+    return make
+
+
+def part_path(after: str) -> str:
+    return f"/sitemap.xml?after={after}"
+
+
+def _page(path: str, root_name: str, row_name: str, addresses: Iterable[str]) -> Page:
+    listed = tuple(addresses)
+    root = etree.Element(f"{{{_SITEMAPS}}}{root_name}", nsmap=_NAMESPACES)
+    for address in listed:
+        row = etree.SubElement(root, f"{{{_SITEMAPS}}}{row_name}")
+        etree.SubElement(row, f"{{{_SITEMAPS}}}loc").text = address
+    body = etree.tostring(root, xml_declaration=True, encoding="UTF-8") + b"\n"
+    return Page("", Listed(listed), "", "", path, document=Document(body, "application/xml"))

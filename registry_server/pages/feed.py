@@ -1,0 +1,189 @@
+"""Feeds (Atom, RFC 4287): what was released, yanked, warned of and taken down, the newest first."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import datetime
+from functools import cache
+from typing import Any
+
+from lxml import etree
+from msgspec import Struct
+
+from registry_server.pages.addresses import entry_path, item_path
+from registry_server.pages.desk import Maker
+from registry_server.pages.entry_words import EntryWords, entry_words
+from registry_server.pages.frame import Document, Page
+from registry_server.pages.hidden import plain
+from registry_server.pages.log import logged_time
+from registry_server.pages.look import Look
+from registry_server.pages.name_ranges import newest_positions, stretches
+from registry_server.pages.namespace import feed_path
+from registry_server.pages.record_limits import RECORDS
+from rye.items.identity import Identity, is_segment
+from rye.registry.protocol import notes, statements
+from rye.registry.protocol.lines import write_time
+
+ATOM = "http://www.w3.org/2005/Atom"
+_NAMESPACES: Any = {None: ATOM}
+TOLD = frozenset(("release", "yank", "unyank", "advisory", "takedown"))
+"""The entries of the log that a feed tells."""
+
+
+class FeedEntry(Struct, frozen=True):
+    """One thing that happened."""
+
+    position: int
+    told: EntryWords
+    summary: str
+    """What its signer wrote."""
+    logged: datetime
+    """When the registry took it into its log."""
+
+
+class Feed(Struct, frozen=True):
+    """A feed, before it is XML."""
+
+    origin: str
+    address: str
+    """Of the registry, without a slash at its end."""
+    path: str
+    about: str
+    """The path of the page that it belongs to."""
+    title: str
+    since: datetime
+    """When the registry began."""
+    updated: datetime
+    entries: tuple[FeedEntry, ...]
+
+
+def feed_page(namespace: str | None = None) -> Maker:
+    """The maker of ``/feed.atom``, and of a namespace's feed."""
+
+    def make(look: Look) -> Page:
+        path = "/feed.atom" if namespace is None else feed_path(namespace)
+        if namespace is not None and not (
+            is_segment(namespace) and look.may_read(namespace) and look.chain(namespace).links
+        ):
+            raise look.missing(path)
+        feed = feed_of(look, path, namespace)
+        return Page("", feed, feed.title, feed.title, path, document=Document(atom(feed), "application/atom+xml"))
+
+    return make
+
+
+def feed_of(look: Look, path: str, namespace: str | None) -> Feed:
+    """The newest entries that this reader may see."""
+    entries = tuple(_entries(look, namespace))
+    origin = look.ledger.origin
+    return Feed(
+        origin=origin,
+        address=look.site.address,
+        path=path,
+        about="/" if namespace is None else path.removesuffix("/feed.atom"),
+        title=f"{namespace} at {origin}" if namespace is not None else f"New at {origin}",
+        since=look.roots()[0].time,
+        updated=max((entry.logged for entry in entries), default=look.roots()[0].time),
+        entries=entries,
+    )
+
+
+def _entries(look: Look, namespace: str | None) -> Iterator[FeedEntry]:
+    left = RECORDS.feed_entries
+    for position, leaf in _newest(look, namespace):
+        statement = statements.parse(notes.parse(leaf).text)
+        told = entry_words(statement)
+        if told.type in TOLD and told.namespace is not None and look.may_read(told.namespace):
+            summary = next(
+                (str(text) for name in ("description", "title", "reason") if (text := getattr(statement, name, None))),
+                "",
+            )
+            yield FeedEntry(position, told, summary, logged_time(look, position) or look.published.time)
+            left -= 1
+            if not left:
+                return
+
+
+def _newest(look: Look, namespace: str | None) -> Iterator[tuple[int, bytes]]:
+    """Entries that may be told, the newest first: by name where not all names are asked for."""
+    size = look.published.size
+    wanted = (namespace,) if namespace is not None else look.reader.namespaces
+    if wanted is not None:
+        for position in newest_positions(look.connection, stretches(wanted), 2 * RECORDS.feed_entries):
+            if position < size:
+                yield position, look.ledger.leaves(position, position + 1)[0]
+        return
+    least = max(size - RECORDS.feed_looks, 0)
+    for end in range(size, least, -RECORDS.feed_entries):
+        start = max(end - RECORDS.feed_entries, least)
+        leaves = look.ledger.leaves(start, end)
+        yield from ((start + at, leaves[at]) for at in range(len(leaves) - 1, -1, -1))
+
+
+# -- XML -------------------------------------------------------------------------------------------------------------------
+
+
+def atom(feed: Feed) -> bytes:
+    """The document."""
+    root = etree.Element(f"{{{ATOM}}}feed", nsmap=_NAMESPACES)
+    _add(root, "id", tag(feed.origin, feed.since, feed.path.removesuffix(".atom").strip("/")))
+    _add(root, "title", feed.title)
+    _add(root, "updated", write_time(feed.updated))
+    _add(root, "link", rel="self", type="application/atom+xml", href=feed.address + feed.path)
+    _add(root, "link", rel="alternate", type="text/html", href=feed.address + feed.about)
+    _add(_add(root, "author"), "name", feed.origin)
+    for entry in feed.entries:
+        _add_entry(root, feed, entry)
+    return etree.tostring(root, xml_declaration=True, encoding="UTF-8") + b"\n"
+
+
+def _add_entry(root: etree._Element, feed: Feed, entry: FeedEntry) -> None:
+    told = entry.told
+    added = _add(root, "entry")
+    _add(added, "id", tag(feed.origin, feed.since, f"log/{entry.position}"))
+    _add(added, "title", _title(told))
+    _add(added, "updated", write_time(entry.logged))
+    _add(added, "published", write_time(told.time))
+    _add(_add(added, "author"), "name", told.namespace if told.keyset is not None else feed.origin)
+    _add(added, "category", term=told.type)
+    if told.kind is not None and told.id is not None:
+        page = item_path(Identity(told.kind, told.id), told.version)
+        _add(added, "link", rel="alternate", type="text/html", href=feed.address + page)
+    _add(added, "link", rel="related", type="text/html", href=feed.address + entry_path(entry.position))
+    _add(added, "summary", entry.summary or told.words, type="text")
+
+
+def _title(told: EntryWords) -> str:
+    item = f"{told.kind} {told.id}" + (f" {told.version}" if told.version is not None else "")
+    return {
+        "release": item,
+        "yank": f"Yanked: {item}",
+        "unyank": f"Available again: {item}",
+        "advisory": f"Advisory: {item}",
+        "takedown": f"Taken down: {item}",
+    }[told.type]
+
+
+def tag(origin: str, since: datetime, specific: str) -> str:
+    """A name for good (RFC 4151): the registry's host on the day that the registry began, and what it is of it."""
+    host = re.split("[:/]", origin, maxsplit=1)[0]
+    rest = origin[len(host) :].replace(":", "/").strip("/")
+    return f"tag:{host},{since:%Y-%m-%d}:{'/'.join(part for part in (rest, specific) if part)}"
+
+
+def _add(above: etree._Element, name: str, text: str | None = None, **attributes: str) -> etree._Element:
+    added = etree.SubElement(above, f"{{{ATOM}}}{name}", {key: xml_text(value) for key, value in attributes.items()})
+    if text is not None:
+        added.text = xml_text(text)
+    return added
+
+
+def xml_text(text: str) -> str:
+    """One line that XML can carry (XML 1.0 §2.2), with hidden characters and those that XML refuses as ``[U+202E]``."""
+    return _refused().sub(lambda found: f"[U+{ord(found[0]):04X}]", plain(text, RECORDS.feed_characters))
+
+
+@cache
+def _refused() -> re.Pattern[str]:
+    return re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

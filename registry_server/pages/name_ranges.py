@@ -1,0 +1,129 @@
+"""Names in the order of their letters' code points, on both databases: all of them, or those of some namespaces.
+
+A name is ``kind:namespace/…``, so the names of a namespace are one stretch for each kind, which the index on names finds. SQLite
+compares text by code points; PostgreSQL is told to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import sqlalchemy as sa
+
+from registry_server.storage.prepared import Prepared, Row
+from registry_server.storage.schema import documents, name_entries, names
+from rye.items.kinds import KINDS
+
+Stretch = tuple[str, str]
+"""The name before the first, and the first that is no longer in it."""
+EVERYTHING: Stretch = ("", "\U0010ffff")
+_AT_ONCE = 1_000
+
+
+def stretches(namespaces: Iterable[str] | None) -> list[Stretch]:
+    """The stretches of these namespaces, in order; None: everything. ``0`` is the character after ``/``."""
+    if namespaces is None:
+        return [EVERYTHING]
+    return sorted((f"{kind}:{namespace}/", f"{kind}:{namespace}0") for kind in KINDS for namespace in set(namespaces))
+
+
+def offered_names(connection: sa.Connection, where: Sequence[Stretch], after: str, most: int) -> list[str]:
+    """Names with a release that may be offered, after the name ``after``, at most so many."""
+    return [row[0] for row in _rows(_OFFERED, connection, where, after, most)]
+
+
+def item_rows(connection: sa.Connection, where: Sequence[Stretch], after: str, most: int) -> list[Row]:
+    """Name, whether it is deprecated, and version and description of what is offered of it: None where nothing is."""
+    return list(_rows(_ITEMS, connection, where, after, most))
+
+
+def part_ends(connection: sa.Connection, where: Sequence[Stretch], size: int, most: int) -> list[str]:
+    """Every ``size``-th of the names that may be offered, at most so many: where one part ends and the next begins."""
+    if where == [EVERYTHING]:
+        return [row[0] for row in _chosen(_ENDS, connection).rows(connection, {"size": size, "most": most})]
+    ends: list[str] = []
+    after = ""
+    while len(ends) < most and len(found := offered_names(connection, where, after, size)) == size:
+        after = found[-1]
+        ends.append(after)
+    return ends
+
+
+def newest_positions(connection: sa.Connection, where: Sequence[Stretch], most: int) -> list[int]:
+    """Where the newest statements about these names stand in the log, the newest first."""
+    found: list[int] = []
+    for low, high in where:
+        values = {"low": low, "high": high, "most": most}
+        found += (row[0] for row in _chosen(_POSITIONS, connection).rows(connection, values))
+    return sorted(found, reverse=True)[:most]
+
+
+def _rows(
+    question: dict[str, Prepared], connection: sa.Connection, where: Sequence[Stretch], after: str, most: int
+) -> Iterator[Row]:
+    left = most
+    for low, high in where:
+        if left <= 0:
+            return
+        if after >= high:
+            continue
+        values = {"low": max(low, after), "high": high, "most": left}
+        for row in _chosen(question, connection).rows(connection, values):
+            left -= 1
+            yield row
+
+
+def _chosen(question: dict[str, Prepared], connection: sa.Connection) -> Prepared:
+    return question[connection.dialect.name]
+
+
+_By = Callable[[sa.Column[str]], sa.ColumnElement[str]]
+"""How a column is compared."""
+
+
+def _both(make: Callable[[_By], sa.Executable]) -> dict[str, Prepared]:
+    """The same question for both databases."""
+    return {
+        "sqlite": Prepared(make(lambda column: column)),
+        "postgresql": Prepared(make(lambda column: column.collate("C"))),
+    }
+
+
+_low: sa.BindParameter[str] = sa.bindparam("low")
+_high: sa.BindParameter[str] = sa.bindparam("high")
+_most: sa.BindParameter[int] = sa.bindparam("most")
+_OFFERED = _both(
+    lambda by: (
+        sa.select(documents.c.name)
+        .where(by(documents.c.name) > _low, by(documents.c.name) < _high)
+        .order_by(by(documents.c.name))
+        .limit(_most)
+    )
+)
+_ITEMS = _both(
+    lambda by: (
+        sa.select(names.c.name, names.c.deprecated, documents.c.version, documents.c.description)
+        .outerjoin(documents, documents.c.name == names.c.name)
+        .where(by(names.c.name) > _low, by(names.c.name) < _high)
+        .order_by(by(names.c.name))
+        .limit(_most)
+    )
+)
+_POSITIONS = _both(
+    lambda by: (
+        sa.select(name_entries.c.position)
+        .where(by(name_entries.c.name) > _low, by(name_entries.c.name) < _high)
+        .order_by(name_entries.c.position.desc())
+        .limit(_most)
+    )
+)
+
+
+def _ends(by: _By) -> sa.Executable:
+    place = sa.func.row_number().over(order_by=by(documents.c.name)).label("place")
+    numbered = sa.select(documents.c.name.label("name"), place).subquery()
+    chosen = sa.select(numbered.c.name).where(numbered.c.place % sa.bindparam("size", type_=sa.Integer) == 0)
+    return chosen.order_by(numbered.c.place).limit(_most)
+
+
+_ENDS = _both(_ends)

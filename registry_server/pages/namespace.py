@@ -1,0 +1,238 @@
+"""A namespace's page: which keys may publish in it since when, who looks after it, and what is in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from registry_server.accounts import roles
+from registry_server.pages.addresses import entry_path, item_path, namespace_path
+from registry_server.pages.desk import Maker
+from registry_server.pages.fitting import fitting, line_cost
+from registry_server.pages.frame import Page
+from registry_server.pages.look import Look
+from registry_server.pages.name_ranges import item_rows, stretches
+from registry_server.pages.record_limits import RECORDS
+from rye.items.identity import Identity, is_segment
+from rye.registry.trust.keysets import KeysetChain, Link
+from rye.signing.keys import PublicKey
+
+KeysetState = Literal["in-force", "past", "pending"]
+
+
+class KeyRow(Struct, frozen=True):
+    """A key that may publish now."""
+
+    fingerprint: str
+    since: datetime
+    """When it first stood in a keyset of the namespace without a gap up to now."""
+    keyset: int
+    """The number of that keyset."""
+
+
+class RevokedKey(Struct, frozen=True):
+    fingerprint: str
+    from_position: int
+    """What stands there in the log or later does not count."""
+
+
+class KeysetRow(Struct, frozen=True):
+    """One keyset of the namespace's history."""
+
+    number: int
+    log: int
+    path: str
+    """Of its entry in the log."""
+    time: datetime
+    state: KeysetState
+    threshold: int
+    """How many of its keys must sign the next keyset."""
+    release_threshold: int
+    """How many must sign a release."""
+    keys: tuple[str, ...]
+    """Fingerprints."""
+    added: tuple[str, ...]
+    """Those that the keyset before does not have."""
+    removed: tuple[str, ...]
+    """Those of the keyset before that it does not have."""
+    revoked: tuple[RevokedKey, ...]
+    """Those that it is the first to revoke."""
+    recovery: datetime | None
+    """When the registry's owners' word takes effect; null: the keys before signed it."""
+
+
+class OwnerRow(Struct, frozen=True):
+    """Who has a role on this server. What counts is signed by keys."""
+
+    name: str
+    is_team: bool
+
+
+class ItemRow(Struct, frozen=True):
+    kind: str
+    id: str
+    path: str
+    version: str | None
+    """The one that search offers; null: all were withdrawn."""
+    description: str
+    deprecated: bool
+
+
+class NamespaceView(Struct, frozen=True):
+    """The JSON of ``/-/namespaces/NS``."""
+
+    namespace: str
+    claimed: datetime
+    keys: tuple[KeyRow, ...]
+    """Which may publish now."""
+    threshold: int
+    release_threshold: int
+    pending: tuple[KeysetRow, ...]
+    """Recoveries that stand in public and have no effect yet."""
+    keysets: tuple[KeysetRow, ...]
+    """The newest first; the oldest of a long history are only named in ``earlier``."""
+    earlier: tuple[int, ...]
+    """Positions in the log of keysets that are not listed."""
+    owners: tuple[OwnerRow, ...]
+    items: tuple[ItemRow, ...]
+    """By name."""
+    next_page: str | None
+    first_page: str
+    feed: str
+
+
+def namespace_page(namespace: str, after: str, owners: Sequence[roles.Given]) -> Maker:
+    """The maker of ``/-/namespaces/NS``. ``after``: the name that the list of items goes on after; empty: from the first."""
+
+    def make(look: Look) -> Page:
+        path = page_path(namespace, after)
+        if not is_segment(namespace) or not look.may_read(namespace):
+            raise look.missing(path)
+        chain = look.chain(namespace)
+        if not chain.links:
+            raise look.missing(path)
+        rows = item_rows(look.connection, stretches([namespace]), after, RECORDS.items + 1)
+        items = fitting([_item(*row) for row in rows[: RECORDS.items]], RECORDS.list_characters, _item_cost)
+        view = namespace_view(chain, look.published.time, owners, items)
+        if len(rows) > len(items):
+            view = replace(view, next_page=page_path(namespace, rows[len(items) - 1][0]))
+        words = f"Who may publish as {namespace}: {_count(len(view.keys), 'key')}, since {view.claimed:%Y-%m-%d}."
+        return Page("namespace.html", view, f"Namespace {namespace}", words, path, feed=view.feed)
+
+    return make
+
+
+def page_path(namespace: str, after: str = "") -> str:
+    """The path of the page; ``after``: of a later part of its items. No character of a name has to be escaped in a query."""
+    return f"{namespace_path(namespace)}?after={after}" if after else namespace_path(namespace)
+
+
+def feed_path(namespace: str) -> str:
+    return f"{namespace_path(namespace)}/feed.atom"
+
+
+def is_item_name(text: str, namespace: str) -> bool:
+    """Whether a text is a name of the namespace, as the list of items goes on after it."""
+    kind, mark, identifier = text.partition(":")
+    return bool(mark) and identifier.startswith(f"{namespace}/") and len(text) < 1_200 and _is_plain(kind + identifier)
+
+
+def _is_plain(text: str) -> bool:
+    return all(is_segment(part) for part in text.split("/"))
+
+
+def namespace_view(
+    chain: KeysetChain, now: datetime, owners: Sequence[roles.Given], items: Sequence[ItemRow]
+) -> NamespaceView:
+    """Of a namespace that has a keyset. ``now``: the snapshot's time, as clients judge."""
+    effective = chain.effective(now)
+    rows = keyset_rows(chain, now)
+    in_force = effective[-1] if effective else chain.links[0]
+    namespace = chain.namespace
+    listed = tuple(fitting(rows[: -RECORDS.keysets - 1 : -1], RECORDS.keysets_characters, _keyset_cost))
+    holders = [given for given in owners if given.role == "owner"][: RECORDS.owners]
+    holders = list(fitting(holders, RECORDS.owners_characters, lambda given: 60 + line_cost(given.account or "")))
+    return NamespaceView(
+        namespace=namespace,
+        claimed=chain.links[0].keyset.time,
+        keys=tuple(_keys(effective)),
+        threshold=in_force.keyset.threshold,
+        release_threshold=in_force.keyset.release_threshold,
+        pending=tuple(row for row in listed if row.state == "pending"),
+        keysets=listed,
+        earlier=tuple(row.log for row in reversed(rows[: -len(listed)]))[: RECORDS.earlier],
+        owners=tuple(OwnerRow(given.account or given.team or "", given.team is not None) for given in holders),
+        items=tuple(items),
+        next_page=None,
+        first_page=namespace_path(namespace),
+        feed=feed_path(namespace),
+    )
+
+
+def keyset_rows(chain: KeysetChain, now: datetime) -> list[KeysetRow]:
+    """The history of a namespace, oldest first."""
+    effective = len(chain.effective(now))
+    rows = []
+    for at, link in enumerate(chain.links):
+        state: KeysetState = "in-force" if at == effective - 1 else "past" if at < effective else "pending"
+        rows.append(_keyset(link, chain.links[at - 1] if at else None, state))
+    return rows
+
+
+def _keyset(link: Link, before: Link | None, state: KeysetState) -> KeysetRow:
+    keyset = link.keyset
+    own = [PublicKey(key).fingerprint for key in keyset.keys]
+    earlier = [PublicKey(key).fingerprint for key in before.keyset.keys] if before is not None else []
+    known = set(before.keyset.revoked) if before is not None else set()
+    return KeysetRow(
+        number=keyset.number,
+        log=link.position,
+        path=entry_path(link.position),
+        time=keyset.time,
+        state=state,
+        threshold=keyset.threshold,
+        release_threshold=keyset.release_threshold,
+        keys=tuple(own),
+        added=tuple(key for key in own if key not in earlier),
+        removed=tuple(key for key in earlier if key not in own),
+        revoked=tuple(
+            RevokedKey(PublicKey(entry.key).fingerprint, entry.position)
+            for entry in keyset.revoked
+            if entry not in known
+        ),
+        recovery=keyset.recovery,
+    )
+
+
+def _keys(effective: Sequence[Link]) -> Iterable[KeyRow]:
+    """The keys in force, each with the keyset from which on it was in every one."""
+    for key in effective[-1].keyset.keys if effective else ():
+        since = effective[-1]
+        for link in reversed(effective):
+            if key not in link.keyset.keys:
+                break
+            since = link
+        yield KeyRow(PublicKey(key).fingerprint, since.keyset.recovery or since.keyset.time, since.keyset.number)
+
+
+def _item_cost(row: ItemRow) -> int:
+    return 250 + 2 * len(row.id) + line_cost(row.description)
+
+
+def _keyset_cost(row: KeysetRow) -> int:
+    return 800 + 140 * (len(row.keys) + len(row.removed)) + 220 * len(row.revoked)
+
+
+def _item(name: str, deprecated: object, version: str | None, description: str | None) -> ItemRow:
+    kind, _, identifier = name.partition(":")
+    return ItemRow(
+        kind, identifier, item_path(Identity(kind, identifier)), version, description or "", bool(deprecated)
+    )
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
