@@ -18,6 +18,7 @@ from msgspec import Struct
 from rye.items.identity import Identity, is_id
 from rye.items.kinds import KINDS
 from rye.items.version_text import version_problem
+from rye.registry.protocol.page_paths import item_page_path
 from rye.registry.protocol.statements import is_attached_path
 
 View = Literal["item", "source", "diff"]
@@ -41,9 +42,7 @@ class ItemAddress(Struct, frozen=True):
 
 def item_path(identity: Identity, version: str | None = None, view: View = "item", rest: str = "") -> str:
     """The path of an item's page, or of another view of it."""
-    path = f"/-/{identity.kind}/{identity.id}"
-    if version is not None:
-        path += f"@{quote(version, safe='+')}"
+    path = item_page_path(identity, version)
     if view != "item":
         path += f"/{view}"
         if rest:

@@ -14,6 +14,8 @@ from rye.registry.protocol.lines import write_time
 from rye.signing.keys import PublicKey
 from rye.workspace.installing.consent import mention_document, run_document
 from rye.workspace.registries.item_info import ItemContent, item_info
+from rye.workspace.registries.item_page import item_page, page_address
+from rye.workspace.registries.published_items import registry_of
 
 
 def _content(content: ItemContent | None) -> dict[str, Any]:
@@ -29,11 +31,29 @@ def _content(content: ItemContent | None) -> dict[str, Any]:
     }
 
 
+def _open_page(session: Session, item: str) -> None:
+    """In a browser, where a person sits at a terminal and there is one; else its address is printed."""
+    page = item_page(session, item)
+    opened = False
+    if session.interactive:
+        from rye.cli.use import browser  # what it needs would slow down every other `rye info`
+
+        opened = browser.open_page(page.address)
+    session.console.answer(
+        {"kind": page.identity.kind, "id": page.identity.id, "page": page.address, "opened": opened},
+        f"opened {page.address}" if opened else page.address,
+    )
+
+
 @command("info")
 @click.argument("item", metavar="[KIND:]ID[@VERSION]")
+@click.option("--web", is_flag=True, help="Open the item's page in a browser, or print its address.")
 @click.pass_obj
-def info(session: Session, item: str) -> None:
+def info(session: Session, item: str, web: bool) -> None:
     """Show a published item: its versions, signer, rights, dependencies, and whether it was yanked or deprecated."""
+    if web:
+        _open_page(session, item)
+        return
     found = item_info(session, item)
     identity, record, history, pending = found.identity, found.record, found.history, found.pending
     release = record.release
@@ -43,6 +63,7 @@ def info(session: Session, item: str) -> None:
         "version": release.version,
         "description": release.description,
         "registry": found.origin,
+        "page": page_address(registry_of(session, item), identity, release.version),
         "time": write_time(release.time),
         "log": record.line.log,
         "keyset": release.keyset,
