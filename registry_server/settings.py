@@ -94,6 +94,10 @@ class Settings:
     """Repositories and archives that are kept in memory."""
     repository_bytes: int = 64 * MIB
     """The files of one namespace's repository, all together."""
+    git_request_bytes: int = MIB
+    """What ``git`` sends in one request, uncompressed."""
+    git_sending: int = 16
+    """Repositories on their way to ``git`` at the same moment; more are answered 503."""
     advisories: int = 50_000
     """Advisories in ``/osv/all.zip``."""
 

@@ -117,6 +117,8 @@ _STATUS = {
     "statement-malformed": 400,
     "statement-kind": 400,
     "busy": 503,
+    "git-dumb": 403,
+    "git-read-only": 403,
     "unknown-stage": 404,
     "stage-decided": 409,
     "stage-differs": 409,

@@ -13,12 +13,14 @@ from dataclasses import replace
 
 from registry_server.accounts.tokens import Account
 from registry_server.api.files import Application, Receive, Scope, Send
-from registry_server.api.private_reading import ACCOUNT_KEY, is_limited, kept_private, require_reader
-from registry_server.api.reading import Answer, Asked, Compressed, answer
+from registry_server.api.git_reading import GitReading
+from registry_server.api.private_reading import ACCOUNT_KEY, hidden_blob, is_limited, kept_private, require_reader
+from registry_server.api.reading import Answer, Compressed, answer
+from registry_server.api.reading import Asked as Conditions
 from registry_server.api.requests import reader_of
 from registry_server.api.service import Service
 from registry_server.interop.desk import Document, MayRead
-from registry_server.interop.paths import READER, wanted
+from registry_server.interop.paths import READER, GitPack, GitRefs, Wanted, wanted
 from registry_server.storage.served import Served
 from rye.errors import RyeError
 
@@ -38,27 +40,38 @@ class Readers:
         self._failed = failed
         self._on = frozenset(service.settings.interoperate)
         self._compressed = Compressed()
+        self._git = GitReading(service)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["method"] in ("GET", "HEAD"):
-            made = await self._read(scope)
-            if made is not None:
-                await _send(send, made if scope["method"] == "GET" else replace(made, body=b""))
-                return
-        await self._behind(scope, receive, send)
-
-    async def _read(self, scope: Scope) -> Answer | None:
-        """None: nothing that is answered here."""
-        asked = wanted(scope["path"])
+        asked = wanted(scope["path"]) if scope["type"] == "http" else None
         if asked is None or READER[type(asked)] not in self._on:
-            return None
+            await self._behind(scope, receive, send)
+            return
         try:
-            may_read = await self._reader(scope)
-            document = await asyncio.wrap_future(self._service.readers.document(asked, may_read))
+            made = await self._made(asked, scope, receive, send)
         except RyeError as error:
             self._service.refused(error.code)
-            return self._private(self._failed(error))
-        return self._private(self._answer(scope, document)) if document is not None else None
+            made = self._private(self._failed(error))
+        if made is not None:
+            await _send(send, made if scope["method"] != "HEAD" else replace(made, body=b""))
+
+    async def _made(
+        self, asked: Wanted | GitRefs | GitPack, scope: Scope, receive: Receive, send: Send
+    ) -> Answer | None:
+        """The answer; None: it was sent. Raises RyeError."""
+        may_read = await self._reader(scope)
+        method = scope["method"]
+        if isinstance(asked, GitPack):
+            _require(method == "POST", method)
+            await self._git.pack(scope, receive, send, asked, may_read)
+            return None
+        _require(method in ("GET", "HEAD"), method)
+        if isinstance(asked, GitRefs):
+            return await self._git.refs(scope, asked, may_read)
+        document = await asyncio.wrap_future(self._service.readers.document(asked, may_read))
+        if document is None:
+            raise hidden_blob(scope["path"])
+        return self._private(self._answer(scope, document))
 
     async def _reader(self, scope: Scope) -> MayRead:
         """What whoever asks may read. Raises RyeError."""
@@ -78,10 +91,15 @@ class Readers:
         sent = {_ASKED[name]: value.decode("latin-1") for name, value in scope["headers"] if name in _ASKED}
         if scope["method"] == "HEAD":
             sent.pop("range", None)
-        return answer(found, document.content, Asked(**sent), self._compressed)
+        return answer(found, document.content, Conditions(**sent), self._compressed)
 
     def _private(self, made: Answer) -> Answer:
         return made if self._service.settings.read == "public" else kept_private(made)
+
+
+def _require(is_possible: bool, method: str) -> None:
+    if not is_possible:
+        raise RyeError("method-not-allowed", f"{method[:20]} is not possible here.", None)
 
 
 async def _send(send: Send, made: Answer) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from litestar import Request, Response
@@ -53,17 +53,22 @@ async def _known(service: Service, token: str) -> Account | None:
 
 async def body_of(request: Request[Any, Any, State], most: int) -> bytes:
     """The request's body, at most ``most`` bytes, within the time that it may take. Raises RyeError."""
+    seconds = service_of(request).settings.request_seconds
+    return await read_body(request.receive, header_of(request, b"content-length"), most, seconds)
+
+
+async def read_body(receive: Callable[[], Awaitable[Any]], declared: str, most: int, seconds: float) -> bytes:
+    """A request's body, at most ``most`` bytes, within so many seconds. ``declared``: its ``Content-Length``. Raises RyeError."""
     too_large = RyeError("request-too-large", f"The request has more than {most:,} bytes.", "Send less at a time.")
-    declared = header_of(request, b"content-length")
     if declared.isdecimal() and (len(declared) > 15 or int(declared) > most):
         raise too_large
     parts: list[bytes] = []
     size = 0
     try:
-        async with asyncio.timeout(service_of(request).settings.request_seconds):
+        async with asyncio.timeout(seconds):
             more = True
             while more:
-                message: Mapping[str, Any] = await request.receive()
+                message: Mapping[str, Any] = await receive()
                 if message["type"] != "http.request":
                     raise RyeError("client-gone", "The client hung up before its request had arrived.", None)
                 part = message.get("body", b"")

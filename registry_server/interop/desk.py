@@ -21,6 +21,7 @@ from registry_server.interop import osv, questions, renovate, skills
 from registry_server.interop.catalogue import Catalogue
 from registry_server.interop.offers import Offer
 from registry_server.interop.paths import Advisories, ItemVersions, SkillFile, SkillIndex, Wanted
+from registry_server.interop.repositories import Repositories
 from registry_server.pages.kept import Kept
 from registry_server.sequencer.ledger import Ledger
 from registry_server.sequencer.offering import item_history
@@ -71,6 +72,7 @@ class ReaderDesk:
         self.catalogue = Catalogue(settings)
         self.kept: Kept[str, bytes] = Kept(settings.reader_bytes)
         self.folders = skills.Folders(public, self.kept)
+        self.repositories = Repositories(self.catalogue, self.folders, settings)
         self._threads = ThreadPoolExecutor(max(settings.reader_threads, 1), thread_name_prefix="rye-readers")
         self._places = threading.BoundedSemaphore(max(settings.reader_threads, 1) + max(settings.reader_waiting, 0))
         self._building = threading.Lock()

@@ -6,6 +6,7 @@
 ``/NAMESPACE/.well-known/agent-skills/…``                      skills of one
 ``/renovate/KIND/NAMESPACE/…/NAME.json``                       one item's versions
 ``/osv/all.zip``, ``/osv/ID.json``                             advisories
+``/git/NAMESPACE.git/info/refs``, ``…/git-upload-pack``        a namespace's skills as a plugin marketplace
 =============================================================  ========================================================
 """
 
@@ -25,6 +26,7 @@ _MOST_CHARACTERS = 1400
 _SKILLS = re.compile(rf"(?:/({SEGMENT_PATTERN}))?/\.well-known/agent-skills/(.+)")
 _SEGMENT = re.compile(SEGMENT_PATTERN)
 _OSV = re.compile(r"/osv/(x_rye-[A-Z0-9-]{1,64}-[0-9a-f]{32})\.json")
+_GIT = re.compile(rf"/git/({SEGMENT_PATTERN})\.git/(info/refs|git-upload-pack)")
 _ARCHIVE = ".tar.gz"
 
 
@@ -54,12 +56,32 @@ class Advisories(Struct, frozen=True, tag=True):
     name: str | None
 
 
+class GitRefs(Struct, frozen=True, tag=True):
+    """What a namespace's repository has."""
+
+    namespace: str
+
+
+class GitPack(Struct, frozen=True, tag=True):
+    """Questions about it, and its objects: asked with POST."""
+
+    namespace: str
+
+
 Wanted = SkillIndex | SkillFile | ItemVersions | Advisories
-READER = {SkillIndex: "skills", SkillFile: "skills", ItemVersions: "renovate", Advisories: "osv"}
+"""Documents, asked with GET."""
+READER: dict[type, str] = {
+    SkillIndex: "skills",
+    SkillFile: "skills",
+    ItemVersions: "renovate",
+    Advisories: "osv",
+    GitRefs: "git",
+    GitPack: "git",
+}
 """Which part of the setting ``interoperate`` turns each on."""
 
 
-def wanted(path: str) -> Wanted | None:
+def wanted(path: str) -> Wanted | GitRefs | GitPack | None:
     """What a decoded request path asks for; None: nothing that other programs read."""
     if len(path) > _MOST_CHARACTERS:
         return None
@@ -70,6 +92,11 @@ def wanted(path: str) -> Wanted | None:
     if path.startswith("/osv/"):
         one = _OSV.fullmatch(path)
         return Advisories(one[1]) if one is not None else None
+    if path.startswith("/git/"):
+        repository = _GIT.fullmatch(path)
+        if repository is None:
+            return None
+        return GitRefs(repository[1]) if repository[2] == "info/refs" else GitPack(repository[1])
     match = _SKILLS.fullmatch(path)
     return _skill(match[1], match[2]) if match is not None else None
 

@@ -1,0 +1,156 @@
+"""``/git/NAMESPACE.git`` over HTTP (gitprotocol-http(5)): reading alone, and only the smart protocol.
+
+A request's body is read up to ``git_request_bytes`` and for at most ``request_seconds``, and unpacked up to the same size where
+git packed it. At most ``git_sending`` packs are on their way; further ones are refused at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import zlib
+from collections.abc import Iterable
+from urllib.parse import parse_qs
+
+from registry_server.api.files import Receive, Scope, Send
+from registry_server.api.private_reading import kept_private
+from registry_server.api.reading import Answer
+from registry_server.api.requests import read_body
+from registry_server.api.service import Service
+from registry_server.interop import git_answers
+from registry_server.interop.desk import MayRead
+from registry_server.interop.git_lines import Fetch, GitRefusal, ListRefs, read_lines, read_version_0, read_version_2
+from registry_server.interop.git_objects import Snapshot
+from registry_server.interop.paths import GitPack, GitRefs
+from registry_server.sequencer.ledger import Ledger
+from rye.errors import RyeError
+
+_GZIP = 16 + zlib.MAX_WBITS
+_MOST_QUERY = 200
+_PIECE = 1 << 16
+
+
+class GitReading:
+    """Answers git. Belongs to one event loop."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._sending = 0
+
+    async def refs(self, scope: Scope, wanted: GitRefs, may_read: MayRead) -> Answer:
+        """What ``info/refs`` answers. Raises RyeError."""
+        asked = parse_qs(scope["query_string"].decode("latin-1")[:_MOST_QUERY]).get("service", [])
+        if asked != ["git-upload-pack"]:
+            raise RyeError(
+                "git-dumb" if not asked else "git-read-only",
+                "This repository is read with git's smart protocol, and is never written to.",
+                f"git clone {self._service.address}/git/{wanted.namespace}.git",
+            )
+        found = await self._newest(wanted.namespace, may_read)
+        if _version(scope) == 2:
+            body = git_answers.advertise_version_2()
+        else:
+            body = git_answers.advertise_version_0(found.commit)
+        return self._answer(200, git_answers.ADVERTISED, body)
+
+    async def pack(self, scope: Scope, receive: Receive, send: Send, wanted: GitPack, may_read: MayRead) -> None:
+        """Answer a POST to ``git-upload-pack``. Raises RyeError before anything is sent."""
+        headers = dict(scope["headers"])
+        if headers.get(b"content-type", b"") != git_answers.ASKED.encode():
+            raise RyeError("bad-request", f"The request is no {git_answers.ASKED}.", None)
+        body = await self._body(headers, receive)
+        try:
+            lines = read_lines(body)
+            asked = read_version_2(lines) if _version(scope) == 2 else read_version_0(lines)
+            if asked is None:
+                pieces: Iterable[bytes] = ()
+            elif isinstance(asked, ListRefs):
+                found = await self._newest(wanted.namespace, may_read)
+                pieces = (git_answers.list_refs(asked, found.commit),)
+            else:
+                pieces = await self._fetched(scope, asked, wanted.namespace, may_read)
+        except GitRefusal as refusal:
+            pieces = (git_answers.refused(str(refusal)),)
+        await self._send(send, pieces)
+
+    async def _fetched(self, scope: Scope, asked: Fetch, namespace: str, may_read: MayRead) -> Iterable[bytes]:
+        wants = set(asked.wants)
+        name = next(iter(wants))
+        found = await self._commit(namespace, name, may_read) if len(wants) == 1 else None
+        if found is None:
+            raise GitRefusal(f"upload-pack: not our ref {name}")
+        if _version(scope) == 2:
+            return git_answers.fetched_version_2(asked, found)
+        return git_answers.fetched_version_0(asked, found)
+
+    async def _newest(self, namespace: str, may_read: MayRead) -> Snapshot:
+        """Raises RyeError ``not-found``."""
+
+        def work(ledger: Ledger, shown: int) -> Snapshot | None:
+            return self._service.readers.repositories.newest(ledger, shown, namespace)
+
+        found = await asyncio.wrap_future(self._service.readers.ask(work)) if may_read(namespace) else None
+        if found is None:
+            raise RyeError("not-found", f"There is no repository {namespace}.git here.", None)
+        return found
+
+    async def _commit(self, namespace: str, name: str, may_read: MayRead) -> Snapshot | None:
+        def work(ledger: Ledger, shown: int) -> Snapshot | None:
+            return self._service.readers.repositories.commit(ledger, shown, namespace, name)
+
+        return await asyncio.wrap_future(self._service.readers.ask(work)) if may_read(namespace) else None
+
+    async def _body(self, headers: dict[bytes, bytes], receive: Receive) -> bytes:
+        settings = self._service.settings
+        most = settings.git_request_bytes
+        declared = headers.get(b"content-length", b"").decode("latin-1")
+        body = await read_body(receive, declared, most, settings.request_seconds)
+        encoding = headers.get(b"content-encoding", b"identity")
+        if encoding == b"identity":
+            return body
+        if encoding not in (b"gzip", b"x-gzip"):
+            raise RyeError("bad-request", "A request of git is packed with gzip, or not at all.", None)
+        return unpacked(body, most)
+
+    async def _send(self, send: Send, pieces: Iterable[bytes]) -> None:
+        if self._sending >= self._service.settings.git_sending:
+            raise RyeError("busy", "The registry is sending too many repositories.", "Try again in a moment.")
+        self._sending += 1
+        try:
+            start = self._answer(200, git_answers.RESULT, b"")
+            headers = [(name, value) for name, value in start.headers if name != b"content-length"]
+            await send({"type": "http.response.start", "status": 200, "headers": headers})
+            for piece in pieces:
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+        finally:
+            self._sending -= 1
+
+    def _answer(self, status: int, media_type: str, body: bytes) -> Answer:
+        headers = (
+            (b"content-type", media_type.encode()),
+            (b"cache-control", b"no-cache"),
+            (b"content-length", str(len(body)).encode()),
+            (b"x-content-type-options", b"nosniff"),
+        )
+        made = Answer(status, headers, body)
+        return made if self._service.settings.read == "public" else kept_private(made)
+
+
+def unpacked(body: bytes, most: int) -> bytes:
+    """What gzip packed: one member, whole, of at most ``most`` bytes. Raises RyeError."""
+    unpacking = zlib.decompressobj(_GZIP)
+    try:
+        found = unpacking.decompress(body, most + 1)
+    except zlib.error:
+        raise RyeError("bad-request", "The request is not what gzip packs.", None) from None
+    if len(found) > most:
+        raise RyeError("request-too-large", f"The request has more than {most:,} bytes.", None)
+    if not unpacking.eof or unpacking.unused_data:
+        raise RyeError("bad-request", "The request is not what gzip packs.", None)
+    return found
+
+
+def _version(scope: Scope) -> int:
+    """The protocol version that the client asks for: 2, or 0 for anything else."""
+    sent = next((value for name, value in scope["headers"] if name == b"git-protocol"), b"")
+    return 2 if b"version=2" in sent[:_MOST_QUERY].split(b":") else 0

@@ -1,0 +1,104 @@
+"""What ``git upload-pack`` answers for a repository of one branch and one commit without parents (gitprotocol-http(5), -v2(5)).
+
+Pure: from a request and a repository to the bytes of the answer. Read-only, protocol versions 2 and 0, stateless as over HTTP.
+
+* The whole history is one commit, so a depth of one is the whole of it: no shallow boundary is stated, because there is none.
+* A want must name a commit that the repository has now, or had a moment ago and could have still; any other is refused.
+* What a client has is only looked at for that commit: the pack is always whole, as everything in it may have changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from registry_server.interop.git_lines import Fetch, GitRefusal, ListRefs, line
+from registry_server.interop.git_objects import Snapshot
+from rye import __version__
+
+BRANCH = "refs/heads/main"
+ADVERTISED = "application/x-git-upload-pack-advertisement"
+RESULT = "application/x-git-upload-pack-result"
+ASKED = "application/x-git-upload-pack-request"
+_FLUSH, _DELIMITER = b"0000", b"0001"
+_AGENT = f"agent=rye-registry/{__version__}"
+_CAPABILITIES = (
+    "shallow deepen-since deepen-not deepen-relative side-band side-band-64k ofs-delta thin-pack no-progress include-tag "
+    f"symref=HEAD:{BRANCH} object-format=sha1 {_AGENT}"
+)
+
+
+def advertise_version_0(commit: str) -> bytes:
+    """The branches, as ``info/refs`` gives them to a client of version 0."""
+    refs = line(f"{commit} HEAD\0{_CAPABILITIES}\n") + line(f"{commit} {BRANCH}\n")
+    return line("# service=git-upload-pack\n") + _FLUSH + refs + _FLUSH
+
+
+def advertise_version_2() -> bytes:
+    """What a client of version 2 may ask."""
+    lines = ("version 2\n", f"{_AGENT}\n", "ls-refs\n", "fetch=shallow\n", "object-format=sha1\n")
+    return line("# service=git-upload-pack\n") + _FLUSH + b"".join(map(line, lines)) + _FLUSH
+
+
+def list_refs(asked: ListRefs, commit: str) -> bytes:
+    """The branches, for ``ls-refs``."""
+    head = f"{commit} HEAD{f' symref-target:{BRANCH}' if asked.symrefs else ''}\n"
+    named = (("HEAD", head), (BRANCH, f"{commit} {BRANCH}\n"))
+    wanted = [text for name, text in named if not asked.prefixes or name.startswith(asked.prefixes)]
+    return b"".join(map(line, wanted)) + _FLUSH
+
+
+def fetched_version_2(asked: Fetch, found: Snapshot) -> Iterator[bytes]:
+    """The answer to ``fetch``. Raises GitRefusal before the first bytes."""
+    _check_part(asked, found)
+    return _version_2(asked, found)
+
+
+def _version_2(asked: Fetch, found: Snapshot) -> Iterator[bytes]:
+    if asked.haves and not asked.done:
+        yield line("acknowledgments\n")
+        if found.commit not in asked.haves:
+            yield line("NAK\n") + _FLUSH
+            return
+        yield line(f"ACK {found.commit}\n") + line("ready\n") + _DELIMITER
+    if asked.deepens:
+        yield line("shallow-info\n") + _DELIMITER
+    yield line("packfile\n")
+    yield from _banded(found.pack, asked.band)
+
+
+def fetched_version_0(asked: Fetch, found: Snapshot) -> Iterator[bytes]:
+    """The answer to a request of version 0. Raises GitRefusal before the first bytes."""
+    _check_part(asked, found)
+    return _version_0(asked, found)
+
+
+def _version_0(asked: Fetch, found: Snapshot) -> Iterator[bytes]:
+    if asked.deepens:
+        yield _FLUSH  # no commit is a boundary
+    if not asked.done:
+        yield line("NAK\n") if asked.negotiates else b""
+        return
+    yield line("NAK\n")
+    if asked.band:
+        yield from _banded(found.pack, asked.band)
+    else:
+        yield found.pack
+
+
+def refused(message: str) -> bytes:
+    """An answer that git shows as ``remote error: …``."""
+    return line(f"ERR {message}\n")
+
+
+def _check_part(asked: Fetch, found: Snapshot) -> None:
+    if asked.excludes or (asked.since is not None and found.seconds < asked.since):
+        raise GitRefusal("no commits selected for shallow requests")
+
+
+def _banded(pack: bytes, most: int) -> Iterator[bytes]:
+    """The pack in lines of the side band."""
+    view = memoryview(pack)
+    step = most - 5
+    for start in range(0, len(pack), step):
+        yield line(b"\x01" + bytes(view[start : start + step]))
+    yield _FLUSH

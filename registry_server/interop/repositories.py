@@ -1,0 +1,89 @@
+"""The repository of each namespace: its skills as a plugin marketplace for Claude Code, Codex and Copilot, one commit.
+
+The commit follows from what is offered: the same releases give the same commit on every server, and its time is the newest of
+their times. It has no parents, so nothing that was withdrawn is in any history. The repository of a moment ago can still be
+fetched as long as everything in it is offered, so that a clone which began before a release does not fail.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from registry_server.interop.catalogue import Catalogue
+from registry_server.interop.git_objects import Snapshot, snapshot
+from registry_server.interop.offers import Offer
+from registry_server.interop.skills import Folders
+from registry_server.pages.kept import Kept
+from registry_server.sequencer.ledger import Ledger
+from registry_server.settings import Settings
+from rye.errors import RyeError
+from rye.publishing.marketplaces import SharedSkill, claude_marketplace, codex_marketplace
+
+
+class Repository(Struct, frozen=True):
+    """A repository as it was made of some offers."""
+
+    offers: tuple[Offer, ...]
+    found: Snapshot
+
+
+class Repositories:
+    """Safe to use from several threads."""
+
+    def __init__(self, catalogue: Catalogue, folders: Folders, settings: Settings) -> None:
+        self._catalogue = catalogue
+        self._folders = folders
+        self._most = settings.repository_bytes
+        self._kept: Kept[str, tuple[Repository, ...]] = Kept(settings.reader_bytes)
+        self._building = threading.Lock()
+
+    def newest(self, ledger: Ledger, shown: int, namespace: str) -> Snapshot | None:
+        """What a namespace's repository is now; None: it never had a skill. Raises RyeError ``repository-too-large``."""
+        offers = self._catalogue.listing(ledger, shown, namespace).offers
+        if not offers and not self._catalogue.has_skills(ledger, namespace):
+            return None
+        known = self._kept.get(namespace) or ()
+        if known and known[0].offers == offers:
+            return known[0].found
+        with self._building:
+            known = self._kept.get(namespace) or ()
+            if known and known[0].offers == offers:
+                return known[0].found
+            made, is_complete = self._make(ledger.origin, namespace, offers)
+            if is_complete:
+                kept = (made, *known)[:2]
+                self._kept.put(namespace, kept, sum(len(one.found.pack) for one in kept) + 1)
+        return made.found
+
+    def commit(self, ledger: Ledger, shown: int, namespace: str, name: str) -> Snapshot | None:
+        """The commit of this name, where it may be fetched."""
+        newest = self.newest(ledger, shown, namespace)
+        if newest is not None and newest.commit == name:
+            return newest
+        for one in self._kept.get(namespace) or ():
+            if one.found.commit == name and self._catalogue.are_offered(ledger, shown, one.offers):
+                return one.found
+        return None
+
+    def _make(self, origin: str, namespace: str, offers: Sequence[Offer]) -> tuple[Repository, bool]:
+        size = sum(offer.size for offer in offers)
+        if size > self._most:
+            raise RyeError(
+                "repository-too-large",
+                f"The skills of {namespace} have {size:,} bytes; a repository has at most {self._most:,}.",
+                "Install them with Rye. The operator can raise repository_bytes.",
+            )
+        skills, used = [], []
+        for offer in offers:
+            files = self._folders.files(offer)
+            if files is not None:
+                skills.append(SharedSkill(namespace, offer.name, offer.version, offer.description, files))
+                used.append(offer)
+        name = f"{namespace} at {origin}"
+        export = claude_marketplace(name, skills) | codex_marketplace(name, skills)
+        seconds = max((int(offer.time.timestamp()) for offer in used), default=0)
+        message = f"The skills of {namespace}, as {origin} offers them"
+        return Repository(tuple(used), snapshot(export, origin, seconds, message)), len(used) == len(offers)
