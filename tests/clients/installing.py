@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 
-from tests.clients.program import FOLDER, PROGRAMS, WHY_NOT, AgentProgram, run_bounded
+from tests.clients.program import FOLDER, NPM_PROGRAMS, WHY_NOT, AgentProgram, run_bounded
 
 _NPM = ("install", "--ignore-scripts", "--no-save", "--no-audit", "--no-fund", "--prefer-offline", "--loglevel=error")
 """``install`` and not ``ci``: the lock may lack another system's packages. What it has, it has with hashes, which npm checks."""
@@ -39,7 +39,7 @@ def install(program: AgentProgram, seconds: float) -> str | None:
 def main() -> None:
     words = sys.argv[1:]
     end = time.monotonic() + (float(words[1]) if words[:1] == ["--seconds"] else 600.0)
-    for program in PROGRAMS.values():
+    for program in NPM_PROGRAMS.values():
         why = install(program, end - time.monotonic())
         if why is None:
             print(f"{program.package} {program.version}")

@@ -61,7 +61,7 @@ class AgentProgram(Struct, frozen=True):
         start = self._start()
         assert start is not None
         node = shutil.which("node")
-        return [str(node), str(start)] if start.suffix in (".js", ".cjs") else [str(start)]
+        return [str(node), str(start)] if start.suffix in (".js", ".cjs", ".mjs") else [str(start)]
 
     def _start(self) -> Path | None:
         return next((path for path in sorted(self.modules.glob(self.start)) if path.is_file()), None)
@@ -77,6 +77,10 @@ PROGRAMS = {
         AgentProgram("opencode", "opencode-ai", "opencode-*/bin/opencode"),
     )
 }
+"""What Rye deploys to."""
+READERS = {"skills": AgentProgram("skills", "skills", "skills/bin/cli.mjs")}
+"""What reads a registry without Rye, besides."""
+NPM_PROGRAMS = {**PROGRAMS, **READERS}
 
 
 class Done(Struct, frozen=True):

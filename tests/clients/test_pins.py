@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from rye.deployment.targets.protocol import target
-from tests.clients.program import FOLDER, PROGRAMS
+from tests.clients.program import FOLDER, NPM_PROGRAMS, PROGRAMS
 
 
 def test_every_adapter_names_the_version_that_it_is_tried_with() -> None:
@@ -13,7 +13,7 @@ def test_every_adapter_names_the_version_that_it_is_tried_with() -> None:
 
 
 def test_the_locks_hold_hashes_and_no_addresses() -> None:
-    for program in PROGRAMS.values():
+    for program in NPM_PROGRAMS.values():
         text = (FOLDER / program.name / "package-lock.json").read_text("utf-8")
         assert "://" not in text
         packages = json.loads(text)["packages"]

@@ -1,0 +1,133 @@
+"""Programs that know nothing of Rye against a real registry, with the commands of docs/integrations.md as they stand there."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from registry_server.embedded import start_embedded, stop_embedded
+from tests.clients.program import NPM_PROGRAMS, Done, Seat
+from tests.interop.stand import Stand
+from tests.interop.test_page import EXAMPLES, HOST
+
+pytestmark = [pytest.mark.clients, pytest.mark.processes]
+MARKET = "acme-at-registry-example-org"
+QUIET = {"claude": {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "ANTHROPIC_API_KEY": "none"}}
+
+
+class Served:
+    """A registry that is served, and written to beside."""
+
+    def __init__(self, data: Path) -> None:
+        self.stand = Stand(data)
+        self.stand.release("acme/tools/pdf", "1.0.0", {"scripts/run.sh": b"#!/bin/sh\n"})
+        self.stand.release("acme/notes", "0.1.0")
+        self.process, self.url = start_embedded(data)
+
+    def example(self, name: str) -> str:
+        return EXAMPLES[name].replace(HOST, self.url)
+
+    def move_on(self) -> None:
+        """A new version, a new skill, and one that is withdrawn."""
+        self.stand.release("acme/tools/pdf", "1.1.0", {"scripts/run.sh": b"#!/bin/sh\necho new\n"})
+        self.stand.release("acme/third", "1.0.0")
+        self.stand.yank("acme/notes", "0.1.0")
+
+    def close(self) -> None:
+        stop_embedded(self.process)
+        self.stand.close()
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Served]:
+    made = Served(tmp_path / "registry")
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def sit(tmp_path: Path) -> Callable[[str], Seat]:
+    def take(name: str) -> Seat:
+        program = NPM_PROGRAMS[name]
+        if not program.is_installed():
+            pytest.skip(program.why_not())
+        places = [tmp_path / place for place in ("person", "work", "tools")]
+        for place in places:
+            place.mkdir()
+        home, folder, tools = places
+        return Seat(program, home, folder, QUIET.get(name, {}), tools)
+
+    return take
+
+
+def play(seat: Seat, text: str) -> Done:
+    """The commands of an example; what the last one gave."""
+    done = None
+    for line in text.splitlines():
+        words = shlex.split(line)
+        start = words.index(seat.program.name) + 1
+        done = seat.run(*words[start:])
+    assert done is not None
+    return done
+
+
+def skills(place: Path) -> set[str]:
+    return {path.parent.name for path in place.rglob("SKILL.md")}
+
+
+def test_claude_installs_a_plugin_and_updates_it(served: Served, sit: Callable[[str], Seat]) -> None:
+    seat = sit("claude")
+    play(seat, served.example("claude"))
+    plugins = seat.home / ".claude/plugins"
+    assert skills(plugins / "marketplaces" / MARKET) == {"pdf", "notes"}
+    served.move_on()
+    seat.run("plugin", "marketplace", "update", MARKET)
+    assert skills(plugins / "marketplaces" / MARKET) == {"pdf", "third"}
+    assert "1.1.0" in seat.run("plugin", "update", f"acme@{MARKET}").stdout
+    assert "enabled" in seat.run("plugin", "list").stdout
+
+
+def test_codex_installs_a_plugin_and_upgrades_the_marketplace(served: Served, sit: Callable[[str], Seat]) -> None:
+    seat = sit("codex")
+    play(seat, served.example("codex"))
+    assert "installed, enabled" in seat.run("plugin", "list").stdout
+    assert skills(seat.home / ".codex/plugins/cache" / MARKET) == {"pdf", "notes"}
+    served.move_on()
+    seat.run("plugin", "marketplace", "upgrade")
+    assert skills(seat.home / ".codex/.tmp/marketplaces" / MARKET) == {"pdf", "third"}
+
+
+def test_copilot_installs_a_plugin_and_updates_it(served: Served, sit: Callable[[str], Seat]) -> None:
+    seat = sit("copilot")
+    assert "Installed 2 skills" in play(seat, served.example("copilot")).stdout
+    served.move_on()
+    seat.run("plugin", "marketplace", "update", MARKET)
+    seat.run("plugin", "update", f"acme@{MARKET}")
+    found = seat.run("skill", "list").stdout
+    assert "third - Does third." in found
+    assert "notes - " not in found
+
+
+def test_opencode_lists_the_skills_and_fetches_what_changed(served: Served, sit: Callable[[str], Seat]) -> None:
+    seat = sit("opencode")
+    (seat.folder / "opencode.json").write_text(served.example("opencode"), "utf-8")
+
+    def listed() -> set[str]:
+        return {row["name"] for row in json.loads(seat.run("debug", "skill").stdout)} - {"customize-opencode"}
+
+    assert listed() == {"pdf", "notes"}
+    (script,) = seat.home.rglob("pdf/scripts/run.sh")
+    served.move_on()
+    assert listed() == {"pdf", "third"}
+    assert script.read_bytes() == b"#!/bin/sh\necho new\n"
+
+
+def test_npx_skills_installs_one(served: Served, sit: Callable[[str], Seat]) -> None:
+    seat = sit("skills")
+    play(seat, served.example("skills"))
+    assert {path.name for path in (seat.folder / ".agents/skills").iterdir()} == {"pdf"}
+    assert (seat.folder / ".agents/skills/pdf/scripts/run.sh").read_bytes() == b"#!/bin/sh\n"
