@@ -11,7 +11,7 @@ from registry_server.settings import READERS
 from tests.interop.stand import Stand
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs/integrations.md").read_text("utf-8")
-EXAMPLES = dict(re.findall(r"<!-- example: (\w+) -->\n```\w*\n(.*?)```", PAGE, re.DOTALL))
+EXAMPLES: dict[str, str] = dict(re.findall(r"<!-- example: (\w+) -->\n```\w*\n(.*?)```", PAGE, re.DOTALL))
 HOST = "https://registry.example.org"
 
 
