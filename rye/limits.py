@@ -532,3 +532,19 @@ class DifferenceLimits(Struct, frozen=True):
 
 
 DIFFERENCES = DifferenceLimits()
+
+
+class EditorLimits(Struct, frozen=True):
+    """What `rye lsp` does for one document."""
+
+    text_characters: int = 4 * MIB
+    """A longer text gets one finding and nothing else."""
+    completions: int = 200
+    """Candidates of one answer; the client is told that there are more."""
+    quiet_seconds: float = 0.15
+    """Without a key before a text is checked."""
+    names_seconds: float = 2.0
+    """How long names from the disk are taken as they were."""
+
+
+EDITOR = EditorLimits()

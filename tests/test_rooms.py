@@ -24,7 +24,7 @@ FLOORS = (
     ("installation",),
     ("workspace",),
     ("runtime",),
-    ("mcp", "deployment"),
+    ("mcp", "deployment", "lsp"),
     ("cli",),
     ("__main__",),
 )

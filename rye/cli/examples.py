@@ -43,6 +43,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "rollback": ("rye rollback",),
     "deploy": ("rye deploy", "rye deploy --check"),
     "undeploy": ("rye undeploy",),
+    "lsp": ("rye lsp",),
     "mcp": ("rye mcp serve --as acme/workflows/deploy", "rye mcp config claude"),
     "run": (
         "rye run acme/ops/deploy --input environment=staging",

@@ -29,6 +29,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "new": ("rye.cli.author.new:new", "Author", "Write a new item that conforms, with only what is needed."),
     "validate": ("rye.cli.author.validate:validate", "Author", "Check items against the rules of their format."),
     "sign": ("rye.cli.author.sign:sign", "Author", "Sign items that are valid."),
+    "lsp": ("rye.cli.editors.lsp:lsp", "Author", "Serve an editor: findings, completion, quick fixes."),
     "migrate": ("rye.cli.author.migrate:migrate", "Author", "Bring items of an older form to today's rules."),
     "agent": ("rye.cli.author.agent:agent", "Author", "Agents: their transition graph, and from YAML to Markdown."),
     "adopt": ("rye.cli.author.adopt:adopt", "Author", "Make skills from anywhere publishable here."),

@@ -42,12 +42,27 @@ def check_files(found: Iterable[Found], kind: str | None, options: ReadOptions) 
             finding = Diagnostic("error", error.code, error.message, hint=error.hint)
             checked.append(Checked(entry.shown, kind, (finding,), None, None))
             continue
-        name = item.location.kind
         if entry.set_root is not None:
-            sets[(entry.set_root, name)][entry.shown] = item.reading
-        checked.append(Checked(entry.shown, name, item.reading.diagnostics + _static(item), item.text, item))
+            sets[(entry.set_root, item.location.kind)][entry.shown] = item.reading
+        checked.append(check_item(item))
     across = _across(sets, options)
     return [replace(c, diagnostics=in_order((*c.diagnostics, *across.get(c.shown, ())))) for c in checked]
+
+
+def check_item(item: ItemFile) -> Checked:
+    """One file's findings by its kind's rules, without those across files."""
+    found = in_order((*item.reading.diagnostics, *_static(item)))
+    return Checked(item.shown, item.location.kind, found, item.text, item)
+
+
+def check_among(item: ItemFile, others: Mapping[str, Reading[object]], options: ReadOptions) -> Checked:
+    """One file's findings, those across the closed set that it is a member of included. ``others``: the readings of the set."""
+    found = check_item(item)
+    rules = KINDS[item.location.kind].load_set_rules()
+    if rules is None:
+        return found
+    across = rules.check_set({**others, item.shown: item.reading}, options).get(item.shown, ())
+    return replace(found, diagnostics=in_order((*found.diagnostics, *across)))
 
 
 def _static(item: ItemFile) -> tuple[Diagnostic, ...]:

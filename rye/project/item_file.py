@@ -55,7 +55,16 @@ def load_item(
     shown = shown or str(path)
     if path.is_dir():
         path = main_file_in(path) or path
-    data = read_bytes(path, CONTENT.item_bytes)
+    return item_of(path, read_bytes(path, CONTENT.item_bytes), shown, kind=kind, options=options)
+
+
+def item_of(
+    path: Path, data: bytes, shown: str, *, kind: str | None = None, options: ReadOptions | None = None
+) -> ItemFile:
+    """The item that these bytes are where they stand at ``path``. Of the disk only attached files are looked at.
+
+    Raises UsageError where the kind is unknown.
+    """
     decoded = content.decode(data)
     location = place(path, decoded.text if decoded.text is not None else _roughly(data), kind)
     if location is None:
@@ -92,7 +101,7 @@ def place(path: Path, text: str | None, kind: str | None) -> Location | None:
 
 
 def _attached(path: Path, kind: Kind) -> tuple[tuple[str, ...] | None, tuple[Diagnostic, ...]]:
-    if kind.main_file is None or path.name != kind.main_file:
+    if kind.main_file is None or path.name != kind.main_file or not path.parent.is_dir():
         return None, ()
     from rye.items.attached import attached_files  # most items have none
 

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import MutableMapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from rye.project.checking import Checked, check_files
+from rye.errors import RyeError
+from rye.items.kinds import KINDS
+from rye.items.reading import Source
+from rye.limits import CONTENT
+from rye.project.checking import Checked, check_among, check_files, check_item
 from rye.project.context import arguments_or_own_items, read_options
+from rye.project.discovery import own_items
+from rye.project.item_file import ItemFile, item_of, load_item, place
+from rye.project.layout import find_project
 from rye.text.diagnostics import in_order
 from rye.text.diagnostics import strict as as_errors
 
@@ -27,3 +35,69 @@ def validate_items(
     if strict:
         checked = [replace(one, diagnostics=in_order(as_errors(one.diagnostics))) for one in checked]
     return tuple(checked)
+
+
+Members = MutableMapping[Path, tuple[tuple[int, int], ItemFile]]
+"""Items that were read for :func:`validate_text`, each with the change time and size of its file; kept by the caller."""
+
+
+def validate_text(path: Path, text: str, members: Members) -> Checked | None:
+    """The findings of a text that stands in an editor, as `rye validate` has them for the file once it is saved.
+
+    None where the text is no item: outside every kind's folder, without a sign of a kind. ``members`` remembers the other items
+    of a closed set (agents, roles), which are read from the disk. Nothing is written. Raises RyeError, such as for a rye.toml in
+    error.
+    """
+    data = text.encode("utf-8", "surrogatepass")
+    folder = path.parent
+    if len(data) <= CONTENT.item_bytes and place(path, text.replace("\r\n", "\n").removeprefix("\ufeff"), None) is None:
+        return None
+    try:
+        options = read_options(folder)
+        item = item_of(path, data, str(path), options=options)
+    except RyeError as error:
+        if error.code == "unknown-kind-of-file":
+            return None
+        raise
+    project = find_project(folder)
+    kind = KINDS[item.location.kind]
+    if kind.set_rules is None or project is None or item.location.namespace is not None or item.reading.value is None:
+        return check_item(item)
+    own = {found for found in own_items(project.ai) if found.name.endswith(kind.endings)}
+    others = {
+        str(other): member.reading
+        for other in own - {path}
+        if (member := _member(other, members)) is not None and member.location.kind == kind.name
+    }
+    return check_among(item, others, options) if path in own else check_item(item)
+
+
+def _member(path: Path, members: Members) -> ItemFile | None:
+    """Another item of the set; None for one that cannot be read."""
+    try:
+        status = path.stat()
+        stamp = (status.st_mtime_ns, status.st_size)
+        known = members.get(path)
+        if known is None or known[0] != stamp:
+            members[path] = known = (stamp, load_item(path, options=read_options(path.parent)))
+        return known[1]
+    except (OSError, RyeError):
+        return None
+
+
+def fixed_text(path: Path, text: str) -> tuple[str, tuple[str, ...]]:
+    """The text as `rye validate --fix` would write it, and what it changes; the same text where there is nothing to fix."""
+    plain = text.removeprefix("\ufeff").replace("\r\n", "\n")
+    location = place(path, plain, None)
+    if location is None or location.namespace is not None or len(text) > CONTENT.item_bytes:
+        return text, ()
+    changes = []
+    if text.startswith("\ufeff"):
+        changes.append("Removed the byte order mark.")
+    if "\r\n" in text:
+        changes.append("Changed CR LF line endings to LF.")
+    fixer = KINDS[location.kind].load_fixer()
+    if fixer is None:
+        return plain, tuple(changes)
+    fixed = fixer.fix(plain, Source(plain, str(path), location.name, location.category))
+    return fixed.text, (*changes, *fixed.changes)

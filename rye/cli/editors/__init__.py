@@ -1,0 +1,1 @@
+"""Commands for editors and other programs that read what Rye writes."""

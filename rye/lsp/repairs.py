@@ -1,0 +1,112 @@
+"""Quick fixes: the changes that a finding's own hint names, as edits of the text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from rye.lsp.positions import Text
+from rye.lsp.ranges import span_of
+from rye.text.diagnostics import Diagnostic
+
+_MEANT = re.compile(r"^Did you mean [`'\"](?:<)?([^`'\"<>]+)>?[`'\"]\?")
+_ADD = re.compile(r'^Add `([a-z_]+="[^"`]*")`')
+_DELETE = "Delete the character."
+_WHOLE_FILE = "validate --fix"
+_FIXED = frozenset({"C09", "C10", "R05", "R12", "D020", "D073"})
+"""Findings that :mod:`rye.items.directive.fix` and its like end where there is one answer."""
+_TAG_NAME = re.compile(r"<([A-Za-z_][\w.-]*)")
+_MOST = 64 * 1024
+
+
+class Edit(Struct, frozen=True):
+    """``text`` instead of what is between two offsets."""
+
+    start: int
+    end: int
+    text: str
+
+
+class Repair(Struct, frozen=True):
+    """A fix that an editor offers."""
+
+    title: str
+    edits: tuple[Edit, ...]
+    finding: Diagnostic | None = None
+    """The finding that it ends; None for all of the file's."""
+
+
+def repairs_of(text: Text, findings: Iterable[Diagnostic]) -> list[Repair]:
+    """The fixes of single findings, in their order."""
+    return [repair for finding in findings if (repair := _repair(text, finding)) is not None]
+
+
+def fixable_as_a_whole(findings: Iterable[Diagnostic]) -> bool:
+    """Whether `rye validate --fix` may end a finding."""
+    return any(finding.code in _FIXED or _WHOLE_FILE in (finding.hint or "") for finding in findings)
+
+
+def whole_file(text: Text, fixed: str, changes: tuple[str, ...]) -> Repair:
+    """The one edit from a text to its fixed form: from the first character that differs to the last."""
+    old = text.text
+    start = next((n for n, (a, b) in enumerate(zip(old, fixed, strict=False)) if a != b), min(len(old), len(fixed)))
+    most = min(len(old), len(fixed)) - start
+    tail = next((n for n in range(most) if old[-1 - n] != fixed[-1 - n]), most)
+    title = changes[0] if len(changes) == 1 else "Fix what has one answer (rye validate --fix)"
+    return Repair(title, (Edit(start, len(old) - tail, fixed[start : len(fixed) - tail]),))
+
+
+def _repair(text: Text, finding: Diagnostic) -> Repair | None:
+    if finding.line is None or finding.hint is None:
+        return None
+    start, end = span_of(text, finding)
+    if finding.hint == _DELETE and finding.column is not None:
+        return Repair("Delete the character", (Edit(start, end, ""),), finding)
+    added = _ADD.match(finding.hint)
+    name = _TAG_NAME.match(text.text, text.own_offset(finding.line, finding.column or 1))
+    if added is not None and name is not None:
+        return Repair(f"Add {added[1]}", (Edit(name.end(), name.end(), f" {added[1]}"),), finding)
+    meant = _MEANT.match(finding.hint)
+    if meant is None:
+        return None
+    return _renamed(text.text, finding, meant[1], (start, end))
+
+
+def _renamed(text: str, finding: Diagnostic, new: str, span: tuple[int, int]) -> Repair | None:
+    start, end = span
+    title = f"Change to {new}"
+    name = _TAG_NAME.match(text, start)
+    if name is not None:
+        edits = [Edit(name.start(1), name.end(1), new)]
+        closing = _closing(text, name)
+        if closing is not None:
+            edits.append(Edit(*closing, new))
+        return Repair(title, tuple(edits), finding)
+    written = text[start:end]
+    attribute = re.match(r"[\w.-]+(?=\s*=)", written)
+    if attribute is not None and f"`{attribute[0]}`" in finding.message:
+        return Repair(title, (Edit(start, start + attribute.end(), new),), finding)
+    for quoted in re.findall(r"['`\"]([^'`\"]+)['`\"]", finding.message):
+        at = text.find(quoted, start, max(end, start + len(quoted)))
+        if at >= 0:
+            return Repair(title, (Edit(at, at + len(quoted), new),), finding)
+    return None
+
+
+def _closing(text: str, opened: re.Match[str]) -> tuple[int, int] | None:
+    """The name in the closing tag of an element; None where it closes itself, or is too long to look through."""
+    name = re.escape(opened[1])
+    tag = re.compile(rf"<(/?){name}(?=[\s/>])((?:[^<>\"']++|\"[^\"<]*+\"|'[^'<]*+')*+)>")
+    depth = 0
+    for found in tag.finditer(text, opened.start(), opened.start() + _MOST):
+        if found[1]:
+            depth -= 1
+            if depth == 0:
+                return found.start() + 2, found.start() + 2 + len(opened[1])
+        elif not found[2].endswith("/"):
+            depth += 1
+        elif depth == 0:
+            return None
+    return None

@@ -1,0 +1,378 @@
+"""The server on standard input and output: the one module that knows the protocol's library.
+
+How a key is answered: the change is put into the text at once; completion and hover read that text as it is. Checking waits until
+no key came for a moment, then runs in one thread of its own; what it finds is only sent if the text is still the one that was
+checked, so work for an older text is dropped. Texts are never written, nothing is sent to a network, and nothing of a project is
+run. The library's own store of texts is not used: it ends lines where the protocol does not (U+2028, form feeds).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, cast
+
+from lsprotocol import types
+from pygls import uris
+from pygls.capabilities import ServerCapabilitiesBuilder
+from pygls.lsp.server import LanguageServer
+from pygls.protocol import LanguageServerProtocol, default_converter, lsp_method
+
+from rye import __version__
+from rye.errors import RyeError
+from rye.limits import EDITOR
+from rye.lsp.explanations import described, explain
+from rye.lsp.manifest_findings import manifest_findings
+from rye.lsp.offers import Offer, offers_in_directive, offers_in_frontmatter, offers_in_manifest
+from rye.lsp.positions import Encoding, Text
+from rye.lsp.ranges import span_of
+from rye.lsp.repairs import Repair, fixable_as_a_whole, repairs_of, whole_file
+from rye.text.diagnostics import Diagnostic
+from rye.workspace.authoring.validating import Members, fixed_text, validate_text
+from rye.workspace.completion.names import names
+from rye.workspace.context import LibraryContext
+from rye.workspace.items.described import describe
+
+_SEVERITIES = {
+    "error": types.DiagnosticSeverity.Error,
+    "warning": types.DiagnosticSeverity.Warning,
+    "notice": types.DiagnosticSeverity.Information,
+    "info": types.DiagnosticSeverity.Hint,
+}
+_KINDS = {
+    "element": types.CompletionItemKind.Class,
+    "attribute": types.CompletionItemKind.Property,
+    "value": types.CompletionItemKind.EnumMember,
+    "id": types.CompletionItemKind.Module,
+    "capability": types.CompletionItemKind.Value,
+    "input": types.CompletionItemKind.Variable,
+}
+_TRIGGERS = ["<", '"', "{", ":", "/", ".", " "]
+
+
+class Document:
+    """An open text and what was found in it."""
+
+    def __init__(self, uri: str, version: int, text: Text) -> None:
+        self.uri = uri
+        self.version = version
+        self.text = text
+        path = uris.to_fs_path(uri) if uri.startswith("file:") else None
+        self.path = Path(path) if path else None
+        self.findings: tuple[Diagnostic, ...] = ()
+        self.checked: int | None = None
+        """The version that the findings are of."""
+        self.waiting: asyncio.TimerHandle | None = None
+
+    @property
+    def folder(self) -> Path | None:
+        return self.path.parent if self.path is not None else None
+
+    @property
+    def is_manifest(self) -> bool:
+        return self.path is not None and self.path.name == "rye.toml"
+
+    @property
+    def is_directive(self) -> bool:
+        return "<directive" in self.text.text
+
+
+class Desk:
+    """The open documents, and what is known of the projects around them."""
+
+    def __init__(self) -> None:
+        self.documents: dict[str, Document] = {}
+        self.encoding: Encoding = "utf-16"
+        self.members: Members = {}
+        self._names: dict[tuple[str, str], tuple[float, list[str]]] = {}
+
+    def names(self, folder: Path | None, kind: str) -> list[str]:
+        """The names of a kind of value, as they were at most a moment ago."""
+        if folder is None:
+            return []
+        key, now = (str(folder), kind), time.monotonic()
+        known = self._names.get(key)
+        if known is None or now - known[0] > EDITOR.names_seconds:
+            found = names(kind, str(folder))
+            if kind == "published":
+                found = sorted({*found, *names("item", str(folder))})
+            self._names[key] = known = (now, found)
+        return known[1]
+
+    def check(self, path: Path, text: str) -> tuple[Diagnostic, ...]:
+        """The findings of a text, as `rye validate` has them."""
+        if path.name == "rye.toml":
+            return manifest_findings(text)
+        try:
+            checked = validate_text(path, text, self.members)
+        except RyeError as error:
+            return (Diagnostic("error", error.code, error.message, hint=error.hint),)
+        return checked.diagnostics if checked is not None else ()
+
+    def offers(self, document: Document, offset: int) -> list[Offer]:
+        """What may be completed."""
+        text = document.text.text
+
+        def known(kind: str) -> list[str]:
+            return self.names(document.folder, kind)
+
+        if document.is_manifest:
+            return offers_in_manifest(text, offset, known)
+        return offers_in_frontmatter(text, offset, known) or (
+            offers_in_directive(text, offset, known) if document.is_directive else []
+        )
+
+
+class Protocol(LanguageServerProtocol):
+    """The library's protocol without its store of texts, whose lines are not those of the protocol."""
+
+    @lsp_method(types.TEXT_DOCUMENT_DID_OPEN)
+    def lsp_text_document__did_open(self, params: types.DidOpenTextDocumentParams) -> Iterator[Any]:
+        yield self.fm.features[types.TEXT_DOCUMENT_DID_OPEN], (params,), None
+
+    @lsp_method(types.TEXT_DOCUMENT_DID_CHANGE)
+    def lsp_text_document__did_change(self, params: types.DidChangeTextDocumentParams) -> Iterator[Any]:
+        yield self.fm.features[types.TEXT_DOCUMENT_DID_CHANGE], (params,), None
+
+    @lsp_method(types.TEXT_DOCUMENT_DID_CLOSE)
+    def lsp_text_document__did_close(self, params: types.DidCloseTextDocumentParams) -> Iterator[Any]:
+        yield self.fm.features[types.TEXT_DOCUMENT_DID_CLOSE], (params,), None
+
+
+class Server(LanguageServer):
+    """The handlers."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "rye",
+            __version__,
+            types.TextDocumentSyncKind.Incremental,
+            protocol_cls=Protocol,
+            converter_factory=default_converter,
+        )
+        self.desk = Desk()
+        self.checker = ThreadPoolExecutor(1, thread_name_prefix="check")
+        self.ended = False
+        """Whether the client asked for the end."""
+        self._register()
+
+    def report_server_error(self, error: Exception, source: object) -> None:
+        """On stderr: an editor that shows a box for each malformed message is of no use."""
+
+    def _register(self) -> None:
+        def on(name: str, handler: Callable[[Any], Any], options: Any = None) -> None:
+            self.feature(name, options)(_function(handler))
+
+        on(types.INITIALIZE, self._initialize)
+        on(types.SHUTDOWN, self._shutdown)
+        on(types.TEXT_DOCUMENT_DID_OPEN, self._open)
+        on(types.TEXT_DOCUMENT_DID_CHANGE, self._change)
+        on(types.TEXT_DOCUMENT_DID_SAVE, self._save)
+        on(types.TEXT_DOCUMENT_DID_CLOSE, self._close)
+        on(types.TEXT_DOCUMENT_COMPLETION, self._complete, types.CompletionOptions(trigger_characters=_TRIGGERS))
+        on(types.TEXT_DOCUMENT_HOVER, self._hover)
+        kinds = [types.CodeActionKind.QuickFix, types.CodeActionKind.SourceFixAll]
+        on(types.TEXT_DOCUMENT_CODE_ACTION, self._actions, types.CodeActionOptions(code_action_kinds=kinds))
+
+    # -- documents -----------------------------------------------------------------------------------------------------
+
+    def _initialize(self, params: types.InitializeParams) -> None:
+        chosen = ServerCapabilitiesBuilder.choose_position_encoding(params.capabilities)
+        self.desk.encoding = cast("Encoding", str(getattr(chosen, "value", chosen)))
+
+    def _shutdown(self, params: None) -> None:
+        self.ended = True
+
+    def _open(self, params: types.DidOpenTextDocumentParams) -> None:
+        item = params.text_document
+        self.desk.documents[item.uri] = Document(item.uri, item.version, Text(item.text, self.desk.encoding))
+        self._check_soon(item.uri, 0)
+
+    def _change(self, params: types.DidChangeTextDocumentParams) -> None:
+        document = self.desk.documents.get(params.text_document.uri)
+        if document is None:
+            return
+        for change in params.content_changes:
+            if isinstance(change, types.TextDocumentContentChangePartial):
+                start, end = change.range.start, change.range.end
+                places = ((start.line, start.character), (end.line, end.character))
+                document.text = document.text.changed(*places, change.text)
+            else:
+                document.text = Text(change.text, self.desk.encoding)
+        document.version = params.text_document.version
+        self._check_soon(document.uri, EDITOR.quiet_seconds)
+
+    def _save(self, params: types.DidSaveTextDocumentParams) -> None:
+        self._check_soon(params.text_document.uri, 0)
+
+    def _close(self, params: types.DidCloseTextDocumentParams) -> None:
+        document = self.desk.documents.pop(params.text_document.uri, None)
+        if document is not None:
+            if document.waiting is not None:
+                document.waiting.cancel()
+            self._publish(document.uri, None, [])
+
+    # -- findings ------------------------------------------------------------------------------------------------------
+
+    def _check_soon(self, uri: str, seconds: float) -> None:
+        document = self.desk.documents.get(uri)
+        if document is None or document.path is None:
+            return
+        if document.waiting is not None:
+            document.waiting.cancel()
+        loop = asyncio.get_running_loop()
+        document.waiting = loop.call_later(seconds, lambda: self._start(loop, uri))
+
+    def _start(self, loop: asyncio.AbstractEventLoop, uri: str) -> None:
+        task = loop.create_task(self._check(loop, uri))
+        task.add_done_callback(lambda done: None if done.cancelled() else done.exception())
+
+    async def _check(self, loop: asyncio.AbstractEventLoop, uri: str) -> None:
+        document = self.desk.documents.get(uri)
+        if document is None or document.path is None:
+            return
+        version, text = document.version, document.text
+        if len(text.text) > EDITOR.text_characters:
+            message = f"The text has more than {EDITOR.text_characters:,} characters; rye does not check it."
+            findings: tuple[Diagnostic, ...] = (Diagnostic("error", "C01", message),)
+        elif self._is_old(uri, version):
+            return
+        else:
+            findings = await loop.run_in_executor(self.checker, self._check_unless_old, uri, version, text.text)
+        current = self.desk.documents.get(uri)
+        if current is not document or document.version != version:
+            return
+        document.findings, document.checked = findings, version
+        self._publish(uri, version, [_diagnostic(text, finding) for finding in findings])
+
+    def _check_unless_old(self, uri: str, version: int, text: str) -> tuple[Diagnostic, ...]:
+        document = self.desk.documents.get(uri)
+        if document is None or document.path is None or self._is_old(uri, version):
+            return ()
+        return self.desk.check(document.path, text)
+
+    def _is_old(self, uri: str, version: int) -> bool:
+        document = self.desk.documents.get(uri)
+        return document is None or document.version != version
+
+    def _publish(self, uri: str, version: int | None, found: list[types.Diagnostic]) -> None:
+        self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, found, version))
+
+    # -- questions -----------------------------------------------------------------------------------------------------
+
+    def _at(self, uri: str, position: types.Position) -> tuple[Document, int] | None:
+        document = self.desk.documents.get(uri)
+        if document is None or len(document.text.text) > EDITOR.text_characters:
+            return None
+        return document, document.text.offset(position.line, position.character)
+
+    def _complete(self, params: types.CompletionParams) -> types.CompletionList:
+        found = self._at(params.text_document.uri, params.position)
+        if found is None:
+            return types.CompletionList(False, [])
+        document, offset = found
+        offers = self.desk.offers(document, offset)
+        shown = [_item(document.text, offer, offset) for offer in offers[: EDITOR.completions]]
+        return types.CompletionList(len(offers) > EDITOR.completions, shown)
+
+    async def _hover(self, params: types.HoverParams) -> types.Hover | None:
+        found = self._at(params.text_document.uri, params.position)
+        if found is None:
+            return None
+        document, offset = found
+        explained = explain(document.text.text, offset, directive=document.is_directive)
+        if explained is None:
+            return None
+        text, shown = document.text, explained.text
+        if explained.reference:
+            if document.folder is None:
+                return None
+            context = LibraryContext(document.folder, offline=True, environment=os.environ)
+            loop = asyncio.get_running_loop()
+            shown = described(await loop.run_in_executor(self.checker, describe, context, explained.reference))
+        content = types.MarkupContent(types.MarkupKind.PlainText, shown)
+        return types.Hover(content, _range(text, explained.start, explained.end))
+
+    def _actions(self, params: types.CodeActionParams) -> list[types.CodeAction]:
+        document = self.desk.documents.get(params.text_document.uri)
+        if document is None or document.path is None or document.checked != document.version:
+            return []
+        only = params.context.only
+        text = document.text
+        first = text.offset(params.range.start.line, params.range.start.character)
+        last = text.offset(params.range.end.line, params.range.end.character)
+        here = [
+            finding
+            for finding in document.findings
+            if (span := span_of(text, finding)) and span[0] <= last and first <= span[1]
+        ]
+        actions: list[types.CodeAction] = []
+        if _wanted(types.CodeActionKind.QuickFix, only):
+            actions += [self._action(document, fix, types.CodeActionKind.QuickFix) for fix in repairs_of(text, here)]
+        if fixable_as_a_whole(document.findings):
+            fixed, changes = fixed_text(document.path, text.text)
+            if fixed != text.text:
+                repair = whole_file(text, fixed, changes)
+                if fixable_as_a_whole(here) and _wanted(types.CodeActionKind.QuickFix, only):
+                    actions.append(self._action(document, repair, types.CodeActionKind.QuickFix))
+                if _wanted(types.CodeActionKind.SourceFixAll, only):
+                    actions.append(self._action(document, repair, types.CodeActionKind.SourceFixAll))
+        return actions
+
+    def _action(self, document: Document, repair: Repair, kind: types.CodeActionKind) -> types.CodeAction:
+        text = document.text
+        edits = [types.TextEdit(_range(text, edit.start, edit.end), edit.text) for edit in repair.edits]
+        target = types.OptionalVersionedTextDocumentIdentifier(document.uri, document.version)
+        change = types.WorkspaceEdit(document_changes=[types.TextDocumentEdit(target, list(edits))])
+        finding = [_diagnostic(text, repair.finding)] if repair.finding is not None else None
+        return types.CodeAction(repair.title, kind, finding, edit=change, is_preferred=True)
+
+
+def serve() -> int:
+    """Serve on standard input and output until the client says so or goes away; the exit code, 1 where it did not say so first.
+
+    The library closes its stream, and what anything else prints must not reach the client: so it gets a stream of its own.
+    """
+    out = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    server = Server()
+    server.start_io(stdout=out)
+    server.checker.shutdown(wait=False, cancel_futures=True)
+    return 0 if server.ended else 1
+
+
+def _function(method: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A method as a plain function: the library puts attributes on what it registers."""
+    if asyncio.iscoroutinefunction(method):
+
+        async def answer(params: Any) -> Any:
+            return await method(params)
+
+        return answer
+    return lambda params: method(params)
+
+
+def _wanted(kind: types.CodeActionKind, only: object) -> bool:
+    """Whether the client asked for actions of this kind: an empty list is every kind, and a kind means those below it, too."""
+    asked = [str(getattr(one, "value", one)) for one in only] if isinstance(only, list | tuple) else []
+    return not asked or any(kind.value == one or kind.value.startswith(f"{one}.") for one in asked)
+
+
+def _range(text: Text, start: int, end: int) -> types.Range:
+    return types.Range(types.Position(*text.place(start)), types.Position(*text.place(end)))
+
+
+def _diagnostic(text: Text, finding: Diagnostic) -> types.Diagnostic:
+    start, end = span_of(text, finding)
+    message = f"{finding.message}\n{finding.hint}" if finding.hint else finding.message
+    severity = _SEVERITIES[finding.severity]
+    return types.Diagnostic(_range(text, start, end), message, severity, finding.code, source="rye")
+
+
+def _item(text: Text, offer: Offer, offset: int) -> types.CompletionItem:
+    edit = types.TextEdit(_range(text, offer.start, offset), offer.text)
+    return types.CompletionItem(offer.text, kind=_KINDS[offer.kind], detail=offer.detail or None, text_edit=edit)

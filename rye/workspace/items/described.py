@@ -1,0 +1,67 @@
+"""One item in a few words, for a face that shows what an id means: through the one way to an item's content."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from rye.errors import RyeError
+from rye.items.agent_tools import AgentTools
+from rye.items.identity import parse_reference
+from rye.permissions.risk import highest
+from rye.permissions.tool_risk import tools_tier
+from rye.project.context import load_manifest
+from rye.project.layout import find_project
+from rye.project.spaces import find
+from rye.workspace.context import Context
+from rye.workspace.items.effective_item import effective_entry
+
+
+class Described(Struct, frozen=True):
+    """What is known of an item. ``problem``: why its content may not be shown; then only what was asked for is known."""
+
+    reference: str
+    kind: str | None = None
+    id: str | None = None
+    version: str | None = None
+    description: str | None = None
+    space: str | None = None
+    signer: str | None = None
+    """Fingerprint of the release's signer; None for what is not installed."""
+    tier: str | None = None
+    capabilities: tuple[str, ...] = ()
+    problem: str | None = None
+    hint: str | None = None
+
+
+def describe(context: Context, reference: str) -> Described:
+    """The item that an id names. An installed one is verified first, as for `rye show`; what fails is the ``problem``.
+
+    The id is never taken for a file's path.
+    """
+    try:
+        project = find_project(context.cwd)
+        if project is None:
+            return Described(reference, problem="There is no project here.", hint="Make one with `rye init`.")
+        manifest = load_manifest(project)
+        entry = find(parse_reference(reference), project, manifest.namespace)
+        found = effective_entry(context, entry, project, manifest)
+    except RyeError as error:
+        return Described(reference, problem=error.message, hint=error.hint)
+    metadata = found.item.reading.metadata
+    return Described(
+        reference,
+        kind=found.item.kind.name,
+        id=found.id,
+        version=found.version(),
+        description=metadata.description if metadata is not None else None,
+        space=found.entry.space if found.entry is not None else None,
+        signer=found.installed.row.signer if found.installed is not None else None,
+        tier=_tier(metadata.capabilities, metadata.agent_tools) if metadata is not None else None,
+        capabilities=metadata.capabilities if metadata is not None else (),
+    )
+
+
+def _tier(capabilities: tuple[str, ...], tools: AgentTools | None) -> str | None:
+    found = [highest(capabilities)] if capabilities else []
+    worst = tools_tier(tools)
+    return str(max([*found, worst] if worst is not None else found)) if found or worst is not None else None

@@ -1,0 +1,384 @@
+"""`rye lsp` as an editor meets it: a real process over pipes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rye.items.directive.reader import METADATA
+from rye.items.directive.template import template
+from rye.items.kinds import KINDS
+from tests.cli.registry_fixture import Registry, registry
+from tests.cli.running import Program
+from tests.lsp.client import Client, applied, where
+
+__all__ = ["registry"]
+pytestmark = pytest.mark.processes
+SHIP = template("ship", "work", "me")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    rye = Program(tmp_path_factory.mktemp("editor"))
+    rye.write("rye.toml", '[project]\nnamespace = "me"\n')
+    rye.write(".ai/tools/shell/docker.py", KINDS["tool"].load().template("docker", "shell", "me"))
+    return rye.folder
+
+
+@pytest.fixture(scope="module")
+def client(folder: Path) -> Iterator[Client]:
+    started = Client(folder)
+    yield started
+    assert started.close() == 0
+    assert b"Traceback" not in started.stderr, started.stderr
+
+
+@pytest.fixture
+def path(folder: Path) -> Path:
+    return folder / ".ai/directives/work/ship.md"
+
+
+def by_code(found: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    return {one["code"]: one for one in found}
+
+
+# Findings
+
+
+def test_a_valid_directive_has_no_findings_and_is_not_written(client: Client, path: Path) -> None:
+    assert client.open(path, SHIP) == []
+    assert not path.exists()
+
+
+def test_a_change_is_checked_and_a_range_is_exactly_what_is_wrong(client: Client, path: Path) -> None:
+    client.open(path, SHIP)
+    bad = SHIP.replace('version="1.0.0"', 'verison="1.0.0" version="1"').replace("author>", "autor>")
+    client.change(path, bad)
+    found = by_code(client.findings(path))
+    lines = bad.split("\n")
+
+    def covered(code: str) -> str:
+        first, last = found[code]["range"]["start"], found[code]["range"]["end"]
+        assert first["line"] == last["line"]
+        return lines[first["line"]][first["character"] : last["character"]]
+
+    assert covered("D012") == 'verison="1.0.0"'
+    assert covered("D011") == "<autor"
+    assert covered("R03") in ('"1"', 'version="1"')
+    assert found["R02"]["severity"] == 1
+    assert found["D011"]["source"] == "rye"
+
+
+@pytest.mark.parametrize("break_", ["\n", "\r\n"])
+def test_places_count_utf_16_units_and_lines_end_with_crlf_too(client: Client, path: Path, break_: str) -> None:
+    """A pictograph is two units; a combining sequence, CR LF and U+2028 change nothing of that."""
+    text = SHIP.replace("Say here", "😀😀 é\u200b Say here", 1).replace("\n", break_)
+    found = by_code(client.open(path, text))
+    assert found["C06"]["range"] == {
+        "start": dict(zip(("line", "character"), where(text, "\u200b"), strict=True)),
+        "end": dict(zip(("line", "character"), where(text, "\u200b", 1), strict=True)),
+    }
+    assert found["C06"]["range"]["start"]["character"] == 6
+    assert ("C10" in found) == (break_ == "\r\n")
+
+
+def test_edits_between_wide_characters_keep_the_text_whole(client: Client, path: Path) -> None:
+    """Typing one key after another behind pictographs, a line separator and a form feed: the text stays the editor's."""
+    text = SHIP.replace("# Ship", "# 😀 Ship \u2028 x")
+    client.open(path, text)
+    line, character = where(text, "Ship")
+    for number, letter in enumerate("😀ab"):
+        client.change(path, letter, (line, character + number + (number > 0)))
+    found = client.findings(path)
+    assert [one["code"] for one in found] == ["C11"]
+    expected = where(text, "\u2028")
+    start = found[0]["range"]["start"]
+    assert (start["line"], start["character"]) == (expected[0], expected[1] + 4)
+    client.change(path, "", (line, character), (line, character + 4))
+    start = client.findings(path)[0]["range"]["start"]
+    assert (start["line"], start["character"]) == expected
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-32"])
+def test_another_unit_counts_where_the_client_prefers_it(folder: Path, path: Path, encoding: str) -> None:
+    client = Client(folder, encodings=[encoding, "utf-16"])
+    try:
+        assert client.capabilities["positionEncoding"] == encoding
+        found = by_code(client.open(path, SHIP.replace("# Ship", "😀\u200b")))
+        assert found["C06"]["range"]["start"]["character"] == (4 if encoding == "utf-8" else 1)
+    finally:
+        client.kill()
+
+
+def broken(kind: str, text: str) -> list[str]:
+    return [text, text[: len(text) // 2], text.replace("name", "nmae", 2), f"\ufeff{text}", text.replace("\n", "\r\n")]
+
+
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_findings_are_those_of_validate(client: Client, folder: Path, kind: str) -> None:
+    """Each kind's template, and what breaks it: the same codes, words and lines as `rye validate` has for the saved file."""
+    row = KINDS[kind]
+    category = "part" if row.nested else ""
+    name = "thing"
+    ending = row.endings[0]
+    relative = f"{category}/{name}{ending}" if row.nested else f"{name}{ending}" if row.suffixes else f"{name}/{ending}"
+    path = folder / ".ai" / row.folder / relative
+    for text in broken(kind, row.load().template(name, category, "me")):
+        sent = client.open(path, text)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text.encode())
+        try:
+            rye = Program(folder.parent)
+            result = next(
+                one for one in rye.run("validate", "--json").json["results"] if one["path"].endswith(relative)
+            )
+        finally:
+            path.unlink()
+        said = [
+            (one["code"], one["message"] + (f"\n{one['hint']}" if one["hint"] else "")) for one in result["diagnostics"]
+        ]
+        assert [(one["code"], one["message"]) for one in sent] == said
+        lines = [one["line"] for one in result["diagnostics"] if one["line"] is not None]
+        assert [
+            one["range"]["start"]["line"] + 1 for one, r in zip(sent, result["diagnostics"], strict=True) if r["line"]
+        ] == lines
+
+
+def test_a_manifest_is_checked_where_it_is_wrong(client: Client, folder: Path) -> None:
+    path = folder / "rye.toml"
+    text = '[project]\nname = "x"\n\n[policy]\nmax-tear = "write"\n'
+    (found,) = client.open(path, text)
+    assert (found["code"], found["range"]["start"]) == ("bad-manifest", {"line": 4, "character": 0})
+    (fix,) = client.actions(path, found["range"])
+    assert applied(text, fix) == text.replace("max-tear", "max-tier")
+    client.change(path, "[project\n")
+    assert client.findings(path)[0]["range"]["start"]["line"] == 0
+
+
+# Hostile documents
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x" * 400_000,
+        SHIP + "😀" * 100_000,
+        "```xml\n" + "<directive>" * 30_000,
+        "```xml\n<directive " + "a='" * 80_000,
+        SHIP.replace("<process>", "<process>" + "<!--" * 60_000),
+        "> " * 40_000 + "\n```xml\n<directive>",
+        "".join(map(chr, range(0x20))) * 500,
+        "```xml\n<!DOCTYPE x [<!ENTITY a 'b'>]><directive>&a;</directive>\n```\n",
+        "---\n" + "a: &a [*a, *a]\n" * 5_000 + "---\n",
+        "\u2028\u2029\x0b\x0c" * 20_000,
+    ],
+)
+def test_a_hostile_document_neither_ends_nor_holds_the_server(client: Client, path: Path, text: str) -> None:
+    started = time.monotonic()
+    client.open(path, text)
+    last = len(text.split("\n")) - 1
+    client.complete(path, last, 10)
+    client.hover(path, last, 10)
+    client.change(path, "<", (last, 5))
+    client.findings(path)
+    assert time.monotonic() - started < 15
+
+
+def test_two_documents_at_once_do_not_mix(client: Client, folder: Path) -> None:
+    one, two = folder / ".ai/directives/work/one.md", folder / ".ai/directives/work/two.md"
+    client.open(one, template("one", "work", "me"))
+    client.open(two, template("two", "work", "me"))
+    for number in range(5):
+        client.change(one, template("one", "work", "me").replace("{input:subject}", f"{{input:s{number}}}"))
+        client.change(two, template("two", "work", "me"))
+    wrong = client.findings(one)
+    client.change(two, template("wrong", "work", "me"))
+    assert {found["code"] for found in wrong} == {"D080"}
+    assert [found["code"] for found in client.findings(two)] == ["D010"]
+    assert "{input:s4}" in json.dumps(wrong) or "s4" in wrong[0]["message"]
+
+
+def test_files_outside_a_project_and_texts_without_a_file(client: Client, tmp_path: Path) -> None:
+    outside = tmp_path / "notes.md"
+    assert client.open(outside, "# Just notes\n") == []
+    assert client.complete(outside, 0, 3) == []
+    directive = tmp_path / "free.md"
+    assert {found["code"] for found in client.open(directive, SHIP.replace("version", "vision"))} >= {"R01"}
+    untitled = {"uri": "untitled:Untitled-1", "languageId": "markdown", "version": 1, "text": SHIP}
+    client.tell("textDocument/didOpen", {"textDocument": untitled})
+    line, character = where(SHIP, "<metadata>", 1)
+    asked = {"textDocument": {"uri": "untitled:Untitled-1"}, "position": {"line": line, "character": character}}
+    assert [item["label"] for item in client.ask("textDocument/completion", asked)["items"]] == [
+        "metadata",
+        "inputs",
+        "outputs",
+    ]
+
+
+def test_messages_that_are_none_are_passed_over(folder: Path, path: Path) -> None:
+    client = Client(folder)
+    client.send(b"{not json")
+    client.send(b'{"jsonrpc":"2.0","method":"textDocument/didOpen","params":{}}')
+    client.tell(
+        "textDocument/didChange", {"textDocument": {"uri": "file:///nowhere", "version": 3}, "contentChanges": []}
+    )
+    assert client.open(path, SHIP) == []
+    assert client.close() == 0
+
+
+def test_leaving_without_a_word_is_an_exit_of_1(folder: Path) -> None:
+    client = Client(folder)
+    client.tell("exit", None)
+    assert client.process.wait(20) == 1
+
+
+# Completion, explanations, fixes
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "offered"),
+    [
+        ("<author>me</author>", "<", list(METADATA)),
+        ('<model tier="general" />', "<model fall", ["fallback", "fallback_id"]),
+        ('type="string"', 'type="', ["string", "integer", "boolean", "object", "array"]),
+        ("<knowledge>*", "<tool>me/sh", ["me/shell/*", "me/shell/docker"]),
+        ("</permissions>", "</permissions><context><depends_on>me/sh", ["me/shell/docker"]),
+        ("{input:subject}", "{input:s", ["subject"]),
+        ("</step>", '<execute item_type="tool" item_id="', ["me/shell/docker"]),
+        ("</step>", '`rye_execute(item_type="tool", item_id="me', ["me/shell/docker"]),
+        ("</step>", "rye.execute.tool.me", ["rye.execute.tool.me.shell.docker"]),
+        ("</step>", "<sear", ["search"]),
+        ("</search>", "</", ["search"]),
+    ],
+)  # fmt: skip
+def test_what_is_begun_is_completed(client: Client, path: Path, old: str, new: str, offered: list[str]) -> None:
+    at = SHIP.index(old)
+    text = SHIP[:at] + new + SHIP[at + len(old) :]
+    client.open(path, text)
+    before = text[: at + len(new)]
+    assert client.complete(path, before.count("\n"), len(before.rpartition("\n")[2])) == offered
+
+
+def test_a_manifest_completes_ids_and_capabilities(client: Client, folder: Path) -> None:
+    path = folder / "rye.toml"
+    text = '[dependencies]\n"me/\n[policy]\nforbid = ["rye.sig\n'
+    client.open(path, text)
+    assert client.complete(path, 1, 4) == ["me/shell/docker"]
+    assert client.complete(path, 3, 18)[:1] == ["rye.sign.*"]
+
+
+def test_rights_are_explained_with_their_tier(client: Client, path: Path) -> None:
+    text = SHIP.replace("<search>", "<execute><tool>me.shell.*</tool></execute><search>")
+    client.open(path, text)
+    shown = client.hover(path, *where(text, "me.shell.*", 3))
+    assert shown is not None
+    assert "rye.execute.tool.me.shell.*" in shown
+    assert "Tier: elevated" in shown
+    assert "denied" in str(client.hover(path, *where(text, "<permissions>", 2)))
+    assert client.hover(path, *where(text, "State here")) is None
+
+
+def test_an_own_item_is_explained_and_a_missing_one_is_said_to_be(client: Client, path: Path) -> None:
+    text = SHIP.replace(
+        "</permissions>",
+        "</permissions><context><depends_on>tool:me/shell/docker</depends_on><suggests>no/such/item</suggests></context>",
+    )
+    client.open(path, text)
+    shown = str(client.hover(path, *where(text, "me/shell/docker", 3)))
+    assert "tool:me/shell/docker 0.1.0" in shown
+    assert "project space" in shown
+    assert "There is no item 'no/such/item'" in str(client.hover(path, *where(text, "no/such/item", 3)))
+
+
+def test_installed_items_are_explained_once_verified_and_not_after_a_change(registry: Registry, tmp_path: Path) -> None:
+    owner = registry.owner(tmp_path, "shelf")
+    owner.publish("books/first")
+    reader = registry.reader(tmp_path)
+    reader.ok("init")
+    reader.ok("add", "shelf/books/first", "--yes", "--approve", "directive:shelf/books/first@1.0.0")
+    text = SHIP.replace("</permissions>", "</permissions><context><depends_on>shelf/books/first</depends_on></context>")
+    path = reader.folder / ".ai/directives/work/ship.md"
+    client = Client(reader.folder, env=reader.environment)
+    try:
+        client.open(path, text)
+        spot = where(text, "shelf/books/first", 3)
+        shown = str(client.hover(path, *spot))
+        assert "directive:shelf/books/first 1.0.0" in shown
+        assert f"Installed, verified; signed by {owner.fingerprint()}" in shown
+        installed = next(reader.path(".ai/packages").rglob("first.md"))
+        installed.write_text(installed.read_text().replace("first", "cooked"))
+        shown = str(client.hover(path, *spot))
+        assert "was changed since" in shown
+        assert "cooked" not in shown
+        assert client.complete(path, spot[0], spot[1])[:1] == ["shelf/books/first"]
+    finally:
+        client.kill()
+
+
+@pytest.mark.parametrize(
+    ("broken", "code"),
+    [
+        (SHIP.replace(' version="1.0.0"', ""), "R01"),
+        (SHIP.replace("author>", "autor>"), "D011"),
+        (SHIP.replace('required="true"', 'requierd="true"'), "D012"),
+        (SHIP.replace("# Ship", "# Sh\u200bip"), "C06"),
+        (SHIP.replace("workflows", "elsewhere").replace("<category>work<", "<category>other<"), "R05"),
+    ],
+)
+def test_a_fix_leaves_nothing_of_its_finding(client: Client, path: Path, broken: str, code: str) -> None:
+    found = by_code(client.open(path, broken))
+    assert code in found
+    fixes = client.actions(path, found[code]["range"])
+    assert fixes, found
+    mended = applied(broken, fixes[0])
+    client.change(path, mended)
+    assert code not in by_code(client.findings(path))
+    assert not path.exists()
+
+
+def test_all_that_has_one_answer_is_fixed_at_once(client: Client, path: Path) -> None:
+    text = SHIP.replace("\n", "\r\n")
+    client.open(path, text)
+    (action,) = client.actions(
+        path, {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}}, ["source.fixAll"]
+    )
+    assert action["kind"] == "source.fixAll"
+    (edit,) = action["edit"]["documentChanges"][0]["edits"]
+    assert "\r" not in edit["newText"]
+
+
+def test_findings_of_an_older_text_are_not_sent(client: Client, path: Path) -> None:
+    """Twenty keys one after another: what is sent last is about the last text, and fewer texts were checked than keys came."""
+    client.open(path, SHIP)
+    while not client.found.empty():
+        client.found.get()
+    for number in range(20):
+        client.change(path, SHIP.replace("{input:subject}", f"{{input:n{number}}}", 1))
+    assert "n19" in client.findings(path)[0]["message"]
+    assert client.found.qsize() == 0
+
+
+def test_without_the_library_the_command_says_what_to_install(tmp_path: Path) -> None:
+    code = (
+        "import importlib.util as u; real = u.find_spec\n"
+        "u.find_spec = lambda n, *a: None if n == 'pygls' else real(n, *a)\n"
+        "from rye.cli.main import main; main(['lsp', '--json'])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        cwd=tmp_path,
+        env={**os.environ, "HOME": str(tmp_path)},
+        check=False,
+    )
+    error = json.loads(done.stdout)["error"]
+    assert (done.returncode, error["code"]) == (1, "extra-missing")
+    assert "rye[lsp]" in error["hint"]
