@@ -543,6 +543,8 @@ class EditorLimits(Struct, frozen=True):
     """Candidates of one answer; the client is told that there are more."""
     quiet_seconds: float = 0.15
     """Without a key before a text is checked."""
+    check_seconds: float = 20.0
+    """Of checking one text; then it is given up."""
     names_seconds: float = 2.0
     """How long names from the disk are taken as they were."""
 

@@ -28,6 +28,7 @@ _PLACEHOLDER = re.compile(r"\{input:([A-Za-z0-9_]*)\Z")
 _CALL = re.compile(r"rye_(execute|search|load|sign)\(([^()\n`]*)\Z")
 _CAPABILITY = re.compile(r"(?<![\w.])rye\.[A-Za-z0-9_.*?\[\]!-]*\Z")
 _INPUT = re.compile(r"<input\b((?:[^<>\"']++|\"[^\"<]*+\"|'[^'<]*+')*+)/?>")
+_STEP_END = "</step>"
 _IN_LINE = 400
 """Characters before the place that a line's form is looked for in."""
 _IN_TAG = 4096
@@ -78,7 +79,11 @@ def cursor_at(text: str, offset: int) -> Cursor:
         if call is not None:
             return _in_call(call[1], call[2], offset)
     region = fence[0] if inside else text.find("\n", fence[1]) + 1 or len(text)
-    path, position = _open_elements(text, region, offset)
+    stack: tuple[str, ...] = ()
+    step = -1 if inside else text.rfind(_STEP_END, region, offset)
+    if step >= 0:  # steps do not nest, so what is before the last one that ended needs no look
+        region, stack = step + len(_STEP_END), ("process",)
+    path, position = _open_elements(text, region, offset, stack)
     if position > offset:
         return Cursor("none", start=offset)
     rest = text[position:offset]
@@ -129,10 +134,10 @@ def _in_call(primary: str, written: str, offset: int) -> Cursor:
     return Cursor("value", text, offset - len(text), ("step", primary), primary, value[1], given)
 
 
-def _open_elements(text: str, start: int, end: int) -> tuple[tuple[str, ...], int]:
+def _open_elements(text: str, start: int, end: int, around: tuple[str, ...]) -> tuple[tuple[str, ...], int]:
     """The elements that are open at ``end``, and the offset behind the last whole piece; an offset behind ``end`` in a comment
     and in elements nested too deeply."""
-    stack: list[str] = []
+    stack = list(around)
     position = start
     for piece in _PIECE.finditer(text, start, end):
         position = piece.end()

@@ -1,7 +1,7 @@
 """The server on standard input and output: the one module that knows the protocol's library.
 
 How a key is answered: the change is put into the text at once; completion and hover read that text as it is. Checking waits until
-no key came for a moment, then runs in one thread of its own; what it finds is only sent if the text is still the one that was
+no key came for a moment, then runs in a process of its own; what it finds is only sent if the text is still the one that was
 checked, so work for an older text is dropped. Texts are never written, nothing is sent to a network, and nothing of a project is
 run. The library's own store of texts is not used: it ends lines where the protocol does not (U+2028, form feeds).
 """
@@ -23,16 +23,15 @@ from pygls.lsp.server import LanguageServer
 from pygls.protocol import LanguageServerProtocol, default_converter, lsp_method
 
 from rye import __version__
-from rye.errors import RyeError
 from rye.limits import EDITOR
+from rye.lsp.checker import Checker
 from rye.lsp.explanations import described, explain
-from rye.lsp.manifest_findings import manifest_findings
 from rye.lsp.offers import Offer, offers_in_directive, offers_in_frontmatter, offers_in_manifest
 from rye.lsp.positions import Encoding, Text
 from rye.lsp.ranges import span_of
 from rye.lsp.repairs import Repair, fixable_as_a_whole, repairs_of, whole_file
 from rye.text.diagnostics import Diagnostic
-from rye.workspace.authoring.validating import Members, fixed_text, validate_text
+from rye.workspace.authoring.validating import fixed_text
 from rye.workspace.completion.names import names
 from rye.workspace.context import LibraryContext
 from rye.workspace.items.described import describe
@@ -87,7 +86,6 @@ class Desk:
     def __init__(self) -> None:
         self.documents: dict[str, Document] = {}
         self.encoding: Encoding = "utf-16"
-        self.members: Members = {}
         self._names: dict[tuple[str, str], tuple[float, list[str]]] = {}
 
     def names(self, folder: Path | None, kind: str) -> list[str]:
@@ -102,16 +100,6 @@ class Desk:
                 found = sorted({*found, *names("item", str(folder))})
             self._names[key] = known = (now, found)
         return known[1]
-
-    def check(self, path: Path, text: str) -> tuple[Diagnostic, ...]:
-        """The findings of a text, as `rye validate` has them."""
-        if path.name == "rye.toml":
-            return manifest_findings(text)
-        try:
-            checked = validate_text(path, text, self.members)
-        except RyeError as error:
-            return (Diagnostic("error", error.code, error.message, hint=error.hint),)
-        return checked.diagnostics if checked is not None else ()
 
     def offers(self, document: Document, offset: int) -> list[Offer]:
         """What may be completed."""
@@ -155,7 +143,9 @@ class Server(LanguageServer):
             converter_factory=default_converter,
         )
         self.desk = Desk()
-        self.checker = ThreadPoolExecutor(1, thread_name_prefix="check")
+        self.checker = Checker()
+        self.reader = ThreadPoolExecutor(1, thread_name_prefix="items")
+        self.tasks: set[asyncio.Task[None]] = set()
         self.ended = False
         """Whether the client asked for the end."""
         self._register()
@@ -228,10 +218,12 @@ class Server(LanguageServer):
         document.waiting = loop.call_later(seconds, lambda: self._start(loop, uri))
 
     def _start(self, loop: asyncio.AbstractEventLoop, uri: str) -> None:
-        task = loop.create_task(self._check(loop, uri))
+        task = loop.create_task(self._check(uri))
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
         task.add_done_callback(lambda done: None if done.cancelled() else done.exception())
 
-    async def _check(self, loop: asyncio.AbstractEventLoop, uri: str) -> None:
+    async def _check(self, uri: str) -> None:
         document = self.desk.documents.get(uri)
         if document is None or document.path is None:
             return
@@ -239,25 +231,15 @@ class Server(LanguageServer):
         if len(text.text) > EDITOR.text_characters:
             message = f"The text has more than {EDITOR.text_characters:,} characters; rye does not check it."
             findings: tuple[Diagnostic, ...] = (Diagnostic("error", "C01", message),)
-        elif self._is_old(uri, version):
-            return
         else:
-            findings = await loop.run_in_executor(self.checker, self._check_unless_old, uri, version, text.text)
-        current = self.desk.documents.get(uri)
-        if current is not document or document.version != version:
+            findings = await self.checker.ask(document.path, text.text, lambda: self._is_current(document, version))
+        if not self._is_current(document, version):
             return
         document.findings, document.checked = findings, version
         self._publish(uri, version, [_diagnostic(text, finding) for finding in findings])
 
-    def _check_unless_old(self, uri: str, version: int, text: str) -> tuple[Diagnostic, ...]:
-        document = self.desk.documents.get(uri)
-        if document is None or document.path is None or self._is_old(uri, version):
-            return ()
-        return self.desk.check(document.path, text)
-
-    def _is_old(self, uri: str, version: int) -> bool:
-        document = self.desk.documents.get(uri)
-        return document is None or document.version != version
+    def _is_current(self, document: Document, version: int) -> bool:
+        return self.desk.documents.get(document.uri) is document and document.version == version
 
     def _publish(self, uri: str, version: int | None, found: list[types.Diagnostic]) -> None:
         self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, found, version))
@@ -293,7 +275,7 @@ class Server(LanguageServer):
                 return None
             context = LibraryContext(document.folder, offline=True, environment=os.environ)
             loop = asyncio.get_running_loop()
-            shown = described(await loop.run_in_executor(self.checker, describe, context, explained.reference))
+            shown = described(await loop.run_in_executor(self.reader, describe, context, explained.reference))
         content = types.MarkupContent(types.MarkupKind.PlainText, shown)
         return types.Hover(content, _range(text, explained.start, explained.end))
 
@@ -341,7 +323,8 @@ def serve() -> int:
     os.dup2(2, 1)
     server = Server()
     server.start_io(stdout=out)
-    server.checker.shutdown(wait=False, cancel_futures=True)
+    server.checker.stop()
+    server.reader.shutdown(wait=False, cancel_futures=True)
     return 0 if server.ended else 1
 
 

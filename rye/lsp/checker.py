@@ -1,0 +1,94 @@
+"""Checks texts in a process of its own, so that the one that answers keys is free and a text can be given up.
+
+The process reads questions from its standard input and writes answers to its output until the input ends, which is also what the
+end of the server does to it. A question is the path and the text, each behind its length; an answer is JSON behind its length.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import struct
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from rye.errors import RyeError
+from rye.limits import EDITOR
+from rye.lsp.manifest_findings import manifest_findings
+from rye.text.diagnostics import Diagnostic
+from rye.workspace.authoring.validating import Members, validate_text
+
+_LENGTH = struct.Struct(">Q")
+_WORKER = "from rye.lsp.checker import work; work()"
+
+
+def check(path: Path, text: str, members: Members) -> tuple[Diagnostic, ...]:
+    """The findings of a text, as `rye validate` has them for the file that it is going to be."""
+    if path.name == "rye.toml":
+        return manifest_findings(text)
+    try:
+        checked = validate_text(path, text, members)
+    except RyeError as error:
+        return (Diagnostic("error", error.code, error.message, hint=error.hint),)
+    return checked.diagnostics if checked is not None else ()
+
+
+class Checker:
+    """The process, started with the first question and again after one that it did not survive."""
+
+    def __init__(self) -> None:
+        self._process: asyncio.subprocess.Process | None = None
+        self._turn = asyncio.Lock()
+
+    async def ask(self, path: Path, text: str, wanted: Callable[[], bool]) -> tuple[Diagnostic, ...]:
+        """The findings of a text; one that says so where it takes too long or ends the process.
+
+        ``wanted``: whether somebody still waits for them when the texts before are done; if not, there are none.
+        """
+        async with self._turn:
+            if not wanted():
+                return ()
+            try:
+                return await asyncio.wait_for(self._ask(path, text), EDITOR.check_seconds)
+            except (TimeoutError, asyncio.IncompleteReadError, OSError, msgspec.MsgspecError):
+                self.stop()
+                return (Diagnostic("error", "unchecked", "The text took too long to check.", hint="Make it simpler."),)
+
+    async def _ask(self, path: Path, text: str) -> tuple[Diagnostic, ...]:
+        if self._process is None or self._process.returncode is not None:
+            # -P: a file of the folder that an editor opened must not be imported in place of a module.
+            self._process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-P", "-c", _WORKER), stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+            )
+        stdin, stdout = self._process.stdin, self._process.stdout
+        assert stdin is not None
+        assert stdout is not None
+        for part in (os.fsencode(path), text.encode("utf-8", "surrogatepass")):
+            stdin.write(_LENGTH.pack(len(part)) + part)
+        await stdin.drain()
+        (length,) = _LENGTH.unpack(await stdout.readexactly(_LENGTH.size))
+        return msgspec.json.decode(await stdout.readexactly(length), type=tuple[Diagnostic, ...])
+
+    def stop(self) -> None:
+        """End the process, whatever it does."""
+        if self._process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                self._process.kill()
+            self._process = None
+
+
+def work() -> None:
+    """Answer questions until there are no more."""
+    stream, out = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what anything else prints is no answer
+    members: Members = {}
+    while len(head := stream.read(_LENGTH.size)) == _LENGTH.size:
+        path = os.fsdecode(stream.read(*_LENGTH.unpack(head)))
+        text = stream.read(*_LENGTH.unpack(stream.read(_LENGTH.size))).decode("utf-8", "surrogatepass")
+        answer = msgspec.json.encode(check(Path(path), text, members))
+        out.write(_LENGTH.pack(len(answer)) + answer)
+        out.flush()
