@@ -100,9 +100,9 @@ def _add(
 ) -> None:
     """Add the row of a command and of those below it. ``named``: its words, and its line of help."""
     path, help_line = named
-    options: dict[str, str | None] = {}
+    options: dict[str, str | None] = {} if path else {"--help": None, "-h": None}
     arguments, more = [], False
-    for parameter in command.get_params(context):
+    for parameter in command.params:
         if isinstance(parameter, click.Argument):
             arguments.append(_kind(parameter, path))
             more = more or parameter.nargs == -1
