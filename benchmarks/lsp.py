@@ -29,7 +29,7 @@ _STEP = """
 def directive(size: int = 250_000) -> str:
     """A valid directive of about ``size`` characters."""
     base = template("ship", "work", "me")
-    steps = []
+    steps: list[str] = []
     length = len(base)
     while length < size:
         steps.append(_STEP.format(number=len(steps), few=len(steps) % 7))

@@ -68,7 +68,7 @@ def test_a_change_is_checked_and_a_range_is_exactly_what_is_wrong(client: Client
     def covered(code: str) -> str:
         first, last = found[code]["range"]["start"], found[code]["range"]["end"]
         assert first["line"] == last["line"]
-        return lines[first["line"]][first["character"] : last["character"]]
+        return str(lines[first["line"]][first["character"] : last["character"]])
 
     assert covered("D012") == 'verison="1.0.0"'
     assert covered("D011") == "<autor"
