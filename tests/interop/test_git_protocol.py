@@ -33,6 +33,7 @@ from tests.server.publishing import error_code
 ASKED = "application/x-git-upload-pack-request"
 REFS = "/git/acme.git/info/refs?service=git-upload-pack"
 ONE = "1" * 40
+PACKED = gzip.compress(b"x", mtime=0)
 PREFIX = line("command=fetch") + line("object-format=sha1") + b"0001"
 
 
@@ -164,8 +165,11 @@ class TestUnpacking:
 
     @pytest.mark.parametrize(
         "data",
-        [b"", b"x", gzip.compress(b"x")[:-4], gzip.compress(b"x") + b"x", gzip.compress(b"x") * 2, zlib.compress(b"x")],
-    )
+        [
+            b"", b"x", PACKED[:-4], PACKED + b"x", PACKED * 2, zlib.compress(b"x"),
+        ],
+        ids=["empty", "no-gzip", "cut", "more", "two", "zlib"],
+    )  # fmt: skip
     def test_anything_else_is_refused(self, data: bytes) -> None:
         with pytest.raises(RyeError, match="not what gzip packs"):
             unpacked(data, 1000)
