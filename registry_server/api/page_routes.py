@@ -84,13 +84,14 @@ async def _home(request: _Request) -> Response[bytes]:
 
 @route("/-/style/{name:str}", http_method=_READ)
 async def _style(request: _Request, name: FromPath[str]) -> Response[bytes]:
-    if f"/-/style/{name}" != frame.style_path():
+    files = {frame.style_path(): (frame.style(), "text/css"), frame.icon_path(): (frame.icon(), "image/svg+xml")}
+    body, media_type = files.get(f"/-/style/{name}", (b"", ""))
+    if not body:
         raise RyeError("not-found", f"There is nothing at /-/style/{name[:80]}.", None)
     is_head = request.method == "HEAD"
-    body = frame.style()
     return Response(
         b"" if is_head else body,
-        media_type="text/css",
+        media_type=media_type,
         headers={"cache-control": _STYLE_CACHE, "content-length": str(len(body)), **dict(frame.SAFE_HEADERS)},
     )
 

@@ -91,7 +91,7 @@ def render(page: Page, form: Form, site: Site, now: datetime) -> Rendered:
 
 def _html(page: Page, site: Site, now: datetime) -> bytes:
     text = environment().get_template(page.template).render(
-        page=page, view=page.view, site=site, now=now, style=style_path(), paths=addresses
+        page=page, view=page.view, site=site, now=now, style=style_path(), icon=icon_path(), paths=addresses
     )  # fmt: skip
     return text.encode()
 
@@ -143,11 +143,22 @@ def style_path() -> str:
 
 
 @cache
+def icon() -> bytes:
+    """The picture that browsers show beside the title."""
+    return (_FOLDER / "icon.svg").read_bytes()
+
+
+@cache
+def icon_path() -> str:
+    return f"/-/style/{hashlib.sha256(icon()).hexdigest()[:16]}.svg"
+
+
+@cache
 def version() -> str:
     """Another one when templates, style or views change: part of every entity tag."""
     digest = hashlib.sha256()
     for path in sorted(_FOLDER.rglob("*")):
-        if path.suffix in (".py", ".html", ".css", ".xml"):
+        if path.suffix in (".py", ".html", ".css", ".svg", ".xml"):
             digest.update(path.name.encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()[:16]
 

@@ -83,9 +83,9 @@ class Visit:
         self.said.append(f"dialog: {dialog.message}")
         dialog.dismiss()
 
-    def open(self, address: str) -> int:
-        """Go there, and wait until nothing is loaded any more; the status of the answer."""
-        answer = self.page.goto(address, wait_until="networkidle")
+    def open(self, address: str, *, quiet: bool = False) -> int:
+        """Go there; the status of the answer. ``quiet``: and wait until nothing was loaded for half a second."""
+        answer = self.page.goto(address, wait_until="networkidle" if quiet else "load")
         assert answer is not None
         return answer.status
 

@@ -20,6 +20,12 @@ from rye.cli.options import Session, command
 from rye.errors import RyeError
 
 _STEP_SECONDS = 60
+_PAGES = {
+    "all of it": "/",
+    "the item": "/-/directive/rye/workflows/deploy_and_test",
+    "its owner": "/-/namespaces/rye",
+    "the log": "/-/log",
+}
 _KUBECTL = '''"""Answers as a cluster would: the demo has none."""
 
 __version__ = "1.0.0"
@@ -45,8 +51,11 @@ output-price = 15.0
 @click.option(
     "--run", "run_it", is_flag=True, help="Also run the directive, with a scripted model and sandboxed tools."
 )
+@click.option(
+    "--look", is_flag=True, help="Leave the registry running at the end, to look at its pages; Ctrl-C ends it."
+)
 @click.pass_obj
-def demo(session: Session, folder: str | None, run_it: bool) -> None:
+def demo(session: Session, folder: str | None, run_it: bool, look: bool) -> None:
     """Show the whole way of an item: validate, sign, publish, search, install, render, and find a changed byte."""
     items = Path(__file__).resolve().parents[3] / ".ai"
     if not items.is_dir():
@@ -60,12 +69,16 @@ def demo(session: Session, folder: str | None, run_it: bool) -> None:
     run = _Demo(session, root)
     try:
         seconds = run.play(items, run_it)
+        if look:
+            run.look(seconds)
     finally:
         run.stop()
     if session.json:
         session.console.document({"folder": str(root), "seconds": round(seconds, 1), "commands": run.typed})
     else:
         session.console.data("")
+        if not look:
+            session.console.data("`rye demo --look` leaves the registry running, to look at its pages in a browser.")
         session.console.data(f"Done in {seconds:.1f} s. The registry is stopped; everything it made is in {root}")
 
 
@@ -76,6 +89,7 @@ class _Demo:
         self.session = session
         self.root = root
         self.registry: subprocess.Popen[bytes] | None = None
+        self.url = ""
         self.typed: list[str] = []
 
     def play(self, items: Path, run_it: bool) -> float:
@@ -131,9 +145,20 @@ class _Demo:
         self.show("rye-registry token create author --data registry")
         token = server_command("token", "create", "author", "--data", str(data))
         self.show("rye-registry serve --data registry --port 0")
-        self.registry, url = start_embedded(data)
-        self.print(f"Serving on {url}")
-        return url, str(token["token"]), str(made["fingerprint"])
+        self.registry, self.url = start_embedded(data)
+        self.print(f"Serving on {self.url}")
+        return self.url, str(token["token"]), str(made["fingerprint"])
+
+    def look(self, seconds: float) -> None:
+        """Say where the pages are, and wait until the registry ends or Ctrl-C."""
+        assert self.registry is not None
+        self.title(f"Done in {seconds:.1f} s. The registry still runs: look at its pages, Ctrl-C ends it")
+        for words, path in _PAGES.items():
+            self.print(f"{words:12} {self.url}{path}")
+        try:
+            self.registry.wait()
+        except KeyboardInterrupt:
+            self.print("")
 
     def run_directive(self, team: Path, inputs: tuple[str, ...]) -> None:
         """The directive really runs: one call asks a person, one is denied, that fires a hook, and what returns is checked."""

@@ -94,9 +94,11 @@ def _greet(session: Session, data: Path, url: str) -> None:
     found = pin_own(data, url, lambda: _token(data))
     origin, fingerprint = found.origin, found.fingerprint
     if session.json:
-        session.console.document({"registry": url, "origin": origin, "fingerprint": fingerprint, "data": str(data)})
+        document = {"page": f"{url}/", "registry": url, "origin": origin, "fingerprint": fingerprint, "data": str(data)}
+        session.console.document(document)
         sys.stdout.flush()
         return
+    session.console.data(f"{url}/  its page, for your browser")
     session.console.data(f"registry {origin} at {url}")
     session.console.say(
         "  you are logged in, and it is pinned. Next, in a project: `rye namespace claim NAME`, then `rye publish`"
