@@ -301,7 +301,7 @@ class Consent(Struct, frozen=True):
 
     def names(self, change: ItemChange) -> bool:
         """Whether an approval names this change."""
-        return bool(self.approved) and change.new is not None and change.label in self.approved
+        return change.new is not None and change.label in self.approved
 
     def covers(self, change: ItemChange) -> bool:
         """Whether the change may be made. Hooks of a first installation may stay unapproved: they are denied then."""

@@ -247,8 +247,8 @@ class _Search:
     def run(self) -> str | None:
         state: _State = ((0,) * len(self.globs), actions.START if self.real_actions else 0)
         avoided = self.avoided.start
-        queue = deque([(state, avoided, 0)])
-        trail: list[tuple[int, str]] = [(-1, "")]  # for each queued state: the one before it, and the character between
+        queue = deque([(state, avoided, -1)])
+        trail: list[tuple[int, str]] = []  # for each state queued later: the one before it, and the character between
         seen: dict[_State, list[int]] = {state: [avoided]}
         while queue:
             state, avoided, number = queue.popleft()
@@ -307,7 +307,7 @@ class _Search:
 
 def _spelled(trail: Sequence[tuple[int, str]], number: int) -> str:
     characters = []
-    while number > 0:
+    while number >= 0:
         number, character = trail[number]
         characters.append(character)
     return "".join(reversed(characters))

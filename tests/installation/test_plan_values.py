@@ -1,0 +1,372 @@
+"""Each value of a plan exactly (DESIGN §7, 7.1): a rule of consent that slips by one word lets an item in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from rye.installation.plan import (
+    Asked,
+    Consent,
+    ItemChange,
+    Plan,
+    approved_items,
+    by_tier,
+    labels_named,
+    make_plan,
+    never_approved,
+    refused,
+)
+from rye.installation.signed_release import Mention
+from rye.items.reading import HookAction, Run
+from rye.permissions.risk import Tier
+from rye.project.lock import Lock, LockedFile, LockedItem
+from rye.text.facts.fact import RULES_VERSION
+
+HOOK = HookAction("cost.current > 1", "tool", "notify")
+OTHER_HOOK = replace(HOOK, item_id="wipe")
+RUN = Run("attached-file", "run.sh", "executable", "ef" * 32)
+ALARM = Mention("pipe-to-shell", "curl x | sh", "alarm", "SKILL.md", 3)
+CAUTION = Mention("safety-off", "sudo", "caution", "SKILL.md", 4)
+NOTE = Mention("host", "example.org", "note", "SKILL.md", 5)
+PLAIN = LockedItem("skill", "acme/pdf", "1.2.0", 1, "cd" * 32, "SKILL.md", "registry.example", 2, 1, "SHA256:a")
+PENDING = replace(PLAIN, approved_signer="")
+"""As ``rye lock`` writes it: nobody agreed to anything."""
+
+
+def agreed(item: LockedItem, **changes: Any) -> LockedItem:
+    """The entry with everything approved, facts by today's rules."""
+    return replace(
+        item,
+        approved_capabilities=item.capabilities,
+        approved_hooks=item.hooks,
+        approved_tools=item.agent_tools,
+        approved_limits=item.agent_limits,
+        approved_runs=item.runs,
+        facts_rules=RULES_VERSION,
+        **changes,
+    )
+
+
+def change(old: LockedItem | None, new: LockedItem | None, **options: Any) -> ItemChange:
+    plan = make_plan(Lock({}, (old,) if old is not None else ()), [new] if new is not None else [], **options)
+    (only,) = plan.changes
+    return only
+
+
+class TestAction:
+    @pytest.mark.parametrize(
+        ("fields", "action"),
+        [
+            ({}, "keep"),
+            ({"sha256": "11" * 32}, "replace"),
+            ({"attached": (LockedFile("a", 1, "ef" * 32),)}, "replace"),
+            ({"registry": "other.example"}, "replace"),
+            ({"version": "1.2.1"}, "update"),
+            ({"version": "1.10.0"}, "update"),
+            ({"version": "1.1.9"}, "downgrade"),
+            ({"version": "1.2.0-rc.1"}, "downgrade"),
+        ],
+    )
+    def test_what_happens_to_an_installed_item(self, fields: dict[str, Any], action: str) -> None:
+        assert change(agreed(PLAIN), replace(PLAIN, **fields)).action == action
+
+    def test_coming_and_going(self) -> None:
+        assert (change(None, PLAIN).action, change(PLAIN, None).action) == ("add", "remove")
+        gone = change(replace(PLAIN, hooks=(HOOK,), runs=(RUN,)), None)
+        assert (gone.label, gone.needs_consent, gone.stops) == ("skill:acme/pdf@1.2.0", False, False)
+        assert change(PLAIN, replace(PLAIN, version="2.0.0")).label == "skill:acme/pdf@2.0.0"
+
+    def test_changes_are_sorted_by_identity_and_a_new_item_has_no_old_entry(self) -> None:
+        items = [replace(PLAIN, id=f"acme/{name}") for name in ("c", "a", "b")]
+        plan = make_plan(Lock({}, (items[2],)), items[:2])
+        assert [(c.identity.id, c.action) for c in plan.changes] == [
+            ("acme/a", "add"),
+            ("acme/b", "remove"),
+            ("acme/c", "add"),
+        ]
+        assert [(c.old, c.new) for c in plan.changes] == [(None, items[1]), (items[2], None), (None, items[0])]
+
+    def test_only_what_does_or_asks_something_is_effective(self) -> None:
+        kept = agreed(PLAIN)
+        asking = replace(PLAIN, id="acme/b", runs=(RUN,))
+        forced = replace(agreed(PLAIN), id="acme/c")
+        moved = replace(agreed(PLAIN), id="acme/d")
+        plan = make_plan(
+            Lock({}, (kept, asking, forced, moved)),
+            [kept, asking, replace(forced, forced="1.2.0"), replace(moved, version="2.0.0")],
+        )
+        assert [c.identity.id for c in plan.effective] == ["acme/b", "acme/c", "acme/d"]
+        assert [(c.forced, c.forces_anew) for c in plan.effective] == [(None, False), ("1.2.0", True), (None, False)]
+        assert plan.effective[2].needs_consent is False
+        assert change(replace(kept, forced="1"), None).forced is None
+        assert not change(replace(kept, forced="1"), None).forces_anew
+        assert not change(None, replace(kept, forced="1")).forces_anew
+
+
+class TestWhatIsAsked:
+    def test_rights_worst_first_then_by_pattern(self) -> None:
+        wanted = ("rye.search.tool.b", "rye.search.tool.a", "rye.*", "rye.execute.tool.acme.notes.write")
+        found = change(None, replace(PLAIN, capabilities=wanted)).asks
+        assert [asked.pattern for asked in found] == [wanted[2], wanted[3], wanted[1], wanted[0]]
+        assert [asked.tier for asked in found] == sorted((asked.tier for asked in found), reverse=True)
+        assert found[3] == Asked("rye.search.tool.b", Tier.SAFE, "rye.search.tool.b")
+
+    def test_an_approved_right_is_not_asked_for_in_another_spelling(self) -> None:
+        same = replace(PLAIN, capabilities=("rye.search.*",))
+        assert change(agreed(same), same).asks == ()
+        old = replace(agreed(PLAIN), approved_capabilities=("rye.search.*",))
+        assert change(old, replace(PLAIN, capabilities=("rye.search.tool.*",))).asks == ()
+        assert len(change(old, replace(PLAIN, capabilities=("rye.search.tool.*", "rye.load.tool.a"))).asks) == 1
+
+    def test_hooks_of_the_installed_release_are_known_and_of_a_locked_one_are_not(self) -> None:
+        new = replace(PLAIN, hooks=(HOOK, OTHER_HOOK))
+        assert change(replace(PLAIN, hooks=(HOOK,)), new).hooks == (OTHER_HOOK,)
+        assert change(replace(PLAIN, approved_hooks=(HOOK,)), new).hooks == (OTHER_HOOK,)
+        assert change(replace(PLAIN, hooks=(HOOK,), approved_signer="SHA256:a"), new).hooks == (HOOK, OTHER_HOOK)
+        assert change(replace(PLAIN, approved_hooks=(HOOK,), approved_signer="SHA256:a"), new).hooks == (OTHER_HOOK,)
+        assert change(None, new).hooks == (HOOK, OTHER_HOOK)
+
+    def test_runs_and_tools_that_are_not_approved(self) -> None:
+        new = replace(PLAIN, runs=(RUN, replace(RUN, where="b.sh")), agent_tools=("Read", "Write"))
+        old = replace(PLAIN, approved_runs=(RUN,), approved_tools=("Read",))
+        assert (change(old, new).runs, change(old, new).tools) == ((new.runs[1],), ("Write",))
+        assert (change(None, new).runs, change(None, new).tools) == (new.runs, ("Read", "Write"))
+
+    @pytest.mark.parametrize(
+        "field",
+        [
+            {"asks": (Asked("rye.*", Tier.UNRESTRICTED, None),)},
+            {"hooks": (HOOK,)},
+            {"tools": ("Read",)},
+            {"runs": (RUN,)},
+            {"new_mentions": (CAUTION,)},
+            {"signer_changed": True},
+            {"signer_unknown": True},
+        ],
+    )
+    def test_each_of_them_alone_needs_consent(self, field: dict[str, Any]) -> None:
+        for action in ("add", "update", "keep"):
+            asking = ItemChange(action, PLAIN.identity, None, PLAIN, **field)
+            assert asking.needs_consent is True
+            assert Plan((asking,)).effective == (asking,)
+        assert ItemChange("add", PLAIN.identity, None, PLAIN, signer_new=True, mentions=(ALARM,)).needs_consent is False
+
+
+class TestSigner:
+    def test_another_key_than_that_of_what_was_approved(self) -> None:
+        other = replace(PLAIN, signer="SHA256:b")
+        found = change(agreed(PLAIN), other)
+        assert (found.signer_changed, found.signer_new, found.signer_before) == (True, True, "SHA256:a")
+        same = change(agreed(PLAIN), PLAIN)
+        assert (same.signer_changed, same.signer_new, same.signer_before) == (False, False, None)
+        locked = change(replace(other, approved_signer="SHA256:a"), other)
+        assert (locked.signer_changed, locked.signer_new, locked.signer_before) == (True, True, "SHA256:a")
+        back = change(replace(other, approved_signer="SHA256:a"), PLAIN)
+        assert (back.signer_changed, back.signer_new, back.signer_before) == (False, False, None)
+        never = change(PENDING, other)
+        assert (never.signer_changed, never.signer_new, never.signer_before) == (False, True, None)
+
+    def test_a_key_is_known_by_another_item_of_its_namespace_only(self) -> None:
+        lock = Lock({}, (agreed(PLAIN),))
+        near, far = replace(PLAIN, id="acme/other"), replace(PLAIN, id="moon/other")
+        found = {c.identity.id: c.signer_new for c in make_plan(lock, [PLAIN, near, far]).changes}
+        assert found == {"acme/pdf": False, "acme/other": False, "moon/other": True}
+
+    def test_a_signer_that_this_user_never_agreed_to(self) -> None:
+        nobody, known = frozenset[str](), frozenset({"SHA256:a"})
+        assert change(None, PLAIN, known_signers=nobody).signer_unknown is True
+        assert change(None, PLAIN, known_signers=known).signer_unknown is False
+        assert change(None, PLAIN).signer_unknown is False
+        assert change(PENDING, PLAIN, known_signers=nobody).signer_unknown is True
+        assert change(agreed(PLAIN), PLAIN, known_signers=nobody).signer_unknown is False
+
+    def test_an_entry_that_nobody_approved(self) -> None:
+        assert never_approved(PENDING) is True
+        assert never_approved(PLAIN) is False
+        assert never_approved(replace(PLAIN, approved_signer="SHA256:a")) is False
+
+
+class TestMentions:
+    def asked(self, old: LockedItem | None, new: LockedItem, before: tuple[Mention, ...] = ()) -> tuple[Mention, ...]:
+        identity = PLAIN.identity
+        found = change(old, new, mentions={identity: (ALARM, CAUTION, NOTE)}, mentions_before={identity: before})
+        assert found.mentions == (ALARM, CAUTION)
+        return found.new_mentions
+
+    def test_of_a_first_installation_alarms(self) -> None:
+        assert self.asked(None, PLAIN) == (ALARM,)
+        assert self.asked(replace(PENDING, facts_rules=RULES_VERSION), PLAIN) == (ALARM,)
+        assert self.asked(replace(PENDING, facts_rules=RULES_VERSION), replace(PLAIN, version="1.3.0")) == (ALARM,)
+
+    def test_of_an_update_what_the_version_before_did_not_have_or_nobody_approved(self) -> None:
+        new = replace(PLAIN, version="1.3.0")
+        assert self.asked(agreed(PLAIN), new) == (ALARM, CAUTION)
+        assert self.asked(agreed(PLAIN), new, (CAUTION,)) == (ALARM,)
+        assert self.asked(agreed(PLAIN), new, (ALARM, CAUTION)) == (ALARM,)
+        assert self.asked(agreed(PLAIN, approved_facts=(ALARM.word,)), new) == (CAUTION,)
+        assert self.asked(agreed(PLAIN, approved_facts=(ALARM.word, CAUTION.word)), new) == ()
+
+    def test_of_what_is_installed_already_alarms(self) -> None:
+        assert self.asked(agreed(PLAIN), PLAIN) == (ALARM,)
+        assert self.asked(agreed(PLAIN, approved_signer="SHA256:a"), PLAIN) == (ALARM, CAUTION)
+
+    def test_an_approval_by_other_rules_counts_as_far_as_these_rules_find_the_same_there(self) -> None:
+        old = replace(agreed(PLAIN, approved_facts=(ALARM.word, CAUTION.word)), facts_rules=RULES_VERSION - 1)
+        new = replace(PLAIN, version="1.3.0")
+        assert self.asked(old, PLAIN) == ()
+        assert self.asked(old, new) == (ALARM, CAUTION)
+        assert self.asked(old, new, (ALARM,)) == (CAUTION,)
+        assert self.asked(old, new, (ALARM, CAUTION)) == ()
+        assert self.asked(replace(old, approved_signer="SHA256:a"), PLAIN) == (ALARM, CAUTION)
+
+
+class TestStops:
+    def test_a_first_installation_does_not_unless_it_alarms_or_was_brought_along(self) -> None:
+        asking = ItemChange("add", PLAIN.identity, None, PLAIN, runs=(RUN,))
+        assert asking.stops is False
+        assert replace(asking, pulled_in=True).stops is True
+        assert replace(asking, runs=(), pulled_in=True).stops is False
+        assert replace(asking, new_mentions=(CAUTION,)).stops is False
+        assert replace(asking, new_mentions=(CAUTION, ALARM)).stops is True
+
+    def test_an_update_does_when_it_asks_for_anything(self) -> None:
+        asking = ItemChange("update", PLAIN.identity, agreed(PLAIN), PLAIN, runs=(RUN,))
+        assert asking.stops is True
+        assert replace(asking, runs=()).stops is False
+        assert replace(asking, old=PENDING).stops is False
+        assert replace(asking, old=PENDING, new_mentions=(ALARM,)).stops is True
+        assert replace(asking, new=None).stops is False
+
+    @pytest.mark.parametrize(
+        ("fields", "stops"),
+        [
+            ({}, False),
+            ({"approved_signer": "SHA256:a"}, True),
+            ({"approved_capabilities": ("rye.*",)}, True),
+            ({"approved_tools": ("Read",)}, True),
+            ({"approved_runs": (RUN,)}, True),
+            ({"approved_facts": (ALARM.word,)}, True),
+        ],
+    )
+    def test_what_is_installed_does_once_anything_of_it_was_approved(self, fields: dict[str, Any], stops: bool) -> None:
+        kept = ItemChange("keep", PLAIN.identity, replace(PLAIN, **fields), PLAIN, hooks=(HOOK,))
+        assert kept.stops is stops
+        assert replace(kept, action="replace").stops is True
+
+
+class TestBroughtAlong:
+    def plan(self, action: dict[str, Any]) -> dict[str, bool]:
+        items = [replace(PLAIN, id=f"acme/{name}", runs=(RUN,)) for name in ("a", "b", "c", "d")]
+        a, b, c, d = items
+        top = replace(agreed(a), dependencies=("skill:acme/d",))
+        after = replace(a, dependencies=("skill:acme/b", "skill:acme/absent"), **action)
+        found = make_plan(Lock({}, (top,)), [after, replace(b, dependencies=("skill:acme/c", "skill:acme/b")), c, d])
+        return {c.identity.id[-1]: c.pulled_in for c in found.changes}
+
+    def test_by_an_update_or_a_replacement_through_any_number_of_items(self) -> None:
+        along = {"a": False, "b": True, "c": True, "d": False}
+        assert self.plan({"version": "2.0.0"}) == along
+        assert self.plan({"sha256": "11" * 32}) == along
+
+    def test_not_by_an_item_between_that_stays_as_it_is(self) -> None:
+        top, kept, new = (replace(PLAIN, id=f"acme/{name}", runs=(RUN,)) for name in ("a", "b", "c"))
+        top = replace(top, dependencies=("skill:acme/b",))
+        kept = replace(agreed(kept), dependencies=("skill:acme/c",))
+        plan = make_plan(Lock({}, (agreed(top), kept)), [replace(top, version="2.0.0"), kept, new])
+        assert [(c.identity.id, c.action, c.pulled_in) for c in plan.changes] == [
+            ("acme/a", "update", False),
+            ("acme/b", "keep", False),
+            ("acme/c", "add", False),
+        ]
+
+    def test_not_by_what_is_kept_or_went_back(self) -> None:
+        nothing = dict.fromkeys("abcd", False)
+        assert self.plan({}) == nothing
+        assert self.plan({"version": "1.0.0"}) == nothing
+
+
+class TestConsent:
+    ASKING = ItemChange("add", PLAIN.identity, None, PLAIN, runs=(RUN,))
+    STOPPING = ItemChange("update", PLAIN.identity, agreed(PLAIN), PLAIN, runs=(RUN,))
+    LABEL = frozenset({"skill:acme/pdf@1.2.0"})
+
+    @pytest.mark.parametrize(
+        ("consent", "asking", "stopping"),
+        [
+            (Consent(), False, False),
+            (Consent(yes=True), True, False),
+            (Consent(person=True), True, True),
+            (Consent(approved=LABEL), True, True),
+            (Consent(approved=frozenset({"skill:acme/pdf@1.2.1"})), False, False),
+            (Consent(yes=True, approved=frozenset({"acme/pdf@1.2.0"})), True, False),
+        ],
+    )
+    def test_what_it_covers(self, consent: Consent, asking: bool, stopping: bool) -> None:
+        assert (consent.covers(self.ASKING), consent.covers(self.STOPPING)) == (asking, stopping)
+        nothing = ItemChange("update", PLAIN.identity, agreed(PLAIN), PLAIN)
+        assert consent.covers(nothing) is True
+        wanted = tuple(c for c, good in ((self.ASKING, asking), (self.STOPPING, stopping)) if not good)
+        assert refused(Plan((nothing, self.ASKING, self.STOPPING)), consent) == wanted
+
+    def test_an_approval_names_no_removal(self) -> None:
+        gone = ItemChange("remove", PLAIN.identity, PLAIN, None)
+        assert Consent(approved=self.LABEL).names(gone) is False
+        assert Consent(approved=self.LABEL).names(self.ASKING) is True
+        assert labels_named(Plan((gone,)), "acme/pdf@1.2.0") == ()
+        assert labels_named(Plan((self.ASKING,)), "pdf@1.2.0") == ()
+
+    def recorded(self, found: ItemChange, consent: Consent) -> LockedItem:
+        (done,) = approved_items(Plan((found, ItemChange("remove", PLAIN.identity, PLAIN, None))), consent)
+        return done
+
+    def test_what_is_recorded(self) -> None:
+        new = replace(
+            PLAIN, capabilities=("rye.*",), hooks=(HOOK, OTHER_HOOK), agent_tools=("Bash",), agent_limits=("blocked Edit",),
+            runs=(RUN,), approved_signer="SHA256:z",
+        )  # fmt: skip
+        found = ItemChange(
+            "update", PLAIN.identity, agreed(PLAIN, approved_facts=(CAUTION.word,)), new, mentions=(CAUTION, ALARM)
+        )
+        found = replace(found, old=replace(found.old, approved_hooks=(OTHER_HOOK,)))  # type: ignore[type-var]
+        yes, person = self.recorded(found, Consent(yes=True)), self.recorded(found, Consent(person=True))
+        for done in (yes, person):
+            assert done.approved_capabilities == ("rye.*",)
+            assert (done.approved_tools, done.approved_limits) == (("Bash",), ("blocked Edit",))
+            assert (done.approved_runs, done.facts_rules) == ((RUN,), RULES_VERSION)
+        assert (yes.approved_hooks, yes.approved_facts) == ((OTHER_HOOK,), (CAUTION.word,))
+        assert person.approved_hooks == (HOOK, OTHER_HOOK)
+        assert person.approved_facts == (ALARM.word, CAUTION.word)
+        assert self.recorded(found, Consent(approved=self.LABEL)) == person
+
+    def test_a_first_installation_by_yes_approves_neither_hooks_nor_facts(self) -> None:
+        found = replace(self.ASKING, new=replace(PLAIN, hooks=(HOOK,)), mentions=(CAUTION,))
+        done = self.recorded(found, Consent(yes=True))
+        assert (done.approved_hooks, done.approved_facts, done.facts_rules) == ((), (), RULES_VERSION)
+
+    def test_facts_that_other_rules_found_stay_as_they_are_until_a_person_agrees(self) -> None:
+        facts = tuple(f"fact {number}" for number in range(10))
+        old = replace(agreed(PLAIN, approved_facts=facts[::-1]), facts_rules=RULES_VERSION - 1)
+        kept = ItemChange("keep", PLAIN.identity, old, PLAIN, mentions=(CAUTION,))
+        done = self.recorded(kept, Consent(yes=True))
+        assert (done.approved_facts, done.facts_rules) == (facts, RULES_VERSION - 1)
+        done = self.recorded(kept, Consent(person=True))
+        assert (done.approved_facts, done.facts_rules) == ((CAUTION.word,), RULES_VERSION)
+        done = self.recorded(replace(kept, action="update"), Consent(yes=True))
+        assert (done.approved_facts, done.facts_rules) == ((), RULES_VERSION)
+
+    def test_what_is_kept_loses_the_approvals_of_what_it_does_not_mention(self) -> None:
+        old = agreed(PLAIN, approved_facts=("gone since", CAUTION.word))
+        kept = ItemChange("keep", PLAIN.identity, old, PLAIN, mentions=(CAUTION, ALARM))
+        assert kept.signer_new is False
+        assert self.recorded(kept, Consent(yes=True)).approved_facts == (CAUTION.word,)
+
+
+def test_rights_by_tier_worst_first() -> None:
+    safe, worst = Asked("rye.search.tool.a", Tier.SAFE, None), Asked("rye.*", Tier.UNRESTRICTED, None)
+    first = ItemChange("add", PLAIN.identity, None, PLAIN, asks=(safe,))
+    second = ItemChange("add", PLAIN.identity, None, PLAIN, asks=(worst, safe))
+    found = by_tier([first, second])
+    assert list(found.items()) == [(Tier.UNRESTRICTED, [(second, worst)]), (Tier.SAFE, [(first, safe), (second, safe)])]
