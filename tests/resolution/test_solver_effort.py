@@ -14,7 +14,6 @@ from rye.resolution.problem import Root
 from rye.resolution.solver import _Run
 from rye.resolution.universe import Universe
 from tests.resolution.memory_registry import Graph, MemoryRegistry, Release, project
-from tests.resolution.test_solver_against_brute_force import random_graph
 
 
 def effort(root: Root[str], graph: Graph) -> tuple[int, int, bool]:
@@ -32,10 +31,10 @@ def effort(root: Root[str], graph: Graph) -> tuple[int, int, bool]:
     return run._looks, len(decided), failure is None
 
 
-def crowd(seed: int) -> tuple[Root[str], Graph]:
-    """Fourteen packages in five releases, each with up to three dependencies and a conflict: most questions are hard."""
+def crowd(seed: int, packages: int) -> tuple[Root[str], Graph]:
+    """Packages in five releases, each with up to three dependencies and a conflict: most questions are hard."""
     dice = random.Random(seed)
-    names = [f"acme/p{number:02d}" for number in range(14)]
+    names = [f"acme/p{number:02d}" for number in range(packages)]
     graph: dict[str, dict[str, Release]] = {}
     for name in names:
         graph[name] = {}
@@ -47,44 +46,35 @@ def crowd(seed: int) -> tuple[Root[str], Graph]:
             }
             refuses = {o: str(dice.randint(1, 5)) for o in dice.sample(names, 1) if o != name and o not in needs}
             graph[name][f"{version}.0.0"] = Release(needs, refuses)
-    return project(dict.fromkeys(names[:4], "*")), graph
+    locked = {name: f"{dice.randint(1, 5)}.0.0" for name in names if dice.random() < 0.2}
+    return project(dict.fromkeys(names[:4], "*"), locked), graph
 
 
 @pytest.mark.parametrize(
-    ("seed", "expected"),
+    ("seed", "packages", "expected"),
     [
-        (138, (11585, 149, True)),
-        (131, (9534, 101, True)),
-        (4, (8285, 138, True)),
-        (67, (7045, 98, True)),
-        (34, (12295, 115, False)),
-        (29, (10968, 131, False)),
-        (44, (772, 35, True)),
-        (16, (358, 24, True)),
+        (138, 14, (11585, 149, True)),
+        (131, 14, (9534, 101, True)),
+        (67, 14, (7637, 97, True)),
+        (34, 14, (12352, 111, False)),
+        (105, 14, (11998, 138, False)),
+        (4, 14, (720, 38, True)),
+        (16, 14, (358, 24, True)),
+        (136, 9, (4843, 66, True)),
+        (29, 9, (4035, 58, True)),
+        (43, 9, (3796, 53, True)),
+        (127, 9, (5652, 59, False)),
+        (18, 9, (5327, 55, False)),
+        (140, 9, (97, 10, True)),
+        (1, 9, (90, 10, True)),
+        (118, 5, (1577, 29, True)),
+        (33, 5, (1467, 28, True)),
+        (80, 5, (1424, 28, True)),
+        (135, 5, (1631, 30, False)),
+        (125, 5, (1299, 22, False)),
+        (45, 5, (38, 5, True)),
+        (98, 5, (36, 4, True)),
     ],
 )
-def test_the_search_through_many_conflicts(seed: int, expected: tuple[int, int, bool]) -> None:
-    assert effort(*crowd(seed)) == expected
-
-
-@pytest.mark.parametrize(
-    ("seed", "expected"),
-    [
-        (2949, (417, 16, False)),
-        (1735, (351, 15, False)),
-        (496, (300, 12, True)),
-        (1652, (255, 13, True)),
-        (2999, (202, 12, True)),
-        (2040, (161, 10, False)),
-        (2869, (144, 8, False)),
-        (120, (136, 9, True)),
-        (352, (134, 11, True)),
-        (2373, (129, 8, False)),
-        (2390, (20, 1, False)),
-        (2017, (16, 2, False)),
-        (2417, (14, 3, True)),
-        (388, (13, 2, False)),
-    ],
-)
-def test_the_search_through_a_small_registry(seed: int, expected: tuple[int, int, bool]) -> None:
-    assert effort(*random_graph(seed)) == expected
+def test_the_search_through_many_conflicts(seed: int, packages: int, expected: tuple[int, int, bool]) -> None:
+    assert effort(*crowd(seed, packages)) == expected
