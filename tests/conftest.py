@@ -7,6 +7,8 @@ Every hint that an error of this process carries is read: a command in it that t
 met it (``tests/hints.py``; ``tests/test_hints.py`` reads the sources).
 
 Registries that tests serve are forked, not started (``tests/forked_registry.py``).
+
+No example of a property has a deadline: on a busy machine it would fail for the time that other programs took.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
+import hypothesis
 import pytest
 
 import registry_server.embedded
@@ -34,6 +37,8 @@ if os.environ.get("RYE_TEST_FAST"):
     sys.addaudithook(_refuse)
 
 
+hypothesis.settings.register_profile("rye", deadline=None)
+hypothesis.settings.load_profile("rye")
 registry_server.embedded.launch = forked_registry.launch
 _hints: set[str] = set()
 """Hints with a command that no test has met before."""
