@@ -100,7 +100,10 @@ class GitCache:
     def _fetch_once(self, url: str, place: Path, options: Sequence[str], wanted: Sequence[str]) -> Finished:
         words = ["fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head"]
         words += ["--no-auto-maintenance", "--no-show-forced-updates", "--update-shallow", *options, "--", url, *wanted]
-        return self._git(url, words, place=place)
+        done = self._git(url, words, place=place)
+        if done.code != 0 and _was_cut_off(place):
+            raise git_program.fetched_too_much()
+        return done
 
     def _has_object(self, place: Path, commit: str) -> bool:
         env = self._environment(loopback=False)
@@ -253,6 +256,17 @@ def _text(path: Path) -> str:
         return stream.read(_HEADER_BYTES).decode("ascii", "replace")
 
 
+def _was_cut_off(place: Path) -> bool:
+    """Whether a pack that was being written reached the most that it may have: git itself only says that it failed."""
+    try:
+        sizes = [
+            entry.stat().st_size for entry in os.scandir(place / "objects" / "pack") if entry.name.startswith("tmp_")
+        ]
+    except OSError:
+        return False
+    return max(sizes, default=0) >= SOURCES.fetch_bytes
+
+
 def _sweep(place: Path) -> None:
     """Take away what a fetch that was ended left lying."""
     with contextlib.suppress(OSError):
@@ -291,7 +305,7 @@ def _failed(url: str, said: str) -> SourceError:
     if _is_unadvertised(said):
         return SourceError("commit-missing", f"{url} does not give out that commit: {reason}.")
     if "redirect" in said or "The requested URL returned error: 30" in said:
-        hint = "Write the repository's own address into rye.toml: rye follows no redirects."
+        hint = "Redirects are not followed. Write the address that it leads to, if you trust it, into rye.toml."
         return SourceError("source-redirected", f"{url} leads elsewhere: {reason}.", hint)
     if any(
         word in said for word in ("could not read Username", "Authentication failed", "Permission denied", "error: 403")

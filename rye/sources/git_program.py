@@ -94,7 +94,6 @@ _FIXED = {
 }
 _FSCK_FORGIVEN = ("zeroPaddedFilemode", "missingSpaceBeforeDate", "badTimezone", "missingNameBeforeEmail", "badEmail")
 """What old commits of real repositories have, and what says nothing about files."""
-_STOPPED_BY_SIZE = getattr(signal, "SIGXFSZ", None)
 _SAID = 16 * 1024
 _CONFIG_BYTES = 1 << 20
 _GRACE = 5.0
@@ -190,7 +189,7 @@ def run(
     most_bytes: int,
     cwd: Path | None = None,
 ) -> Finished:
-    """Run git to its end. Raises SourceError ``source-timeout``, ``source-too-large``, ``no-git``."""
+    """Run git to its end. Raises SourceError ``source-timeout``, ``source-too-large`` (its answer), ``no-git``."""
     with started(arguments, env, cwd, stdin=False) as process:
         timer = Deadline(process, seconds)
         try:
@@ -206,8 +205,6 @@ def run(
             timer.cancel()
         if timer.passed:
             raise timed_out(seconds)
-        if _STOPPED_BY_SIZE is not None and ("signal 25" in err or code == -_STOPPED_BY_SIZE or "too large" in err):
-            raise fetched_too_much()
         return Finished(code, out, err)
 
 
