@@ -191,7 +191,7 @@ def make_plan(
                 runs=tuple(run for run in shall.runs if was is None or run not in was.approved_runs),
                 mentions=talked,
                 new_mentions=_new_mentions(action, was, talked, (mentions_before or {}).get(identity, ())),
-                signer_changed=was is not None and _approved_signer(was) not in ("", shall.signer),
+                signer_changed=was is not None and _signer_changed(was, shall),
                 signer_new=shall.signer not in signers.get(identity.namespace, set()),
                 signer_unknown=known_signers is not None
                 and (was is None or never_approved(was))
@@ -199,6 +199,16 @@ def make_plan(
             )
         )
     return Plan(_mark_pulled_in(changes))
+
+
+def _signer_changed(was: LockedItem, shall: LockedItem) -> bool:
+    """Whether somebody else vouches for it. A source's bytes that stay as they are, or that a trusted key signs by now, are no
+    worse vouched for than before."""
+    before = _approved_signer(was)
+    if shall.source is not None and was.source is not None and was.registry == shall.registry:
+        same = (was.sha256, was.attached) == (shall.sha256, shall.attached)
+        return not same and before not in ("", shall.signer, was.registry)
+    return before not in ("", shall.signer)
 
 
 def _is_known(shall: LockedItem, known: frozenset[str], here: set[str]) -> bool:

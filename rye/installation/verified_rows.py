@@ -108,7 +108,7 @@ def _key(verdicts: Verdicts, item: LockedItem, basis: TrustBasis) -> bytes | Non
         item.registry,
         item.log,
         item.keyset,
-        item.signer,
+        item.signer if item.source is None else item.registry,  # who signed is what was found, not what the row says
         sorted(item.attached),
         *(() if item.source is None else (item.source,)),
     )

@@ -21,9 +21,17 @@ class Registries(Struct, frozen=True):
 
     default: str | None
     by_namespace: Mapping[str, str] = field(default_factory=dict)
+    sources: frozenset[str] = frozenset()
+    """Names of ``[sources]``: no registry is ever asked about them."""
 
     def of(self, namespace: str) -> str:
-        """The address that answers for a namespace. Raises RyeError ``no-registry``."""
+        """The address that answers for a namespace. Raises RyeError ``no-registry``, ``from-a-source``."""
+        if namespace in self.sources:
+            raise RyeError(
+                "from-a-source",
+                f"{namespace!r} is a source of this project, so no registry is asked about it.",
+                "[sources] of rye.toml says where its items come from; `rye list` shows those that are installed.",
+            )
         address = self.by_namespace.get(namespace, self.default)
         if address is None:
             raise no_registry()
@@ -47,14 +55,16 @@ def no_registry() -> RyeError:
 
 def registries(given: str | None, manifest: Manifest | None, setting: str | None, base: Path) -> Registries:
     """Join what the command, the project and the user say. Raises UsageError ``bad-registry``."""
+    sources = frozenset(manifest.sources) if manifest is not None else frozenset[str]()
     if given is not None:
-        return Registries(normal_address(given, base))
+        return Registries(normal_address(given, base), sources=sources)
     project = manifest.registry if manifest is not None else None
     default = project or setting
     mapped = manifest.registries if manifest is not None else {}
     return Registries(
         normal_address(default, base) if default else None,
         {namespace: normal_address(address, base) for namespace, address in mapped.items()},
+        sources,
     )
 
 

@@ -1,4 +1,4 @@
-"""The cache, the environment, the user's git configuration and rye.lock, edited by somebody: nothing of it runs or is believed."""
+"""The cache, the environment, the user's git configuration and rye.lock, edited by somebody: nothing runs or is believed."""
 
 from __future__ import annotations
 

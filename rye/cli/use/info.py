@@ -13,6 +13,7 @@ from rye.permissions.risk import tier
 from rye.registry.protocol.lines import write_time
 from rye.signing.keys import PublicKey
 from rye.workspace.installing.consent import mention_document, run_document
+from rye.workspace.items.source_info import SourceInfo, source_info
 from rye.workspace.registries.item_info import ItemContent, item_info
 from rye.workspace.registries.item_page import item_page, page_address
 from rye.workspace.registries.published_items import registry_of
@@ -45,6 +46,46 @@ def _open_page(session: Session, item: str) -> None:
     )
 
 
+def _show_source(session: Session, found: SourceInfo) -> None:
+    """An item of ``[sources]``: the fields of a published one that apply, and where it comes from."""
+    row, words = found.row, found.words
+    source = row.source.as_json() if row.source is not None else {}
+    document: dict[str, Any] = {
+        "kind": row.kind,
+        "id": row.id,
+        "version": row.version,
+        "registry": None,
+        "source": source,
+        "signers": [] if row.is_unsigned else [row.signer],
+        "signer": row.signed_by,
+        "size": row.size,
+        "sha256": row.sha256,
+        "attached": [{"path": a.path, "size": a.size, "executable": a.executable} for a in row.attached],
+        "depends_on": [f"{r.identity}@{r.range}" for r in words.depends_on],
+        "requires": [f"{r.identity or r.reference}@{r.range}" for r in words.requires],
+        "conflicts_with": [f"{r.identity}@{r.range}" for r in words.conflicts_with],
+        "capabilities": [{"capability": c, "tier": str(tier(c))} for c in row.capabilities],
+        "hooks": [f"{hook.item_type} {hook.item_id}" for hook in row.hooks],
+        "agent_tools": list(row.agent_tools),
+        "agent_limits": list(row.agent_limits),
+        "runs": [run_document(run) for run in words.runs],
+        "facts": [mention_document(mention) for mention in words.mentions or ()],
+    }
+    if session.json:
+        session.console.document(document)
+        return
+    flat = {
+        **document,
+        "source": [f"{key}: {value}" for key, value in source.items() if value],
+        "capabilities": [f"{c['tier']}  {c['capability']}" for c in document["capabilities"]],
+        "runs": [run_line(run) for run in words.runs],
+        "facts": [f"{m.level}  {m.fact}  {m.value}" for m in words.mentions or () if not m.is_note],
+    }
+    for line in indented_lines(flat):
+        red = row.is_unsigned and line.startswith("signer:")
+        session.console.data(session.console.style(line, "removed") if red else line)
+
+
 @command("info")
 @click.argument("item", metavar="[KIND:]ID[@VERSION]")
 @click.option("--web", is_flag=True, help="Open the item's page in a browser, or print its address.")
@@ -53,6 +94,10 @@ def info(session: Session, item: str, web: bool) -> None:
     """Show a published item: its versions, signer, rights, dependencies, and whether it was yanked or deprecated."""
     if web:
         _open_page(session, item)
+        return
+    given = source_info(session, item)
+    if given is not None:
+        _show_source(session, given)
         return
     found = item_info(session, item)
     identity, record, history, pending = found.identity, found.record, found.history, found.pending

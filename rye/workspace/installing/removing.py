@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from rye.errors import RyeError, UsageError
 from rye.installation.graph import similar
@@ -10,13 +10,13 @@ from rye.installation.unlock import Unlock
 from rye.items.identity import parse_reference
 from rye.project.layout import Project
 from rye.project.manifest import Manifest, parse_manifest
-from rye.project.manifest_edit import remove_dependency
+from rye.project.manifest_edit import remove_dependency, remove_source
 from rye.workspace.context import Context
 from rye.workspace.installing.adding import member_meant
 from rye.workspace.installing.install import carry_out
 from rye.workspace.installing.install_outcome import InstallOutcome
 from rye.workspace.installing.install_request import Agree, InstallRequest
-from rye.workspace.installing.install_session import open_session, retry_when_overtaken
+from rye.workspace.installing.install_session import InstallSession, open_session, retry_when_overtaken
 from rye.workspace.installing.project_state import require_manifest
 
 
@@ -41,9 +41,18 @@ def remove(
         text = session.text_of(asker)
         for name in names:
             text = _without(text, name, session.manifest, asker)
-        return carry_out(session.with_manifest(text, asker), Unlock.nothing())
+        namespaces = {parse_reference(name).id.partition("/")[0] for name in names}
+        return carry_out(_without_sources(session.with_manifest(text, asker), namespaces), Unlock.nothing())
 
     return retry_when_overtaken(context, attempt)
+
+
+def _without_sources(session: InstallSession, names: Iterable[str]) -> InstallSession:
+    """Without those of these sources that nothing is taken from any more."""
+    used = {line.id.partition("/")[0] for line in session.manifest.dependencies}
+    for name in sorted(set(names) & session.manifest.sources.keys() - used):
+        session = session.with_manifest(remove_source(session.manifest_text, name))
+    return session
 
 
 def _without(text: str, name: str, whole: Manifest, member: str) -> str:

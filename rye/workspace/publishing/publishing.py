@@ -39,7 +39,13 @@ from rye.workspace.publishing.owner_statements import (
     require_owner,
     statement_time,
 )
-from rye.workspace.registries.registry_access import configured, namespace_of, open_api, open_registry
+from rye.workspace.registries.registry_access import (
+    configured,
+    namespace_of,
+    open_api,
+    open_registry,
+    project_manifest,
+)
 from rye.workspace.registries.trusted_publishing import publishing_token
 
 if TYPE_CHECKING:
@@ -122,6 +128,9 @@ def publish(
     return PublishOutcome(batch, positions)
 
 
+_NEEDING = frozenset({"depends_on", "requires", "conflicts_with"})
+
+
 # -- what to publish ------------------------------------------------------------------------------------------------------
 
 
@@ -141,7 +150,26 @@ def _chosen(context: Context, request: PublishRequest, namespace: str) -> tuple[
         if not collected.items:
             raise RyeError("no-version", f"{left_out[0]}{more} carries no version.", hint)
         context.warn(f"{left_out[0]}{more} carries no version and is left out.", hint)
+    _refuse_needs_of_sources(context, collected.items)
     return collected.items
+
+
+def _refuse_needs_of_sources(context: Context, items: Iterable[Publishable]) -> None:
+    """What is public must be complete in registries: nobody else has this project's ``[sources]``. Raises RyeError
+    ``needs-a-source``."""
+    manifest = project_manifest(context)
+    if manifest is None or not manifest.sources:
+        return
+    for item in items:
+        for dependency in item.metadata.dependencies:
+            name, slash, _ = dependency.reference.rpartition(":")[2].partition("/")
+            if dependency.relation in _NEEDING and slash and name in manifest.sources:
+                raise RyeError(
+                    "needs-a-source",
+                    f"{item.shown} has {dependency.relation} {dependency.reference}, which comes from [sources] of rye.toml: "
+                    f"{manifest.sources[name].spec}. Nobody who installs it from a registry has that.",
+                    "Publish that item, too, and name the published one; or take the relation out.",
+                )
 
 
 def _new_versions(client: RegistryClient, items: Sequence[Publishable]) -> tuple[list[Publishable], list[Publishable]]:

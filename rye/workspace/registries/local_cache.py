@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
+import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from rye.errors import UsageError
 from rye.project.manifest import parse_age
@@ -13,6 +18,10 @@ from rye.storage.verdicts import VERDICTS, Verdicts
 
 if TYPE_CHECKING:
     from rye.registry.store.cache import CacheInfo
+
+
+GIT_CACHE = "git"
+"""The folder of the user's cache with the repositories of sources."""
 
 
 def _cache() -> Cache:
@@ -26,13 +35,18 @@ def cache_folder() -> Path:
 
 def cache_info() -> CacheInfo:
     """How much is in it."""
-    return _cache().info()
+    return _with_repositories(_cache().info(), _repositories())
 
 
 def clean_cache() -> CacheInfo:
     """Delete everything in it, and what was found when it was checked; what was deleted. What is needed is fetched again."""
     Verdicts(data_dir() / VERDICTS).forget()
-    return _cache().clean()
+    gone = _repositories()
+    found = _with_repositories(_cache().info(), gone)
+    _cache().clean()
+    for place in gone:
+        _remove(place)
+    return found
 
 
 def prune_cache(older_than: str) -> CacheInfo:
@@ -40,4 +54,34 @@ def prune_cache(older_than: str) -> CacheInfo:
     age = parse_age(older_than)
     if age is None:
         raise UsageError("bad-age", f"{older_than!r} is not an age.", "Write 36h, 3d or 2w.")
-    return _cache().prune(age.total_seconds())
+    limit = time.time() - age.total_seconds()
+    gone = [place for place in _repositories() if _last_use(place) < limit]
+    found = _with_repositories(_cache().prune(age.total_seconds()), gone)
+    for place in gone:
+        _remove(place)
+    return found
+
+
+def _repositories() -> list[Path]:
+    folder = cache_dir() / GIT_CACHE
+    return sorted(folder.glob("*.git")) if folder.is_dir() else []
+
+
+def _with_repositories(info: CacheInfo, places: Iterable[Path]) -> CacheInfo:
+    """The same with the files of these repositories counted in."""
+    sizes = [path.lstat().st_size for place in places for path in place.rglob("*") if path.is_file()]
+    return replace(info, objects=info.objects + len(sizes), bytes=info.bytes + sum(sizes))
+
+
+def _last_use(place: Path) -> float:
+    """When something of the repository was last read or written."""
+    times = [path.lstat() for path in (place, *place.glob("objects/pack/*"))]
+    return max(max(one.st_mtime, one.st_atime) for one in times)
+
+
+def _remove(place: Path) -> None:
+    if place.is_symlink():
+        place.unlink()
+    else:
+        shutil.rmtree(place, ignore_errors=True)
+    place.with_suffix(".lock").unlink(missing_ok=True)

@@ -5,35 +5,55 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import msgspec
+
+from rye.errors import RyeError
 from rye.project.declared_sources import Source
 from rye.project.lock import LockedItem
+from rye.registry.store.pins import pinned_state, read_addresses
 from rye.sources.book import SourceBook
 from rye.sources.git_cache import GitCache
 from rye.sources.git_program import Asking
 from rye.sources.item import Keys
 from rye.sources.opening import Opener
 from rye.sources.standing import stands
-from rye.storage.folders import cache_dir
+from rye.storage.folders import cache_dir, data_dir
 from rye.workspace.context import Context
+from rye.workspace.registries.local_cache import GIT_CACHE
 from rye.workspace.trusting.source_basis import source_basis
 from rye.workspace.trusting.trusted_keys import trusted_keys
-
-CACHE = "git"
-"""The folder of the user's cache with the repositories."""
 
 
 def source_book(
     context: Context, sources: Mapping[str, Source], root: Path, *, offline: bool, asks: bool = True
 ) -> SourceBook:
-    """``asks``: whether git may ask a person for a password, on a terminal."""
+    """``asks``: whether git may ask a person for a password, on a terminal. Raises RyeError ``source-name-taken``."""
+    _refuse_pinned(sources)
     return SourceBook(sources, source_opener(context, root, offline=offline, asks=asks), source_basis())
+
+
+def _refuse_pinned(sources: Mapping[str, Source]) -> None:
+    """A name means one thing: none that a registry which this user pinned has as a namespace."""
+    folder = data_dir() / "registries"
+    try:
+        origins = sorted(set(read_addresses(folder).values()))
+    except (OSError, msgspec.MsgspecError):  # asking that registry says what is wrong
+        return
+    for origin in origins:
+        state = pinned_state(folder, origin)
+        for name in sorted(sources.keys() & (state.keysets.keys() if state is not None else set())):
+            raise RyeError(
+                "source-name-taken",
+                f"[sources] {name!r} is a namespace of the registry {origin}, which you pinned.",
+                "Give the source another name: --as NAME, or in [sources] of rye.toml with the dependencies.",
+            )
 
 
 def source_opener(context: Context, root: Path, *, offline: bool, asks: bool = True) -> Opener:
     """What opens the sources of the project at ``root``."""
     trusted = trusted_keys(())
     asking = Asking(terminal=asks and context.interactive)
-    cache = GitCache(cache_dir() / CACHE, context.environment, offline=offline, asking=asking)
+    cache = GitCache(cache_dir() / GIT_CACHE, context.environment, offline=offline, asking=asking)
     return Opener(root, cache, Keys(trusted.keys, trusted.revoked))
 
 

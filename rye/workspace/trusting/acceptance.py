@@ -114,7 +114,10 @@ def approvals(items: Iterable[LockedItem]) -> set[Approval]:
             if item.approved_signer:
                 found.add(Approval(item.identity.namespace, "signer", item.approved_signer))
             continue
-        found.add(Approval(item.identity.namespace, "signer", item.signer))
+        # of a source it is the source that is agreed to, whoever signed an item of it
+        found.add(
+            Approval(item.identity.namespace, "signer", item.registry if item.source is not None else item.signer)
+        )
     return found
 
 

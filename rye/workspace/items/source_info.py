@@ -1,0 +1,47 @@
+"""What is known of a locked item of ``[sources]``: nobody published it, so rye.lock and the bytes are all there is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from rye.installation.graph import locked_item
+from rye.installation.signed_release import SignedRelease
+from rye.items.identity import parse_reference
+from rye.project.context import load_manifest
+from rye.project.layout import Project, find_project
+from rye.project.lock import LockedItem
+from rye.project.lock_file import read_lock
+from rye.workspace.trusting.verified_items import require_verified
+
+if TYPE_CHECKING:
+    from rye.workspace.context import Context
+
+
+class SourceInfo(Struct, frozen=True):
+    """One locked item and what its bytes say."""
+
+    row: LockedItem
+    """With the signer that was found."""
+    words: SignedRelease
+
+
+def source_info(context: Context, reference: str) -> SourceInfo | None:
+    """``reference``: ``[kind:]id``. None where the namespace is no source of the project around.
+
+    Raises RyeError ``not-installed``, ``unverified-item``.
+    """
+    project = find_project(context.cwd)
+    if project is None or not project.manifest_path.exists():
+        return None
+    manifest = load_manifest(project)
+    if parse_reference(reference).id.partition("/")[0] not in manifest.sources:
+        return None
+    return _of(context, project, reference)
+
+
+def _of(context: Context, project: Project, reference: str) -> SourceInfo:
+    row = locked_item(read_lock(project), reference.partition("@")[0])
+    words = require_verified(context, project, [row])[row.identity]
+    return SourceInfo(row.with_signer(words.signed_by), words)

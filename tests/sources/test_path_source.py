@@ -1,0 +1,168 @@
+"""Items of folders on this machine: read where they lie, hashed into the lock, copied."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from rye.project.lock import parse_lock
+from rye.project.manifest import parse_manifest
+from tests.cli.running import Program
+from tests.sources.texts import skill
+
+pytestmark = pytest.mark.processes
+
+STYLE = """---
+name: style
+version: 1.2.0
+---
+
+# Style
+
+Write short sentences.
+"""
+
+
+def write(root: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+@pytest.fixture
+def shared(program: Program) -> Path:
+    root = program.folder.parent / "shared"
+    write(root, {"pdf/SKILL.md": skill("pdf"), "pdf/guide.md": "# Guide\n", "docx/SKILL.md": skill("docx")})
+    return root
+
+
+def test_a_folders_items_are_copied_and_locked(program: Program, shared: Path) -> None:
+    program.ok("add", "../shared", "pdf", "-y")
+    assert parse_manifest(program.path("rye.toml").read_text()).sources["shared"].spec == "path+../shared"
+    [row] = parse_lock(program.path("rye.lock").read_text()).items
+    assert row.source is not None
+    assert (row.id, row.source.path, row.source.place) == ("shared/pdf", "../shared", "pdf/SKILL.md")
+    assert row.version.startswith("0.0.0+p")
+    assert program.path(".ai/packages/shared/skills/pdf/guide.md").read_text() == "# Guide\n"
+    assert "none (folder ../shared)" in program.ok("list").stdout
+    program.ok("ci")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"pdf/SKILL.md": skill("pdf", body="Other.")},
+        {"pdf/guide.md": "# Other\n"},
+        {"pdf/new.md": "# New\n"},
+    ],
+    ids=["own file", "attached file", "one more file"],
+)
+def test_ci_fails_when_the_folder_changed_and_install_shows_it(
+    program: Program, shared: Path, change: dict[str, str]
+) -> None:
+    program.ok("add", "../shared", "pdf", "-y")
+    before = program.path("rye.lock").read_bytes()
+    write(shared, change)
+    for words in (["ci"], ["install", "--locked"], ["install", "--frozen"]):
+        assert program.run(*words, "--json").error["code"] == "source-changed"
+    assert "source-changed" in program.run("audit").stdout
+    assert program.path("rye.lock").read_bytes() == before
+    [newer] = program.ok("outdated", "--json").json["outdated"]
+    assert newer["id"] == "shared/pdf"
+    program.ok("install", "-y")
+    [name] = change
+    assert program.path(f".ai/packages/shared/skills/{name}").read_text() == change[name]
+    program.ok("ci")
+
+
+def test_a_change_that_brings_something_to_run_stops_the_install(program: Program, shared: Path) -> None:
+    program.ok("add", "../shared", "pdf", "-y")
+    write(shared, {"pdf/run.sh": "#!/bin/sh\nid\n"})
+    assert program.run("install", "-y", "--json").error["code"] == "consent-needed"
+    assert not program.path(".ai/packages/shared/skills/pdf/run.sh").exists()
+
+
+def test_a_folder_that_is_gone_is_an_error_that_names_it(program: Program, shared: Path) -> None:
+    program.ok("add", "../shared", "pdf", "-y")
+    shared.rename(shared.with_name("moved"))
+    refused = program.run("ci", "--json")
+    assert (refused.code, refused.error["code"]) == (1, "no-such-folder")
+    assert "../shared" in refused.error["message"]
+
+
+def test_a_rye_project_is_a_source_and_its_items_depend_on_each_other(program: Program, shared: Path) -> None:
+    other = shared.with_name("other")
+    write(
+        other,
+        {
+            "rye.toml": '[project]\nname = "other"\nnamespace = "acme"\n',
+            ".ai/skills/main/SKILL.md": skill(
+                "main", 'metadata:\n  version: "1.1.0"\n  dependencies: "skill:acme/helper"'
+            ),
+            ".ai/skills/helper/SKILL.md": skill("helper"),
+            ".ai/packages/foreign/skills/no/SKILL.md": skill("no"),
+        },
+    )
+    program.ok("add", "../other", "main", "-y")
+    rows = {row.id: row for row in parse_lock(program.path("rye.lock").read_text()).items}
+    assert set(rows) == {"other/main", "other/helper"}
+    assert rows["other/main"].version == "1.1.0"
+    assert rows["other/main"].dependencies == ("skill:other/helper",)
+    assert program.run("add", "../other", "no", "-y", "--json").error["code"] == "no-such-item"
+    program.ok("ci")
+
+
+def test_agents_folders_and_marketplaces_are_read(program: Program, shared: Path) -> None:
+    other = shared.with_name("kit")
+    write(
+        other,
+        {
+            ".claude/skills/one/SKILL.md": skill("one"),
+            ".agents/skills/two/SKILL.md": skill("two"),
+            ".claude-plugin/marketplace.json": '{"name": "m", "plugins": [{"name": "p", "source": "./.plugins/p"}]}',
+            ".plugins/p/skills/three/SKILL.md": skill("three"),
+            "plugins/q/skills/four/SKILL.md": skill("four"),
+        },
+    )
+    refused = program.run("add", "../kit", "--json")
+    assert refused.error["items"] == ["skill:four", "skill:one", "skill:two"]
+
+
+def test_a_link_in_the_project_does_not_lead_a_source_elsewhere(program: Program, shared: Path) -> None:
+    program.path("vendor").symlink_to(shared)
+    refused = program.run("add", "./vendor", "pdf", "-y", "--json")
+    assert refused.error["code"] == "no-such-folder"
+    assert "symbolic link" in refused.error["message"]
+
+
+def test_links_and_pipes_in_a_folder_make_the_item_unusable(program: Program, shared: Path) -> None:
+    (shared / "pdf" / "secret.md").symlink_to("/etc/passwd")
+    os.mkfifo(shared / "docx" / "pipe")
+    said = program.run("add", "../shared", "--all", "-y", "--json").error["message"]
+    assert "'secret.md' is a link" in said
+    assert "'pipe' is a special" in said
+
+
+@pytest.mark.parametrize("path", [".", "./", "..", "/"])
+def test_the_project_itself_is_no_source(program: Program, path: str) -> None:
+    refused = program.run("add", path, "--all", "-y", "--json")
+    assert refused.code in (1, 2)
+    assert not program.path("rye.lock").exists()
+
+
+def test_the_policy_may_want_git(program: Program, shared: Path) -> None:
+    program.write("rye.toml", '[project]\nname = "shop"\n\n[policy]\nsources = "git"\n')
+    refused = program.run("add", "../shared", "pdf", "-y", "--json")
+    assert refused.code == 1
+    assert "policy" in refused.error["message"]
+
+
+def test_a_policy_that_comes_later_is_an_error_of_audit_and_ci(program: Program, shared: Path) -> None:
+    program.ok("add", "../shared", "pdf", "-y")
+    (program.home / "config").mkdir(exist_ok=True)
+    (program.home / "config" / "policy.toml").write_text('[policy]\nsources = "git"\n')
+    assert program.run("ci", "--json").code == 1
+    assert 'sources = "git"' in program.run("audit").stdout

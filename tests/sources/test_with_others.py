@@ -1,0 +1,258 @@
+"""Sources together with the rest: registries, the user's trust store, deploy, publish, the cache, an older lock."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rye.project.lock import parse_lock
+from rye.project.manifest import parse_manifest
+from tests.cli.running import Program
+from tests.directive_text import directive
+from tests.installation.real_registry import Author, RealRegistry, serving
+from tests.sources.git_server import GitServer
+from tests.sources.texts import skill
+
+pytestmark = pytest.mark.processes
+
+
+@pytest.fixture(scope="module")
+def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealRegistry]:
+    yield from serving(tmp_path_factory)
+
+
+@pytest.fixture(scope="module")
+def acme(registry: RealRegistry) -> Author:
+    author = registry.author("acme")
+    author.release("work/base", "1.0.0")
+    author.release("work/base", "2.0.0")
+    return author
+
+
+def rows(program: Program) -> dict[str, str]:
+    return {str(row.identity): row.version for row in parse_lock(program.path("rye.lock").read_text()).items}
+
+
+def test_an_item_of_a_source_may_depend_on_a_registrys(server: GitServer, registry: RealRegistry, acme: Author) -> None:
+    user = registry.user()
+    needs = skill("main", 'metadata:\n  dependencies: "directive:acme/work/base@^1.0"')
+    server.repository("kit").commit({"main/SKILL.md": needs, "plain/SKILL.md": skill("plain")})
+    user.ok("add", f"git+{server.url('kit')}", "main", "-y")
+    assert rows(user)["directive:acme/work/base"] == "1.0.0"
+    assert rows(user).keys() == {"skill:kit/main", "directive:acme/work/base"}
+    assert user.ok("tree").stdout.count("directive:acme/work/base 1.0.0") == 1
+    user.ok("ci")
+    user.ok("update", "-y")
+    assert user.ok("audit", "--json").json["findings"][0]["rule"] == "unsigned"
+    colleague = registry.colleague(user)
+    for name in ("rye.toml", "rye.lock"):
+        shutil.copy(user.path(name), colleague.folder)
+    colleague.ok("ci", "--trust-lock")
+
+
+def test_a_manifest_in_the_repository_gives_the_range_that_its_item_leaves_out(
+    server: GitServer, registry: RealRegistry, acme: Author
+) -> None:
+    user = registry.user()
+    server.repository("kit").commit(
+        {
+            "rye.toml": '[dependencies]\n"acme/work/base" = "^1.0"\n',
+            ".ai/skills/main/SKILL.md": skill("main", 'metadata:\n  dependencies: "directive:acme/work/base"'),
+        }
+    )
+    user.ok("add", f"git+{server.url('kit')}", "-y")
+    assert rows(user)["directive:acme/work/base"] == "1.0.0"
+
+
+def test_what_a_source_needs_and_nobody_has_is_an_error(
+    server: GitServer, registry: RealRegistry, acme: Author
+) -> None:
+    user = registry.user()
+    needs = skill("main", 'metadata:\n  dependencies: "directive:acme/work/missing"')
+    server.repository("kit").commit({"main/SKILL.md": needs})
+    refused = user.run("add", f"git+{server.url('kit')}", "-y", "--json")
+    assert refused.error["code"] == "unresolved-reference"
+    assert not user.path("rye.lock").exists()
+
+
+def test_a_pinned_registrys_namespace_is_no_sources_name(
+    server: GitServer, registry: RealRegistry, acme: Author
+) -> None:
+    user = registry.user()
+    user.ok("add", "acme/work/base", "-y")
+    server.repository("acme").commit({"x/SKILL.md": skill("x")})
+    refused = user.run("add", f"git+{server.url('acme')}", "-y", "--json")
+    assert refused.error["code"] == "source-name-taken"
+    user.ok("add", f"git+{server.url('acme')}", "--as", "theirs", "-y")
+    text = user.path("rye.toml").read_text()
+    user.path("rye.toml").write_text(text.replace("theirs", "acme"))
+    assert user.run("install", "-y", "--json").error["code"] == "source-name-taken"
+
+
+def test_no_registry_is_asked_about_a_source(server: GitServer, registry: RealRegistry, acme: Author) -> None:
+    user = registry.user()
+    server.repository("kit").commit({"x/SKILL.md": skill("x")})
+    user.ok("add", f"git+{server.url('kit')}", "-y")
+    info = user.ok("info", "kit/x", "--json").json
+    assert (info["registry"], info["signers"]) == (None, [])
+    assert info["signer"].startswith("none (git commit ")
+    assert user.run("yank", "skill:kit/x@1.0.0", "--reason", "x", "-y", "--json").code != 0
+
+
+def test_what_needs_a_source_is_not_published(server: GitServer, registry: RealRegistry, acme: Author) -> None:
+    server.repository("kit").commit({"x/SKILL.md": skill("x")})
+    author = registry.author("giver")
+    author.program.ok("add", f"git+{server.url('kit')}", "-y")
+    path = author.write("work/mine", depends=(("skill:kit/x", "*"),))
+    refused = author.program.run("publish", path, "--allow-uncommitted", "-y", "--json")
+    assert refused.error["code"] == "needs-a-source"
+    assert "kit/x" in refused.error["message"]
+    plain = author.write("work/plain")
+    author.program.ok("publish", plain, "--allow-uncommitted", "-y")
+
+
+def signed_text(author: Program, local_id: str, version: str = "1.0.0") -> str:
+    """A directive that the author signed in the file."""
+    path = author.write(f".ai/directives/{local_id}.md", directive(local_id, version))
+    author.ok("sign", str(path))
+    return path.read_text()
+
+
+@pytest.fixture
+def author(tmp_path: Path) -> Program:
+    found = Program(tmp_path / "author")
+    found.ok("init", "--namespace", "acme")
+    found.ok("keys", "generate")
+    return found
+
+
+def public_key(author: Program) -> str:
+    return next((author.home / "config" / "keys").glob("*.pub")).read_text()
+
+
+def test_an_in_file_signature_by_a_trusted_key_counts_and_by_another_does_not(
+    server: GitServer, program: Program, author: Program
+) -> None:
+    repository = server.repository("kit")
+    repository.commit({".ai/directives/work/one.md": signed_text(author, "work/one")})
+    words = ("add", f"git+{server.url('kit')}", "-y")
+    program.ok(*words)
+    assert program.ok("list", "--json").json["items"][0]["signer"].startswith("none (git commit ")
+    program.write("acme.pem", public_key(author))
+    program.ok("trust", "add", "acme.pem", "-y")
+    program.ok("install")
+    assert program.ok("list", "--json").json["items"][0]["signer"].startswith("SHA256:")
+    assert "signer = " not in program.path("rye.lock").read_text()  # the lock is the same for everybody
+    text = program.path("rye.toml").read_text()
+    program.path("rye.toml").write_text(f'{text}\n[policy]\nsources = "signed"\n')
+    program.ok("ci")
+    program.ok("update", "-y")
+    changed = signed_text(author, "work/one").replace("Do the work.", "Do it twice.")
+    assert "Do it twice." in changed
+    repository.commit({".ai/directives/work/one.md": changed})
+    refused = program.run("update", "-y", "--json")
+    assert refused.error["code"] == "source-item-unusable"
+    assert "signature does not hold (modified)" in refused.error["message"]
+
+
+def test_an_update_that_drops_the_signature_stops(server: GitServer, program: Program, author: Program) -> None:
+    repository = server.repository("kit")
+    repository.commit({".ai/directives/work/one.md": signed_text(author, "work/one")})
+    program.write("acme.pem", public_key(author))
+    program.ok("trust", "add", "acme.pem", "-y")
+    program.ok("add", f"git+{server.url('kit')}", "-y")
+    repository.commit({".ai/directives/work/one.md": directive("work/one", "1.0.1")})
+    refused = program.run("update", "-y", "--json")
+    assert refused.error["code"] == "consent-needed"
+    assert "signed by another key" in refused.error["message"]
+
+
+def test_sources_signed_refuses_what_has_other_files(server: GitServer, program: Program, author: Program) -> None:
+    """An in-file signature covers its own file alone."""
+    path = author.write(".ai/skills/pdf/SKILL.md", skill("pdf"))
+    author.ok("sign", str(path))
+    server.repository("kit").commit({"pdf/SKILL.md": path.read_text(), "pdf/run.md": "Anything.\n"})
+    program.write("acme.pem", public_key(author))
+    program.ok("trust", "add", "acme.pem", "-y")
+    program.ok("add", f"git+{server.url('kit')}", "-y")
+    assert program.ok("list", "--json").json["items"][0]["signer"].startswith("none (git commit ")
+
+
+def test_deploy_writes_such_items_like_any_other(server: GitServer, program: Program) -> None:
+    server.repository("kit").commit({"pdf/SKILL.md": skill("pdf"), "pdf/guide.md": "# Guide\n"})
+    program.write("rye.toml", '[project]\nname = "shop"\n\n[deploy]\ntargets = ["claude"]\n')
+    program.ok("add", f"git+{server.url('kit')}", "-y")
+    assert "# pdf" in program.path(".claude/skills/pdf/SKILL.md").read_text()
+    assert program.path(".claude/skills/pdf/guide.md").read_text() == "# Guide\n"
+    program.ok("deploy", "--check")
+
+
+def test_the_cache_shows_and_forgets_repositories(server: GitServer, program: Program) -> None:
+    server.repository("kit").commit({"pdf/SKILL.md": skill("pdf")})
+    program.ok("add", f"git+{server.url('kit')}", "-y")
+    assert program.ok("cache", "info", "--json").json["objects"] > 0
+    program.ok("cache", "clean")
+    assert not list((program.home / "cache" / "git").glob("*.git"))
+    shutil.rmtree(program.path(".ai"))
+    program.ok("ci")
+
+
+def test_an_item_that_goes_from_the_repository_is_said_and_nothing_changes(server: GitServer, program: Program) -> None:
+    repository = server.repository("kit")
+    repository.commit({"pdf/SKILL.md": skill("pdf")})
+    program.ok("add", f"git+{server.url('kit')}#main", "-y")
+    repository.commit({"docx/SKILL.md": skill("docx")})
+    before = program.path("rye.lock").read_bytes()
+    refused = program.run("update", "-y", "--json")
+    assert refused.code == 1
+    assert "kit/pdf" in refused.error["message"]
+    assert program.path("rye.lock").read_bytes() == before
+    program.ok("ci")
+
+
+def test_the_last_item_takes_its_source_out_of_rye_toml(server: GitServer, program: Program) -> None:
+    server.repository("kit").commit({"a/SKILL.md": skill("a"), "b/SKILL.md": skill("b")})
+    program.ok("add", f"git+{server.url('kit')}", "--all", "-y")
+    program.ok("remove", "kit/a")
+    assert "kit" in parse_manifest(program.path("rye.toml").read_text()).sources
+    program.ok("remove", "kit/b")
+    assert parse_manifest(program.path("rye.toml").read_text()).sources == {}
+
+
+def test_a_diff_compares_with_what_the_source_has_now(server: GitServer, program: Program) -> None:
+    repository = server.repository("kit")
+    repository.commit({"pdf/SKILL.md": skill("pdf")})
+    program.ok("add", f"git+{server.url('kit')}#main", "-y")
+    repository.commit({"pdf/SKILL.md": skill("pdf", body="Read it twice.")})
+    assert "+Read it twice." in program.run("diff", "kit/pdf").stdout
+    program.path(".ai/packages/kit/skills/pdf/SKILL.md").write_text(skill("pdf", body="Mine."))
+    assert "+Mine." in program.run("diff", "--edited").stdout
+
+
+def test_a_merge_of_two_branches_that_moved_the_source_is_resolved(server: GitServer, program: Program) -> None:
+    repository = server.repository("kit")
+    repository.commit({"pdf/SKILL.md": skill("pdf")})
+    program.ok("add", f"git+{server.url('kit')}#main", "-y")
+    old = program.path("rye.lock").read_text()
+    repository.commit({"pdf/SKILL.md": skill("pdf", body="Two.")})
+    program.ok("update", "-y")
+    new = program.path("rye.lock").read_text()
+    merged = f"<<<<<<< ours\n{old}=======\n{new}>>>>>>> theirs\n"
+    program.path("rye.lock").write_text(merged)
+    program.ok("install", "-y")
+    [row] = parse_lock(program.path("rye.lock").read_text()).items
+    assert row.version in (parse_lock(old).items[0].version, parse_lock(new).items[0].version)
+    program.ok("ci")
+
+
+def test_a_workspaces_member_asks_and_the_source_is_the_roots(server: GitServer, program: Program) -> None:
+    server.repository("kit").commit({"pdf/SKILL.md": skill("pdf")})
+    program.write("rye.toml", '[project]\nname = "root"\n\n[workspace]\nmembers = ["services/*"]\n')
+    program.write("services/one/rye.toml", '[project]\nname = "one"\n')
+    program.ok("add", f"git+{server.url('kit')}", "-p", "services/one", "-y")
+    assert "kit" in parse_manifest(program.path("rye.toml").read_text()).sources
+    assert "skill:kit/pdf" in program.path("services/one/rye.toml").read_text()
+    program.ok("ci")
