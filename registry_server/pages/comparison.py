@@ -6,7 +6,7 @@ what cannot be computed is said (``unknown``), so that an empty list never stand
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Literal
 
@@ -134,6 +134,15 @@ class Lists(Struct, frozen=True):
     removed: tuple[str, ...] = ()
 
 
+class Tools(Struct, frozen=True):
+    """Tools of the agent program, and restrictions of them that went or came, in words."""
+
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    any_command: bool = False
+    """Whether it may run any command now, and might not before."""
+
+
 class Hooks(Struct, frozen=True):
     added: tuple[HookAction, ...] = ()
     removed: tuple[HookAction, ...] = ()
@@ -162,8 +171,10 @@ class Comparison(Struct, frozen=True):
     """Nothing but version and signature differ, and everything could be compared."""
     unknown: tuple[str, ...]
     """What could not be compared, and why."""
+    partly: tuple[str, ...]
+    """The lists that leave something out because of it: ``hooks``, ``agent_tools``, ``runs``, ``facts``."""
     rights: Rights
-    agent_tools: Lists
+    agent_tools: Tools
     hooks: Hooks
     runs: tuple[RunChange, ...]
     facts: Facts
@@ -172,30 +183,35 @@ class Comparison(Struct, frozen=True):
     files: tuple[FileChange, ...]
 
 
+PARTS = ("agent_tools", "hooks", "runs", "facts")
+"""The lists that may leave something out."""
+
+
 # -- comparing -------------------------------------------------------------------------------------------------------------
 
 
 def compare_sides(old: Side, new: Side, chain: KeysetChain, now: datetime) -> Comparison:
     """``now``: the snapshot's time. Never raises for what the files hold."""
     before, after = _read(old), _read(new)
-    unknown = [*before.unknown, *after.unknown]
-    known = before.metadata is not None and after.metadata is not None
     if before.metadata is not None and after.metadata is not None:
         found = compare(Version("", "", before.metadata), Version("", "", after.metadata))
         widened, narrowed = found.widened, found.narrowed
-        tools = Lists(found.tools_added, found.tools_removed)
+        freed = _any_command(after.metadata) and not _any_command(before.metadata)
+        tools = Tools(found.tools_added, found.tools_removed, freed)
         hooks = Hooks(found.hooks_added, found.hooks_removed)
         relations = Lists(found.relations_added, found.relations_removed)
+        runs = _runs({*before.metadata.runs, *before.attached}, {*after.metadata.runs, *after.attached})
     else:
         one, other = old.record.release, new.record.release
         rights = diff(one.capabilities, other.capabilities)
         widened, narrowed = rights.widened, rights.narrowed
-        tools, hooks = Lists(), _noted_hooks(one, other)
+        tools, hooks = Tools(), _noted_hooks(one, other)
         relations = _noted_relations(one, other)
-    if known and before.facts is not None and after.facts is not None:
-        facts = Facts(*map(_by_level, difference(before.facts, after.facts)))
-    else:
-        facts = Facts()
+        runs = _runs(before.attached, after.attached)
+    # What is not known of the newer version is not gone from it.
+    if "runs" in after.partly:
+        runs = tuple(run for run in runs if run.state != "removed")
+    more, less = map(_by_level, difference(before.facts, after.facts))
     comparison = Comparison(
         kind=new.record.identity.kind,
         id=new.record.identity.id,
@@ -203,12 +219,13 @@ def compare_sides(old: Side, new: Side, chain: KeysetChain, now: datetime) -> Co
         new=_row(new.record),
         order=_order(old.record, new.record),
         equal=False,
-        unknown=tuple(dict.fromkeys(unknown)),
+        unknown=tuple(dict.fromkeys((*before.unknown, *after.unknown))),
+        partly=tuple(name for name in PARTS if name in before.partly | after.partly),
         rights=Rights(_rights(widened), _rights(narrowed)),
         agent_tools=tools,
         hooks=hooks,
-        runs=_runs(before.runs, after.runs) if known else (),
-        facts=facts,
+        runs=runs,
+        facts=Facts(more, () if "facts" in after.partly else less),
         signers=_signers(old.record, new.record, chain, now),
         relations=relations,
         files=tuple(_files(old, new)),
@@ -224,54 +241,66 @@ def _is_equal(found: Comparison) -> bool:
 
 
 class _Content(Struct, frozen=True):
-    """What a version's bytes say."""
+    """What a version's bytes say, as far as they are there and can be read."""
 
     metadata: Metadata | None
-    runs: tuple[Run, ...]
-    facts: tuple[Fact, ...] | None
+    attached: tuple[Run, ...]
+    """The attached files that can run."""
+    facts: tuple[Fact, ...]
     unknown: tuple[str, ...]
+    partly: frozenset[str]
 
 
 def _read(side: Side) -> _Content:
     record, release = side.record, side.record.release
-    name = item_file_name(record)
-    data = side.files.get(name)
-    if data is None:
-        gone = "its bytes were taken down" if record.takedown is not None else "the registry does not have its bytes"
-        why = f"{release.version}: {gone}, so rights and hooks are those of the signed release note; agent tools, what can "
-        return _Content(None, (), None, (f"{why}run, and facts are unknown.",))
-    unknown: list[str] = []
-    reading = read_published(release.identity, release.file.suffix, data, [entry.path for entry in release.attached])
-    metadata = reading.metadata
+    name, unknown = item_file_name(record), []
+    partly: set[str] = set()
+    metadata, data = None, side.files.get(name)
+    if data is not None:
+        paths = [entry.path for entry in release.attached]
+        metadata = read_published(release.identity, release.file.suffix, data, paths).metadata
     if metadata is None:
+        partly.update(("hooks", "agent_tools", "runs"))
+        why = f"its file cannot be read as a {release.identity.kind} by today's rules"
+        if data is None:
+            partly.add("facts")
+            why = "its file was taken down" if record.takedown is not None else "the registry does not have its file"
         unknown.append(
-            f"{release.version}: its file cannot be read as a {release.identity.kind} by today's rules, so rights and hooks "
-            "are those of the signed release note; agent tools, what can run, and facts are unknown."
+            f"{release.version}: {why}. Rights, hooks and relations are those of the signed release note; agent tools and what "
+            f"the file itself runs are not known{', nor its facts' if data is None else ''}."
         )
-        return _Content(None, (), None, tuple(unknown))
     present = [entry for entry in release.attached if entry.path in side.files]
     if len(present) < len(release.attached):
-        count = len(release.attached) - len(present)
+        partly.update(("runs", "facts"))
+        gone = len(release.attached) - len(present)
+        unknown.append(f"{release.version}: {gone} of its attached files are gone; nothing is known of what they run.")
+    texts, left_out = _texts_for_facts(side, [name, *(entry.path for entry in present)])
+    if left_out:
+        partly.add("facts")
         unknown.append(
-            f"{release.version}: {count} of its attached files are gone; what can run and facts leave them out."
+            f"{release.version}: it is too large to look for facts in all of it. Files left out: {len(left_out)}, among them "
+            f"{left_out[0]}."
         )
     attached = attached_runs((e.path, e.executable, e.sha256, side.files[e.path]) for e in present)
+    return _Content(metadata, attached, find_facts(texts), tuple(unknown), frozenset(partly))
+
+
+def _texts_for_facts(side: Side, paths: Sequence[str]) -> tuple[dict[str, str], list[str]]:
+    """As many texts as facts are looked for in, and the files that are left out."""
     texts: dict[str, str] = {}
-    room = COMPARISON.facts_bytes
-    left_out = []
-    for path in (name, *(entry.path for entry in present)):
-        room -= len(side.files[path])
-        if room < 0:
+    room, left_out = COMPARISON.facts_bytes, []
+    for path in paths:
+        data = side.files.get(path)
+        if data is not None and len(data) <= room:
+            room -= len(data)
+            texts[path] = readable_text(data)
+        elif data is not None:
             left_out.append(path)
-            room += len(side.files[path])
-        else:
-            texts[path] = readable_text(side.files[path])
-    if left_out:
-        unknown.append(
-            f"{release.version}: it is too large to look for facts in all of it; {len(left_out)} files are left out, among "
-            f"them {left_out[0]}."
-        )
-    return _Content(metadata, tuple(sorted({*metadata.runs, *attached})), find_facts(texts), tuple(unknown))
+    return texts, left_out
+
+
+def _any_command(metadata: Metadata) -> bool:
+    return metadata.agent_tools is not None and metadata.agent_tools.any_command
 
 
 def _row(record: ReleaseRecord) -> VersionRow:

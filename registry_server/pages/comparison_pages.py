@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import astuple, replace
 
-from registry_server.pages.comparison import Comparison, FileChange, Hooks, Lists, Rights
+from registry_server.pages.comparison import Comparison, FileChange, Hooks, Lists, Rights, Tools
 from registry_server.pages.comparison import Facts as FactChanges
 from registry_server.pages.comparison_limits import COMPARISON
 from registry_server.pages.hidden import marked, marked_within
@@ -130,7 +130,7 @@ def _built(whole: Comparison, rows: Sequence[_Row]) -> Comparison:
         whole,
         unknown=listed["unknown"],
         rights=Rights(listed["widened"], listed["narrowed"]),
-        agent_tools=Lists(listed["tools_added"], listed["tools_removed"]),
+        agent_tools=Tools(listed["tools_added"], listed["tools_removed"], whole.agent_tools.any_command),
         hooks=Hooks(listed["hooks_added"], listed["hooks_removed"]),
         runs=listed["runs"],
         facts=FactChanges(listed["facts_added"], listed["facts_removed"]),

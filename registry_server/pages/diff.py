@@ -166,19 +166,18 @@ def _others(identity: Identity, whole: Comparison, ordered: Sequence[str]) -> It
 
 
 def _summary(whole: Comparison) -> Iterator[str]:
+    rights, tools, runs = whole.rights, whole.agent_tools, whole.runs
     counts = (
-        (len(whole.rights.widened) + len(whole.agent_tools.added), "right more", "rights more"),
-        (len(whole.rights.narrowed) + len(whole.agent_tools.removed), "right less", "rights less"),
-        (len(whole.hooks.added), "hook more", "hooks more"),
-        (len(whole.hooks.removed), "hook less", "hooks less"),
-        (sum(run.state == "added" for run in whole.runs), "new thing that can run", "new things that can run"),
-        (
-            sum(run.state == "changed" for run in whole.runs),
-            "changed thing that can run",
-            "changed things that can run",
-        ),
+        (len(rights.widened) + len(tools.added), "right added", "rights added"),
+        (len(rights.narrowed) + len(tools.removed), "right removed", "rights removed"),
+        (len(whole.hooks.added), "hook added", "hooks added"),
+        (len(whole.hooks.removed), "hook removed", "hooks removed"),
+        (sum(run.state == "added" for run in runs), "new script or command", "new scripts or commands"),
+        (sum(run.state == "changed" for run in runs), "changed script or command", "changed scripts or commands"),
+        (sum(run.state == "removed" for run in runs), "script or command removed", "scripts or commands removed"),
         (len(whole.facts.added), "new fact", "new facts"),
-        (len(whole.relations.added), "relation more", "relations more"),
+        (len(whole.relations.added), "dependency added", "dependencies added"),
+        (len(whole.relations.removed), "dependency removed", "dependencies removed"),
         (len(whole.files), "file differs", "files differ"),
     )
     if whole.equal:
@@ -187,7 +186,7 @@ def _summary(whole: Comparison) -> Iterator[str]:
         if number:
             yield f"{number:,} {one if number == 1 else many}"
     if whole.signers is not None:
-        yield "another signer"
+        yield "different signer"
     if whole.unknown:
         yield "not everything could be compared"
 

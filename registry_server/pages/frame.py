@@ -132,8 +132,8 @@ def is_same(if_none_match: str, tag: str) -> bool:
 
 @cache
 def style() -> bytes:
-    """The one style sheet."""
-    return (_FOLDER / "style.css").read_bytes()
+    """The one style sheet: the frame's rules, then those of the pages that have more."""
+    return b"".join(path.read_bytes() for path in sorted(_FOLDER.glob("*.css")))
 
 
 @cache
