@@ -1,0 +1,139 @@
+"""What pages cost: item pages per second from one server process, their sizes, and what readers of pages cost publishers.
+
+    python benchmarks/pages.py [--items 200] [--readers 16] [--rounds 3] [--each 2000]
+
+A page is asked for as a browser asks, over a connection that is kept. *First* pages are made after a publish has changed the
+head; *kept* ones were made before. Then two publishers publish, alone and beside the readers, in turns; of the rounds the
+median counts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+from publish_tools.peer import LOAD, Measured, measure
+from publish_tools.registry import Registry, letters
+
+BOUND_PAGES = 500
+BOUND_BYTES = 50_000
+PUBLISHERS, PUBLISHES = 2, 20
+MOST_SECONDS = 60
+"""For the readers beside the publishers, whatever happens."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--items", type=int, default=200)
+    parser.add_argument("--readers", type=int, default=16)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--each", type=int, default=2000, help="pages in a round, over all readers")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="rye-bench-") as folder, ExitStack() as stack:
+        registry = Registry("rye", Path(folder, "rye"), stack, 16, {})
+        measure(registry, "p", 4, options.items // 4)
+        paths = [_path(registry, number) for number in range(options.items)]
+        _sizes(registry.url, paths)
+        first, kept = [], []
+        for number in range(options.rounds):
+            measure(registry, f"head{letters(number)}", 1, 1)
+            first.append(_read(registry.url, paths, options.readers, len(paths)))
+            kept.append(_read(registry.url, paths, options.readers, options.each))
+        for words, found in (("first", first), ("kept", kept)):
+            rate = statistics.median(found)
+            print(f"item pages, {words:<6} {rate:>7.0f}/s   {rate / BOUND_PAGES:>6.2f} of the bound of {BOUND_PAGES}/s")
+        _beside(registry, paths, options.readers, options.rounds)
+
+
+def _path(registry: Registry, number: int) -> str:
+    namespace = registry._of(number).namespace
+    return f"/-/directive/{namespace}/p/{letters(number)}"
+
+
+def _sizes(url: str, paths: list[str]) -> None:
+    pages = {
+        "the first page": "/",
+        "an item": paths[0],
+        "a search": "/-/search?q=item",
+        "the log": "/-/log",
+        "an entry": "/-/log/20",
+        "a namespace": f"/-/namespaces/{paths[0].split('/')[3]}",
+        "signing in": "/-/account",
+    }
+    with httpx.Client(base_url=url, headers={"Accept": "text/html"}) as client:
+        for words, path in pages.items():
+            answer = client.get(path)
+            if answer.status_code != 200:
+                raise SystemExit(f"{path} answered {answer.status_code}")
+            size = len(answer.content)
+            print(f"{words:<15} {size:>7,} bytes   {size / BOUND_BYTES:>6.2f} of the bound of {BOUND_BYTES:,}")
+
+
+def _plan(url: str, paths: list[str], readers: int, each: int) -> dict[str, object]:
+    address = urlsplit(url)
+    requests = [
+        base64.b64encode(
+            f"GET {path} HTTP/1.1\r\nHost: {address.netloc}\r\nAccept: text/html\r\n\r\n".encode()
+        ).decode()
+        for path in paths
+    ]
+    plans = [
+        [[requests[(reader * each + number) % len(requests)]] for number in range(each)] for reader in range(readers)
+    ]
+    return {"host": address.hostname, "port": address.port, "publishers": plans}
+
+
+def _read(url: str, paths: list[str], readers: int, count: int) -> float:
+    """Pages per second."""
+    each = max(count // readers, 1)
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        json.dump(_plan(url, paths, readers, each), file)
+        file.flush()
+        done = subprocess.run([sys.executable, str(LOAD), file.name], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"pages were not answered: {done.stderr[-2000:]}")
+    return each * readers / float(json.loads(done.stdout)["seconds"])
+
+
+def _beside(registry: Registry, paths: list[str], readers: int, rounds: int) -> None:
+    alone: list[Measured] = []
+    beside: list[Measured] = []
+    for number in range(rounds):
+        alone.append(measure(registry, f"alone{letters(number)}", PUBLISHERS, PUBLISHES))
+        with _reading(registry.url, paths, readers):
+            beside.append(measure(registry, f"beside{letters(number)}", PUBLISHERS, PUBLISHES))
+    p50 = [statistics.median(one.p50 for one in found) * 1000 for found in (alone, beside)]
+    print(f"publishing alone                 p50 {p50[0]:>6.1f} ms")
+    print(f"publishing beside {readers:>2} page readers p50 {p50[1]:>6.1f} ms   {p50[1] / p50[0]:>6.2f} times as long")
+
+
+@contextmanager
+def _reading(url: str, paths: list[str], readers: int) -> Iterator[None]:
+    """Readers that read as fast as they can while the block runs."""
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        json.dump(_plan(url, paths, readers, MOST_SECONDS * 1000 // readers), file)
+        file.flush()
+        process = subprocess.Popen([sys.executable, str(LOAD), file.name], stdout=subprocess.DEVNULL)
+        try:
+            time.sleep(0.5)
+            yield
+            if process.poll() is not None:
+                raise SystemExit("the readers ended before the publishers did")
+        finally:
+            process.terminate()
+            process.wait()
+
+
+if __name__ == "__main__":
+    main()

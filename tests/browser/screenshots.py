@@ -1,0 +1,121 @@
+"""``make screenshots``: pictures of the main pages, wide and narrow, light and dark, and the two that README and docs show.
+
+    python -m tests.browser.screenshots [FOLDER] [--docs]
+
+FOLDER (``build/screenshots``) gets ``PAGE-WIDTH-COLORS.png``. ``--docs`` also makes the pictures in ``docs/pictures``: keys and
+times in them are new each time, so they change only when somebody means it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import re
+import sys
+import tempfile
+from pathlib import Path
+
+from playwright.sync_api import Browser
+from rich.console import Console
+from rich.text import Text
+
+from tests.browser.chromium import NARROW, WHY, WIDE, Colors, Visit, browser, program
+from tests.browser.people import cookies_of
+from tests.browser.shelf import ROOT, Shelf, fill
+from tests.cli.registry_fixture import Registry
+
+ITEM = "/-/directive/rye/workflows/deploy_and_test"
+PICTURES = ROOT / "docs" / "pictures"
+COLORS: tuple[Colors, ...] = ("light", "dark")
+_COLUMNS = 100
+_FONT = re.compile(r"@font-face \{.*?\}", re.DOTALL)
+
+
+def pages(shelf: Shelf) -> dict[str, str]:
+    """The main pages by a name for the file."""
+    return {
+        "home": "/",
+        "search": "/-/search?q=deploy",
+        "item": ITEM,
+        "item-skill": "/-/skill/acme/pdf-notes",
+        "source": f"{ITEM}@1.2.0/source",
+        "diff": f"{ITEM}/diff/1.0.1..1.2.0",
+        "namespace": "/-/namespaces/rye",
+        "log": "/-/log",
+        "account-tokens": "/-/account/tokens",
+        "account-stage": f"/-/account/stages/{shelf.stage}",
+    }
+
+
+def take(registry: Registry, shelf: Shelf, started: Browser, folder: Path) -> list[str]:
+    """Take all pictures; the pages that were not there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    cookies = cookies_of(registry, "maintainer", "--namespace", "acme", "--role", "owner")
+    missing = []
+    for colors in COLORS:
+        for width in (WIDE["width"], NARROW["width"]):
+            visit = Visit(started, colors=colors, width=width, cookies=cookies)
+            for name, path in pages(shelf).items():
+                if visit.open(registry.url + path) != 200:
+                    missing.append(path)
+                visit.page.screenshot(path=folder / f"{name}-{width}-{colors}.png", full_page=True)
+            visit.close()
+    return sorted(set(missing))
+
+
+def item_picture(registry: Registry, started: Browser, target: Path) -> None:
+    """The top of an item's page, as README shows it."""
+    visit = Visit(started)
+    visit.open(registry.url + ITEM)
+    visit.page.screenshot(path=target, clip={"x": 0, "y": 0, "width": WIDE["width"], "height": WIDE["height"]})
+    visit.close()
+
+
+def terminal_picture(registry: Registry, base: Path, target: Path) -> None:
+    """What somebody is asked who installs an item."""
+    team = registry.reader(base)
+    team.write("rye.toml", '[project]\nname = "storefront"\n')
+    shown = team.terminal("add", "rye/workflows/deploy_and_test", answer=b"y\n", env={"COLUMNS": str(_COLUMNS)})
+    target.write_text(terminal_svg("rye add rye/workflows/deploy_and_test", shown), encoding="utf-8")
+
+
+def terminal_svg(command: str, shown: str) -> str:
+    """A terminal as SVG, with the fonts of the machine that shows it: nothing in it is loaded from elsewhere."""
+    console = Console(record=True, width=_COLUMNS, file=io.StringIO(), force_terminal=True, color_system="truecolor")
+    console.print(Text(f"$ {command}", style="bold"))
+    console.print(Text.from_ansi(shown.replace("\r\n", "\n").strip("\n")))
+    picture = _FONT.sub("", console.export_svg(title="rye", unique_id="terminal"))
+    picture = picture.replace("Fira Code,", "ui-monospace, Menlo, Consolas,")
+    assert "url(http" not in picture
+    return picture
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("folder", nargs="?", type=Path, default=Path("build/screenshots"))
+    parser.add_argument("--docs", action="store_true", help="Make the pictures of README and docs, too.")
+    options = parser.parse_args()
+    if program() is None:
+        print(WHY)
+        return 1
+    with tempfile.TemporaryDirectory(prefix="rye-pictures-") as made:
+        base = Path(made)
+        registry = Registry(base / "data", "registry.example.org")
+        try:
+            shelf = fill(registry, base)
+            with browser() as started:
+                missing = take(registry, shelf, started, options.folder)
+                if options.docs:
+                    PICTURES.mkdir(parents=True, exist_ok=True)
+                    item_picture(registry, started, PICTURES / "registry-item.png")
+                    terminal_picture(registry, base, PICTURES / "terminal-consent.svg")
+        finally:
+            registry.stop()
+    print(f"{len(pages(shelf)) * 4} pictures are in {options.folder}")
+    if missing:
+        print(f"not there: {', '.join(missing)}")
+    return 1 if missing else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
