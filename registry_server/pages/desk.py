@@ -83,6 +83,8 @@ class PageDesk:
         self._fixed: tuple[str, str] | None = None
         self._head: tuple[float, Head] | None = None
         self._looking: asyncio.Task[Head] | None = None
+        with database.reader(self._engine) as connection:  # the first page may be one that is not made here
+            self._known_site(Ledger(connection))
 
     async def answer(self, asked: Asked, make: Maker) -> Answer:
         """The answer to a GET. Raises RyeError: what the maker raises, and ``busy``."""

@@ -186,7 +186,9 @@ def _differences(
         _cut([(str(tier(change.pattern)), change.pattern) for change in found.narrowed]),
         _cut([(words,) for words in _added(found)]),
         _cut([(words,) for words in _removed(found)]),
-        _cut([(line[:1], line[1:]) for line in found.text[2:]], _DIFF_LINES),
+        _cut(
+            [(line[:1], line[1:].strip("@ ") if line[:2] == "@@" else line[1:]) for line in found.text[2:]], _DIFF_LINES
+        ),
         is_whole,
         found.signer_changed,
     )

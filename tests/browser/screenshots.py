@@ -27,7 +27,7 @@ from tests.cli.registry_fixture import Registry
 ITEM = "/-/directive/rye/workflows/deploy_and_test"
 PICTURES = ROOT / "docs" / "pictures"
 COLORS: tuple[Colors, ...] = ("light", "dark")
-_COLUMNS = 100
+_COLUMNS = 124
 _FONT = re.compile(r"@font-face \{.*?\}", re.DOTALL)
 
 

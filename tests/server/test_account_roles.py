@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -114,6 +115,13 @@ class TestOwners:
         answer = send(local, owner, "/-/account/namespaces/omega/give", role="emperor", account="olaf")
         assert answer.status_code == 422
         assert held(local, "omega") == {"olaf": "owner"}
+
+
+def test_the_first_page_that_a_server_shows_names_the_registry(tmp_path: Path) -> None:
+    fresh = Local(tmp_path / "data")
+    for path in ("/-/account", "/-/account/nothing"):
+        assert 'class="name" href="/">registry.example.org<' in fresh.get(path, headers={"Accept": "text/html"}).text
+    fresh.close()
 
 
 class TestTeams:
