@@ -90,6 +90,8 @@ class Settings:
     """Questions that wait for one of these; more are answered 503 with ``Retry-After``."""
     reader_skills: int = 10_000
     """Skills in one index or repository."""
+    reader_versions: int = 200
+    """Versions of one skill in apm's list, the latest."""
     reader_bytes: int = 128 * MIB
     """Repositories and archives that are kept in memory."""
     repository_bytes: int = 64 * MIB

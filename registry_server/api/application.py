@@ -66,6 +66,8 @@ from registry_server.api.service import Service
 from registry_server.api.stage_pages import STAGE_PAGES
 from registry_server.api.staging_routes import STAGING_ROUTES
 from registry_server.api.watching import Watched
+from registry_server.interop.apm import PROBLEM, problem
+from registry_server.interop.paths import APM
 from registry_server.storage.served import served
 from rye.errors import RyeError
 from rye.items.identity import is_segment
@@ -81,6 +83,7 @@ _STATUS = {
     "account-disabled": 403,
     "form-foreign": 403,
     "link-used": 410,
+    "withdrawn": 410,
     "sign-in-needed": 401,
     "sign-in-refused": 403,
     "unknown-token": 404,
@@ -172,7 +175,7 @@ def create_app(service: Service) -> Application:
     gate = None if service.settings.read == "public" else partial(_gate, service)
     behind = cast(Application, framework)
     if service.settings.interoperate:
-        behind = Readers(service, behind, _unpaged)
+        behind = Readers(service, behind, _for_program)
     files = Files(service.public, behind, gate)
     return Watched(files, service.metrics, service.settings)
 
@@ -193,13 +196,18 @@ async def _gate(service: Service, scope: Any) -> Answer | None:
     except RyeError as error:
         service.refused(error.code)
         status = _STATUS.get(error.code, 422)
+        if path.startswith(APM):
+            return _for_program(error, path)
         return refusal(error, status, refused_reading(service, error, status, _accepted(scope)))
     return None
 
 
-def _unpaged(error: RyeError) -> Answer:
-    """An error as a program reads it."""
-    return refusal(error, _STATUS.get(error.code, 422))
+def _for_program(error: RyeError, path: str) -> Answer:
+    """An error as a program reads it that asks for this path."""
+    status = _STATUS.get(error.code, 422)
+    if path.startswith(APM):
+        return refusal(error, status, problem(error, status, path), PROBLEM)
+    return refusal(error, status)
 
 
 # -- static files --------------------------------------------------------------------------------------------------------

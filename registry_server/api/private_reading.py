@@ -123,11 +123,13 @@ def private_send(send: Callable[[Any], Awaitable[None]]) -> Callable[[Any], Awai
     return sending
 
 
-def refusal(error: RyeError, status: int, page: bytes | None = None) -> Answer:
-    """An error as the API words it, or as a page that was made of it."""
-    body = page or wire.encode_json(wire.ErrorAnswer(wire.ErrorBody(error.code, error.message, error.hint)))
+def refusal(
+    error: RyeError, status: int, written: bytes | None = None, media_type: str = "text/html; charset=utf-8"
+) -> Answer:
+    """An error as the API words it, or as a page or another document that was made of it."""
+    body = written or wire.encode_json(wire.ErrorAnswer(wire.ErrorBody(error.code, error.message, error.hint)))
     headers = [
-        (b"content-type", b"application/json" if page is None else b"text/html; charset=utf-8"),
+        (b"content-type", b"application/json" if written is None else media_type.encode()),
         (b"cache-control", b"private, no-store"),
         (b"content-length", str(len(body)).encode()),
         (b"vary", b"Accept, Authorization, Cookie"),

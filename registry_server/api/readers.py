@@ -24,7 +24,7 @@ from registry_server.interop.paths import READER, GitPack, GitRefs, Wanted, want
 from registry_server.storage.served import Served
 from rye.errors import RyeError
 
-Failed = Callable[[RyeError], Answer]
+Failed = Callable[[RyeError, str], Answer]
 _ASKED = {b"if-none-match": "if_none_match", b"accept-encoding": "accept_encoding", b"range": "range",
           b"if-range": "if_range"}  # fmt: skip
 _AGAIN = "public, max-age=0, must-revalidate"
@@ -34,7 +34,7 @@ class Readers:
     """Answers what other programs read, and passes on the rest."""
 
     def __init__(self, service: Service, behind: Application, failed: Failed) -> None:
-        """``failed``: an error as the API words it."""
+        """``failed``: an error as who asks for a path reads it."""
         self._service = service
         self._behind = behind
         self._failed = failed
@@ -51,7 +51,7 @@ class Readers:
             made = await self._made(asked, scope, receive, send)
         except RyeError as error:
             self._service.refused(error.code)
-            made = self._private(self._failed(error))
+            made = self._private(self._failed(error, scope["path"]))
         if made is not None:
             await _send(send, made if scope["method"] != "HEAD" else replace(made, body=b""))
 

@@ -43,11 +43,21 @@ class Listing(Struct, frozen=True):
     """The size of the log that it is right for."""
 
 
+class Releases(Struct, frozen=True):
+    """The releases of one skill."""
+
+    offers: tuple[Offer, ...]
+    """What is offered, the latest of the log first."""
+    names: tuple[str, ...]
+    """The skills that have, or had, the name."""
+
+
 class Catalogue:
     """Safe to use from several threads."""
 
     def __init__(self, settings: Settings) -> None:
         self._most = settings.reader_skills
+        self._versions = settings.reader_versions
         self.changes = Changes()
         self._offers: OrderedDict[int, Offer] = OrderedDict()
         self._listings: OrderedDict[str, Listing] = OrderedDict()
@@ -94,23 +104,22 @@ class Catalogue:
         row = questions.COUNT_NAMES.first(ledger.connection, {"pattern": pattern})
         return row is not None and row[0] > 0
 
-    def releases(self, ledger: Ledger, shown: int, namespace: str, name: str) -> tuple[Offer, ...]:
-        """Every release that is offered of the skill with this name, the newest first."""
-        identity = self._identity(ledger, shown, namespace, name)
-        if identity is None:
-            return ()
-        rows = questions.ONE_AVAILABLE.rows(ledger.connection, {"name": identity, "shown": shown})
-        offers = self._read(ledger, [position for _, position in rows])
+    def releases(self, ledger: Ledger, shown: int, namespace: str, name: str) -> Releases | None:
+        """The releases that are offered of the skill with this name; None: no skill, or several of the namespace, has it."""
+        values: dict[str, object] = {"pattern": f"skill:{like(namespace)}/%{like(name)}"}
+        every = _called(name, questions.KNOWN_SKILLS.rows(ledger.connection, values))
+        offered = _called(name, questions.SKILL_NAMES.rows(ledger.connection, {**values, "shown": shown}))
+        if not every or len(offered) > 1:
+            return None
+        rows = [
+            row
+            for one in offered
+            for row in questions.ONE_AVAILABLE.rows(ledger.connection, {"name": one, "shown": shown})
+        ]
+        offers = self._read(ledger, [position for _, position in rows[-self._versions :]])
         gone = ledger.taken_down(file.sha256 for offer in offers for file in offer.files)
         good = [offer for offer in offers if not any(file.sha256 in gone for file in offer.files)]
-        return tuple(sorted(good, key=lambda offer: rank(offer.version), reverse=True))
-
-    def _identity(self, ledger: Ledger, shown: int, namespace: str, name: str) -> str | None:
-        """The full name of the one skill of a namespace that is called this."""
-        values = {"pattern": f"skill:{like(namespace)}/%{like(name)}", "shown": shown}
-        names = [found for (found,) in questions.SKILL_NAMES.rows(ledger.connection, values)]
-        called = [found for found in names if found.rpartition("/")[2] == name]
-        return called[0] if len(called) == 1 else None
+        return Releases(tuple(reversed(good)), tuple(every))
 
     def are_offered(self, ledger: Ledger, shown: int, offers: Sequence[Offer]) -> bool:
         """Whether each of these is offered still, newest or not."""
@@ -165,6 +174,10 @@ class Catalogue:
                 self._offers.popitem(last=False)
         known |= fresh
         return [known[position] for position in positions]
+
+
+def _called(name: str, rows: Iterable[tuple[str, ...]]) -> list[str]:
+    return [found for (found,) in rows if found.rpartition("/")[2] == name]
 
 
 def _release(leaf: bytes) -> Release:

@@ -17,10 +17,19 @@ from typing import TypeVar
 import sqlalchemy as sa
 from msgspec import Struct
 
-from registry_server.interop import osv, questions, renovate, skills
+from registry_server.interop import apm, osv, questions, renovate, skills
 from registry_server.interop.catalogue import Catalogue
 from registry_server.interop.offers import Offer
-from registry_server.interop.paths import Advisories, ItemVersions, SkillFile, SkillIndex, Wanted
+from registry_server.interop.paths import (
+    Advisories,
+    ApmArchive,
+    ApmUnknown,
+    ApmVersions,
+    ItemVersions,
+    SkillFile,
+    SkillIndex,
+    Wanted,
+)
 from registry_server.interop.repositories import Repositories
 from registry_server.pages.kept import Kept
 from registry_server.sequencer.ledger import Ledger
@@ -30,6 +39,7 @@ from registry_server.settings import Settings
 from registry_server.storage import database
 from registry_server.storage.objects import Objects
 from rye.errors import RyeError
+from rye.registry.protocol.lines import write_time
 from rye.registry.protocol.statements import Advisory
 
 JSON, BYTES, GZIP, ZIP = "application/json", "application/octet-stream", "application/gzip", "application/zip"
@@ -114,7 +124,9 @@ class ReaderDesk:
                 return self._file(ledger, shown, wanted, may_read)
             if isinstance(wanted, ItemVersions):
                 return self._versions(ledger, shown, wanted, may_read)
-            return self._advisory(ledger, shown, wanted, may_read)
+            if isinstance(wanted, Advisories):
+                return self._advisory(ledger, shown, wanted, may_read)
+            return self._package(ledger, shown, wanted, may_read)
 
         return self.ask(work)
 
@@ -157,6 +169,33 @@ class ReaderDesk:
             return None
         offers = self.catalogue.listing(ledger, shown, namespace).offers
         return offers if offers or self.catalogue.has_skills(ledger, namespace) else None
+
+    # -- apm's packages --------------------------------------------------------------------------------------------
+
+    def _package(
+        self, ledger: Ledger, shown: int, wanted: ApmVersions | ApmArchive | ApmUnknown, may_read: MayRead
+    ) -> Document | None:
+        """Raises RyeError ``withdrawn``."""
+        if isinstance(wanted, ApmUnknown) or not may_read(wanted.namespace):
+            return None
+        found = self.catalogue.releases(ledger, shown, wanted.namespace, wanted.name)
+        if found is None:
+            return None
+        if isinstance(wanted, ApmVersions):
+            rows = [
+                apm.Archived(offer.version, *digest, write_time(offer.time))
+                for offer in found.offers
+                if (digest := self.folders.archive_digest(offer)) is not None
+            ]
+            return _document(apm.versions(wanted.namespace, wanted.name, rows), JSON, may_compress=True)
+        offer = next((one for one in found.offers if one.version == wanted.version), None)
+        content = self.folders.archive(offer) if offer is not None else None
+        if content is not None:
+            return _document(content, GZIP)
+        if any(ledger.release(name, wanted.version) is not None for name in found.names):
+            named = f"{wanted.namespace}/{wanted.name} {wanted.version}"
+            raise RyeError("withdrawn", f"{named} is no longer offered.", "Ask for the list of versions.")
+        return None
 
     # -- versions and advisories --------------------------------------------------------------------------------------
 

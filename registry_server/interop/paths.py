@@ -6,6 +6,8 @@
 ``/NAMESPACE/.well-known/agent-skills/…``                      skills of one
 ``/renovate/KIND/NAMESPACE/…/NAME.json``                       one item's versions
 ``/osv/all.zip``, ``/osv/ID.json``                             advisories
+``/apm/v1/packages/NAMESPACE/SKILL/versions``,                 a skill's versions, and one of them
+``…/VERSION/download``
 ``/git/NAMESPACE.git/info/refs``, ``…/git-upload-pack``        a namespace's skills as a plugin marketplace
 =============================================================  ========================================================
 """
@@ -19,6 +21,7 @@ from msgspec import Struct
 from registry_server.interop.offers import MAIN
 from rye.items.identity import SEGMENT_PATTERN, Identity, is_id
 from rye.items.kinds import KINDS
+from rye.items.version_text import version_problem
 from rye.registry.protocol.statements.release import is_attached_path
 
 _MOST_CHARACTERS = 1400
@@ -27,6 +30,9 @@ _SKILLS = re.compile(rf"(?:/({SEGMENT_PATTERN}))?/\.well-known/agent-skills/(.+)
 _SEGMENT = re.compile(SEGMENT_PATTERN)
 _OSV = re.compile(r"/osv/(x_rye-[A-Z0-9-]{1,64}-[0-9a-f]{32})\.json")
 _GIT = re.compile(rf"/git/({SEGMENT_PATTERN})\.git/(info/refs|git-upload-pack)")
+_APM = re.compile(rf"/apm/v1/packages/({SEGMENT_PATTERN})/({SEGMENT_PATTERN})/versions(?:/([^/]+)/download)?")
+APM = "/apm/"
+"""What apm's paths begin with."""
 _ARCHIVE = ".tar.gz"
 
 
@@ -68,13 +74,35 @@ class GitPack(Struct, frozen=True, tag=True):
     namespace: str
 
 
-Wanted = SkillIndex | SkillFile | ItemVersions | Advisories
+class ApmVersions(Struct, frozen=True, tag=True):
+    """The versions of a skill that apm asks for."""
+
+    namespace: str
+    name: str
+
+
+class ApmArchive(Struct, frozen=True, tag=True):
+    """One of them."""
+
+    namespace: str
+    name: str
+    version: str
+
+
+class ApmUnknown(Struct, frozen=True, tag=True):
+    """Anything else below ``/apm``: its errors have a form of their own."""
+
+
+Wanted = SkillIndex | SkillFile | ItemVersions | Advisories | ApmVersions | ApmArchive | ApmUnknown
 """Documents, asked with GET."""
 READER: dict[type, str] = {
     SkillIndex: "skills",
     SkillFile: "skills",
     ItemVersions: "renovate",
     Advisories: "osv",
+    ApmVersions: "apm",
+    ApmArchive: "apm",
+    ApmUnknown: "apm",
     GitRefs: "git",
     GitPack: "git",
 }
@@ -92,6 +120,8 @@ def wanted(path: str) -> Wanted | GitRefs | GitPack | None:
     if path.startswith("/osv/"):
         one = _OSV.fullmatch(path)
         return Advisories(one[1]) if one is not None else None
+    if path.startswith(APM):
+        return _package(path)
     if path.startswith("/git/"):
         repository = _GIT.fullmatch(path)
         if repository is None:
@@ -111,6 +141,13 @@ def _skill(namespace: str | None, rest: str) -> Wanted | None:
     if _SEGMENT.fullmatch(name) is None or not (path == MAIN or is_attached_path(path)):
         return None
     return SkillFile(namespace, name, path)
+
+
+def _package(path: str) -> ApmVersions | ApmArchive | ApmUnknown:
+    match = _APM.fullmatch(path)
+    if match is None or (match[3] is not None and version_problem(match[3]) is not None):
+        return ApmUnknown()
+    return ApmVersions(match[1], match[2]) if match[3] is None else ApmArchive(match[1], match[2], match[3])
 
 
 def _item(rest: str) -> ItemVersions | None:

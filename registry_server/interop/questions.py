@@ -40,6 +40,10 @@ SKILL_NAMES = Prepared(
     )
     .distinct()
 )
+KNOWN_SKILLS = Prepared(
+    sa.select(releases.c.name).where(releases.c.name.like(sa.bindparam("pattern"), escape="!")).distinct()
+)
+"""Withdrawn ones, too."""
 ONE_NAME = Prepared(sa.select(names.c.deprecated).where(names.c.name == sa.bindparam("name")))
 LEAVES = Prepared(sa.select(log_entries.c.position, log_entries.c.leaf).where(Among(log_entries.c.position)))
 NAMES_WITH = Prepared(

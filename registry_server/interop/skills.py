@@ -64,9 +64,12 @@ class Folders:
         with self._lock:
             found = self._digests.get(offer.content)
         if found is None:
-            data = self.archive(offer)
+            data = self._kept.get(f"archive:{offer.content}")
             if data is None:
-                return None
+                files = self.files(offer)
+                if files is None:
+                    return None
+                data = archive(files)
             found = (sha256(data).hexdigest(), len(data))
             with self._lock:
                 self._digests[offer.content] = found

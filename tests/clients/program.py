@@ -67,6 +67,40 @@ class AgentProgram(Struct, frozen=True):
         return next((path for path in sorted(self.modules.glob(self.start)) if path.is_file()), None)
 
 
+class PipProgram(Struct, frozen=True):
+    """One program that is a Python package, in an environment of its own."""
+
+    name: str
+    package: str
+
+    @property
+    def environment(self) -> Path:
+        return FOLDER / self.name / ".venv"
+
+    @property
+    def version(self) -> str:
+        """The one that requirements.in pins."""
+        pinned = (FOLDER / self.name / "requirements.in").read_text("utf-8")
+        return pinned.strip().removeprefix(f"{self.package}==")
+
+    def is_installed(self) -> bool:
+        """Whether pip installed exactly the pinned version."""
+        known = f"lib/*/site-packages/{self.package.replace('-', '_')}-{self.version}.dist-info"
+        return any(self.environment.glob(known)) and Path(self.command()[0]).is_file()
+
+    def why_not(self) -> str:
+        """Why it is not there, for people."""
+        try:
+            why = (self.environment / WHY_NOT).read_text("utf-8").strip()
+        except OSError:
+            why = "run `make test-clients`, which installs it"
+        return f"{self.package} {self.version} is not installed: {why}"
+
+    def command(self) -> list[str]:
+        """What starts it."""
+        return [str(self.environment / "bin" / self.name)]
+
+
 PROGRAMS = {
     program.name: program
     for program in (
@@ -81,6 +115,8 @@ PROGRAMS = {
 READERS = {"skills": AgentProgram("skills", "skills", "skills/bin/cli.mjs")}
 """What reads a registry without Rye, besides."""
 NPM_PROGRAMS = {**PROGRAMS, **READERS}
+PIP_PROGRAMS = {"apm": PipProgram("apm", "apm-cli")}
+ALL_PROGRAMS: dict[str, AgentProgram | PipProgram] = {**NPM_PROGRAMS, **PIP_PROGRAMS}
 
 
 class Done(Struct, frozen=True):
@@ -98,7 +134,7 @@ class Done(Struct, frozen=True):
 class Seat(Struct, frozen=True):
     """A person at a program: a home folder, and a folder to work in."""
 
-    program: AgentProgram
+    program: AgentProgram | PipProgram
     home: Path
     folder: Path
     environment: Mapping[str, str]

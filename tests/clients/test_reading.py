@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import shlex
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from registry_server.embedded import start_embedded, stop_embedded
-from tests.clients.program import NPM_PROGRAMS, Done, Seat
+from tests.clients.program import ALL_PROGRAMS, Done, Seat
 from tests.interop.stand import Stand
 from tests.interop.test_page import EXAMPLES, HOST
 
@@ -52,7 +53,7 @@ def served(tmp_path: Path) -> Iterator[Served]:
 @pytest.fixture
 def sit(tmp_path: Path) -> Callable[[str], Seat]:
     def take(name: str) -> Seat:
-        program = NPM_PROGRAMS[name]
+        program = ALL_PROGRAMS[name]
         if not program.is_installed():
             pytest.skip(program.why_not())
         places = [tmp_path / place for place in ("person", "work", "tools")]
@@ -131,3 +132,31 @@ def test_npx_skills_installs_one(served: Served, sit: Callable[[str], Seat]) -> 
     play(seat, served.example("skills"))
     assert {path.name for path in (seat.folder / ".agents/skills").iterdir()} == {"pdf"}
     assert (seat.folder / ".agents/skills/pdf/scripts/run.sh").read_bytes() == b"#!/bin/sh\n"
+
+
+def test_apm_installs_a_skill_and_an_update_of_it(served: Served, sit: Callable[[str], Seat]) -> None:
+    seat = sit("apm")
+    (seat.folder / "apm.yml").write_text(served.example("apm_yml"), "utf-8")
+    play(seat, served.example("apm"))
+    script = seat.folder / ".claude/skills/pdf/scripts/run.sh"
+    assert script.read_bytes() == b"#!/bin/sh\n"
+    lock = (seat.folder / "apm.lock.yaml").read_text("utf-8")
+    assert f"{served.url}/apm/v1/packages/acme/pdf/versions/1.0.0/download" in lock
+    served.move_on()
+    seat.run("update", "--yes")
+    assert script.read_bytes() == b"#!/bin/sh\necho new\n"
+
+
+def test_apm_says_what_the_registry_says(served: Served, sit: Callable[[str], Seat]) -> None:
+    """A yanked version cannot be had, and a version that is locked and yanked since is refused with the reason."""
+    seat = sit("apm")
+    (seat.folder / "apm.yml").write_text(
+        served.example("apm_yml").replace("acme/pdf#^1.0.0", "acme/notes#0.1.0"), "utf-8"
+    )
+    play(seat, served.example("apm"))
+    served.move_on()
+    for path in (seat.folder / "apm_modules", seat.folder / ".claude"):
+        shutil.rmtree(path)
+    refused = seat.run("install", ok=False)
+    assert "no longer offered" in refused.stdout + refused.stderr
+    assert not (seat.folder / ".claude/skills/notes").exists()

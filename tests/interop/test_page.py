@@ -24,7 +24,7 @@ def path_of(text: str) -> str:
 def test_every_program_has_a_section_that_says_what_is_not_checked() -> None:
     rows = re.findall(r"^\| (\[.*\]\(#[a-z-]+\)) \|.*\| `(\w+)` \|$", PAGE, re.MULTILINE)
     sections = {re.sub(r"[^a-z0-9]+", "-", part.partition("\n")[0].lower()): part for part in PAGE.split("\n## ")[1:]}
-    assert {part for _, part in rows} <= set(READERS)
+    assert {part for _, part in rows} == set(READERS)
     for links, _ in rows:
         for anchor in re.findall(r"\(#([a-z-]+)\)", links):
             assert re.search(r"\n\*Not checked:\*.*`rye (add|update|audit)", sections[anchor], re.DOTALL), anchor
@@ -37,6 +37,7 @@ def test_the_addresses_are_answered(stand: Stand) -> None:
     assert stand.get(f"{path_of(opencode)}index.json").status_code == 200
     assert stand.get(f"{path_of(EXAMPLES['skills'])}/.well-known/agent-skills/index.json").status_code == 200
     assert stand.get(path_of(EXAMPLES["osv"])).status_code == 200
+    assert stand.get(f"{path_of(EXAMPLES['apm_yml'])}/v1/packages/acme/pdf/versions").status_code == 200
     for name in ("claude", "codex", "copilot"):
         assert stand.get(f"{path_of(EXAMPLES[name])}/info/refs?service=git-upload-pack").status_code == 200
 

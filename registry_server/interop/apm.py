@@ -1,0 +1,54 @@
+"""apm's registry API, version 1, for reading: ``/apm/v1/packages/NAMESPACE/SKILL/versions`` and ``…/VERSION/download``.
+
+After apm's own description of the API (docs, reference, Registry HTTP API). A package is a skill, its archive the skill's folder
+as a ``.tar.gz``; the digest in the list is the archive's. Every error is a problem document (RFC 7807). Nothing is published
+here, and yanked, revoked and taken-down versions are left out; to ask for one is answered 410.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from rye.errors import RyeError
+
+PROBLEM = "application/problem+json"
+
+
+class Archived(Struct, frozen=True):
+    """One version as the list has it."""
+
+    version: str
+    digest: str
+    """SHA-256 of the archive."""
+    size: int
+    published: str
+
+
+def versions(namespace: str, name: str, found: Iterable[Archived]) -> bytes:
+    """The list of a package's versions, in the order given."""
+    rows = [
+        {
+            "version": one.version,
+            "digest": f"sha256:{one.digest}",
+            "published_at": one.published,
+            "size_bytes": one.size,
+        }
+        for one in found
+    ]
+    return (json.dumps({"package": f"{namespace}/{name}", "versions": rows}, indent=1) + "\n").encode()
+
+
+def problem(error: RyeError, status: int, path: str) -> bytes:
+    """An error as a problem document."""
+    extensions = {"code": error.code, **({"hint": error.hint} if error.hint else {})}
+    document = {
+        "title": error.message[:2000],
+        "status": status,
+        "detail": error.hint or error.message[:2000],
+        "instance": path[:200],
+        "extensions": extensions,
+    }
+    return (json.dumps(document, indent=1) + "\n").encode()
