@@ -185,6 +185,24 @@ class ProjectLimits(Struct, frozen=True):
 PROJECT = ProjectLimits()
 
 
+class ImportLimits(Struct, frozen=True):
+    """What `rye import` reads of other tools' files (docs/importing.md)."""
+
+    file_bytes: int = 8 * MIB
+    """One lock or manifest of another tool."""
+    entries: int = 2_000
+    """Packages, skills or plugins that one file lists."""
+    text_characters: int = 1_024
+    """One name, address, path or digest."""
+    yaml: ContentLimits = ContentLimits(yaml_depth=12, yaml_aliases=0, yaml_nodes=200_000)
+    """YAML that programs wrote: no aliases."""
+    folder_files: int = 20_000
+    """Files of one folder whose digest is compared."""
+
+
+IMPORTS = ImportLimits()
+
+
 class WorkspaceLimits(Struct, frozen=True):
     """What ``[workspace] members`` may name (docs/projects.md)."""
 

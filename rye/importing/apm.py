@@ -1,0 +1,271 @@
+"""``apm.yml`` and ``apm.lock.yaml`` (microsoft/apm; lockfile versions 1 and 2).
+
+The manifest has ``dependencies.apm`` and ``devDependencies.apm``: ``OWNER/REPOSITORY[/PATH][#REF]``,
+``HOST/OWNER/REPOSITORY``, a URL, a folder, or an object with ``git``, ``path``, ``ref`` and ``skills``. The lock has one row for
+each package, those that others brought along included: ``repo_url`` (OWNER/REPOSITORY, or a URL), ``host``, ``virtual_path``,
+``resolved_commit`` and ``content_hash``, a hash over the package's files. Where a lock has a package, its row counts; the manifest
+says the rest.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from rye.importing import git_words
+from rye.importing.foreign import (
+    Cannot,
+    Digest,
+    Entry,
+    Foreign,
+    GitPlace,
+    LeftOut,
+    Place,
+    Row,
+    bad_file,
+    folder_here,
+    folder_in,
+    shown,
+    yaml_object,
+)
+from rye.limits import IMPORTS
+
+MANIFEST = "apm.yml"
+LOCK = "apm.lock.yaml"
+_SHA256 = "sha256:"
+_LOCK_KEYS = (
+    "repo_url",
+    "name",
+    "host",
+    "host_type",
+    "port",
+    "registry_prefix",
+    "resolved_commit",
+    "resolved_ref",
+    "version",
+    "virtual_path",
+    "is_virtual",
+    "depth",
+    "resolved_by",
+    "package_type",
+    "deployed_files",
+    "deployed_file_hashes",
+    "deployed_skills",
+    "source",
+    "local_path",
+    "declaring_parent",
+    "anchored_local_path",
+    "content_hash",
+    "tree_sha256",
+    "is_dev",
+    "discovered_via",
+    "marketplace_plugin_name",
+    "source_url",
+    "source_digest",
+    "is_insecure",
+    "allow_insecure",
+    "skill_subset",
+    "target_subset",
+    "resolved_url",
+    "resolved_hash",
+    "constraint",
+    "resolved_tag",
+    "resolved_at",
+    "declared_license",
+    "exec_status",
+)
+_OBJECT_KEYS = ("git", "path", "ref", "alias", "skills", "name", "id", "registry", "marketplace", "version", "targets")
+_SAID_ELSEWHERE = frozenset({"name", "version", "description", "author", "license", "dependencies", "devDependencies"})
+"""Keys of the manifest that say nothing which Rye would lose."""
+_FILE = re.compile(r".+\.(?:prompt|instructions|chatmode|agent|context|memory)\.md")
+_RANGE = re.compile(r"[\^~><=*]|\d+\.[xX]|\d+\.\d+\.[xX]")
+
+
+def read_apm(manifest: bytes | None, lock: bytes | None) -> Foreign:
+    """Both files, or one of them. Raises RyeError ``bad-foreign-file``."""
+    locked = _read_lock(lock) if lock is not None else Foreign()
+    declared = _read_manifest(manifest) if manifest is not None else Foreign()
+    known = {_key(entry.place) for entry in locked.entries}
+    repositories = {entry.place.url for entry in locked.entries if isinstance(entry.place, GitPlace)}
+    more = []
+    for entry in declared.entries:
+        if _key(entry.place) in known:
+            continue
+        if lock is not None and isinstance(entry.place, GitPlace):
+            where = "another folder of it" if entry.place.url in repositories else "nothing of it"
+            entry = Entry(**{**_fields(entry), "note": f"{LOCK} has {where}: nothing says which commit was meant"})
+        more.append(entry)
+    return Foreign((*locked.entries, *more), (*locked.left_out, *declared.left_out))
+
+
+def _fields(entry: Entry) -> dict[str, Any]:
+    return {name: getattr(entry, name) for name in Entry.__struct_fields__}
+
+
+def _key(place: Place) -> tuple[str, str]:
+    return (place.url, place.folder) if isinstance(place, GitPlace) else ("", place.folder)
+
+
+# -- the lock ----------------------------------------------------------------------------------------------------------------
+
+
+def _read_lock(data: bytes) -> Foreign:
+    table = yaml_object(LOCK, data)
+    if str(table.get("lockfile_version")) not in ("1", "2"):
+        version = shown(table.get("lockfile_version"), 20)
+        raise bad_file(LOCK, f"it is of version {version}; this Rye reads 1 and 2")
+    rows = table.get("dependencies") or []
+    if not isinstance(rows, list) or len(rows) > IMPORTS.entries:
+        raise bad_file(LOCK, "its dependencies are no list, or a very long one")
+    entries: list[Entry] = []
+    left_out: list[LeftOut] = []
+    for value in rows:
+        name = _shown_name(value)
+        try:
+            entries.append(_locked(value))
+        except Cannot as error:
+            left_out.append(LeftOut(LOCK, name, str(error)))
+    if table.get("mcp_servers"):
+        left_out.append(LeftOut(LOCK, "mcp_servers", "MCP servers are no items of Rye"))
+    return Foreign(tuple(entries), tuple(left_out))
+
+
+def _shown_name(value: object) -> str:
+    if not isinstance(value, dict):
+        return "?"
+    path = value.get("virtual_path")
+    return shown(f"{value.get('repo_url', '?')}{f'/{path}' if path else ''}")
+
+
+def _locked(value: object) -> Entry:
+    row = Row(value, _LOCK_KEYS)
+    name = _shown_name(value)
+    group = "dev" if row.flag("is_dev") else "main"
+    only = row.texts("skill_subset")
+    if row.text("source") == "local":
+        if row.text("local_path") == ".":
+            raise Cannot("it is the project itself, whose own items need no source")
+        path = row.text("anchored_local_path") or row.required("local_path")
+        return Entry(LOCK, name, folder_here(path), group=group, only=only)
+    if row.text("source") not in (None, "git") or row.has("resolved_url"):
+        raise Cannot("it comes from a registry of apm packages, which is no git repository")
+    if row.text("registry_prefix") or row.has("port"):
+        raise Cannot("it comes through a proxy, or from an own port")
+    if row.flag("is_insecure"):
+        raise Cannot("it was fetched over plain http")
+    path = row.text("virtual_path") or ""
+    if _FILE.fullmatch(path):
+        raise Cannot("it is a single file of a form that Rye has no kind for")
+    place = GitPlace(
+        _repository(row.required("repo_url"), row.text("host") or git_words.GITHUB),
+        _unpinned(git_words.ref(row.text("resolved_ref")), row.text("resolved_commit")),
+        git_words.commit(row.text("resolved_commit")),
+        folder_in(path) if path else "",
+    )
+    digests, note = _digests(row)
+    if place.commit is None:
+        note = "the lock has no commit of it"
+    return Entry(LOCK, name, place, digests, group, only, note=note)
+
+
+def _digests(row: Row) -> tuple[tuple[Digest, ...], str | None]:
+    found = row.text("content_hash")
+    if found is None:
+        return (), "the lock has no digest of it; its commit is the one that the lock has"
+    digest = Digest("apm-package", git_words.hex_digest(found.removeprefix(_SHA256)))
+    if row.text("package_type") == "marketplace_plugin":
+        note = "its digest covers a file that apm writes by itself, so only the commit was compared"
+        return (), note
+    return (digest,), None
+
+
+def _unpinned(ref: str | None, commit: str | None) -> str | None:
+    return None if ref == commit else ref
+
+
+def _repository(word: str, host: str) -> str:
+    if "://" in word or "@" in word:
+        return git_words.address(word)
+    return git_words.hosted(host, word)
+
+
+# -- the manifest ------------------------------------------------------------------------------------------------------------
+
+
+def _read_manifest(data: bytes) -> Foreign:
+    table = yaml_object(MANIFEST, data)
+    entries: list[Entry] = []
+    left_out: list[LeftOut] = []
+    for key, group in (("dependencies", "main"), ("devDependencies", "dev")):
+        found = table.get(key) or {}
+        if not isinstance(found, dict):
+            raise bad_file(MANIFEST, f"its {key} is no mapping with apm and mcp")
+        rows = found.get("apm") or []
+        if not isinstance(rows, list) or len(rows) > IMPORTS.entries:
+            raise bad_file(MANIFEST, f"its {key}.apm is no list, or a very long one")
+        for row in rows:
+            try:
+                entries.append(_declared(row, group))
+            except Cannot as error:
+                left_out.append(LeftOut(MANIFEST, shown(row), str(error)))
+        servers = found.get("mcp") or []
+        for server in servers if isinstance(servers, list) else [servers]:
+            named = server.get("name", server) if isinstance(server, dict) else server
+            left_out.append(LeftOut(MANIFEST, shown(named), "it is an MCP server, and no item of Rye"))
+    others = sorted(shown(key, 40) for key in table if key not in _SAID_ELSEWHERE)
+    if others:
+        left_out.append(LeftOut(MANIFEST, ", ".join(others), "rye.toml has no such setting"))
+    return Foreign(tuple(entries), tuple(left_out))
+
+
+def _declared(value: object, group: str) -> Entry:
+    if isinstance(value, str):
+        if len(value) > IMPORTS.text_characters or not value.isprintable():
+            raise Cannot("it is too long, or has control characters")
+        return Entry(MANIFEST, shown(value), _place(value), group=group)
+    row = Row(value, _OBJECT_KEYS)
+    only = row.texts("skills")
+    if not row.has("git"):
+        if row.has("path") and not row.has("id"):
+            return Entry(MANIFEST, row.required("path"), folder_here(row.required("path")), group=group, only=only)
+        raise Cannot("it comes from a marketplace or a registry of apm packages, which is no git repository")
+    git = row.required("git")
+    if git == "parent":
+        raise Cannot("it is a folder of the repository that names it; only a package can say that")
+    named = row.required("git")
+    path = row.text("path")
+    if path and _FILE.fullmatch(path):
+        raise Cannot("it is a single file of a form that Rye has no kind for")
+    place = _place(git)
+    if not isinstance(place, GitPlace):
+        raise Cannot("its git is no repository")
+    ref = git_words.ref(row.text("ref")) or place.ref
+    found = GitPlace(place.url, _no_range(ref), folder=folder_in(path) if path else place.folder)
+    return Entry(MANIFEST, shown(named), found, group=group, only=only)
+
+
+def _place(word: str) -> Place:
+    if word.startswith((".", "/", "~")):
+        return folder_here(word)
+    text, _, tail = word.partition("#")
+    ref = _no_range(tail or None)
+    if "://" in text or ("@" in text and ":" in text):
+        return GitPlace(git_words.address(text), git_words.ref(ref))
+    if "@" in text:
+        raise Cannot("it comes from a marketplace of plugins; add the plugin's own repository")
+    parts = text.split("/")
+    host = git_words.GITHUB
+    if "." in parts[0] and len(parts) > 2:
+        host, parts = parts[0], parts[1:]
+    path = "/".join(parts[2:])
+    if _FILE.fullmatch(path):
+        raise Cannot("it is a single file of a form that Rye has no kind for")
+    return GitPlace(
+        git_words.hosted(host, "/".join(parts[:2])), git_words.ref(ref), folder=folder_in(path) if path else ""
+    )
+
+
+def _no_range(ref: str | None) -> str | None:
+    if ref is not None and _RANGE.search(ref):
+        raise Cannot(f"its {shown(ref)!r} is a range of tags, and a source has one branch, tag or commit")
+    return ref

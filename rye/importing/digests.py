@@ -1,0 +1,77 @@
+"""How other tools hash a folder. Pure: files in, digest out.
+
+====================  ==========================================================================================================
+Sort                  What is hashed
+====================  ==========================================================================================================
+``git-tree``          Git's name of the folder's tree; read from the repository, not computed here.
+``skills-folder``     SHA-256 over each file's path and bytes, nothing between them, ``.git`` and ``node_modules`` left out, in
+                      the order of JavaScript's ``localeCompare`` (vercel-labs/skills, ``computeSkillFolderHash``).
+``apm-package``       SHA-256 over each file's path and bytes, nothing between them, ``.git``, ``__pycache__`` and ``.apm-pin``
+                      left out, in the order of the paths' code points (microsoft/apm, ``compute_package_hash``).
+``toolhive-files``    SHA-256 over each path, a NUL, the SHA-256 of the bytes and a line feed, in the order of the paths' bytes
+                      (stacklok/toolhive, ``ContentDigest``).
+====================  ==========================================================================================================
+
+The first two hashes put nothing between a path and its bytes, so two folders can have one digest. They are taken for what they
+are, a sign that the folder is the one that was meant: rye.lock has SHA-256 of each file and the commit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+
+from rye.importing.foreign import DigestSort
+
+Files = Mapping[str, bytes]
+"""Bytes by path from the folder, with ``/``; links and submodules are not among them."""
+
+_PUNCTUATION = " _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$0123456789"
+"""ASCII but letters in the order of the root collation (UTS 35, CLDR root): what ``localeCompare`` sorts by."""
+
+
+def folder_digest(sort: DigestSort, files: Files) -> str:
+    """The digest of a folder, in hex. ``git-tree`` is none of these."""
+    return _SORTS[sort](files)
+
+
+def _skills_folder(files: Files) -> str:
+    kept = [path for path in files if not {".git", "node_modules"} & set(path.split("/")[:-1])]
+    return _joined(files, sorted(kept, key=collation_key))
+
+
+def _apm_package(files: Files) -> str:
+    kept = [path for path in files if not {".git", "__pycache__"} & set(path.split("/")) and path != ".apm-pin"]
+    return _joined(files, sorted(kept))
+
+
+def _joined(files: Files, order: list[str]) -> str:
+    digest = hashlib.sha256()
+    for path in order:
+        digest.update(path.encode())
+        digest.update(files[path])
+    return digest.hexdigest()
+
+
+def _toolhive_files(files: Files) -> str:
+    digest = hashlib.sha256()
+    for path in sorted(files, key=str.encode):
+        digest.update(path.encode() + b"\0" + hashlib.sha256(files[path]).digest() + b"\n")
+    return digest.hexdigest()
+
+
+_SORTS: Mapping[DigestSort, Callable[[Files], str]] = {
+    "skills-folder": _skills_folder,
+    "apm-package": _apm_package,
+    "toolhive-files": _toolhive_files,
+}
+
+
+def collation_key(path: str) -> tuple[list[tuple[int, str]], list[bool]]:
+    """Sorts as ``localeCompare`` does for ASCII: letters without their case first, then lower case before upper. Other characters
+    come after, by their code points, which is right for names that differ elsewhere."""
+    primary: list[tuple[int, str]] = []
+    for character in path:
+        place = _PUNCTUATION.find(character)
+        primary.append((place, "") if place >= 0 else (len(_PUNCTUATION), character.lower()))
+    return primary, [character.isupper() for character in path]

@@ -1,0 +1,227 @@
+"""What another tool's files name, in one form. Pure.
+
+What they say comes from whoever can commit. So each reader takes known forms alone, each text has a bound, and what cannot be
+said in rye.toml is a :class:`LeftOut` with its reason, never a guess.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, NoReturn, TypeAlias
+
+from msgspec import Struct
+
+from rye.errors import RyeError
+from rye.limits import IMPORTS
+from rye.project.declared_sources import BadSource, folder_path, inner_path
+from rye.text.json_reading import JsonError, read_json
+from rye.text.yaml_error import YamlError
+from rye.text.yaml_reading import read_yaml
+
+DigestSort = Literal["git-tree", "skills-folder", "apm-package", "toolhive-files"]
+"""How a digest is computed (:mod:`rye.importing.digests`)."""
+
+
+class Digest(Struct, frozen=True):
+    """One digest that a foreign lock has of a folder."""
+
+    sort: DigestSort
+    value: str
+    """Lower-case hex, without a prefix."""
+
+
+class GitPlace(Struct, frozen=True):
+    """A folder of a repository."""
+
+    url: str
+    """As :func:`rye.project.declared_sources.git_address` takes it."""
+    ref: str | None = None
+    """The branch or tag that was asked for; None: the default branch."""
+    commit: str | None = None
+    """The commit that the foreign lock has; None: it has none."""
+    folder: str = ""
+    """With ``/``; empty: the repository's own folder."""
+
+
+class FolderPlace(Struct, frozen=True):
+    """A folder on this machine, relative to the project."""
+
+    folder: str
+
+
+Place: TypeAlias = GitPlace | FolderPlace
+
+
+class Entry(Struct, frozen=True):
+    """One thing that a foreign file names and that rye.toml can say."""
+
+    file: str
+    """The foreign file."""
+    name: str
+    """What it is called there."""
+    place: Place
+    digests: tuple[Digest, ...] = ()
+    group: str = "main"
+    only: tuple[str, ...] = ()
+    """Names of the skills that are wanted; none: all items at the place."""
+    is_one: bool = False
+    """Whether the place is the folder of one skill."""
+    note: str | None = None
+    """What a person should know of it, e.g. a digest that cannot be compared."""
+
+
+class LeftOut(Struct, frozen=True, order=True):
+    """Something that a foreign file names and rye.toml cannot say."""
+
+    file: str
+    what: str
+    reason: str
+
+
+class Foreign(Struct, frozen=True):
+    """What one foreign file, or a manifest with its lock, names."""
+
+    entries: tuple[Entry, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+
+
+class Cannot(ValueError):
+    """Why one entry cannot be taken over, as the end of a sentence."""
+
+
+def bad_file(file: str, why: str) -> RyeError:
+    """The error for a foreign file that is not what its name says."""
+    return RyeError(
+        "bad-foreign-file",
+        f"{file}: {why}.",
+        f"Fix it with the tool that wrote it, or import without it: `rye import --without {file}`.",
+    )
+
+
+def json_object(file: str, data: bytes) -> dict[str, Any]:
+    """The one object of a JSON file. Raises RyeError ``bad-foreign-file``."""
+    _check_size(file, data)
+    try:
+        found = read_json(data)
+    except (JsonError, RecursionError) as error:
+        _refuse_markers(file, data)
+        raise bad_file(file, str(error)) from None
+    if not isinstance(found, dict):
+        raise bad_file(file, "it is no JSON object")
+    return found
+
+
+def yaml_object(file: str, data: bytes) -> dict[str, Any]:
+    """The one mapping of a YAML file. Raises RyeError ``bad-foreign-file``."""
+    _check_size(file, data)
+    try:
+        found = read_yaml(data.decode("utf-8-sig").replace("\r\n", "\n"), limits=IMPORTS.yaml).value
+    except UnicodeDecodeError as error:
+        raise bad_file(file, f"byte {error.start} is not UTF-8") from None
+    except YamlError as error:
+        _refuse_markers(file, data)
+        raise bad_file(file, str(error).rstrip(".")) from None
+    if not isinstance(found, dict):
+        raise bad_file(file, "it is no mapping")
+    return found
+
+
+def _check_size(file: str, data: bytes) -> None:
+    if len(data) > IMPORTS.file_bytes:
+        raise bad_file(file, f"it has more than {IMPORTS.file_bytes:,} bytes")
+
+
+def _refuse_markers(file: str, data: bytes) -> None:
+    if b"\n<<<<<<< " in b"\n" + data:
+        raise bad_file(file, "it has git's conflict markers")
+
+
+class Row:
+    """Typed access to one entry; every refusal is the end of a sentence about it."""
+
+    def __init__(self, value: object, known: Iterable[str]) -> None:
+        if not isinstance(value, dict):
+            raise Cannot("it is no mapping")
+        self._value: Mapping[str, Any] = value
+        names = set(known)
+        unknown = sorted(str(key) for key in value if key not in names)
+        if unknown:
+            raise Cannot(f"this Rye does not know what its {shown(unknown[0])!r} means")
+
+    def text(self, key: str) -> str | None:
+        """A text that is shown and compared; None where it is not there, or null."""
+        value = self._value.get(key)
+        if value is None:
+            return None
+        if not isinstance(value, str):
+            self.fail(f"its {key} is no text")
+        if len(value) > IMPORTS.text_characters or not value.isprintable():
+            self.fail(f"its {key} is too long, or has control characters")
+        return value
+
+    def required(self, key: str) -> str:
+        value = self.text(key)
+        if not value:
+            self.fail(f"it has no {key}")
+        return value
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        value = self._value.get(key)
+        if value is None:
+            return ()
+        if not isinstance(value, list) or len(value) > IMPORTS.entries:
+            self.fail(f"its {key} is no list of texts, or a very long one")
+        for one in value:
+            if not isinstance(one, str) or len(one) > IMPORTS.text_characters or not one.isprintable():
+                self.fail(f"its {key} has something that is no plain text")
+        return tuple(value)
+
+    def flag(self, key: str) -> bool:
+        value = self._value.get(key, False)
+        if not isinstance(value, bool):
+            self.fail(f"its {key} is neither true nor false")
+        return value
+
+    def number(self, key: str) -> int | None:
+        value = self._value.get(key)
+        if value is not None and type(value) is not int:
+            self.fail(f"its {key} is no whole number")
+        return value
+
+    def has(self, key: str) -> bool:
+        return self._value.get(key) is not None
+
+    def fail(self, why: str) -> NoReturn:
+        raise Cannot(why)
+
+
+def shown(text: object, most: int = 120) -> str:
+    """Foreign text as it is shown and written into a comment: one line of printable characters, and not too many."""
+    plain = "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in str(text)[: most + 1])
+    return plain if len(plain) <= most else f"{plain[:most]}…"
+
+
+def folder_in(path: str) -> str:
+    """A folder in a repository. Raises Cannot."""
+    try:
+        return inner_path(path.removeprefix("./"))
+    except BadSource as error:
+        raise Cannot(f"its path {shown(path)!r}: {error}") from None
+
+
+def skill_folder(path: str) -> str:
+    """The folder of a skill, from the path of its SKILL.md or of the folder itself. Raises Cannot."""
+    plain = path.replace("\\", "/").removeprefix("./")
+    if plain == "SKILL.md":
+        return ""
+    return folder_in(plain.removesuffix("/SKILL.md"))
+
+
+def folder_here(path: str) -> FolderPlace:
+    """A folder on this machine. Raises Cannot for one that is not relative, or that is the project itself."""
+    if path.startswith(("/", "~")) or path[1:3] in (":\\", ":/"):
+        raise Cannot("it is at an absolute path, which is on one machine alone")
+    try:
+        return FolderPlace(folder_path(path.removeprefix("./")))
+    except BadSource as error:
+        raise Cannot(f"its path {shown(path)!r}: {error}") from None

@@ -1,0 +1,60 @@
+"""Addresses of repositories as other tools write them, as rye.toml takes them. Pure."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import urlsplit
+
+from rye.importing.foreign import Cannot, shown
+from rye.project.declared_sources import BadSource, git_address, git_rev, is_commit
+from rye.text.loopback import is_loopback
+
+GITHUB = "github.com"
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+_SCP = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_.+-]*)@([A-Za-z0-9][A-Za-z0-9.-]*):(?!/)(\S+)")
+_HEX = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+
+
+def address(word: str) -> str:
+    """A repository's address: a URL, or ``user@host:path`` as git knows it. Raises Cannot."""
+    scp = _SCP.fullmatch(word)
+    url = f"ssh://{scp[1]}@{scp[2]}/{scp[3]}" if scp is not None else word
+    try:
+        return git_address(url.rstrip("/"))
+    except BadSource as error:
+        raise Cannot(f"its address {shown(word)!r}: {error}") from None
+
+
+def hosted(host: str, path: str) -> str:
+    """The address of ``owner/repository`` on a host, over https. Raises Cannot."""
+    parts = path.removesuffix(".git").split("/")
+    if len(parts) < 2 or not all(map(_NAME.fullmatch, parts)):
+        raise Cannot(f"{shown(path)!r} is no OWNER/REPOSITORY")
+    scheme = "http" if is_loopback(urlsplit(f"//{host}").hostname or "") else "https"
+    return address(f"{scheme}://{host}/{'/'.join(parts)}.git")
+
+
+def ref(word: str | None) -> str | None:
+    """A branch, tag or commit. Raises Cannot."""
+    if word is None or word == "":
+        return None
+    try:
+        return git_rev(word)
+    except BadSource as error:
+        raise Cannot(f"its ref {shown(word)!r}: {error}") from None
+
+
+def commit(word: str | None) -> str | None:
+    """A whole commit. Raises Cannot."""
+    if word is None or word == "":
+        return None
+    if not is_commit(word):
+        raise Cannot(f"{shown(word)!r} is no whole commit")
+    return word
+
+
+def hex_digest(word: str, digits: int = 64) -> str:
+    """A digest in lower-case hex. Raises Cannot."""
+    if len(word) != digits or _HEX.fullmatch(word) is None:
+        raise Cannot(f"its digest {shown(word)!r} is not {digits} lower-case hex digits")
+    return word

@@ -1,0 +1,107 @@
+"""``toolhive.lock.yaml`` (stacklok/toolhive, pkg/skills/lockfile, version 1).
+
+``skills`` is a list of pinned skills: ``digest`` is the commit of a ``git://`` reference, or an image's manifest;
+``contentDigest`` is a hash over the skill's files. A reference is ``git://HOST/OWNER/REPOSITORY[@REF][#PATH]`` and means https.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rye.importing import git_words
+from rye.importing.foreign import (
+    Cannot,
+    Digest,
+    Entry,
+    Foreign,
+    GitPlace,
+    LeftOut,
+    Row,
+    bad_file,
+    folder_in,
+    shown,
+    yaml_object,
+)
+from rye.limits import IMPORTS
+
+LOCK = "toolhive.lock.yaml"
+_GIT = "git://"
+_SHA256 = "sha256:"
+_KEYS = (
+    "name",
+    "version",
+    "source",
+    "resolvedReference",
+    "digest",
+    "contentDigest",
+    "requiredBy",
+    "explicit",
+    "provenance",
+    "unsigned",
+)
+
+
+def read_toolhive(data: bytes, file: str = LOCK) -> Foreign:
+    """Raises RyeError ``bad-foreign-file``."""
+    table = yaml_object(file, data)
+    version = table.get("version", 1)
+    if version not in (0, 1) or isinstance(version, bool):
+        raise bad_file(file, f"it is of version {shown(version, 20)}; this Rye reads version 1")
+    unknown = sorted(str(key) for key in table if key not in ("version", "skills", "plugins"))
+    if unknown:
+        raise bad_file(file, f"this Rye does not know what {shown(unknown[0])!r} means")
+    entries: list[Entry] = []
+    left_out: list[LeftOut] = []
+    for name, value in _rows(file, table, "skills"):
+        try:
+            entries.append(_entry(file, value))
+        except Cannot as error:
+            left_out.append(LeftOut(file, name, str(error)))
+    names = [entry.name for entry in entries]
+    if len(set(names)) != len(names):
+        raise bad_file(file, "a skill is in it more than once")
+    for name, _ in _rows(file, table, "plugins"):
+        left_out.append(
+            LeftOut(file, name, "it is a plugin, which may hold more than skills; add its repository by itself")
+        )
+    return Foreign(tuple(entries), tuple(left_out))
+
+
+def _rows(file: str, table: dict[str, Any], key: str) -> list[tuple[str, Any]]:
+    rows = table.get(key) or []
+    if not isinstance(rows, list) or len(rows) > IMPORTS.entries:
+        raise bad_file(file, f"its {key} is no list, or a very long one")
+    return [(shown(row.get("name", "?") if isinstance(row, dict) else "?"), row) for row in rows]
+
+
+def _entry(file: str, value: object) -> Entry:
+    row = Row(value, _KEYS)
+    name = row.required("name")
+    reference = row.text("resolvedReference") or row.required("source")
+    if not reference.startswith(_GIT):
+        raise Cannot(f"it comes from {shown(reference)!r}, which is no git repository")
+    commit = git_words.commit(row.required("digest"))
+    place = _place(reference, commit)
+    content = row.text("contentDigest")
+    digests: tuple[Digest, ...] = ()
+    if content is not None:
+        if not content.startswith(_SHA256):
+            raise Cannot(f"its contentDigest {shown(content)!r} is no sha256")
+        digests = (Digest("toolhive-files", git_words.hex_digest(content.removeprefix(_SHA256))),)
+    notes = []
+    if row.has("provenance"):
+        notes.append("its provenance was not checked: Rye trusts keys, not certificates")
+    return Entry(file, name, place, digests, only=(name,), is_one=True, note="; ".join(notes) or None)
+
+
+def _place(reference: str, commit: str | None) -> GitPlace:
+    rest, _, path = reference.removeprefix(_GIT).partition("#")
+    rest, _, ref = rest.partition("@")
+    host, _, repository = rest.partition("/")
+    wanted = git_words.ref(ref)
+    return GitPlace(
+        git_words.hosted(host, repository),
+        None if wanted == commit else wanted,
+        commit,
+        folder_in(path) if path else "",
+    )
