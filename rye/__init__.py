@@ -13,6 +13,7 @@ The rooms, from the ground up. A module imports from its own room and from rooms
 * :mod:`rye.project`: manifest, lock and the spaces that items are looked up in
 * :mod:`rye.registry`: fetches and proves
 * :mod:`rye.sources`: items from git repositories and folders, where nobody proves anything
+* :mod:`rye.importing`: other tools' locks and manifests
 * :mod:`rye.publishing` writes to a registry; :mod:`rye.customization` keeps local changes through upgrades
 * :mod:`rye.installation`: plans a change of the project and makes it as one transaction
 * :mod:`rye.workspace`: the use cases, free of any face

@@ -20,7 +20,7 @@ FLOORS = (
     ("project",),
     ("registry",),
     ("sources",),
-    ("publishing", "customization"),
+    ("publishing", "customization", "importing"),
     ("installation",),
     ("workspace",),
     ("runtime",),

@@ -58,6 +58,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     ),
     "verify": ("rye.cli.trust.verify:verify", "Trust", "Check the signatures of items."),
     "init": ("rye.cli.project.init:init", "Project", "Make a project."),
+    "import": ("rye.cli.project.importing:import_command", "Project", "Take over what another tool installs."),
     "add": ("rye.cli.project.add:add", "Project", "Add items and install them."),
     "remove": ("rye.cli.project.remove:remove", "Project", "Take items out."),
     "install": ("rye.cli.project.install:install", "Project", "Install what rye.toml asks for."),

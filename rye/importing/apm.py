@@ -3,8 +3,8 @@
 The manifest has ``dependencies.apm`` and ``devDependencies.apm``: ``OWNER/REPOSITORY[/PATH][#REF]``,
 ``HOST/OWNER/REPOSITORY``, a URL, a folder, or an object with ``git``, ``path``, ``ref`` and ``skills``. The lock has one row for
 each package, those that others brought along included: ``repo_url`` (OWNER/REPOSITORY, or a URL), ``host``, ``virtual_path``,
-``resolved_commit`` and ``content_hash``, a hash over the package's files. Where a lock has a package, its row counts; the manifest
-says the rest.
+``resolved_commit`` and ``content_hash``, a hash over the package's files. Where a lock has a package, its row counts; the
+manifest says the rest.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def read_apm(manifest: bytes | None, lock: bytes | None) -> Foreign:
             where = "another folder of it" if entry.place.url in repositories else "nothing of it"
             entry = Entry(**{**_fields(entry), "note": f"{LOCK} has {where}: nothing says which commit was meant"})
         more.append(entry)
-    return Foreign((*locked.entries, *more), (*locked.left_out, *declared.left_out))
+    return Foreign((*locked.entries, *more), (*locked.left_out, *declared.left_out), locked.installed)
 
 
 def _fields(entry: Entry) -> dict[str, Any]:
@@ -127,7 +127,14 @@ def _read_lock(data: bytes) -> Foreign:
             left_out.append(LeftOut(LOCK, name, str(error)))
     if table.get("mcp_servers"):
         left_out.append(LeftOut(LOCK, "mcp_servers", "MCP servers are no items of Rye"))
-    return Foreign(tuple(entries), tuple(left_out))
+    deployed = [path for value in rows if isinstance(value, dict) for path in _list(value.get("deployed_files"))]
+    parts = [path.split("/") for path in deployed if isinstance(path, str)]
+    names = frozenset(part[2] for part in parts if len(part) > 2 and part[1] == "skills" and part[0].startswith("."))
+    return Foreign(tuple(entries), tuple(left_out), names)
+
+
+def _list(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
 
 
 def _shown_name(value: object) -> str:

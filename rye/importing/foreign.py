@@ -83,6 +83,8 @@ class Foreign(Struct, frozen=True):
 
     entries: tuple[Entry, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
+    installed: frozenset[str] = frozenset()
+    """Names of skills that the other tool put into agents' folders: what lies there under such a name is a copy."""
 
 
 class Cannot(ValueError):

@@ -1,9 +1,9 @@
 """The locks of `npx skills`: ``skills-lock.json`` of a project (version 1) and ``.agents/.skill-lock.json`` (version 3).
 
 The forms are those of vercel-labs/skills (src/local-lock.ts, src/skill-lock.ts; 1.5): an object ``skills`` from a skill's name to
-its entry. Neither lock has a commit, so the commit is the one that the ref means today, and the digest says whether it is still the
-one that was installed. The project's ``computedHash`` is that tool's hash of a folder; the user's ``skillFolderHash`` is git's name
-of the folder's tree where it has 40 digits, and the hash of a folder where it has 64.
+its entry. Neither lock has a commit, so the commit is the one that the ref means today, and the digest says whether it is still
+the one that was installed. The project's ``computedHash`` is that tool's hash of a folder. The user's ``skillFolderHash`` is
+git's name of the folder's tree where it has 40 digits, and that tool's hash where it has 64.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def _read(file: str, data: bytes, version: int, known: set[str], entry: Callable
             entries.append(entry(file, name, skills[name]))
         except Cannot as error:
             left_out.append(LeftOut(file, shown(name), str(error)))
-    return Foreign(tuple(entries), tuple(left_out))
+    return Foreign(tuple(entries), tuple(left_out), frozenset(skills))
 
 
 def _project_entry(file: str, name: str, value: object) -> Entry:

@@ -64,7 +64,7 @@ def read_toolhive(data: bytes, file: str = LOCK) -> Foreign:
         left_out.append(
             LeftOut(file, name, "it is a plugin, which may hold more than skills; add its repository by itself")
         )
-    return Foreign(tuple(entries), tuple(left_out))
+    return Foreign(tuple(entries), tuple(left_out), frozenset(name for name, _ in _rows(file, table, "skills")))
 
 
 def _rows(file: str, table: dict[str, Any], key: str) -> list[tuple[str, Any]]:

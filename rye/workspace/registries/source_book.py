@@ -34,26 +34,43 @@ def source_book(
 
 def _refuse_pinned(sources: Mapping[str, Source]) -> None:
     """A name means one thing: none that a registry which this user pinned has as a namespace."""
+    pinned = pinned_namespaces()
+    for name in sorted(sources.keys() & pinned.keys()):
+        raise RyeError(
+            "source-name-taken",
+            f"[sources] {name!r} is a namespace of the registry {pinned[name]}, which you pinned.",
+            "Give the source another name: --as NAME, or in [sources] of rye.toml with the dependencies.",
+        )
+
+
+def pinned_namespaces() -> dict[str, str]:
+    """The namespaces of the registries that this user pinned, as far as they are known here: the registry's origin by each."""
     folder = data_dir() / "registries"
     try:
         origins = sorted(set(read_addresses(folder).values()))
     except (OSError, msgspec.MsgspecError):  # asking that registry says what is wrong
-        return
+        return {}
+    found: dict[str, str] = {}
     for origin in origins:
         state = pinned_state(folder, origin)
-        for name in sorted(sources.keys() & (state.keysets.keys() if state is not None else set())):
-            raise RyeError(
-                "source-name-taken",
-                f"[sources] {name!r} is a namespace of the registry {origin}, which you pinned.",
-                "Give the source another name: --as NAME, or in [sources] of rye.toml with the dependencies.",
-            )
+        found.update(dict.fromkeys(state.keysets if state is not None else (), origin))
+    return found
 
 
 def source_opener(context: Context, root: Path, *, offline: bool, asks: bool = True) -> Opener:
     """What opens the sources of the project at ``root``."""
-    trusted = trusted_keys(())
+    return opener_of(root, source_cache(context, offline=offline, asks=asks))
+
+
+def source_cache(context: Context, *, offline: bool, asks: bool = True) -> GitCache:
+    """The user's cache of repositories."""
     asking = Asking(terminal=asks and context.interactive)
-    cache = GitCache(cache_dir() / GIT_CACHE, context.environment, offline=offline, asking=asking)
+    return GitCache(cache_dir() / GIT_CACHE, context.environment, offline=offline, asking=asking)
+
+
+def opener_of(root: Path, cache: GitCache) -> Opener:
+    """What opens the sources of the project at ``root`` from this cache."""
+    trusted = trusted_keys(())
     return Opener(root, cache, Keys(trusted.keys, trusted.revoked))
 
 

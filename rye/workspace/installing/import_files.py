@@ -1,0 +1,149 @@
+"""The files of other tools that a project has: which they are, read as values (shell)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from rye.errors import RyeError, UsageError
+from rye.importing.apm import LOCK as APM_LOCK
+from rye.importing.apm import MANIFEST as APM_MANIFEST
+from rye.importing.apm import read_apm
+from rye.importing.foreign import Entry, FolderPlace, Foreign, LeftOut, bad_file, shown
+from rye.importing.marketplace import MARKETPLACE, read_marketplace
+from rye.importing.skills_locks import PROJECT_LOCK, USER_LOCK, read_project_lock, read_user_lock
+from rye.importing.toolhive import LOCK as TOOLHIVE_LOCK
+from rye.importing.toolhive import read_toolhive
+from rye.limits import IMPORTS, PROJECT
+from rye.project.agent_programs import STATE
+from rye.project.bounded_file import read_bytes
+from rye.project.project_file import read_project_file
+
+_READERS: dict[str, Callable[[bytes, str], Foreign]] = {
+    PROJECT_LOCK: read_project_lock,
+    USER_LOCK: read_user_lock,
+    TOOLHIVE_LOCK: read_toolhive,
+    MARKETPLACE: read_marketplace,
+}
+"""By path from the project."""
+SKILL_FOLDERS = (".agents/skills", ".claude/skills")
+AGENT_FOLDER = ".claude/agents"
+KNOWN = (APM_MANIFEST, APM_LOCK, *_READERS, *SKILL_FOLDERS, AGENT_FOLDER)
+"""What is looked for, by path from the project."""
+
+
+def read_foreign(root: Path, cwd: Path, given: Sequence[str], without: frozenset[str]) -> Foreign:
+    """What these files name; none given: all that the project has. ``without``: files and names to leave out.
+
+    Raises UsageError ``not-importable`` for a file of no known form, RyeError ``nothing-to-import``, ``bad-foreign-file``.
+    """
+    wanted = [_known(root, cwd, word) for word in given] if given else [(name, root / name) for name in KNOWN]
+    files = {name: path for name, path in wanted if name not in without and (given or os.path.lexists(path))}
+    if not files:
+        raise RyeError(
+            "nothing-to-import",
+            "There is nothing here that `rye import` knows.",
+            f"It reads {', '.join(KNOWN)}.",
+        )
+    parts = [_READERS[name](_bytes(path), name) for name, path in files.items() if name in _READERS]
+    if APM_MANIFEST in files or APM_LOCK in files:
+        manifest, lock = (_bytes(files[name]) if name in files else None for name in (APM_MANIFEST, APM_LOCK))
+        parts.append(read_apm(manifest, lock))
+    parts = [_inside(part, files, root) for part in parts]
+    installed = frozenset(name for part in parts for name in part.installed)
+    parts += _folders(root, [name for name in SKILL_FOLDERS if name in files], installed)
+    if AGENT_FOLDER in files:
+        parts.append(_agents(root))
+    return _without(_joined(parts), without)
+
+
+def _known(root: Path, cwd: Path, word: str) -> tuple[str, Path]:
+    """Which known file a person means, by the end of its path."""
+    path = Path(os.path.abspath(cwd / word))
+    for name in KNOWN:
+        if path.as_posix().endswith(f"/{name}") and (name not in (*SKILL_FOLDERS, AGENT_FOLDER) or path == root / name):
+            return name, path
+    raise UsageError("not-importable", f"{word!r} is nothing that `rye import` knows.", f"It reads {', '.join(KNOWN)}.")
+
+
+def _bytes(path: Path) -> bytes:
+    return read_bytes(path, IMPORTS.file_bytes)
+
+
+def _inside(part: Foreign, files: dict[str, Path], root: Path) -> Foreign:
+    """A folder of another machine's file, or of another project's, is none of this one."""
+    kept: list[Entry] = []
+    left_out = list(part.left_out)
+    for entry in part.entries:
+        path = files.get(entry.file)
+        if isinstance(entry.place, FolderPlace) and path is not None and path != root / entry.file:
+            left_out.append(
+                LeftOut(entry.file, shown(entry.name), "it is a folder next to that file, not to this project")
+            )
+        else:
+            kept.append(entry)
+    return replace(part, entries=tuple(kept), left_out=tuple(left_out))
+
+
+def _folders(root: Path, folders: Sequence[str], installed: frozenset[str]) -> list[Foreign]:
+    """The skills that lie in agents' folders and that neither another tool nor a deploy put there."""
+    deployed = (read_project_file(root / STATE, PROJECT.lock_bytes) or b"").decode("utf-8", "replace")
+    seen = set(installed)
+    found = []
+    for folder in folders:
+        if _is_reached_by_link(root, folder):
+            found.append(Foreign((), (LeftOut(folder, folder, "it is reached through a link"),)))
+            continue
+        names = []
+        for name in _names(root / folder):
+            path = root / folder / name
+            if name not in seen and not path.is_symlink() and (path / "SKILL.md").is_file():
+                seen.add(name)
+                if f"{folder}/{name}/" not in deployed:
+                    names.append(name)
+        if names:
+            found.append(Foreign((Entry(folder, folder, FolderPlace(folder), only=tuple(names)),)))
+    return found
+
+
+def _is_reached_by_link(root: Path, folder: str) -> bool:
+    parts = folder.split("/")
+    return any((root / "/".join(parts[: count + 1])).is_symlink() for count in range(len(parts)))
+
+
+def _names(folder: Path) -> list[str]:
+    try:
+        names = sorted(os.listdir(folder))
+    except NotADirectoryError:
+        return []
+    if len(names) > IMPORTS.entries:
+        raise bad_file(folder.name, f"it holds more than {IMPORTS.entries} files and folders")
+    return names
+
+
+def _agents(root: Path) -> Foreign:
+    names = [name for name in _names(root / AGENT_FOLDER) if name.endswith(".md")]
+    why = "it is this project's own agent: Rye keeps own agents in .ai/agents"
+    return Foreign((), tuple(LeftOut(AGENT_FOLDER, shown(name), why) for name in names))
+
+
+def _joined(parts: Sequence[Foreign]) -> Foreign:
+    return Foreign(
+        tuple(entry for part in parts for entry in part.entries),
+        tuple(one for part in parts for one in part.left_out),
+        frozenset(name for part in parts for name in part.installed),
+    )
+
+
+def _without(found: Foreign, without: frozenset[str]) -> Foreign:
+    gone = [entry for entry in found.entries if entry.name in without]
+    left_out = [*found.left_out, *(LeftOut(one.file, shown(one.name), "left out with --without") for one in gone)]
+    unknown = sorted(without - {entry.name for entry in gone} - set(KNOWN))
+    if unknown:
+        names = ", ".join(shown(entry.name) for entry in found.entries[:8]) or "nothing"
+        raise UsageError("not-importable", f"--without {unknown[0]}: nothing is called so.", f"There is: {names}.")
+    kept = tuple(entry for entry in found.entries if entry.name not in without)
+    return Foreign(kept, tuple(left_out), found.installed)

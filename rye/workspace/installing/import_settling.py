@@ -1,0 +1,288 @@
+"""Where each entry of an import comes from today: its commit, its folder, its items. Every digest is compared here (shell)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from rye.errors import RyeError
+from rye.importing.composing import source_name
+from rye.importing.digests import folder_digest
+from rye.importing.foreign import Digest, Entry, FolderPlace, GitPlace, LeftOut, shown
+from rye.project.declared_sources import GitSource, PathSource, Source, is_commit
+from rye.project.lock import LockedSource
+from rye.project.manifest import Manifest
+from rye.sources.finding import Found
+from rye.sources.git_cache import GitCache
+from rye.sources.opening import Opener, OpenSource
+from rye.sources.refs import target
+from rye.sources.source_error import SourceError
+from rye.sources.whole_folder import WholeFolder, commit_folder, disk_folder
+
+_LISTED = 10
+
+
+class Settled(Struct, frozen=True):
+    """One item that will be imported."""
+
+    source: Source
+    state: LockedSource
+    """With the item's place."""
+    kind: str
+    local_id: str
+    suffix: str
+    group: str
+    entry: Entry
+
+    @property
+    def key(self) -> str:
+        """As rye.toml names it."""
+        return f"{self.kind}:{self.source.name}/{self.local_id}"
+
+
+class _At(Struct, frozen=True):
+    """A repository in one state."""
+
+    url: str
+    rev: str | None
+    ref: str
+    commit: str
+
+
+class Settling:
+    """One run: sources that were given a name, and what was left out and noted on the way."""
+
+    def __init__(
+        self, project: Path, manifest: Manifest, locked: Sequence[LockedSource], cache: GitCache, opener: Opener
+    ) -> None:
+        """``locked``: the states that rye.lock has of the sources in rye.toml, by its rows."""
+        self._project = project
+        self._cache = cache
+        self._opener = opener
+        self._known = dict(manifest.sources)
+        self._locked = {one.origin: one for one in locked}
+        self._taken = {*manifest.sources, *manifest.registries, *([manifest.namespace] if manifest.namespace else [])}
+        self._named: dict[tuple[object, str], Source] = {}
+        self._open: dict[str, OpenSource] = {}
+        self._wrong: list[str] = []
+        self.new: list[Source] = []
+        self.left_out: list[LeftOut] = []
+        self.notes: list[str] = []
+
+    def settle(self, entries: Iterable[Entry]) -> list[Settled]:
+        """Each entry's items. Raises SourceError, and RyeError ``digest-does-not-hold`` with every digest that does not."""
+        found: dict[str, Settled] = {}
+        for entry in entries:
+            try:
+                rows = self._git(entry) if isinstance(entry.place, GitPlace) else self._folder(entry)
+            except _Unusable as error:
+                self.left_out.append(LeftOut(entry.file, shown(entry.name), str(error)))
+                continue
+            if rows and entry.note:
+                self.notes.append(f"{entry.file}: {shown(entry.name)}: {entry.note}")
+            for row in rows:
+                present = found.get(row.key)
+                if present is None or (present.group, row.group) == ("dev", "main"):
+                    found[row.key] = row
+        if self._wrong:
+            raise _does_not_hold(self._wrong)
+        used = {row.source.name for row in found.values()}
+        self.new = [source for source in self.new if source.name in used]
+        return list(found.values())
+
+    # -- repositories --------------------------------------------------------------------------------------------------------
+
+    def _git(self, entry: Entry) -> list[Settled]:
+        assert isinstance(entry.place, GitPlace)
+        at = self._at(entry, entry.place)
+        base = self._opened(self._source(at, ""), at)
+        folder = entry.place.folder
+        if entry.is_one and not folder:
+            folder = _folder_of_skill(base, entry)
+        self._compare(entry, lambda files: self._commit_folder(at, folder, files), f"{at.url} at {at.commit}")
+        if entry.is_one or _has_skill(base, folder):
+            return [self._one(entry, at, base, folder)]
+        rows = self._many(entry, base, folder)
+        if not rows:
+            inner = f"{folder}/.apm/skills".removeprefix("/")
+            try:
+                rows = self._many(entry, self._opened(self._source(at, inner), at), "")
+            except SourceError as error:
+                if error.code != "no-such-folder":
+                    raise
+        if not rows:
+            raise _Unusable("it has no skill or agent that Rye could take")
+        return rows
+
+    def _at(self, entry: Entry, place: GitPlace) -> _At:
+        """The state to take: the commit that the foreign lock has, else what the ref means today."""
+        if place.ref is not None and is_commit(place.ref):
+            return self._fetched(_At(place.url, place.ref, place.ref, place.ref))
+        wanted = GitSource("x", place.url, place.ref)
+        if place.commit is None:
+            now = target(wanted, self._cache.refs(place.url))
+            return self._fetched(_At(place.url, place.ref, now.ref, now.commit))
+        try:
+            now = target(wanted, self._cache.refs(place.url))
+        except SourceError as error:
+            if error.code not in ("no-such-rev", "ambiguous-rev", "source-offline"):
+                raise
+            self.notes.append(f"{entry.file}: {shown(entry.name)}: {error.message} Its commit is taken by itself.")
+            return self._fetched(_At(place.url, place.commit, place.commit, place.commit))
+        if now.commit != place.commit and now.ref.startswith("refs/tags/"):
+            self.notes.append(
+                f"{entry.file}: {shown(entry.name)}: the tag {place.ref} of {place.url} is {now.commit} today; the lock's "
+                f"{place.commit} is taken."
+            )
+        return self._fetched(_At(place.url, place.ref, now.ref, place.commit))
+
+    def _fetched(self, at: _At) -> _At:
+        if not self._cache.has(at.url, at.commit):
+            self._cache.fetch(at.url, at.commit, None if is_commit(at.ref) else at.ref)
+        return at
+
+    def _commit_folder(self, at: _At, folder: str, with_files: bool) -> WholeFolder:
+        return commit_folder(self._cache.objects(at.url, at.commit), at.commit, folder, with_files=with_files)
+
+    def _one(self, entry: Entry, at: _At, base: OpenSource, folder: str) -> Settled:
+        """The skill in a folder: of the whole repository where it is found there, else of a source of its own."""
+        place = f"{folder}/SKILL.md".removeprefix("/")
+        found = next((one for one in base.inventory.items if one.place == place), None)
+        why = _problem(base, found) if found is not None else "it is in none of the folders that Rye looks into"
+        if found is not None and why is None:
+            return self._settled(entry, base, found)
+        if folder:
+            alone = self._opened(self._source(at, folder), at)
+            found = next((one for one in alone.inventory.items if one.place == "SKILL.md"), None)
+            why = _problem(alone, found) if found is not None else "its folder has no SKILL.md"
+            if found is not None and why is None:
+                return self._settled(entry, alone, found)
+        raise _Unusable(why or "its folder has no SKILL.md")
+
+    # -- folders -------------------------------------------------------------------------------------------------------------
+
+    def _folder(self, entry: Entry) -> list[Settled]:
+        assert isinstance(entry.place, FolderPlace)
+        place = entry.place.folder
+        try:
+            opened = self._opened(self._source(None, place), None)
+        except SourceError as error:
+            if error.code != "no-such-folder":
+                raise
+            raise _Unusable(error.message.rstrip(".")) from None
+        self._compare(entry, lambda files: disk_folder(self._project / place), f"the folder {place}")
+        rows = self._many(entry, opened, "")
+        if not rows:
+            raise _Unusable("it has no skill or agent that Rye could take")
+        return rows
+
+    # -- both ----------------------------------------------------------------------------------------------------------------
+
+    def _many(self, entry: Entry, opened: OpenSource, folder: str) -> list[Settled]:
+        """The items below a folder: those that are wanted, or all that can be used."""
+        there = [one for one in opened.inventory.items if not folder or one.place.startswith(f"{folder}/")]
+        only = set(entry.only) if not entry.is_one else set()
+        wanted = [one for one in there if not only or one.local_id in only]
+        for name in sorted(only - {one.local_id for one in there}):
+            self.left_out.append(LeftOut(entry.file, f"{shown(entry.name)}: {shown(name)}", "no such skill is there"))
+        rows = []
+        for one in wanted:
+            why = _problem(opened, one)
+            if why is None:
+                rows.append(self._settled(entry, opened, one))
+            else:
+                self.left_out.append(LeftOut(entry.file, f"{shown(entry.name)}: {one.kind}:{shown(one.local_id)}", why))
+        return rows
+
+    def _settled(self, entry: Entry, opened: OpenSource, found: Found) -> Settled:
+        if opened.source not in self.new and opened.source.name not in self._known:
+            self.new.append(opened.source)
+        place = opened.place_of(found)
+        return Settled(opened.source, place, found.kind, found.local_id, found.suffix, entry.group, entry)
+
+    def _source(self, at: _At | None, path: str) -> Source:
+        """The source for a repository in one state and a folder of it, or for a folder: one of rye.toml, or a new one."""
+        key = (at, path)
+        if key not in self._named:
+            same = next((one for one in self._known.values() if self._is_same(one, at, path)), None)
+            if same is None:
+                where = path if at is None else f"{at.url}{f'/{path}' if path else ''}"
+                name = source_name(where, self._taken)
+                self._taken.add(name)
+                same = PathSource(name, path) if at is None else GitSource(name, at.url, at.rev, path)
+            self._named[key] = same
+        return self._named[key]
+
+    def _is_same(self, source: Source, at: _At | None, path: str) -> bool:
+        if isinstance(source, PathSource) or at is None:
+            return isinstance(source, PathSource) and at is None and source.path == path
+        locked = self._locked.get(source.origin)
+        return (source.url, source.rev, source.path) == (at.url, at.rev, path) and (
+            locked is None or locked.commit == at.commit
+        )
+
+    def _opened(self, source: Source, at: _At | None) -> OpenSource:
+        if source.name not in self._open:
+            locked = LockedSource("", at.url, at.ref, at.commit) if at is not None else None
+            self._open[source.name] = self._opener.open(source, locked)
+        return self._open[source.name]
+
+    def _compare(self, entry: Entry, read: Callable[[bool], WholeFolder], where: str) -> None:
+        """That each digest of the foreign lock is the folder's."""
+        if not entry.digests:
+            return
+        try:
+            folder = read(any(digest.sort != "git-tree" for digest in entry.digests))
+        except SourceError as error:
+            if error.code != "no-such-folder":
+                raise
+            self._wrong.append(f"{entry.file}: {shown(entry.name)}: {error.message}")
+            return
+        for digest in entry.digests:
+            found = _digest(digest, folder)
+            if found != digest.value:
+                self._wrong.append(
+                    f"{entry.file}: {shown(entry.name)}: the lock has {digest.value}, and {where} has {found or 'none'}"
+                )
+
+
+class _Unusable(ValueError):
+    """Why an entry is left out, as the end of a sentence."""
+
+
+def _digest(digest: Digest, folder: WholeFolder) -> str | None:
+    return folder.tree if digest.sort == "git-tree" else folder_digest(digest.sort, folder.files)
+
+
+def _problem(opened: OpenSource, found: Found) -> str | None:
+    judged = opened.judge([found])[(found.kind, found.local_id)]
+    return judged.rstrip(".") if isinstance(judged, str) else None
+
+
+def _has_skill(opened: OpenSource, folder: str) -> bool:
+    place = f"{folder}/SKILL.md".removeprefix("/")
+    return bool(folder) and any(one.place == place for one in opened.inventory.items)
+
+
+def _folder_of_skill(opened: OpenSource, entry: Entry) -> str:
+    """The folder of a skill of which only the name is known."""
+    named = [one for one in opened.inventory.items if one.kind == "skill" and one.local_id in entry.only]
+    if named:
+        return named[0].folder
+    if any(one.place == "SKILL.md" for one in opened.inventory.items):
+        return ""
+    raise _Unusable("nothing says which folder of the repository it is")
+
+
+def _does_not_hold(wrong: Sequence[str]) -> RyeError:
+    more = f"\n  and {len(wrong) - _LISTED} more" if len(wrong) > _LISTED else ""
+    listed = "\n".join(f"  {line}" for line in wrong[:_LISTED])
+    return RyeError(
+        "digest-does-not-hold",
+        f"What is there is not what the other tool's lock says; nothing was written:\n{listed}{more}",
+        "The repository moved on, or is not what it was. Bring the lock up to date with its own tool and read what changed, "
+        "or leave an entry out with --without NAME.",
+        details={"digests": list(wrong)},
+    )

@@ -1,0 +1,172 @@
+"""Taking over what another tool installs: its locks and manifests become sources and dependencies of rye.toml.
+
+The commits stay the same, and every digest is compared before anything is written. Nothing but rye.toml and rye.lock is written,
+and nothing is approved by it: `rye install` asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from rye.errors import RyeError
+from rye.importing.composing import Writing, composed
+from rye.importing.foreign import LeftOut
+from rye.installation.install import mentions_of, prepare, unapproved
+from rye.installation.resolving import resolve
+from rye.installation.rollback import keep_previous
+from rye.installation.transaction import Change, exclusive
+from rye.installation.unlock import Unlock
+from rye.limits import SOURCES
+from rye.project.declared_sources import Source
+from rye.project.freshness import wanted_ranges
+from rye.project.layout import LOCK, MANIFEST, Project, find_project
+from rye.project.lock import Lock, LockedItem, lock_text
+from rye.project.manifest import Manifest
+from rye.project.members import whole_manifest
+from rye.project.new_manifest import new_manifest
+from rye.workspace.context import Context
+from rye.workspace.installing.import_files import read_foreign
+from rye.workspace.installing.import_settling import Settled, Settling
+from rye.workspace.installing.install_session import retry_when_overtaken
+from rye.workspace.installing.own_previous import remember_previous
+from rye.workspace.installing.project_state import ProjectState, read_state
+from rye.workspace.registries.project_sources import judging_environment, project_sources
+from rye.workspace.registries.source_book import opener_of, source_cache
+
+_NO_HASH = "0" * 64
+
+
+class ImportRequest(Struct, frozen=True):
+    """What to take over."""
+
+    files: tuple[str, ...] = ()
+    """Paths; none: all that the project has."""
+    without: frozenset[str] = frozenset()
+    """Files, and names of what they list, to leave out."""
+    dry_run: bool = False
+
+
+class ImportPlan(Struct, frozen=True):
+    """What an import writes."""
+
+    project: Path
+    sources: tuple[Source, ...]
+    """New ones."""
+    items: tuple[Settled, ...]
+    """New dependencies."""
+    left_out: tuple[LeftOut, ...]
+    notes: tuple[str, ...]
+    text: str
+    """rye.toml as it will be."""
+    present: int = 0
+    """Items that rye.toml asked for already."""
+
+    @property
+    def changes(self) -> bool:
+        """Whether anything is to be written but comments."""
+        return bool(self.items)
+
+
+Agreed = Callable[[ImportPlan], bool]
+"""Shows the plan and asks a person whether to write it."""
+
+
+def import_project(context: Context, request: ImportRequest, agreed: Agreed) -> ImportPlan:
+    """Take over what the project's files of other tools name. Without ``--yes`` a person is asked; a dry run writes nothing.
+
+    Raises RyeError ``nothing-to-import``, ``bad-foreign-file``, ``digest-does-not-hold``, ``consent-needed``, ``declined``,
+    UsageError ``not-importable``, SourceError.
+    """
+    project = find_project(context.cwd) or Project(context.cwd.absolute())
+    return retry_when_overtaken(context, lambda: _import(context, project, request, agreed))
+
+
+def _import(context: Context, project: Project, request: ImportRequest, agreed: Agreed) -> ImportPlan:
+    state = read_state(context, project)
+    text = state.manifest_text if project.manifest_path.exists() else new_manifest(project.root.name, None, None)
+    foreign = read_foreign(project.root, context.cwd, request.files, request.without)
+    manifest = whole_manifest(text, state.members)
+    cache = source_cache(context, offline=context.offline)
+    locked = [row.source for row in state.lock.items if row.source is not None]
+    settling = Settling(project.root, manifest, locked, cache, opener_of(project.root, cache))
+    with context.progress("comparing digests"):
+        settled = settling.settle(foreign.entries)
+    plan = _plan(project, text, manifest, settled, settling, foreign.left_out)
+    if request.dry_run or plan.text == state.manifest_text:
+        return plan
+    lock = _lock(context, project, state, plan)
+    if not context.assume_yes:
+        if not context.interactive:
+            raise RyeError(
+                "consent-needed",
+                "Nothing was written: an import is looked at first.",
+                "`rye import --dry-run` shows it; `rye import --yes` writes it.",
+            )
+        if not agreed(plan):
+            raise RyeError("declined", "Nothing was changed.")
+    with exclusive(project) as writer:
+        state.require_unchanged("rye import")
+        kept = keep_previous(project, plan.text, state.members, state.members)
+        remember_previous(project, kept)
+        writer.apply([Change(MANIFEST, plan.text.encode()), Change(LOCK, lock_text(lock).encode()), *kept])
+    return plan
+
+
+def _plan(
+    project: Project,
+    text: str,
+    manifest: Manifest,
+    settled: Sequence[Settled],
+    settling: Settling,
+    left_out: Sequence[LeftOut],
+) -> ImportPlan:
+    there = {line.key for line in manifest.dependencies if not line.member}
+    items = tuple(row for row in settled if row.key not in there)
+    used = {row.source.name for row in items}
+    sources = tuple(source for source in settling.new if source.name in used)
+    if len(manifest.sources) + len(sources) > SOURCES.sources:
+        raise RyeError(
+            "too-many-sources",
+            f"rye.toml would have {len(manifest.sources) + len(sources)} sources; at most {SOURCES.sources} are read.",
+            "Import some of them: `rye import FILE`, or leave entries out with --without NAME.",
+        )
+    groups: dict[str, list[str]] = {}
+    for row in items:
+        groups.setdefault(row.group, []).append(row.key)
+    all_left_out = tuple(sorted({*left_out, *settling.left_out}))
+    written = composed(text, Writing(sources, groups, all_left_out))
+    notes = tuple(dict.fromkeys(settling.notes))
+    return ImportPlan(project.root, sources, items, all_left_out, notes, written, len(settled) - len(items))
+
+
+def _lock(context: Context, project: Project, state: ProjectState, plan: ImportPlan) -> Lock:
+    """The lock for the new manifest: versions are chosen as ever, each new source in the state whose digests were compared."""
+    manifest = whole_manifest(plan.text, state.members)
+    environment = judging_environment(context, manifest)
+    pinned = Lock(state.lock.wanted, (*state.lock.items, *map(_pinned, plan.items)))
+    with project_sources(context, manifest, project.root) as sources:
+        with context.progress("resolving"):
+            chosen = resolve(manifest, pinned, sources, environment, Unlock.nothing())
+        with context.progress("fetching"):
+            prepared = prepare(state.lock, manifest, chosen, sources, environment)
+    rows = [item.locked for item in prepared.items.values()]
+    items = unapproved(state.lock, rows, mentions_of(prepared.items))
+    return Lock(wanted_ranges(manifest), (*items, *prepared.unasked))
+
+
+def _pinned(row: Settled) -> LockedItem:
+    """A row that says nothing but which state its source is in."""
+    return LockedItem(
+        kind=row.kind,
+        id=f"{row.source.name}/{row.local_id}",
+        version="0.0.0",
+        size=0,
+        sha256=_NO_HASH,
+        suffix=row.suffix,
+        registry=row.state.origin,
+        signer=row.state.origin,
+        source=row.state,
+    )
