@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from rye.importing.foreign import LeftOut, shown
 from rye.items.identity import is_segment
-from rye.project.declared_sources import GitSource, Source
+from rye.project.declared_sources import Source
 from rye.project.manifest_edit import add_dependencies, add_source
 
 _HEAD = "# `rye import` left these out:"
@@ -71,10 +71,3 @@ def _with_comments(text: str, left_out: Iterable[LeftOut]) -> str:
 def comment(one: LeftOut) -> str:
     """One line: whatever stands in a foreign file, it ends nowhere but at the end of the line."""
     return f"#   {shown(one.file, 60)}: {shown(one.what)}: {shown(one.reason, 240)}"
-
-
-def words(source: Source) -> str:
-    """A source as a person reads it."""
-    if isinstance(source, GitSource):
-        return f"{source.url}{f' {source.rev}' if source.rev else ''}{f' ({source.path})' if source.path else ''}"
-    return source.path

@@ -433,6 +433,17 @@ class TestTogether:
         assert [line.key for line in manifest.dependencies] == ["skill:team/pdf", "skill:team/web"]
         to_green(program)
 
+    def test_no_source_takes_the_name_of_a_namespace_that_is_used(
+        self, program: Program, server: GitServer, repository: Repository
+    ) -> None:
+        program.write("rye.toml", '[project]\nname = "shop"\nnamespace = "skills"\n')
+        program.write("skills-lock.json", project_lock(server.url("skills"), pdf=PDF_HASH))
+        [row] = program.ok("import", "--dry-run", "--json").json["items"]
+        assert row["id"] == f"skill:127-0-0-1-{server.server_port}-skills/pdf"
+        program.write("rye.toml", '[dependencies]\n"skills/work/thing" = "*"\n')
+        [row] = program.ok("import", "--dry-run", "--json").json["items"]
+        assert not row["id"].startswith("skill:skills/")
+
     def test_a_policy_that_forbids_sources_forbids_importing_them(
         self, program: Program, server: GitServer, repository: Repository
     ) -> None:

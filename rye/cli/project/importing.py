@@ -7,7 +7,6 @@ import click
 from rye.cli.console import one_line
 from rye.cli.options import Session, command
 from rye.cli.project.install_options import install_options
-from rye.importing.composing import words
 from rye.workspace.installing.importing import ImportPlan, ImportRequest, import_project
 
 
@@ -46,7 +45,7 @@ def import_command(session: Session, files: tuple[str, ...], without: tuple[str,
 
 def _show(session: Session, plan: ImportPlan) -> None:
     for source in plan.sources:
-        session.console.say(one_line(f"  + [sources] {source.name} = {words(source)}"), "added")
+        session.console.say(one_line(f"  + [sources] {source.name} = {source.spec}"), "added")
     for row in plan.items:
         commit = f" at {row.state.commit}" if row.state.commit is not None else ""
         checked = ", digest compared" if row.entry.digests else ""

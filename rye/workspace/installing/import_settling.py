@@ -55,15 +55,23 @@ class Settling:
     """One run: sources that were given a name, and what was left out and noted on the way."""
 
     def __init__(
-        self, project: Path, manifest: Manifest, locked: Sequence[LockedSource], cache: GitCache, opener: Opener
+        self,
+        project: Path,
+        manifest: Manifest,
+        locked: Sequence[LockedSource],
+        taken: Iterable[str],
+        cache: GitCache,
+        opener: Opener,
     ) -> None:
-        """``locked``: the states that rye.lock has of the sources in rye.toml, by its rows."""
+        """``locked``: the states that rye.lock has of the sources in rye.toml, by its rows; ``taken``: names that no new source
+        may have, besides those in the manifest."""
         self._project = project
         self._cache = cache
         self._opener = opener
         self._known = dict(manifest.sources)
         self._locked = {one.origin: one for one in locked}
-        self._taken = {*manifest.sources, *manifest.registries, *([manifest.namespace] if manifest.namespace else [])}
+        asked = {line.id.partition("/")[0] for line in manifest.dependencies}
+        self._taken = {*manifest.sources, *manifest.registries, *asked, manifest.namespace or "", *taken}
         self._named: dict[tuple[object, str], Source] = {}
         self._open: dict[str, OpenSource] = {}
         self._wrong: list[str] = []

@@ -34,7 +34,7 @@ from rye.workspace.installing.install_session import retry_when_overtaken
 from rye.workspace.installing.own_previous import remember_previous
 from rye.workspace.installing.project_state import ProjectState, read_state
 from rye.workspace.registries.project_sources import judging_environment, project_sources
-from rye.workspace.registries.source_book import opener_of, source_cache
+from rye.workspace.registries.source_book import opener_of, pinned_namespaces, source_cache
 
 _NO_HASH = "0" * 64
 
@@ -91,7 +91,7 @@ def _import(context: Context, project: Project, request: ImportRequest, agreed: 
     manifest = whole_manifest(text, state.members)
     cache = source_cache(context, offline=context.offline)
     locked = [row.source for row in state.lock.items if row.source is not None]
-    settling = Settling(project.root, manifest, locked, cache, opener_of(project.root, cache))
+    settling = Settling(project.root, manifest, locked, pinned_namespaces(), cache, opener_of(project.root, cache))
     with context.progress("comparing digests"):
         settled = settling.settle(foreign.entries)
     plan = _plan(project, text, manifest, settled, settling, foreign.left_out)
