@@ -28,6 +28,7 @@ class Repository:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.marks = 0
         path.mkdir(parents=True)
         self.git("init", "--bare", "--quiet", "--initial-branch=main", ".")
 
@@ -43,21 +44,23 @@ class Repository:
 
     def commit(self, files: Mapping[str, str | bytes | tuple[str, str]], branch: str = "main") -> str:
         """A commit with just these files: text, bytes, or ``(mode, object)``; a text that begins with ``#!`` is executable."""
-        rows = []
+        self.marks += 1
+        out = [
+            f"commit refs/heads/{branch}\nmark :{self.marks}\ncommitter Test <test@example.org> 1767225600 +0000\n".encode()
+        ]
+        out.append(b"data 6\nchange\n")
+        if f"refs/heads/{branch}" in self.git("for-each-ref", "--format=%(refname)"):
+            out.append(f"from refs/heads/{branch}^0\ndeleteall\n".encode())
         for path, content in files.items():
+            quoted = path.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").encode()
             if isinstance(content, tuple):
-                mode, name = content
-            else:
-                data = content.encode() if isinstance(content, str) else content
-                mode, name = "100755" if data.startswith(b"#!") else "100644", self.blob(data)
-            rows.append(f"{mode} {name}\t{path}\0")
-        index = {"GIT_INDEX_FILE": str(self.path / "index.new")}
-        (self.path / "index.new").unlink(missing_ok=True)
-        env = {**_CLEAN, **index}
-        words = ["git", "update-index", "-z", "--index-info"]
-        subprocess.run(words, cwd=self.path, env=env, input="".join(rows).encode(), check=True)
-        done = subprocess.run(["git", "write-tree"], cwd=self.path, env=env, capture_output=True, check=True)
-        return self.commit_tree(done.stdout.decode().strip(), branch)
+                out.append(f"M {content[0]} {content[1]} ".encode() + b'"' + quoted + b'"\n')
+                continue
+            data = content.encode() if isinstance(content, str) else content
+            mode = b"100755" if data.startswith(b"#!") else b"100644"
+            out.append(b"M " + mode + b' inline "' + quoted + b'"\n' + f"data {len(data)}\n".encode() + data + b"\n")
+        self.git("fast-import", "--quiet", "--force", data=b"".join(out))
+        return self.git("rev-parse", f"refs/heads/{branch}")
 
     def commit_tree(self, tree: str, branch: str = "main") -> str:
         parent = subprocess.run(

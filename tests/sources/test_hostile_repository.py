@@ -13,6 +13,8 @@ from msgspec.structs import replace
 from rye.limits import SOURCES
 from rye.sources import commit as commit_module
 from rye.sources import git_cache, git_program
+from rye.sources.finding import MARKETPLACE, find_items
+from rye.sources.listing import Entry
 from tests.cli.running import Program, Result
 from tests.sources.git_server import GitServer, Repository
 from tests.sources.texts import skill
@@ -38,18 +40,20 @@ def evil(server: GitServer) -> Repository:
     return server.repository("evil")
 
 
-@pytest.mark.parametrize("target", ["/etc/passwd", "../../good/SKILL.md", "SKILL.md"])
 def test_a_link_is_never_followed_and_makes_its_item_unusable(
-    server: GitServer, program: Program, evil: Repository, target: str
+    server: GitServer, program: Program, evil: Repository
 ) -> None:
-    link = evil.blob(target.encode())
-    evil.commit(
-        {**GOOD, "bad/SKILL.md": skill("bad"), "bad/notes.md": ("120000", link), "main/SKILL.md": ("120000", link)}
-    )
+    files: dict[str, str | bytes | tuple[str, str]] = {**GOOD}
+    for number, target in enumerate(("/etc/passwd", "../../good/SKILL.md", "SKILL.md")):
+        link = evil.blob(target.encode())
+        files |= {f"bad{number}/SKILL.md": skill(f"bad{number}"), f"bad{number}/notes.md": ("120000", link)}
+        files[f"main{number}/SKILL.md"] = ("120000", link)
+    evil.commit(files)
     said = left_out(add(program, server))
-    assert "skill:bad is left out: 'notes.md' is a link" in said
-    assert "skill:main is left out: its file is a link" in said
-    assert not program.path(".ai/packages/evil/skills/bad").exists()
+    for number in range(3):
+        assert f"skill:bad{number} is left out: 'notes.md' is a link" in said
+        assert f"skill:main{number} is left out: its file is a link" in said
+    assert [path.name for path in program.path(".ai/packages/evil/skills").iterdir()] == ["good"]
 
 
 def test_a_link_in_place_of_a_folder_leads_nowhere(server: GitServer, program: Program, evil: Repository) -> None:
@@ -78,7 +82,7 @@ def test_a_submodules_address_that_is_an_option_is_refused_with_the_whole_commit
     assert not (tmp_path / "ran").exists()
 
 
-@pytest.mark.parametrize("name", [".git", ".GIT", ".Git", "git~1", ".git ", ".g\u200cit"])
+@pytest.mark.parametrize("name", [".GIT", "git~1", ".g\u200cit"])
 def test_a_name_that_git_keeps_for_itself_is_refused(
     server: GitServer, program: Program, evil: Repository, name: str
 ) -> None:
@@ -100,12 +104,15 @@ def test_names_that_clash_without_case_make_the_item_unusable(
     assert "have the same name on some systems" in left_out(add(program, server))
 
 
-@pytest.mark.parametrize("name", ["con.md", "a b.md", "é.md", "a:b.md", "x\\y.md", "a\u202eb.md", "nul", "-x.md"])
 def test_a_name_that_is_another_one_elsewhere_makes_the_item_unusable(
-    server: GitServer, program: Program, evil: Repository, name: str
+    server: GitServer, program: Program, evil: Repository
 ) -> None:
-    evil.commit({**GOOD, "bad/SKILL.md": skill("bad"), f"bad/{name}": "x"})
-    assert "skill:bad is left out" in left_out(add(program, server))
+    names = ("con.md", "a b.md", "é.md", "a:b.md", "x\\y.md", "a\u202eb.md", "nul", "-x.md", "a.", "COM1.txt")
+    files = {f"bad{number}/{name}": "x" for number, name in enumerate(names)}
+    files |= {f"bad{number}/SKILL.md": skill(f"bad{number}") for number in range(len(names))}
+    evil.commit({**GOOD, **files})
+    said = left_out(add(program, server))
+    assert [f"skill:bad{number} is left out" in said for number in range(len(names))] == [True] * len(names)
 
 
 def test_an_attached_file_that_is_too_large_is_not_even_read(
@@ -164,8 +171,8 @@ def test_a_pack_larger_than_the_limit_is_cut_off_and_leaves_nothing(
 def test_a_file_that_unpacks_to_more_than_all_memory_is_not_unpacked(
     server: GitServer, program: Program, evil: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    evil.commit({**GOOD, "bomb.bin": b"\0" * (64 << 20)})  # some 64 kB in the pack
-    monkeypatch.setattr(git_program, "SOURCES", replace(SOURCES, memory_bytes=256 << 20))
+    evil.commit({**GOOD, "bomb.bin": b"\0" * (24 << 20)})  # some 24 kB in the pack
+    monkeypatch.setattr(git_program, "SOURCES", replace(SOURCES, memory_bytes=512 << 20))
     result = add(program, server)
     assert result.code == 0, result.stdout
     assert [change["id"] for change in result.json["changes"]] == ["evil/good"]
@@ -191,15 +198,11 @@ def test_attributes_filters_and_line_ends_change_no_byte(
     assert not (tmp_path / "ran").exists()
 
 
-@pytest.mark.parametrize(
-    "body",
-    ["Read \u202ethis.", "Read\u200bthis.", "Read \U000e0041 this.", "a\x1b[31mb", "a\u2028b"],
-)
-def test_hidden_characters_make_the_item_unusable(
-    server: GitServer, program: Program, evil: Repository, body: str
-) -> None:
-    evil.commit({**GOOD, "bad/SKILL.md": skill("bad", body=body)})
-    assert "skill:bad is left out" in left_out(add(program, server))
+def test_hidden_characters_make_the_item_unusable(server: GitServer, program: Program, evil: Repository) -> None:
+    bodies = ("Read \u202ethis.", "Read\u200bthis.", "Read \U000e0041 this.", "a\x1b[31mb", "a\u2028b", "a\r\nb")
+    evil.commit({**GOOD, **{f"bad{n}/SKILL.md": skill(f"bad{n}", body=body) for n, body in enumerate(bodies)}})
+    said = left_out(add(program, server))
+    assert [f"skill:bad{number} is left out" in said for number in range(len(bodies))] == [True] * len(bodies)
 
 
 def test_an_alarm_is_not_answered_by_yes(server: GitServer, program: Program, evil: Repository) -> None:
@@ -216,23 +219,31 @@ def test_what_steers_a_terminal_in_a_name_is_escaped(server: GitServer, program:
     assert "\x1b" not in result.stderr + result.stdout
 
 
-@pytest.mark.parametrize("text", ["[]", "{", '{"plugins": 1}', '{"plugins": [1, {"source": {"source": "github"}}]}'])
-def test_a_marketplace_that_is_none_harms_nobody(
-    server: GitServer, program: Program, evil: Repository, text: str
-) -> None:
-    evil.commit({**GOOD, ".claude-plugin/marketplace.json": text})
-    assert add(program, server).code == 0
+@pytest.mark.parametrize("text", ["[]", "{", '{"plugins": 1}'])
+def test_a_marketplace_that_is_none_harms_nobody(text: str) -> None:
+    files = {"good/SKILL.md": Entry("file"), MARKETPLACE: Entry("file")}
+    found = find_items(files, "x", {MARKETPLACE: text.encode()})
+    assert [item.local_id for item in found.items] == ["good"]
+    assert found.notes == (f"{MARKETPLACE} is no list of plugins",)
 
 
-@pytest.mark.parametrize("source", ["../../etc", "/etc", "./a/../../b", "C:\\x", "https://x.example/y.git"])
-def test_a_plugin_that_lies_elsewhere_is_left_out(
-    server: GitServer, program: Program, evil: Repository, source: str
+def test_a_plugin_that_lies_elsewhere_is_left_out_and_said(
+    server: GitServer, program: Program, evil: Repository
 ) -> None:
-    listed = json.dumps({"name": "m", "plugins": [{"name": "p", "source": source}]})
-    evil.commit({**GOOD, ".claude-plugin/marketplace.json": listed})
+    elsewhere = ("../../etc", "/etc", "./a/../../b", "C:\\x", "https://x.example/y.git", {"source": "github"}, 1)
+    plugins: list[object] = [{"name": f"p{number}", "source": source} for number, source in enumerate(elsewhere)]
+    plugins += [1, {"name": "mine", "source": "./kit"}]
+    evil.commit(
+        {
+            **GOOD,
+            ".claude-plugin/marketplace.json": json.dumps({"name": "m", "plugins": plugins}),
+            "kit/skills/inner/SKILL.md": skill("inner"),
+        }
+    )
     result = program.run("add", f"git+{server.url('evil')}", "--all", "-y")
     assert result.code == 0
-    assert "the plugin p lies elsewhere" in result.stderr
+    assert [f"the plugin p{number} lies elsewhere" in result.stderr for number in range(7)] == [True] * 7
+    assert program.path(".ai/packages/evil/skills/inner/SKILL.md").is_file()
 
 
 @pytest.mark.parametrize(
