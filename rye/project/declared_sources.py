@@ -4,7 +4,7 @@
 
     [sources]
     team   = { git = "https://git.example.org/team/prompts.git", rev = "v1.4.0", path = "items" }
-    shared = { path = "../shared-items", editable = true }
+    shared = { path = "../shared-items" }
 
 What stands here comes from whoever can commit, and goes to a program (``git``) and to the disk. So an address is one of few
 forms: ``https`` without a user, ``ssh`` without a password, ``http`` to this machine alone; plain ASCII; no part that a program
@@ -69,8 +69,6 @@ class PathSource(Struct, frozen=True):
     name: str
     path: str
     """Relative to the project, or absolute; with ``/``."""
-    editable: bool = False
-    """Whether its items are used where they lie, without a copy."""
 
     @property
     def origin(self) -> str:
@@ -78,7 +76,7 @@ class PathSource(Struct, frozen=True):
 
     @property
     def spec(self) -> str:
-        return f"{self.origin}{' (editable)' if self.editable else ''}"
+        return self.origin
 
 
 Source: TypeAlias = GitSource | PathSource

@@ -83,7 +83,6 @@ class LockedSource(Struct, frozen=True, forbid_unknown_fields=True):
     tree: str | None = None
     """The hash of the commit's whole tree."""
     path: str | None = None
-    editable: bool = False
 
     @property
     def origin(self) -> str:
@@ -98,7 +97,6 @@ class LockedSource(Struct, frozen=True, forbid_unknown_fields=True):
             "commit": self.commit,
             "tree": self.tree,
             "path": self.path,
-            "editable": self.editable,
             "place": self.place,
         }
 
@@ -286,7 +284,6 @@ def _attached(entry: LockedFile) -> str:
 def _source(source: LockedSource) -> str:
     named = (source.git, source.ref, source.commit, source.tree, source.path)
     pairs = [f"{key} = {_quote(value)}" for key, value in zip(_SOURCE_KEYS, named, strict=True) if value is not None]
-    pairs += ["editable = true"] if source.editable else []
     return f"{{ {', '.join([*pairs, f'place = {_quote(source.place)}'])} }}"
 
 
@@ -391,7 +388,7 @@ def _of_source(item: LockedItem, source: LockedSource) -> LockedItem:
     """A row of a source with what follows from it."""
     is_git = source.git is not None
     for_git = (source.ref, source.commit, source.tree)
-    if is_git == (source.path is not None) or (source.editable and is_git):
+    if is_git == (source.path is not None):
         raise LockError(f"{item.id}: its source is neither a git repository nor a folder.")
     if (None in for_git) if is_git else (for_git != (None, None, None)):
         raise LockError(f"{item.id}: a git repository has ref, commit and tree; a folder has none of them.")

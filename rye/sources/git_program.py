@@ -94,6 +94,8 @@ _FIXED = {
 }
 _FSCK_FORGIVEN = ("zeroPaddedFilemode", "missingSpaceBeforeDate", "badTimezone", "missingNameBeforeEmail", "badEmail")
 """What old commits of real repositories have, and what says nothing about files."""
+_OLDEST = (2, 32)
+"""An older one reads configuration files of the user that it was told not to read (``GIT_CONFIG_GLOBAL``)."""
 _SAID = 16 * 1024
 _CONFIG_BYTES = 1 << 20
 _GRACE = 5.0
@@ -114,12 +116,30 @@ class Asking(Struct, frozen=True):
     terminal: bool = False
 
 
-@lru_cache(maxsize=1)
-def program() -> str:
-    """The installed git. Raises SourceError ``no-git``."""
-    found = shutil.which("git")
+@lru_cache(maxsize=4)
+def program(path: str | None = None) -> str:
+    """The installed git on this PATH (None: the process's), which must be new enough to take all of its configuration from us.
+
+    Raises SourceError ``no-git``.
+    """
+    found = shutil.which("git", path=path)
     if found is None:
         raise SourceError("no-git", "git is not installed.", "Install git: sources in [sources] are fetched with it.")
+    try:
+        said = subprocess.run(
+            [found, "version"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_GRACE,
+            check=False,
+            cwd=_neutral(),
+        ).stdout
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise SourceError("no-git", f"git cannot be started: {error}.", "Install git.") from error
+    version = re.match(rb"git version (\d{1,4})\.(\d{1,4})", said)
+    if version is None or (int(version[1]), int(version[2])) < _OLDEST:
+        oldest = ".".join(map(str, _OLDEST))
+        raise SourceError("no-git", f"git is older than {oldest}, which rye needs.", f"Install git {oldest} or newer.")
     return found
 
 
@@ -165,7 +185,7 @@ def user_settings(given: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     }
     try:
         done = subprocess.run(
-            [program(), "config", "--global", "--includes", "--list", "-z"],
+            [program(given.get("PATH")), "config", "--global", "--includes", "--list", "-z"],
             env={**clean, "GIT_CONFIG_NOSYSTEM": "1", "LC_ALL": "C"},
             cwd=_neutral(),
             stdin=subprocess.DEVNULL,
@@ -215,7 +235,7 @@ def started(
     """A running git, ended with the block and all that it started."""
     try:
         process = subprocess.Popen(
-            [program(), "--no-pager", "--no-optional-locks", *arguments],
+            [program(env.get("PATH")), "--no-pager", "--no-optional-locks", *arguments],
             env=dict(env),
             cwd=str(cwd) if cwd is not None else _neutral(),
             stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,

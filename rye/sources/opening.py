@@ -63,7 +63,6 @@ class OpenSource:
             commit=self.state.commit,
             tree=self.state.tree,
             path=self.state.path,
-            editable=self.state.editable,
         )
 
     def judge(self, wanted: Iterable[Found]) -> dict[tuple[str, str], Judged | str]:
@@ -141,7 +140,7 @@ class Opener:
         """
         if isinstance(source, PathSource):
             root = folder.source_folder(self._project, source)
-            state = LockedSource(place="", path=source.path, editable=source.editable)
+            state = LockedSource(place="", path=source.path)
             return OpenSource(source, state, folder.read_folder(root), _FolderFiles(root), self._keys)
         same = locked if locked is not None and locked.git == source.url else None
         if same is not None and not moves and _asks_for(source, same):

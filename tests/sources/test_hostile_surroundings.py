@@ -130,6 +130,20 @@ def test_a_cache_that_is_a_link_is_not_used(
     assert not place.is_symlink()
 
 
+@pytest.mark.parametrize("said", ["git version 2.31.8", "git version x", "", "hello"])
+def test_a_git_that_does_not_take_our_configuration_is_not_used(
+    server: GitServer, program: Program, repository: Repository, tmp_path: Path, said: str
+) -> None:
+    old = tmp_path / "bin" / "git"
+    old.parent.mkdir()
+    old.write_text(f"#!/bin/sh\n[ \"$1\" = version ] && echo '{said}' || touch {tmp_path}/ran\n")
+    old.chmod(0o700)
+    path = f"{old.parent}:{os.environ['PATH']}"
+    refused = program.run("add", f"git+{server.url('prompts')}#v1", "pdf", "-y", "--json", env={"PATH": path})
+    assert refused.error["code"] == "no-git"
+    assert not (tmp_path / "ran").exists()
+
+
 def test_gits_own_variables_mean_nothing(
     server: GitServer, program: Program, repository: Repository, tmp_path: Path
 ) -> None:

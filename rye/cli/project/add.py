@@ -20,7 +20,6 @@ from rye.workspace.projects import project_of
 @click.argument("items", nargs=-1, required=True, metavar="[KIND:]ID[@RANGE]… | SOURCE [NAME…]")
 @click.option("--all", "everything", is_flag=True, help="Every item of the source.")
 @click.option("--as", "name", metavar="NAME", help="The source's name in rye.toml: its items' namespace here.")
-@click.option("--editable", is_flag=True, help="Use a folder's items where they lie, without a copy.")
 @install_options("group", "member", "approve", "dry_run", "discard", "airgap")
 @click.pass_obj
 def add(
@@ -28,7 +27,6 @@ def add(
     items: tuple[str, ...],
     everything: bool,
     name: str | None,
-    editable: bool,
     group: str,
     member: str | None,
     approved: tuple[str, ...],
@@ -42,7 +40,6 @@ def add(
     """
     said = [
         *(["--all"] if everything else []),
-        *(["--editable"] if editable else []),
         *(["--as", name] if name else []),
     ]
     request = InstallRequest(
@@ -56,11 +53,11 @@ def add(
     if is_source_word(items[0]):
         from rye.workspace.installing.adding_source import SourceRequest, add_from_source  # git, for sources alone
 
-        wanted = SourceRequest(items[0], items[1:], everything, editable, name, group, member)
+        wanted = SourceRequest(items[0], items[1:], everything, name, group, member)
         outcome = add_from_source(session, project_of(session), request, wanted, agreement(session))
         return show_outcome(session, outcome, dry_run=dry_run)
-    if everything or editable or name is not None:
-        message = "--all, --as and --editable are for a source: git+https://… or a folder's path."
+    if everything or name is not None:
+        message = "--all and --as are for a source: git+https://… or a folder's path."
         raise UsageError("bad-source", message, "Name the source before its items.")
     outcome = add_items(session, project_of(session), request, items, group, agreement(session), member)
     return show_outcome(session, outcome, dry_run=dry_run)

@@ -33,7 +33,6 @@ class SourceRequest(Struct, frozen=True):
     items: tuple[str, ...] = ()
     """``[kind:]name`` of its items."""
     everything: bool = False
-    editable: bool = False
     name: str | None = None
     """The source's name in rye.toml; None: from its address."""
     group: str = "main"
@@ -54,7 +53,7 @@ def add_from_source(
         raise UsageError("bad-name", f"{wanted.group!r} cannot be a group.", hint)
     if wanted.everything and wanted.items:
         raise UsageError("contradiction", "--all takes every item, and items are named.", "Leave one of the two out.")
-    source = read_source(wanted.word, editable=wanted.editable)
+    source = read_source(wanted.word)
 
     def attempt() -> InstallOutcome:
         session = open_session(context, project, request, agree)

@@ -32,11 +32,11 @@ def is_source_word(word: str) -> bool:
     return word.startswith((GIT_PREFIX, PATH_PREFIX, *_FOLDERS)) or word in (".", "..")
 
 
-def read_source(word: str, *, editable: bool = False) -> Source:
+def read_source(word: str) -> Source:
     """The source that a word names; its name is still to be chosen. Raises UsageError ``bad-source``."""
     try:
         if not word.startswith(GIT_PREFIX):
-            return PathSource("", folder_path(word.removeprefix(PATH_PREFIX)), editable)
+            return PathSource("", folder_path(word.removeprefix(PATH_PREFIX)))
         url, _, rest = word.removeprefix(GIT_PREFIX).partition("#")
         rev, _, path = rest.partition(":")
         if _SCP.match(url):
@@ -44,8 +44,6 @@ def read_source(word: str, *, editable: bool = False) -> Source:
         found = GitSource("", git_address(url), git_rev(rev) if rev else None, inner_path(path))
     except BadSource as error:
         raise UsageError("bad-source", f"{word!a} is not a source: {error}.", _HINT) from None
-    if editable:
-        raise UsageError("bad-source", "--editable is for a folder: a commit cannot be edited.", "Leave it out.")
     return found
 
 

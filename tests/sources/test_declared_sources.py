@@ -31,11 +31,11 @@ PLAIN = LockedItem("directive", "acme/a/b", "1.0.0", 12, HASH, ".md", "registry.
 def test_git_and_path_sources_are_read() -> None:
     manifest = parse_manifest(
         f'[sources]\nteam = {{ git = "{URL}", rev = "v1.4.0", path = "items" }}\n'
-        'shared = { path = "../shared-items", editable = true }\n'
+        'shared = { path = "../shared-items" }\n'
     )
     assert manifest.sources == {
         "team": GitSource("team", URL, "v1.4.0", "items"),
-        "shared": PathSource("shared", "../shared-items", True),
+        "shared": PathSource("shared", "../shared-items"),
     }
 
 
