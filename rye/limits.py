@@ -105,6 +105,10 @@ class PermissionLimits(Struct, frozen=True):
     """Transitions of the automata in one comparison of two sets: about half a second. Real sets need some hundreds."""
     pattern_steps: int = 300
     """Added for each pattern of the set that is compared."""
+    tier_steps: int = 3_000
+    """Added for each pattern of a set whose tiers are told together; real patterns need 500 to 4,500."""
+    tiers_steps: int = 1_000_000
+    """The most of those steps for one set, about a second: a release note has room for thousands of patterns."""
     compared_calls: int = 100_000
     """Pairs of a call in a directive's process and a capability that could cover it; real directives have some dozens."""
     simulation_rounds: int = 64

@@ -22,7 +22,7 @@ from rye.items.published import read_published
 from rye.items.reading import HookAction, Metadata, Run
 from rye.items.runs import attached_runs
 from rye.permissions.containment import Change, diff
-from rye.permissions.risk import tier
+from rye.permissions.risk import tiers
 from rye.registry.protocol.statements import Release
 from rye.registry.trust.keysets import KeysetChain
 from rye.registry.trust.records import ReleaseRecord
@@ -327,7 +327,9 @@ def _order(old: ReleaseRecord, new: ReleaseRecord) -> Literal["forward", "backwa
 
 def _rights(changes: Iterable[Change]) -> tuple[RightRow, ...]:
     """The riskiest first."""
-    rows = [(tier(change.pattern), change) for change in changes]
+    found = list(changes)
+    levels = tiers(change.pattern for change in found)
+    rows = [(levels[change.pattern], change) for change in found]
     rows.sort(key=lambda row: (-row[0], row[1].pattern))
     return tuple(RightRow(change.pattern, str(level), change.witness) for level, change in rows)
 
@@ -392,7 +394,7 @@ def _files(old: Side, new: Side) -> Iterable[FileChange]:
     """The item's own file first, then the attached ones by path."""
     before, after = _listed(old), _listed(new)
     renamed = _renamed(before, after)
-    budget, room = Budget(), COMPARISON.all_text_bytes
+    budget, room, lines_left = Budget(), COMPARISON.all_text_bytes, COMPARISON.all_lines
     own = (item_file_name(new.record), item_file_name(old.record))
     for path in sorted(before.keys() | after.keys(), key=lambda path: (path not in own, path)):
         if path in renamed.values() or before.get(path) == after.get(path):
@@ -413,10 +415,11 @@ def _files(old: Side, new: Side) -> Iterable[FileChange]:
             continue
         size = (one.size if one else 0) + (other.size if other else 0)
         form, texts = _texts(old.files.get(earlier) if one else b"", new.files.get(path) if other else b"")
-        if form == "text" and size > room:
+        lines = sum(text.count("\n") for text in texts)
+        if form == "text" and (size > room or lines > lines_left):
             form = "too-large"
         if form == "text":
-            room -= size
+            room, lines_left = room - size, lines_left - lines
             change = _with_lines(change, text_changes(*texts, budget), _notes(*texts))
         yield replace(change, form=form)
 

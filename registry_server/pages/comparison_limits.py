@@ -20,6 +20,8 @@ class ComparisonLimits(Struct, frozen=True):
     """A file that is compared line by line; a larger one is only said to differ."""
     all_text_bytes: int = 4 * MIB
     """All files of both sides that are."""
+    all_lines: int = 80_000
+    """Lines of all of them."""
     facts_bytes: int = 512 * KIB
     """Text of one side that facts are looked for in."""
     page_characters: int = 30_000

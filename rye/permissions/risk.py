@@ -20,6 +20,7 @@ from functools import lru_cache
 
 from msgspec import Struct
 
+from rye.limits import PERMISSIONS
 from rye.permissions.actions import is_action
 from rye.permissions.containment import Budget, TooComplex, contained, find
 from rye.permissions.patterns import has_wildcards
@@ -92,18 +93,39 @@ def rows(table: Mapping[str, str]) -> tuple[Row, ...]:
 @lru_cache(maxsize=4096)
 def tier(capability: str, overrides: tuple[Row, ...] = ()) -> Tier:
     """The tier of one capability; ``overrides`` are a policy's rows in the order of :func:`rows`."""
+    return _within(capability, overrides, Budget())
+
+
+def _within(capability: str, overrides: tuple[Row, ...], budget: Budget) -> Tier:
     if not has_wildcards(capability):
         return _of_action(capability, (*overrides, *TABLE))
     try:
-        return _of_pattern(capability, (*overrides, *_FIRST_ROWS), Budget())
+        return _of_pattern(capability, (*overrides, *_FIRST_ROWS), budget)
     except TooComplex:
         return Tier.UNRESTRICTED
+
+
+def tiers(capabilities: Iterable[str], overrides: tuple[Row, ...] = ()) -> dict[str, Tier]:
+    """The tier of each member of a set, as :func:`tier` tells it.
+
+    The members share what the comparisons may cost, since authors may be hostile and a set may be long: once that is spent,
+    every further pattern counts as unrestricted.
+    """
+    given = tuple(sorted(set(capabilities)))
+    return dict(zip(given, _tiers(given, overrides), strict=True))
+
+
+@lru_cache(maxsize=1024)
+def _tiers(capabilities: tuple[str, ...], overrides: tuple[Row, ...]) -> tuple[Tier, ...]:
+    steps = PERMISSIONS.containment_steps + PERMISSIONS.tier_steps * len(capabilities)
+    budget = Budget(min(steps, PERMISSIONS.tiers_steps))
+    return tuple(_within(capability, overrides, budget) for capability in capabilities)
 
 
 def highest(capabilities: Iterable[str], overrides: tuple[Row, ...] = ()) -> Tier:
     """The tier of a set: the highest of its members, and unrestricted when together they grant every execute action."""
     granted = list(capabilities)
-    found = max((tier(capability, overrides) for capability in granted), default=Tier.SAFE)
+    found = max(tiers(granted, overrides).values(), default=Tier.SAFE)
     if found is Tier.ELEVATED and _contains_all_execution(granted, [row.pattern for row in overrides]):
         return Tier.UNRESTRICTED
     return found
@@ -112,8 +134,8 @@ def highest(capabilities: Iterable[str], overrides: tuple[Row, ...] = ()) -> Tie
 def by_tier(capabilities: Iterable[str], overrides: tuple[Row, ...] = ()) -> dict[Tier, tuple[str, ...]]:
     """Capabilities grouped for a person to read: the highest tier first, sorted inside; tiers without any are left out."""
     groups: dict[Tier, list[str]] = {}
-    for capability in sorted(set(capabilities)):
-        groups.setdefault(tier(capability, overrides), []).append(capability)
+    for capability, level in tiers(capabilities, overrides).items():
+        groups.setdefault(level, []).append(capability)
     return {group: tuple(groups[group]) for group in sorted(groups, reverse=True)}
 
 

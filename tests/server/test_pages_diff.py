@@ -352,6 +352,7 @@ class TestBounds:
     def test_hostile_texts_are_answered_in_time(self, shelf: Shelf) -> None:
         """difflib needs minutes for each of these."""
         pairs = [
+            ("\n".join(["a", "b"] * 19_000), "\n".join(["b", "b", "a"] * 13_000)),
             ("\n".join(["a", "b"] * 60_000), "\n".join(["b", "b", "a"] * 40_000)),
             ("\n".join(str(n // 2) for n in range(40_000)), "\n".join(str(n // 2) for n in range(39_999, -1, -1))),
             ("x" * 250_000 + "1" + "y" * 10, "x" * 250_000 + "2" + "y" * 10),
@@ -362,6 +363,12 @@ class TestBounds:
             begun = time.process_time()
             page(shelf.local, path_of(identity, "1.0.0", "2.0.0"))
             assert time.process_time() - begun < 4
+
+    def test_more_lines_than_are_compared_are_said_to_be_too_many(self, shelf: Shelf) -> None:
+        identity = shelf.directives("a\n" * 100_000, "b\n" * 100_000)
+        (file,) = document(shelf.local, path_of(identity, "1.0.0", "2.0.0"))["files"]
+        assert (file["form"], file["hunks"]) == ("too-large", [])
+        assert "Too large to compare" in page(shelf.local, path_of(identity, "1.0.0", "2.0.0")).text_content()
 
     def test_rights_that_are_too_complex_to_compare_count_as_widened(self, shelf: Shelf) -> None:
         identity = shelf.item()
