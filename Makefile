@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-.PHONY: demo test test-fast test-clients test-browser screenshots lint bench fuzz mutate requirements completion-table clean
+.PHONY: demo test test-fast test-clients test-browser screenshots lint bench fuzz mutate requirements completion-table schemas clean
 
 # A stamp for each set of pinned requirements: installing is skipped until the pins or the project's metadata change.
 $(VENV)/.runtime: requirements/runtime.txt pyproject.toml
@@ -70,6 +70,10 @@ requirements:
 # The table of commands that shells' completion reads (tests/cli/completing holds it current).
 completion-table: $(VENV)/.dev
 	$(BIN)/python -m rye.cli.completing.table > $@.json && mv $@.json rye/cli/completing/commands.json
+
+# The JSON schemas of docs/schemas, from the types (tests/schemas holds them current).
+schemas: $(VENV)/.dev
+	$(BIN)/python -m rye.schemas.catalog docs/schemas
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache

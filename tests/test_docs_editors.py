@@ -9,6 +9,7 @@ import sys
 import tomllib
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 from rye.cli.main import COMMANDS
@@ -52,5 +53,10 @@ def test_its_shell_lines_run_as_they_stand(tmp_path: Path) -> None:
     subprocess.run(
         ["sh", "-euc", block("completion")], env=env, cwd=tmp_path, check=True, capture_output=True, timeout=30
     )
+    subprocess.run(["sh", "-euc", block("schema")], env=env, cwd=tmp_path, check=True, capture_output=True, timeout=30)
+    made = json.loads((tmp_path / "rye-toml.schema.json").read_text("utf-8"))
+    text = block("taplo")
+    assert text.startswith("#:schema ./rye-toml.schema.json\n")
+    jsonschema.validate(tomllib.loads(text), made)
     script = (tmp_path / ".local/share/bash-completion/completions/rye").read_text("utf-8")
     assert subprocess.run(["bash", "-n"], input=script, text=True, check=False).returncode == 0

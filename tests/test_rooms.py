@@ -25,6 +25,7 @@ FLOORS = (
     ("workspace",),
     ("runtime",),
     ("mcp", "deployment", "lsp"),
+    ("schemas",),
     ("cli",),
     ("__main__",),
 )

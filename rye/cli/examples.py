@@ -44,6 +44,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "rollback": ("rye rollback",),
     "deploy": ("rye deploy", "rye deploy --check"),
     "undeploy": ("rye undeploy",),
+    "schema": ("rye schema rye-toml",),
     "lsp": ("rye lsp",),
     "mcp": ("rye mcp serve --as acme/workflows/deploy", "rye mcp config claude"),
     "run": (

@@ -90,7 +90,7 @@ class State(Struct, frozen=True):
         return not self.files and not self.allowed
 
 
-class _File(Struct, forbid_unknown_fields=True):
+class StateFile(Struct, forbid_unknown_fields=True):
     version: int
     made: tuple[str, ...] = ()
     file: tuple[FileRow, ...] = ()
@@ -114,7 +114,7 @@ def parse_state(data: bytes | None) -> State:
             )
         if has_long_key(text):
             raise ValueError("a key has too many parts")
-        found = msgspec.toml.decode(text, type=_File)
+        found = msgspec.toml.decode(text, type=StateFile)
         if found.version != VERSION:
             raise ValueError(f"its version is {found.version}; this rye knows {VERSION}")
         for row in found.file:

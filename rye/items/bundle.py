@@ -36,8 +36,8 @@ from rye.text.spelling import near_miss
 from rye.text.toml_reading import TomlDocument, TomlError, read_toml
 
 _KEYS = ("name", "version", "description", "members")
-_MEMBER_KEYS = ("kind", "id", "version")
-_MOST_MEMBERS = 1000
+MEMBER_KEYS = ("kind", "id", "version")
+MOST_MEMBERS = 1000
 
 
 class Member(Struct, frozen=True, order=True):
@@ -136,15 +136,15 @@ def _members(
         )
         found.append(Diagnostic("error", "B03", message, document.line(*path), hint='members = ["kind:id@1.2.3"]'))
         return ()
-    if len(entries) > _MOST_MEMBERS:
-        found.append(Diagnostic("error", "B03", f"More than {_MOST_MEMBERS} members.", document.line(*path)))
+    if len(entries) > MOST_MEMBERS:
+        found.append(Diagnostic("error", "B03", f"More than {MOST_MEMBERS} members.", document.line(*path)))
         return ()
     members: list[Member] = []
     seen: dict[tuple[str, str], Member] = {}
     for index, entry in enumerate(entries):
         line = document.line(*path, index)
         if isinstance(entry, dict):
-            _unknown(entry, _MEMBER_KEYS, document, found, *path, index)
+            _unknown(entry, MEMBER_KEYS, document, found, *path, index)
         member = _member(entry, line)
         if member is None:
             hint = "Write kind:namespace/category/name@X.Y.Z, e.g. tool:acme/file-system/read@1.2.3."
@@ -165,8 +165,8 @@ def _member(entry: Any, line: int | None) -> Member | None:
     if isinstance(entry, str):
         reference, _, version = entry.partition("@")
         kind, _, identifier = reference.partition(":")
-    elif isinstance(entry, dict) and all(isinstance(entry.get(key), str) for key in _MEMBER_KEYS):
-        kind, identifier, version = (entry[key] for key in _MEMBER_KEYS)
+    elif isinstance(entry, dict) and all(isinstance(entry.get(key), str) for key in MEMBER_KEYS):
+        kind, identifier, version = (entry[key] for key in MEMBER_KEYS)
     else:
         return None
     version = version.removeprefix("=")

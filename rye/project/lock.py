@@ -37,9 +37,9 @@ from rye.text.toml_keys import has_long_key
 CONFLICT_MARKER = "<<<<<<<"
 LOCK_VERSION = 1
 
-_MOST_RULES = 9999
+MOST_RULES = 9999
 _SOURCE_KEYS = ("git", "ref", "commit", "tree", "path")
-_OF_REGISTRIES = ("registry", "log", "keyset", "signer")
+OF_REGISTRIES = ("registry", "log", "keyset", "signer")
 
 _HASH = re.compile(r"[0-9a-f]{64}")
 _PATH = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*")
@@ -202,7 +202,7 @@ class Lock(Struct, frozen=True):
         return {item.identity: item for item in self.items}
 
 
-class _LockFile(Struct, forbid_unknown_fields=True):
+class LockFile(Struct, forbid_unknown_fields=True):
     """The file's form: ``[wanted]`` and ``[[item]]``."""
 
     version: int
@@ -349,7 +349,7 @@ def parse_lock(text: str) -> Lock:
         raise LockError(f"it is of version {table.get('version')!r}; this rye reads {LOCK_VERSION}.")
     _check_origins(table.get("item"))
     try:
-        found = msgspec.convert(table, _LockFile)
+        found = msgspec.convert(table, LockFile)
     except msgspec.ValidationError as error:
         raise LockError(f"{error}.") from None
     items = tuple(item if item.groups else replace(item, groups=("main",)) for item in found.item)
@@ -378,8 +378,8 @@ def _check_origins(rows: object) -> None:
     for row in rows if isinstance(rows, list) else ():
         if not isinstance(row, dict):
             continue
-        given = [key for key in _OF_REGISTRIES if key in row]
-        if len(given) != (0 if "source" in row else len(_OF_REGISTRIES)):
+        given = [key for key in OF_REGISTRIES if key in row]
+        if len(given) != (0 if "source" in row else len(OF_REGISTRIES)):
             name = f"{row.get('kind')}:{row.get('id')}"
             raise LockError(f"{name} needs either a source or registry, log, keyset and signer.")
 
@@ -434,8 +434,8 @@ def _check_item(item: LockedItem) -> None:
         from_words(item.approved_tools, item.approved_limits)
     except ValueError as error:
         raise LockError(f"{item.id}: {error}.") from None
-    if not 1 <= item.facts_rules <= _MOST_RULES:
-        raise LockError(f"{item.id}: facts-rules is not a number from 1 to {_MOST_RULES}.")
+    if not 1 <= item.facts_rules <= MOST_RULES:
+        raise LockError(f"{item.id}: facts-rules is not a number from 1 to {MOST_RULES}.")
     folded = [entry.path.lower() for entry in item.attached]
     if kind.main_file is None and item.attached:
         raise LockError(f"{item.id}: a {item.kind} has no attached files.")

@@ -512,3 +512,10 @@ def test_no_text_crashes_the_reader(text: str) -> None:
         json.dumps(as_json(reading.value), allow_nan=False)
     else:
         assert any(isinstance(d, Diagnostic) and d.severity == "error" for d in reading.diagnostics)
+
+
+@pytest.mark.parametrize("allowed", ["1", "true", "text", "{}"])
+def test_a_list_of_tools_that_is_none_is_a_finding_and_no_crash(allowed: str) -> None:
+    head = f"name: sage\nwhenToUse: now\ntools:\n  allowed: {allowed}\ntransitions:\n  onSuccess: complete\n"
+    text = f"---\n{head}---\n\n# X\n\n## System Prompt\n\nDo.\n"
+    assert "A10" in {found.code for found in read(Source(text), ReadOptions()).diagnostics}

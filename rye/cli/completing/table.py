@@ -67,6 +67,7 @@ _BY_COMMAND = {
     ("run", "target"): "item directive",
     ("keys passphrase", "name"): "key",
     ("keys remove", "name"): "key",
+    ("schema", "name"): "schema",
     ("config get", "name"): "setting",
     ("config set", "name"): "setting",
     ("config unset", "name"): "setting",

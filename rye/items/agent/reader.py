@@ -42,9 +42,9 @@ _TOP = (
 )  # fmt: skip
 _TOOLS = ("allowed", "blocked", "bashFilter")
 _FILTER = ("allowedCommands", "blockedPatterns")
-_LIMITS = ("maxIterations", "timeout", "maxTokens")
+LIMITS = ("maxIterations", "timeout", "maxTokens")
 _PROVIDER = ("name", "model")
-_PROVIDERS = ("claude", "copilot")
+PROVIDERS = ("claude", "copilot")
 _LARGEST = 2**53 - 1
 
 
@@ -151,8 +151,9 @@ def read(source: Source, options: ReadOptions) -> Reading[Agent]:
     if name is None or when is None or transitions is None or prompt is None:
         return Reading(None, None, diagnostics)
     lines = {key: document.line("transitions", key) for key in transitions} | {"name": document.line("name")}
-    allowed = (tools or {}).get("allowed") or []
-    lines |= {f"tool:{tool}": document.line("tools", "allowed", index) for index, tool in enumerate(allowed)}
+    allowed = (tools or {}).get("allowed")
+    listed = allowed if isinstance(allowed, list) else []
+    lines |= {f"tool:{tool}": document.line("tools", "allowed", index) for index, tool in enumerate(listed)}
     agent = Agent(
         name, display or name, when, transitions, prompt, tools, limits, provider, metadata, version, extra, lines
     )  # fmt: skip
@@ -288,8 +289,8 @@ def _limits(data: dict[str, Any], checks: _Checks) -> dict[str, Any] | None:
     limits = checks.section(data, "limits")
     if limits is None:
         return None
-    checks.keys(limits, _LIMITS, "limits")
-    for key in _LIMITS:
+    checks.keys(limits, LIMITS, "limits")
+    for key in LIMITS:
         if key not in limits:
             continue
         number = limits[key]
@@ -312,7 +313,7 @@ def _provider(data: dict[str, Any], checks: _Checks) -> dict[str, Any] | None:
     checks.text(provider, "model", "provider")
     if "name" not in provider:
         checks.report("error", "A10", "provider.name is missing.", "provider", hint="Use claude or copilot.")
-    elif provider["name"] not in _PROVIDERS:
+    elif provider["name"] not in PROVIDERS:
         message = "provider.name must be claude or copilot."
         checks.report("error", "A10", message, "provider", "name")
     return provider

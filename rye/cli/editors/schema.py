@@ -1,0 +1,34 @@
+"""``rye schema``: JSON schemas of the files and documents that Rye reads and writes."""
+
+from __future__ import annotations
+
+import click
+
+from rye.cli.options import Session, command
+from rye.errors import UsageError
+from rye.schemas.catalog import CATALOG, as_text, schema
+from rye.text.spelling import close_words
+
+
+@command("schema")
+@click.argument("name", required=False)
+@click.pass_obj
+def print_schema(session: Session, name: str | None) -> None:
+    """Print the JSON schema NAME; without a name, the list of schemas.
+
+    For editors, and for programs that read what `--json` prints.
+    """
+    if name is None:
+        if session.json:
+            session.console.document({"schemas": [{"name": key, "title": row[0]} for key, row in CATALOG.items()]})
+            return
+        session.console.table([[key, row[0]] for key, row in CATALOG.items()], ["NAME", "WHAT"])
+        return
+    if name not in CATALOG:
+        near = close_words(name, list(CATALOG))
+        hint = f"Did you mean {near[0]!r}?" if near else "`rye schema` lists them."
+        raise UsageError("unknown-schema", f"There is no schema {name!r}.", hint)
+    if session.json:
+        session.console.document(schema(name))
+        return
+    session.console.data(as_text(schema(name)), newline=False)
