@@ -22,6 +22,7 @@ from rye.schemas.metadata import (
     skill_schema,
     tool_schema,
 )
+from rye.text.spelling import close_words
 
 DRAFT = "http://json-schema.org/draft-07/schema#"
 """What editors of TOML and YAML know best. Nothing newer is used."""
@@ -72,6 +73,12 @@ def schema(name: str) -> Schema:
     """One schema. Raises KeyError for a name that is none."""
     title, make = CATALOG[name]
     return {"$schema": DRAFT, "title": title, **make()}
+
+
+def nearest(name: str) -> str | None:
+    """The schema that was probably meant by a name that is none."""
+    near = close_words(name, list(CATALOG))
+    return near[0] if near else None
 
 
 def as_text(made: Schema) -> str:

@@ -6,8 +6,7 @@ import click
 
 from rye.cli.options import Session, command
 from rye.errors import UsageError
-from rye.schemas.catalog import CATALOG, as_text, schema
-from rye.text.spelling import close_words
+from rye.schemas.catalog import CATALOG, as_text, nearest, schema
 
 
 @command("schema")
@@ -25,8 +24,8 @@ def print_schema(session: Session, name: str | None) -> None:
         session.console.table([[key, row[0]] for key, row in CATALOG.items()], ["NAME", "WHAT"])
         return
     if name not in CATALOG:
-        near = close_words(name, list(CATALOG))
-        hint = f"Did you mean {near[0]!r}?" if near else "`rye schema` lists them."
+        near = nearest(name)
+        hint = f"Did you mean {near!r}?" if near else "`rye schema` lists them."
         raise UsageError("unknown-schema", f"There is no schema {name!r}.", hint)
     if session.json:
         session.console.document(schema(name))
