@@ -259,12 +259,14 @@ def sign_in_first(request: AnyRequest, code: str = "") -> Response[bytes]:
 
 def answer(request: AnyRequest, page: Page) -> Response[bytes]:
     service = service_of(request)
-    return html_answer(pages.html(page, service.pages.site(), service.pages.hour()), request.method)
+    is_known = not isinstance(page.view, SignInView | LinkView)
+    site = service.pages.site() if is_known else service.pages.site_for_anybody()
+    return html_answer(pages.html(page, site, service.pages.hour()), request.method)
 
 
 def refused_page(service: Service, error: RyeError, status: int) -> Response[bytes]:
     """An error for someone who looks at these pages."""
-    made = error_page(error, status, service.pages.site(), service.pages.hour())
+    made = error_page(error, status, service.pages.site_for_anybody(), service.pages.hour())
     return html_answer(made, "GET", status, error.code in ("busy", "too-many-requests"))
 
 

@@ -69,7 +69,7 @@ def refused_reading(service: Service, error: RyeError, status: int, accept: str)
     """The page of a failure, for who wants HTML."""
     if not wants_html(accept):
         return None
-    return error_page(error, status, service.pages.site(), service.pages.hour())
+    return error_page(error, status, service.pages.site_for_anybody(), service.pages.hour())
 
 
 # -- routes -------------------------------------------------------------------------------------------------------------

@@ -74,6 +74,7 @@ class PageDesk:
     ) -> None:
         """``address``: asked for each page, since a registry may learn its port late."""
         self._engine = search_engine(settings)
+        self._is_private = settings.read != "public"
         self._store = store
         self._address = address
         self._clock = clock
@@ -119,6 +120,11 @@ class PageDesk:
     def forget_head(self) -> None:
         """Look at the head again for the next page."""
         self._head = None
+
+    def site_for_anybody(self) -> Site:
+        """The same for who may be nobody: of a registry for members it says nothing about root and log."""
+        site = self.site()
+        return Site(site.origin, "", site.address, None) if self._is_private else site
 
     def hour(self) -> datetime:
         return self._hour()

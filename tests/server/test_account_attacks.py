@@ -390,6 +390,16 @@ class TestPrivateReading:
             assert split.blob(data, split.token("other")).status_code == 201
             assert split.blob(data + b"\n", split.token("other")).status_code == 201
 
+    def test_pages_for_nobody_say_nothing_of_the_log(self, tmp_path: Path) -> None:
+        with Closing(Local(tmp_path / "data", 'read = "members"\n')) as club:
+            browser = sign_in(club, "member-of-it")
+            assert "Head of" in club.get("/", headers={**browser, "Accept": "text/html"}).text
+            for path in ("/", "/-/log", "/-/account", "/-/account/nothing", "/-/account/link/x"):
+                text = club.get(path, headers={"Accept": "text/html"}).text
+                assert "registry.example.org" in text
+                assert "Head of" not in text
+                assert "Fingerprint" not in text
+
 
 class TestStages:
     def add(self, local: Local, acme: Publisher, name: str, token: str) -> str:
