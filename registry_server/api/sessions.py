@@ -110,12 +110,13 @@ async def form_of(request: AnyRequest) -> tuple[Member, Form]:
 def refuse_other_sites(request: AnyRequest) -> None:
     """Raises RyeError ``form-foreign`` where the browser says that another site sent it.
 
-    Browsers send ``Sec-Fetch-Site`` over https and to this machine only, ``Origin`` with every form; programs send neither.
+    Browsers send ``Sec-Fetch-Site`` over https and to this machine only, and it is right whatever a proxy calls the host;
+    ``Origin`` comes with every form. Programs send neither.
     """
-    origin = header_of(request, b"origin")
+    site, origin = header_of(request, b"sec-fetch-site"), header_of(request, b"origin")
     own = {header_of(request, b"host").lower(), urlsplit(service_of(request).address).netloc.lower()}
-    foreign = bool(origin) and urlsplit(origin).netloc.lower() not in own - {""}
-    if foreign or header_of(request, b"sec-fetch-site") not in ("", "same-origin", "none"):
+    is_own = site in ("same-origin", "none") if site else not origin or urlsplit(origin).netloc.lower() in own - {""}
+    if not is_own:
         raise RyeError("form-foreign", "The form was sent from another site.", "Open the page here.")
 
 
