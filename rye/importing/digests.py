@@ -19,6 +19,7 @@ are, a sign that the folder is the one that was meant: rye.lock has SHA-256 of e
 from __future__ import annotations
 
 import hashlib
+import unicodedata
 from collections.abc import Callable, Mapping
 
 from rye.importing.foreign import DigestSort
@@ -67,11 +68,18 @@ _SORTS: Mapping[DigestSort, Callable[[Files], str]] = {
 }
 
 
-def collation_key(path: str) -> tuple[list[tuple[int, str]], list[bool]]:
-    """Sorts as ``localeCompare`` does for ASCII: letters without their case first, then lower case before upper. Other characters
-    come after, by their code points, which is right for names that differ elsewhere."""
+def collation_key(path: str) -> tuple[list[tuple[int, str]], list[str], list[bool]]:
+    """Sorts as ``localeCompare`` does for ASCII and for letters with accents: letters without accent and case first, then
+    accents, then lower case before upper. Other characters come after, by their code points."""
     primary: list[tuple[int, str]] = []
-    for character in path:
+    accents: list[str] = []
+    upper: list[bool] = []
+    for character in unicodedata.normalize("NFD", path):
+        if unicodedata.combining(character) and accents:
+            accents[-1] += character
+            continue
         place = _PUNCTUATION.find(character)
         primary.append((place, "") if place >= 0 else (len(_PUNCTUATION), character.lower()))
-    return primary, [character.isupper() for character in path]
+        accents.append("")
+        upper.append(character.isupper())
+    return primary, accents, upper

@@ -5,8 +5,8 @@ The rules of this file:
 1. ``[workspace] members`` of the root's ``rye.toml`` names them (:mod:`rye.project.member_patterns`). There is one rye.lock and
    one ``.ai``, at the root; a member says what it needs, and nothing else: ``[project] name``, ``[dependencies]``, ``[groups]``.
 2. Everything that is about the whole (``[policy]``, ``[overrides]``, ``[registries]``, ``[sources]``, ``[environment]``,
-   ``[deploy]``, ``[sandbox]``, ``[audit]``, customizations below ``.ai``, a rye.lock) belongs to the root. In a member it would
-   have no effect, so it is an error: nobody should believe in a policy that does not hold.
+   ``[deploy]``, ``[sandbox]``, ``[audit]``, items and customizations below ``.ai``, a rye.lock) belongs to the root. In a member
+   it would have no effect, so it is an error: nobody should believe in a policy that does not hold.
 3. A member is a real folder inside the root: no link on the way to it, no link as its ``rye.toml``, and no workspace of its own.
 4. A pattern without a wildcard names a member that must be there; a wildcard takes the folders that have a ``rye.toml``.
 5. A group of a member is the workspace's group of that name.
@@ -24,6 +24,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rye.errors import RyeError, UsageError
+from rye.items.kinds import KINDS
 from rye.limits import PROJECT, WORKSPACE
 from rye.project.bounded_file import read_bytes
 from rye.project.layout import LOCK, MANIFEST
@@ -32,13 +33,10 @@ from rye.project.member_patterns import is_member_name, is_wild, matches_part
 from rye.text.spelling import close_words
 
 _ROOTS_OWN = (
-    LOCK,
-    ".ai/packages",
-    ".ai/overrides",
-    ".ai/formula-overlays",
-    ".ai/role-directives",
+    *("packages", "overrides", "formula-overlays", "role-directives"),
+    *(kind.folder for kind in KINDS.values()),
 )
-"""What has an effect at the root alone (rule 2)."""
+"""Folders below ``.ai`` that have an effect at the root alone (rule 2)."""
 _MEMBER_TABLES = frozenset({"name", "dependencies"})
 """Fields of :class:`Manifest` that a member may set."""
 
@@ -185,7 +183,8 @@ def _require_member(root: Path, path: str, count: int, total: int) -> None:
         raise _bad(path, f"the workspace has more than {WORKSPACE.members} members", "Name fewer.")
     if total > WORKSPACE.manifest_bytes:
         raise _bad(path, f"the members' manifests have more than {WORKSPACE.manifest_bytes:,} bytes", "Name fewer.")
-    for name in _ROOTS_OWN:
+    below = [f".ai/{name}" for name in _ROOTS_OWN] if os.path.lexists(root / path / ".ai") else []
+    for name in (LOCK, *below):
         if os.path.lexists(root / path / name):
             raise _bad(
                 path,
@@ -205,7 +204,7 @@ def _folders(root: Path, pattern: str, left: list[int]) -> Iterator[str]:
             continue
         names = _names(root.joinpath(*here), parts[0], left) if is_wild(parts[0]) else [parts[0]]
         for name in names:
-            if _is_real_folder(root, (*here, name)):
+            if _is_real_folder(root, (*here, name), named=not is_wild(parts[0]), last=len(parts) == 1):
                 waiting.append(((*here, name), parts[1:]))
     yield from sorted(found)
 
@@ -228,15 +227,18 @@ def _names(folder: Path, part: str, left: list[int]) -> list[str]:
     return names
 
 
-def _is_real_folder(root: Path, parts: Sequence[str]) -> bool:
-    """Whether it is a folder that can be a member or lead to one. Raises RyeError ``bad-member`` for a link to one."""
+def _is_real_folder(root: Path, parts: Sequence[str], *, named: bool, last: bool) -> bool:
+    """Whether it is a folder that can be a member or lead to one. ``named``: by no wildcard; ``last``: a member itself.
+
+    Raises RyeError ``bad-member`` for a link that is named, or that leads to a folder with a rye.toml.
+    """
     path = root.joinpath(*parts)
     try:
         status = os.lstat(path)
     except OSError:
         return False
     if stat.S_ISLNK(status.st_mode):
-        if path.is_dir():
+        if path.is_dir() and (named or (last and os.path.lexists(path / MANIFEST))):
             raise _bad("/".join(parts), "it is a link, which may lead out of the project", "Name a real folder.")
         return False
     if not stat.S_ISDIR(status.st_mode):

@@ -63,6 +63,27 @@ class TestAgainstNode:
     def test_every_ascii_character_is_in_its_place(self) -> None:
         assert sorted(_ASCII, key=collation_key) == self.order(list(_ASCII))
 
+    def test_letters_with_accents_sort_with_their_letters(self) -> None:
+        names = [
+            "éa",
+            "eb",
+            "ec",
+            "Éa",
+            "ea",
+            "fa",
+            "zz",
+            "ärm",
+            "arm",
+            "Arm",
+            "özil",
+            "ozil",
+            "ozin",
+            "ñu",
+            "nu",
+            "nv",
+        ]
+        assert sorted(names, key=collation_key) == self.order(names)
+
     @settings(max_examples=3, deadline=None)
     @given(st.lists(st.text(_ASCII.replace("\\", ""), min_size=1, max_size=6), min_size=200, max_size=400, unique=True))
     def test_names_sort_as_there(self, names: list[str]) -> None:

@@ -440,7 +440,7 @@ class TestTogether:
         program.write("skills-lock.json", project_lock(server.url("skills"), pdf=PDF_HASH))
         [row] = program.ok("import", "--dry-run", "--json").json["items"]
         assert row["id"] == f"skill:127-0-0-1-{server.server_port}-skills/pdf"
-        program.write("rye.toml", '[dependencies]\n"skills/work/thing" = "*"\n')
+        program.write("rye.toml", '[registries]\nskills = "https://rye.example"\n')
         [row] = program.ok("import", "--dry-run", "--json").json["items"]
         assert not row["id"].startswith("skill:skills/")
 

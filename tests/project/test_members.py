@@ -195,7 +195,15 @@ class TestWhatMembersMayNotSay:
 
     @pytest.mark.parametrize(
         "place",
-        ["rye.lock", ".ai/packages/x", ".ai/overrides/x", ".ai/formula-overlays/x", ".ai/role-directives/x"],
+        [
+            "rye.lock",
+            ".ai/packages/x",
+            ".ai/overrides/x",
+            ".ai/formula-overlays/x",
+            ".ai/role-directives/x",
+            ".ai/skills/pdf/SKILL.md",
+            ".ai/directives/work/x.md",
+        ],
     )
     def test_what_would_have_no_effect_there_is_an_error(self, root: Path, place: str) -> None:
         write(root, {f"services/api/{place}": ""})
@@ -242,6 +250,7 @@ class TestFolders:
     def test_links_that_lead_nowhere_and_to_files_are_left_alone(self, root: Path) -> None:
         (root / "services/gone").symlink_to(root / "nowhere")
         (root / "services/file").symlink_to(root / "rye.toml")
+        (root / "services/shared").symlink_to(root / "services/docs")
         assert len(load_manifest(Project(root)).members) == 3
 
     def test_a_member_that_is_named_must_be_there(self, root: Path) -> None:

@@ -33,9 +33,13 @@ def import_command(session: Session, files: tuple[str, ...], without: tuple[str,
     if dry_run or session.assume_yes or not session.interactive:
         _show(session, plan)
     if not plan.items:
-        session.console.data("there is nothing new to import")
+        said = (
+            "nothing of it can be imported" if plan.left_out and not plan.present else "there is nothing new to import"
+        )
+        session.console.data(said)
         return
-    count = f"{len(plan.items)} items of {len({row.source.name for row in plan.items})} sources"
+    items, sources = len(plan.items), len({row.source.name for row in plan.items})
+    count = f"{items} item{'s' * (items != 1)} of {sources} source{'s' * (sources != 1)}"
     if dry_run:
         session.console.data(f"would import {count} (--dry-run: nothing was written)")
         return

@@ -95,9 +95,11 @@ def _import(context: Context, project: Project, request: ImportRequest, agreed: 
     with context.progress("comparing digests"):
         settled = settling.settle(foreign.entries)
     plan = _plan(project, text, manifest, settled, settling, foreign.left_out)
-    if request.dry_run or plan.text == state.manifest_text:
+    if plan.text == state.manifest_text:
         return plan
-    lock = _lock(context, project, state, plan)
+    lock = _lock(context, project, state, plan)  # also for a dry run: the policy has its say here
+    if request.dry_run:
+        return plan
     if not context.assume_yes:
         if not context.interactive:
             raise RyeError(
