@@ -32,8 +32,8 @@ class PageLimits(Struct, frozen=True):
     """A source on its own view. What is larger is there as a blob."""
     source_html_bytes: int = 4 * MIB
     """HTML of that view."""
-    markdown_bytes: int = 64 * KIB
-    """Markdown that is rendered; the rest of a larger text is only shown as source."""
+    markdown_characters: int = 24 * KIB
+    """Markdown that is rendered; the rest of a longer text is only shown as source."""
     facts_bytes: int = 512 * KIB
     """Text of one item, attached files included, that facts are looked for in. Files beyond it are named."""
     cached_bytes: int = 64 * MIB

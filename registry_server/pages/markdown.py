@@ -1,0 +1,268 @@
+"""Markdown of strangers as HTML that shows all of it and does nothing. Pure, and bounded in time by the length of what is read.
+
+Rules:
+
+1. HTML in the text is text. Everything else is escaped, and hidden characters stand in plain sight.
+2. No picture is loaded: its description and address are shown. A link goes to ``http``, ``https`` or ``mailto``, or to an attached
+   file, else nowhere; its address stands behind it wherever it is not its text already.
+3. Headings stand below the page's own (``h3`` to ``h6``), and their ids begin with ``text-``.
+4. What Markdown would swallow is shown: the words behind a fence, titles of links, link definitions, metadata.
+5. What is lost all the same, such as a table's cells beyond its head, is found by comparing words (:attr:`Text.lost`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from html import escape, unescape
+from typing import Any
+from urllib.parse import urlsplit
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from markupsafe import Markup
+from msgspec import Struct
+
+from registry_server.pages.hidden import marked, marked_within
+from registry_server.pages.limits import PAGES
+
+_SCHEMES = ("http", "https", "mailto")
+_METADATA = re.compile(r"---[ \t]*\n(.*?)(?:^---[ \t]*$\n?|\Z)", re.DOTALL | re.MULTILINE)
+_TAG = re.compile(r"<[^>]*>")
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_DEPTH = 20
+
+
+class Text(Struct, frozen=True):
+    """Rendered Markdown."""
+
+    html: Markup
+    is_cut: bool = False
+    """Whether there is more of it than is shown."""
+    lost: tuple[str, ...] = ()
+    """Words of the text that are not in what is shown; nothing where it is cut."""
+    lost_more: int = 0
+
+
+def render(text: str, most: int, file_path: Callable[[str], str | None] = lambda _path: None) -> Text:
+    """The text as HTML of at most about ``most`` characters.
+
+    ``file_path``: the address of an attached file's page by its relative path; None where there is no such file.
+    """
+    part = _beginning(text)
+    metadata = _METADATA.match(part)
+    pieces: list[str] = []
+    if metadata is not None:
+        pieces.append(f'<pre class="metadata"><code>{marked(metadata[1])}</code></pre>')
+        body = part[metadata.end() :]
+    else:
+        body = part
+    environment: dict[str, Any] = {}
+    blocks = list(_blocks(_parser().parse(body, environment)))
+    writer = _Writer(file_path)
+    pieces += (writer.block(block) for block in blocks)
+    pieces.append(_definitions(environment.get("references", {})))
+    shown, room = [], most
+    for piece in pieces:
+        if len(piece) > room:
+            break
+        shown.append(piece)
+        room -= len(piece)
+    is_cut = len(shown) < len(pieces) or len(part) < len(text)
+    if not shown or (len(shown) < len(pieces) and room > most // 2):
+        # One block that is larger than all there is room for: its beginning, as it is written.
+        start = sum(1 for piece in shown if piece) - (1 if metadata is not None else 0)
+        rest = _source_of(body, blocks, max(start, 0)) if shown or metadata is None else metadata[1]
+        shown.append(f'<pre class="metadata"><code>{marked_within(rest, room)[0]}</code></pre>')
+    html = "".join(shown)
+    lost = () if is_cut else tuple(_lost_words(part, html))
+    return Text(Markup(html), is_cut, lost[:_LOST], max(len(lost) - _LOST, 0))
+
+
+_LOST = 30
+
+
+def _beginning(text: str) -> str:
+    """As much of the text as is rendered, to the end of a line."""
+    if len(text) <= PAGES.markdown_characters:
+        return text
+    part = text[: PAGES.markdown_characters]
+    return part[: part.rfind("\n") + 1] or part
+
+
+@cache
+def _parser() -> MarkdownIt:
+    return MarkdownIt("commonmark", {"html": False, "maxNesting": _DEPTH}).enable(["table", "strikethrough"])
+
+
+def _blocks(tokens: Sequence[Token]) -> Iterable[list[Token]]:
+    """The tokens of each block that stands in no other."""
+    block: list[Token] = []
+    for token in tokens:
+        block.append(token)
+        if token.level == 0 and token.nesting <= 0:
+            yield block
+            block = []
+    if block:
+        yield block
+
+
+def _source_of(body: str, blocks: Sequence[Sequence[Token]], index: int) -> str:
+    """The text of one block."""
+    lines = body.split("\n")
+    place = blocks[index][0].map if index < len(blocks) else None
+    return "\n".join(lines[place[0] : place[1]]) if place else body
+
+
+def _lost_words(source: str, html: str) -> Iterable[str]:
+    """Words that the text has more often than what is shown of it, each once."""
+    there = Counter(_WORD.findall(unescape(unescape(_TAG.sub(" ", html)))))
+    return (word for word, count in Counter(_WORD.findall(unescape(source))).items() if count > there[word])
+
+
+def _definitions(references: Mapping[str, Mapping[str, Any]]) -> str:
+    """Link definitions, which Markdown shows nowhere."""
+    if not references:
+        return ""
+    rows = [
+        f"[{label}]: {entry.get('href', '')}" + (f' "{entry["title"]}"' if entry.get("title") else "")
+        for label, entry in references.items()
+    ]
+    return f'<pre class="metadata"><code>{marked(chr(10).join(rows))}</code></pre>'
+
+
+class _Writer:
+    """Writes the tokens of one text. A closed list of tokens: of any other kind only the content is written, as text."""
+
+    _PLAIN = {
+        "paragraph": "p",
+        "blockquote": "blockquote",
+        "bullet_list": "ul",
+        "list_item": "li",
+        "em": "em",
+        "strong": "strong",
+        "s": "s",
+        "thead": "thead",
+        "tbody": "tbody",
+        "tr": "tr",
+        "th": "th",
+        "td": "td",
+    }
+
+    def __init__(self, file_path: Callable[[str], str | None]) -> None:
+        self._file_path = file_path
+        self._ids: Counter[str] = Counter()
+        self._links: list[tuple[str, str]] = []
+        """What ends each open link, and its text so far."""
+
+    def block(self, tokens: Sequence[Token]) -> str:
+        return "".join(self._token(token, tokens, at) for at, token in enumerate(tokens))
+
+    def _token(self, token: Token, among: Sequence[Token], at: int) -> str:
+        if token.hidden:  # a paragraph of a tight list
+            return ""
+        name, _, end = token.type.rpartition("_")
+        if end in ("open", "close") and name in self._PLAIN:
+            return f"<{'/' if end == 'close' else ''}{self._PLAIN[name]}>"
+        method = getattr(self, f"_{token.type}", None)
+        if method is not None:
+            return str(method(token, among, at))
+        return str(marked(token.content))
+
+    def _inline(self, token: Token, _among: Sequence[Token], _at: int) -> str:
+        children = token.children or []
+        return "".join(self._token(child, children, at) for at, child in enumerate(children))
+
+    def _softbreak(self, _token: Token, _among: Sequence[Token], _at: int) -> str:
+        return "\n"
+
+    def _hardbreak(self, _token: Token, _among: Sequence[Token], _at: int) -> str:
+        return "<br>\n"
+
+    def _hr(self, _token: Token, _among: Sequence[Token], _at: int) -> str:
+        return "<hr>"
+
+    def _code_inline(self, token: Token, _among: Sequence[Token], _at: int) -> str:
+        return f"<code>{marked(token.content)}</code>"
+
+    def _fence(self, token: Token, _among: Sequence[Token], _at: int) -> str:
+        info = token.info.strip()
+        said = f'<p class="info">{marked(info)}</p>' if info else ""
+        return f"{said}<pre><code>{marked(token.content)}</code></pre>\n"
+
+    def _code_block(self, token: Token, _among: Sequence[Token], _at: int) -> str:
+        return f"<pre><code>{marked(token.content)}</code></pre>\n"
+
+    def _table_open(self, _token: Token, _among: Sequence[Token], _at: int) -> str:
+        return '<div class="scroll" tabindex="0"><table>'
+
+    def _table_close(self, _token: Token, _among: Sequence[Token], _at: int) -> str:
+        return "</table></div>"
+
+    def _ordered_list_open(self, token: Token, _among: Sequence[Token], _at: int) -> str:
+        start = token.attrGet("start")
+        return f'<ol start="{start}">' if isinstance(start, int) else "<ol>"
+
+    def _ordered_list_close(self, _token: Token, _among: Sequence[Token], _at: int) -> str:
+        return "</ol>"
+
+    def _heading_open(self, token: Token, among: Sequence[Token], at: int) -> str:
+        words = among[at + 1].content if at + 1 < len(among) else ""
+        slug = "-".join(re.findall(r"[a-z0-9]+", words.lower()))[:60] or "part"
+        self._ids[slug] += 1
+        number = f"-{self._ids[slug]}" if self._ids[slug] > 1 else ""
+        return f'<{self._heading(token)} id="text-{slug}{number}">'
+
+    def _heading_close(self, token: Token, _among: Sequence[Token], _at: int) -> str:
+        return f"</{self._heading(token)}>\n"
+
+    @staticmethod
+    def _heading(token: Token) -> str:
+        return f"h{min(int(token.tag[1:]) + 2, 6)}"
+
+    def _image(self, token: Token, _among: Sequence[Token], _at: int) -> str:
+        address, title = str(token.attrGet("src") or ""), str(token.attrGet("title") or "")
+        return f'<span class="picture">picture: {marked(token.content)} {_address(address)}{_title(title)}</span>'
+
+    def _link_open(self, token: Token, among: Sequence[Token], at: int) -> str:
+        address, title = str(token.attrGet("href") or ""), str(token.attrGet("title") or "")
+        said = "".join(child.content for child in _until_close(among, at))
+        target, shown = self._target(address, said)
+        self._links.append(("</a>" if target else "", f"{shown}{_title(title)}"))
+        return f'<a href="{escape(target)}" rel="nofollow noopener noreferrer">' if target else ""
+
+    def _link_close(self, _token: Token, _among: Sequence[Token], _at: int) -> str:
+        end, shown = self._links.pop() if self._links else ("", "")
+        return f"{end}{shown}"
+
+    def _target(self, address: str, said: str) -> tuple[str, str]:
+        """Where a link goes, empty: nowhere; and what is shown behind it."""
+        if address.startswith("#"):
+            slug = "-".join(re.findall(r"[a-z0-9]+", address.lower()))
+            return f"#text-{slug}", f" {_address(address)}"
+        try:
+            parts = urlsplit(address)
+            host = parts.hostname or ""
+        except ValueError:
+            return "", f" {_address(address)}"
+        if parts.scheme in _SCHEMES and (host or parts.scheme == "mailto"):
+            return address, "" if said in (address, address.removeprefix("mailto:")) else f" {_address(address)}"
+        path = "" if parts.scheme or parts.netloc else parts.path.removeprefix("./")
+        return (self._file_path(path) or "") if path else "", f" {_address(address)}"
+
+
+def _until_close(among: Sequence[Token], at: int) -> Iterable[Token]:
+    for token in among[at + 1 :]:
+        if token.type == "link_close":
+            return
+        yield token
+
+
+def _address(address: str) -> str:
+    return f'<span class="address">({marked(address)})</span>' if address else ""
+
+
+def _title(title: str) -> str:
+    return f' <span class="address">“{marked(title)}”</span>' if title else ""
