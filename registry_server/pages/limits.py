@@ -46,6 +46,12 @@ class PageLimits(Struct, frozen=True):
     """For how long the head is believed to be the newest."""
     accept_characters: int = 1_000
     """Of ``Accept`` and ``If-None-Match`` that are read."""
+    catch_up_entries: int = 256
+    """Entries of the log that are read at once to know who depends on what."""
+    catch_up_seconds: float = 0.5
+    """For how long a page does that."""
+    dependents: int = 2_000
+    """Releases that depend on an item, of which the newest of each item are shown."""
     newest: int = 12
     """Releases on the first page."""
     search_results: int = 20

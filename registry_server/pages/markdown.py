@@ -3,8 +3,8 @@
 Rules:
 
 1. HTML in the text is text. Everything else is escaped, and hidden characters stand in plain sight.
-2. No picture is loaded: its description and address are shown. A link goes to ``http``, ``https`` or ``mailto``, or to an attached
-   file, else nowhere; its address stands behind it wherever it is not its text already.
+2. No picture is loaded: its description and address are shown. A link goes to ``http``, ``https`` or ``mailto``, or to an
+   attached file, else nowhere; its address stands behind it wherever it is not its text already.
 3. Headings stand below the page's own (``h3`` to ``h6``), and their ids begin with ``text-``.
 4. What Markdown would swallow is shown: the words behind a fence, titles of links, link definitions, metadata.
 5. What is lost all the same, such as a table's cells beyond its head, is found by comparing words (:attr:`Text.lost`).
@@ -133,23 +133,15 @@ def _definitions(references: Mapping[str, Mapping[str, Any]]) -> str:
     return f'<pre class="metadata"><code>{marked(chr(10).join(rows))}</code></pre>'
 
 
+_PLAIN = {
+    **{name: name for name in ("blockquote", "em", "strong", "s", "thead", "tbody", "tr", "th", "td")},
+    **{"paragraph": "p", "bullet_list": "ul", "list_item": "li"},
+}
+"""Tokens that open and close an element without attributes."""
+
+
 class _Writer:
     """Writes the tokens of one text. A closed list of tokens: of any other kind only the content is written, as text."""
-
-    _PLAIN = {
-        "paragraph": "p",
-        "blockquote": "blockquote",
-        "bullet_list": "ul",
-        "list_item": "li",
-        "em": "em",
-        "strong": "strong",
-        "s": "s",
-        "thead": "thead",
-        "tbody": "tbody",
-        "tr": "tr",
-        "th": "th",
-        "td": "td",
-    }
 
     def __init__(self, file_path: Callable[[str], str | None]) -> None:
         self._file_path = file_path
@@ -164,8 +156,8 @@ class _Writer:
         if token.hidden:  # a paragraph of a tight list
             return ""
         name, _, end = token.type.rpartition("_")
-        if end in ("open", "close") and name in self._PLAIN:
-            return f"<{'/' if end == 'close' else ''}{self._PLAIN[name]}>"
+        if end in ("open", "close") and name in _PLAIN:
+            return f"<{'/' if end == 'close' else ''}{_PLAIN[name]}>"
         method = getattr(self, f"_{token.type}", None)
         if method is not None:
             return str(method(token, among, at))

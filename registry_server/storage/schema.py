@@ -27,7 +27,7 @@ from sqlalchemy import (
 
 metadata = MetaData()
 
-REVISION = "0006"
+REVISION = "0007"
 """The newest alembic revision: what a database must be at. A test compares it with the revisions' folder."""
 
 registry = Table(
@@ -406,4 +406,13 @@ blob_namespaces = Table(
     Column("sha256", String(64), primary_key=True),
     Column("namespace", String(64), primary_key=True),
     comment="Who owns a file: for private reading by namespace. Filled from the log as far as it was read.",
+)
+
+dependents = Table(
+    "dependents",
+    metadata,
+    Column("target", String(1100), primary_key=True, comment="kind:id of an item."),
+    Column("name", String(1100), primary_key=True, comment="kind:id of an item with a release that needs it."),
+    Column("version", String(256), primary_key=True),
+    comment="Who depends on what: for pages. Filled from the log as far as it was read.",
 )

@@ -31,7 +31,7 @@ from rye.registry.trust.keysets import KeysetChain, Link, signed_by_owners
 from rye.registry.trust.trust_error import TrustError
 from rye.registry.trust.trusted import LoggedStatement
 from rye.resolution.ranges import Range
-from rye.resolution.versions import Version
+from rye.resolution.versions import Version, comparable
 
 
 class ReleaseRecord(Struct, frozen=True):
@@ -183,6 +183,16 @@ def concerns(advisory: Advisory, version: str) -> bool:
         return Version.parse(version) in Range.parse(advisory.range).versions
     except RyeError:
         return True
+
+
+def latest_release(history: ItemHistory) -> ReleaseRecord | None:
+    """The highest release that may be chosen; a pre-release only where there is nothing else. None: there is none."""
+    usable = [
+        (not version.is_prerelease, version, record)
+        for record in history.records
+        if not record.is_withdrawn and (version := comparable(record.version)) is not None
+    ]
+    return max(usable, key=lambda entry: entry[:2], default=(None, None, None))[2]
 
 
 def find_locked(history: ItemHistory | None, identity: Identity, version: str, sha256: str) -> ReleaseRecord:

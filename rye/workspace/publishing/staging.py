@@ -24,6 +24,7 @@ from rye.items.runs import attached_runs
 from rye.registry.protocol import notes, wire
 from rye.registry.protocol.statements import Keyset, Release
 from rye.registry.trust.file_acceptance import Accepted, Refusal, judge_release_file
+from rye.registry.trust.records import latest_release
 from rye.signing.keys import PublicKey
 from rye.text.facts import Fact, find_facts
 from rye.text.facts.decoding import readable_text
@@ -35,7 +36,6 @@ from rye.workspace.publishing.owner_statements import (
     require_owner,
     statement_time,
 )
-from rye.workspace.registries.item_info import latest_release
 from rye.workspace.registries.published_items import registry_of
 from rye.workspace.registries.registry_access import configured, open_api, open_registry
 

@@ -15,7 +15,7 @@ from rye.items.identity import Identity
 from rye.items.reading import Run
 from rye.registry.client import RegistryClient
 from rye.registry.trust.keysets import Link
-from rye.registry.trust.records import ItemHistory, ReleaseRecord
+from rye.registry.trust.records import ItemHistory, ReleaseRecord, latest_release
 from rye.resolution.ranges import Range
 from rye.resolution.versions import comparable
 from rye.workspace.registries.published_items import published, registry_of
@@ -64,16 +64,6 @@ def _content(client: RegistryClient, record: ReleaseRecord) -> ItemContent | Non
         return None
     found = mentions({item_file_name(record): files.file, **files.attached})
     return ItemContent(metadata.agent_tools, item_runs(files, metadata), found)
-
-
-def latest_release(history: ItemHistory) -> ReleaseRecord | None:
-    """The highest release that may be chosen; a pre-release only where there is nothing else. None: there is none."""
-    usable = [
-        (not version.is_prerelease, version, record)
-        for record in history.records
-        if record.yank is None and not record.revoked and (version := comparable(record.version)) is not None
-    ]
-    return max(usable, key=lambda entry: entry[:2], default=(None, None, None))[2]
 
 
 def _chosen(history: ItemHistory, wanted: str | None, name: str) -> ReleaseRecord:

@@ -11,9 +11,9 @@ from rye.errors import RyeError
 from rye.items.identity import Identity, is_id
 from rye.items.kinds import KINDS
 from rye.registry.protocol.wire import MORE, SEARCH_TOTAL, SearchTotal
+from rye.registry.trust.records import latest_release
 from rye.registry.trust.trust_error import TrustError
 from rye.workspace.items.local_search import score, search_local
-from rye.workspace.registries.item_info import latest_release
 from rye.workspace.registries.registry_access import configured, open_api, open_registry
 
 if TYPE_CHECKING:

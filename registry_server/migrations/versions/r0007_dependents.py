@@ -1,0 +1,23 @@
+"""Who depends on what, for pages. Filled from the log by whoever first has to know it; an older server goes on beside it.
+
+Revision: 0007
+"""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0007"
+down_revision = "0006"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    op.create_table(
+        "dependents",
+        sa.Column("target", sa.String(1100), primary_key=True),
+        sa.Column("name", sa.String(1100), primary_key=True),
+        sa.Column("version", sa.String(256), primary_key=True),
+    )
