@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import sqlalchemy as sa
 from litestar import HttpMethod, Request, Response, route
 from litestar.datastructures import State
 from litestar.params import FromPath
+from msgspec.structs import replace
 
 from registry_server.accounts.tokens import Account
 from registry_server.api.private_reading import ACCOUNT_KEY, is_limited
@@ -15,22 +18,31 @@ from registry_server.api.requests import header_of, number_of, service_of
 from registry_server.api.service import Service
 from registry_server.pages import diff, frame
 from registry_server.pages.addresses import ItemAddress, View, read_item_path
+from registry_server.pages.dependents import catch_up
 from registry_server.pages.desk import Answer, Asked, Maker
 from registry_server.pages.errors import error_page
 from registry_server.pages.home import home_page
 from registry_server.pages.item import item_page
+from registry_server.pages.limits import PAGES
 from registry_server.pages.look import Reader
 from registry_server.pages.negotiation import wants_html
+from registry_server.pages.search import Wanted, search_page
+from registry_server.pages.source import source_page
 from rye.errors import RyeError
+from rye.items.kinds import KINDS
 
 _Request = Request[Any, Any, State]
 _READ = [HttpMethod.GET, HttpMethod.HEAD]
 _STYLE_CACHE = "public, max-age=31536000, immutable"
 
 
-async def page(request: _Request, path: str, make: Maker) -> Response[bytes]:
-    """The answer to a GET or HEAD of a page. ``path``: canonical, with the part of the query that matters."""
-    return sent(request, await service_of(request).pages.answer(asked(request, path), make))
+async def page(
+    request: _Request, path: str, make: Maker, prepare: Callable[[sa.Engine], None] | None = None
+) -> Response[bytes]:
+    """The answer to a GET or HEAD of a page. ``path``: canonical, with the part of the query that matters; ``prepare``: what has
+    to be written before the page is made."""
+    wanted = replace(asked(request, path), prepare=prepare)
+    return sent(request, await service_of(request).pages.answer(wanted, make))
 
 
 async def page_after(request: _Request, path: str, prepare: Callable[[], Awaitable[Maker]]) -> Response[bytes]:
@@ -82,6 +94,35 @@ async def _home(request: _Request) -> Response[bytes]:
     return await page(request, "/", home_page)
 
 
+@route("/-/search", http_method=_READ)
+async def _search(request: _Request) -> Response[bytes]:
+    service, reader = service_of(request), reader_of_page(request)
+    query = " ".join(request.query_params.get("q", "").split())
+    kind = request.query_params.get("kind", "")
+    if len(query) > service.settings.search_characters:
+        raise RyeError(
+            "bad-request", f"A query has at most {service.settings.search_characters} characters.", "Use fewer words."
+        )
+    if kind and kind not in KINDS:
+        raise RyeError("bad-request", f"{kind[:80]!r} is not a kind of item.", f"Kinds: {KINDS.names()}.")
+    wanted = Wanted(query, kind, number_of(request, "offset", 0, 0, PAGES.search_depth))
+
+    async def prepare() -> Maker:
+        if not query:
+            return search_page(wanted, None)
+        asked_for = service.searches.ask(
+            query, kind=kind or None, visible=reader.namespaces, limit=PAGES.search_results, offset=wanted.offset
+        )
+        try:
+            return search_page(wanted, await asyncio.wrap_future(asked_for))
+        except RyeError as error:
+            if error.code != "query-too-short":
+                raise
+            return search_page(wanted, None, error.message)
+
+    return await page_after(request, wanted.path, prepare)
+
+
 @route("/-/style/{name:str}", http_method=_READ)
 async def _style(request: _Request, name: FromPath[str]) -> Response[bytes]:
     files = {frame.style_path(): (frame.style(), "text/css"), frame.icon_path(): (frame.icon(), "image/svg+xml")}
@@ -96,7 +137,7 @@ async def _style(request: _Request, name: FromPath[str]) -> Response[bytes]:
     )
 
 
-ITEM_VIEWS: dict[View, Callable[[ItemAddress], Maker]] = {"item": item_page}
+ITEM_VIEWS: dict[View, Callable[[ItemAddress], Maker]] = {"item": item_page, "source": source_page}
 """The maker of each view of an item, by what its path ends with (:mod:`registry_server.pages.addresses`)."""
 
 
@@ -108,7 +149,8 @@ async def _item(request: _Request) -> Response[bytes]:
         return await page(request, diff.part_path(found.path, number), diff.diff_page(found, number))
     if found is None or found.view not in ITEM_VIEWS:
         raise RyeError("not-found", f"There is nothing at {request.scope['path'][:200]}.", None)
-    return await page(request, found.path, ITEM_VIEWS[found.view](found))
+    prepare = catch_up if found.view == "item" else None
+    return await page(request, found.path, ITEM_VIEWS[found.view](found), prepare)
 
 
-PAGE_ROUTES = (_home, _style, _item)
+PAGE_ROUTES = (_home, _search, _style, _item)

@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import TypeVar
 
+import sqlalchemy as sa
 from msgspec import Struct
 
 from registry_server.pages import frame
@@ -44,6 +45,8 @@ class Asked(Struct, frozen=True):
     reader: Reader
     accept: str = ""
     if_none_match: str = ""
+    prepare: Callable[[sa.Engine], None] | None = None
+    """What has to be written before the page's transaction begins."""
 
 
 class Answer(Struct, frozen=True):
@@ -68,11 +71,13 @@ class PageDesk:
     def __init__(
         self,
         settings: Settings,
+        engine: sa.Engine,
         store: Objects,
         address: Callable[[], str],
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        """``address``: asked for each page, since a registry may learn its port late."""
+        """``engine``: for the little that pages write; ``address``: asked for each page, since a registry may learn its port late."""
+        self._writing = engine
         self._engine = search_engine(settings)
         self._is_private = settings.read != "public"
         self._store = store
@@ -138,10 +143,12 @@ class PageDesk:
 
     def _make(self, asked: Asked, form: Form, make: Maker) -> _Made:
         hour = self._hour()
+        if asked.prepare is not None:
+            asked.prepare(self._writing)
         with database.reader(self._engine) as connection:
             look = Look(connection, self._store, self._known_site(Ledger(connection)), asked.reader, hour)
             page = make(look)
-        stamp = _stamp(look.head, hour)
+        stamp = _stamp(look.head, hour) if not look.is_partial else ""
         parts = (stamp, frame.version(), asked.path, form, repr(asked.reader.namespaces), self._address())
         tag = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
         return _Made(stamp, tag, frame.render(page, form, look.site, hour))

@@ -14,29 +14,36 @@ Templates lie in ``templates/``, extend ``base.html`` and fill the block ``conte
 ``plain``        the same for attributes
 ``day``, ``time`` a time as ``2026-11-22`` and as ``2026-11-22T15:30:00Z``
 ``age``          how long a time lies before the page's hour: ``3 days``
+``rendered``     Markdown as HTML that does nothing (:mod:`registry_server.pages.markdown`)
+``beginning``    as much of a text as fits, and whether that is all
 ``number``       1,234
 ``bytes``        1.2 kB
 
-``macros.html`` has what pages share: tier badges, ages, notices, code to copy.
+``macros.html`` has what pages share: tier badges, ages, notices, code to copy. A page that would be larger than it may be is made
+again with a smaller ``share``, a number up to 1 that templates multiply their room for long texts with.
 """
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from datetime import datetime
 from functools import cache
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from msgspec import Struct
 
-from registry_server.pages import addresses, hidden
+from registry_server.pages import addresses, hidden, markdown
 from registry_server.pages.limits import PAGES
 from registry_server.pages.look import Site
 from registry_server.pages.negotiation import Form
 from rye.registry.protocol.lines import write_time
+from rye.signing.sign_item import unsigned_text
+from rye.signing.signature_line import layout_of
 
 _FOLDER = Path(__file__).parent
 Headers = tuple[tuple[str, str], ...]
@@ -90,10 +97,15 @@ def render(page: Page, form: Form, site: Site, now: datetime) -> Rendered:
 
 
 def _html(page: Page, site: Site, now: datetime) -> bytes:
-    text = environment().get_template(page.template).render(
-        page=page, view=page.view, site=site, now=now, style=style_path(), icon=icon_path(), paths=addresses
-    )  # fmt: skip
-    return text.encode()
+    template = environment().get_template(page.template)
+    words = {"page": page, "view": page.view, "site": site, "now": now, "style": style_path(), "icon": icon_path()}
+    share = 1.0
+    for _ in range(PAGES.shrinkings):
+        made = template.render(**words, paths=addresses, share=share).encode()
+        if len(made) <= PAGES.html_bytes or page.is_whole_source:
+            break
+        share /= 2
+    return made
 
 
 def headers(form: Form, *, is_private: bool, tag: str = "", media_type: str = "") -> Headers:
@@ -187,6 +199,10 @@ def environment() -> Environment:
         age=_age,
         number=_number,
         bytes=_bytes,
+        rendered=_rendered,
+        beginning=_beginning,
+        unsigned=_unsigned,
+        numbered=_numbered,
     )
     return made
 
@@ -200,6 +216,48 @@ def fitted(text: str, most: int = PAGES.fitted_characters) -> Markup:
     cut, taken = hidden.marked_within(text, most)
     rest = len(text) - taken
     return Markup(f"{cut}… ({rest:,} more characters)") if rest else cut
+
+
+class Attached(Protocol):
+    """An attached file that a text may link to."""
+
+    @property
+    def path(self) -> str: ...
+
+    @property
+    def page(self) -> str: ...
+
+
+class Beginning(Struct, frozen=True):
+    """The first part of a text as HTML."""
+
+    html: Markup
+    is_cut: bool
+
+
+def _beginning(text: str, most: int) -> Beginning:
+    html, taken = hidden.marked_within(text, most)
+    return Beginning(html, taken < len(text))
+
+
+def _rendered(text: str, most: int, files: Sequence[Attached] = ()) -> markdown.Text:
+    pages = {file.path: file.page for file in files}
+    return markdown.render(text, most, pages.get)
+
+
+def _numbered(text: str) -> Beginning:
+    """The text with an anchor for each line, ``L1`` and so on; of very many lines without."""
+    found = _beginning(text, PAGES.source_html_bytes // 2)
+    if found.is_cut or text.count("\n") > PAGES.numbered_lines:
+        return found
+    lines = str(found.html).removesuffix("\n").split("\n")
+    html = "".join(f'<span id="L{number}">{line}\n</span>' for number, line in enumerate(lines, 1))
+    return Beginning(Markup(html), False)
+
+
+def _unsigned(text: str, kind: str, name: str) -> str:
+    """The text of an item's file without its signature line."""
+    return unsigned_text(text.replace("\r\n", "\n"), layout_of(kind, name))
 
 
 def _day(time: datetime) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from rye.limits import KIB, MIB
+from rye.registry.protocol.wire import SEARCH_TOTAL
 
 
 class PageLimits(Struct, frozen=True):
@@ -32,6 +33,8 @@ class PageLimits(Struct, frozen=True):
     """A source on its own view. What is larger is there as a blob."""
     source_html_bytes: int = 4 * MIB
     """HTML of that view."""
+    numbered_lines: int = 20_000
+    """Lines of a source that have numbers."""
     markdown_characters: int = 24 * KIB
     """Markdown that is rendered; the rest of a longer text is only shown as source."""
     facts_bytes: int = 512 * KIB
@@ -56,6 +59,10 @@ class PageLimits(Struct, frozen=True):
     """Releases on the first page."""
     search_results: int = 20
     """Results on one page of a search."""
+    search_depth: int = SEARCH_TOTAL
+    """Results that a search ranks: no page lies beyond."""
+    search_item_bytes: int = 1 * MIB
+    """Of a result's files, which are looked into for its rights; of a larger one only its page says them."""
 
 
 PAGES = PageLimits()

@@ -72,6 +72,8 @@ class Look:
         self.store = store
         self.reader = reader
         self.now = now
+        self.is_partial = False
+        """Set by a maker that could not read all it wanted: the page is not kept."""
         published = self.ledger.published()
         if published is None:
             raise RyeError("database-unavailable", "The registry has no head.", "rye-registry verify")
@@ -144,6 +146,12 @@ class Look:
     def file(self, namespace: str, sha256: str) -> bytes | None:
         """The bytes of a released file; None where they are gone, or for another reader."""
         return self.store.get(wire.blob_path(sha256)) if self.may_read(namespace) else None
+
+    def files(self, namespace: str, hashes: list[str]) -> dict[str, bytes | None]:
+        """The same of several files, read at the same time where that is faster."""
+        if not self.may_read(namespace):
+            return dict.fromkeys(hashes)
+        return dict(zip(hashes, self.store.get_all([wire.blob_path(sha256) for sha256 in hashes]), strict=True))
 
 
 def head_of(published: Published) -> Head:

@@ -159,7 +159,7 @@ def namespace_view(
     return NamespaceView(
         namespace=namespace,
         claimed=chain.links[0].keyset.time,
-        keys=tuple(_keys(effective)),
+        keys=tuple(keys_in_force(effective)),
         threshold=in_force.keyset.threshold,
         release_threshold=in_force.keyset.release_threshold,
         pending=tuple(row for row in listed if row.state == "pending"),
@@ -208,7 +208,7 @@ def _keyset(link: Link, before: Link | None, state: KeysetState) -> KeysetRow:
     )
 
 
-def _keys(effective: Sequence[Link]) -> Iterable[KeyRow]:
+def keys_in_force(effective: Sequence[Link]) -> Iterable[KeyRow]:
     """The keys in force, each with the keyset from which on it was in every one."""
     for key in effective[-1].keyset.keys if effective else ():
         since = effective[-1]

@@ -1,0 +1,414 @@
+"""What an item's page says, from what was read: values in, values out.
+
+What it may do comes first and is sorted by risk, so that a list that is cut never leaves out the worst. A cut list says how many
+rows it has in all, and the page names the command that lists them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from typing import Generic, TypeVar
+
+from msgspec import Struct
+
+from registry_server.pages.addresses import diff_path, entry_path, item_path, namespace_path
+from registry_server.pages.dependents import Dependents
+from registry_server.pages.diff import in_order
+from registry_server.pages.examined import Examined, Facts
+from registry_server.pages.fitting import fitting, line_cost
+from registry_server.pages.limits import PAGES
+from registry_server.pages.namespace import KeyRow, keys_in_force
+from rye.items.agent_tools import shown
+from rye.items.identity import Identity
+from rye.items.reading import HookAction, Run
+from rye.permissions.risk import tier
+from rye.permissions.tool_risk import tool_tier
+from rye.registry.protocol.statements import Relation
+from rye.registry.trust.keysets import KeysetChain
+from rye.registry.trust.records import ItemHistory, ReleaseRecord
+from rye.signing.keys import PublicKey
+from rye.text.facts import Fact
+
+T = TypeVar("T")
+
+
+class Rows(Struct, Generic[T], frozen=True):
+    """The first rows of a list and how many it has."""
+
+    rows: tuple[T, ...] = ()
+    total: int = 0
+
+    @property
+    def more(self) -> int:
+        return self.total - len(self.rows)
+
+
+class RightRow(Struct, frozen=True):
+    capability: str
+    tier: str
+    """``safe``, ``write``, ``elevated`` or ``unrestricted``."""
+
+
+class ToolRow(Struct, frozen=True):
+    """A tool of the agent program; ``*`` is every tool."""
+
+    name: str
+    tier: str
+
+
+class RunRow(Struct, frozen=True):
+    """One thing that can run on the reader's machine."""
+
+    what: str
+    words: str
+    """What it is, for a person."""
+    where: str
+    action: str
+
+
+class MayDo(Struct, frozen=True):
+    """What the release may do and asks for."""
+
+    tier: str | None
+    """The worst of rights and tools; null: it has neither."""
+    rights: Rows[RightRow]
+    """The riskiest first."""
+    agent_tools: Rows[ToolRow]
+    agent_limits: tuple[str, ...]
+    """What restricts the tools, in words."""
+    hooks: Rows[HookAction]
+    runs: Rows[RunRow]
+    facts: Rows[Fact]
+    """What the texts mention, the gravest first. Never a verdict."""
+    unread: Rows[str]
+    """Files that were not looked into for facts or for what can run."""
+    problem: str | None
+    """Why clients refuse the item's file."""
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether it asks for nothing and nothing of it runs, as far as all of it could be read."""
+        lists = (self.rights, self.agent_tools, self.hooks, self.runs)
+        return not any(found.total for found in lists) and self.problem is None and not self.unread.total
+
+
+class Content(Struct, frozen=True):
+    """The item's own file, or an attached one."""
+
+    name: str
+    size: int
+    lines: int
+    text: str | None
+    """As much as the page shows at most; null: it is no text, or not there."""
+    is_cut: bool
+    is_markdown: bool
+    hidden: int
+    """Characters that readers do not see, or see elsewhere."""
+    path: str
+    """Of its own page."""
+    blob: str
+    """Of its bytes."""
+
+
+class FileRow(Struct, frozen=True):
+    path: str
+    size: int
+    sha256: str
+    executable: bool
+    page: str
+
+
+class RelationRow(Struct, frozen=True):
+    """Another item that this one needs, or must not be with."""
+
+    relation: str
+    reference: str
+    range: str
+    page: str | None
+    """Null: it is no item of this registry, but a feature of the environment."""
+
+
+class DependentRow(Struct, frozen=True):
+    kind: str
+    id: str
+    version: str
+    page: str
+
+
+class AdvisoryRow(Struct, frozen=True):
+    number: str
+    severity: str
+    range: str
+    title: str
+    by_owners: bool
+    """Signed by the registry's owners and not by the namespace."""
+
+
+class VersionRow(Struct, frozen=True):
+    version: str
+    time: datetime
+    page: str
+    diff: str | None
+    """The page that compares it with the one before in SemVer order; null: it is the first."""
+    yanked: str | None
+    """Why; null: it is not."""
+    taken_down: str | None
+    revoked: bool
+    advisories: tuple[str, ...]
+    """Numbers of those about it."""
+
+
+class Proof(Struct, frozen=True):
+    """Who signed the release, and where that stands."""
+
+    log: int
+    entry: str
+    """The page of the log's entry."""
+    keyset: int
+    signers: tuple[str, ...]
+    """Fingerprints."""
+    sha256: str
+    """Of the item's own file."""
+    commands: str
+    """What checks it on the reader's machine."""
+
+
+class Deprecated(Struct, frozen=True):
+    reason: str
+    replacement: str | None
+    page: str | None
+
+
+class ItemView(Struct, frozen=True):
+    """The JSON of an item's page."""
+
+    kind: str
+    id: str
+    version: str
+    description: str
+    namespace: str
+    namespace_page: str
+    page: str
+    """Of exactly this version."""
+    is_latest: bool
+    """Whether it is the version that an installation without a range takes."""
+    latest: str
+    latest_page: str
+    install: str
+    """The command."""
+    info: str
+    """The command that lists everything, however long."""
+    time: datetime
+    namespace_since: datetime | None
+    keys: Rows[KeyRow]
+    """Keys that may publish now, each since when."""
+    needed: int
+    """How many of them must sign a release."""
+    signer_since: datetime | None
+    """When the key that signed first stood in a keyset."""
+    recovery: datetime | None
+    """When the namespace goes to other keys, unless its present ones object; null: no recovery is pending."""
+    yanked: str | None
+    taken_down: str | None
+    revoked: bool
+    deprecated: Deprecated | None
+    advisories: Rows[AdvisoryRow]
+    """About this version."""
+    may: MayDo
+    content: Content | None
+    """Null: the bytes are gone."""
+    files: Rows[FileRow]
+    """Attached files."""
+    proof: Proof
+    dependencies: Rows[RelationRow]
+    dependents: Rows[DependentRow]
+    dependents_entries: int
+    """Entries of the log that dependents were looked for in; fewer than the head's: others may be missing."""
+    versions: Rows[VersionRow]
+    """The newest first."""
+
+
+_RUN_WORDS = {
+    "attached-file": "executable file",
+    "frontmatter-hook": "hook of the agent program",
+    "mcp-server": "MCP server",
+    "inline-command": "command that loading it runs",
+    "tool-code": "code",
+    "tool-needs": "need beyond the sandbox",
+}
+
+
+class Found(Struct, frozen=True):
+    """What was read of one release."""
+
+    history: ItemHistory
+    record: ReleaseRecord
+    latest: str
+    chain: KeysetChain
+    examined: Examined
+    facts: Facts
+    content: Content | None
+    dependents: Dependents
+
+
+def item_view(found: Found, snapshot: datetime) -> ItemView:
+    """``snapshot``: the head's time, by which keysets are in effect."""
+    record, release, identity = found.record, found.record.release, found.record.identity
+    effective = found.chain.effective(snapshot)
+    keys = tuple(keys_in_force(effective))
+    pending = found.chain.pending(snapshot)
+    deprecation = found.history.deprecation
+    signer = PublicKey(record.signers[0]).fingerprint if record.signers else ""
+    reference = f"{identity}@{record.version}"
+    is_latest = record.version == found.latest
+    advisories = tuple(
+        AdvisoryRow(a.number, a.severity, a.range, a.title, a.keyset is None) for a in record.advisories
+    )
+    files = tuple(
+        FileRow(e.path, e.size, e.sha256, e.executable, item_path(identity, record.version, "source", e.path))
+        for e in release.attached
+    )
+    return ItemView(
+        kind=identity.kind,
+        id=identity.id,
+        version=record.version,
+        description=release.description,
+        namespace=identity.namespace,
+        namespace_page=namespace_path(identity.namespace),
+        page=item_path(identity, record.version),
+        is_latest=is_latest,
+        latest=found.latest,
+        latest_page=item_path(identity, found.latest),
+        install=f"rye add {identity if is_latest else reference}",
+        info=f"rye info {reference}",
+        time=release.time,
+        namespace_since=effective[0].keyset.time if effective else None,
+        keys=rows(keys, lambda key: 200),
+        needed=effective[-1].keyset.release_threshold if effective else 1,
+        signer_since=next((key.since for key in keys if key.fingerprint == signer), None),
+        recovery=pending.keyset.recovery if pending is not None else None,
+        yanked=record.yank.reason if record.yank is not None else None,
+        taken_down=record.takedown.reason if record.takedown is not None else None,
+        revoked=record.revoked,
+        deprecated=Deprecated(
+            deprecation.reason,
+            str(deprecation.replacement) if deprecation.replacement is not None else None,
+            item_path(deprecation.replacement) if deprecation.replacement is not None else None,
+        )
+        if deprecation is not None
+        else None,
+        advisories=rows(advisories, lambda row: 200 + line_cost(row.title)),
+        may=may_do(found.examined, found.facts),
+        content=found.content,
+        files=rows(files, lambda row: 260 + 2 * len(row.path) + len(row.page)),
+        proof=_proof(record),
+        dependencies=rows(
+            (
+                *(_relation("depends on", relation) for relation in release.depends_on),
+                *(_relation("requires", relation) for relation in release.requires),
+                *(_relation("conflicts with", relation) for relation in release.conflicts_with),
+            ),
+            lambda row: 120 + 3 * len(row.reference) + len(row.range),
+        ),
+        dependents=_dependents(found.dependents),
+        dependents_entries=found.dependents.entries,
+        versions=rows(tuple(_versions(found.history)), lambda row: 330 + line_cost(row.yanked or row.taken_down or "")),
+    )
+
+
+def rows(values: Sequence[T], cost: Callable[[T], int], room: int = PAGES.list_characters) -> Rows[T]:
+    """As many of the values as a page has room for."""
+    return Rows(tuple(fitting(values[: PAGES.rows], room, cost)), len(values))
+
+
+def may_do(examined: Examined, facts: Facts) -> MayDo:
+    """What a release may do, the worst of everything first."""
+    rights = sorted(((tier(right), right) for right in examined.capabilities), key=lambda row: (-row[0], row[1]))
+    tools = examined.tools
+    named = sorted(
+        ((tool_tier(name, tools), name) for name in tools.names) if tools is not None else (),
+        key=lambda row: (-row[0], row[1]),
+    )
+    unread = tuple(sorted({*examined.unread, *facts.unread}))
+    return MayDo(
+        tier=str(examined.tier) if examined.tier is not None else None,
+        rights=rows([RightRow(right, str(level)) for level, right in rights], lambda row: 90 + line_cost(row.capability)),
+        agent_tools=rows([ToolRow(name, str(level)) for level, name in named], lambda row: 60 + line_cost(row.name)),
+        agent_limits=tuple(shown(tools)[len(tools.names) :]) if tools is not None else (),
+        hooks=rows(examined.hooks, _hook_cost),
+        runs=rows([_run(run) for run in _by_kind(examined.runs)], lambda row: 120 + line_cost(row.where + row.action)),
+        facts=rows(facts.facts, lambda fact: 140 + line_cost(fact.value) + line_cost(fact.path)),
+        unread=rows(unread, line_cost, 2_000),
+        problem=examined.problem,
+    )
+
+
+def _by_kind(runs: Iterable[Run]) -> list[Run]:
+    """What starts by itself before what has to be started."""
+    order = ("inline-command", "frontmatter-hook", "mcp-server", "tool-needs", "tool-code", "attached-file")
+    return sorted(runs, key=lambda run: (order.index(run.what), run.where, run.action))
+
+
+def _run(run: Run) -> RunRow:
+    return RunRow(run.what, _RUN_WORDS[run.what], run.where, run.action)
+
+
+def _hook_cost(hook: HookAction) -> int:
+    inputs = sum(60 + line_cost(name) + line_cost(text) for name, text in hook.inputs)
+    return 160 + line_cost(hook.when) + line_cost(hook.item_id) + inputs
+
+
+def _relation(word: str, relation: Relation) -> RelationRow:
+    page = item_path(relation.identity) if relation.identity is not None else None
+    return RelationRow(word, str(relation.identity or relation.reference), relation.range, page)
+
+
+def _dependents(found: Dependents) -> Rows[DependentRow]:
+    made = []
+    for row in found.rows:
+        kind, _, identifier = row.name.partition(":")
+        page = item_path(Identity(kind, identifier), row.version)
+        made.append(DependentRow(kind, identifier, row.version, page))
+    fitted = fitting(made, PAGES.list_characters, lambda row: 80 + 3 * len(row.id))
+    return Rows(tuple(fitted), len(made) + found.more)
+
+
+def _versions(history: ItemHistory) -> Iterable[VersionRow]:
+    """The newest first."""
+    records = {record.version: record for record in history.records}
+    ordered = in_order(list(records))
+    for version, before in zip(reversed(ordered), [*reversed(ordered[:-1]), None], strict=True):
+        record = records[version]
+        yield VersionRow(
+            version=version,
+            time=record.release.time,
+            page=item_path(history.identity, version),
+            diff=diff_path(history.identity, before, version) if before is not None else None,
+            yanked=record.yank.reason if record.yank is not None else None,
+            taken_down=record.takedown.reason if record.takedown is not None else None,
+            revoked=record.revoked,
+            advisories=tuple(advisory.number for advisory in record.advisories[:_ADVISORIES]),
+        )
+
+
+_ADVISORIES = 5
+
+
+def _proof(record: ReleaseRecord) -> Proof:
+    identity, release = record.identity, record.release
+    name = identity.id.rpartition("/")[2]
+    suffix = release.file.suffix
+    file = f"{name}{suffix}" if suffix.startswith(".") else suffix
+    commands = (
+        f"rye log prove {identity}@{record.version} -o {name}.tlog-proof\n"
+        f"rye log check-proof {name}.tlog-proof --item {file}"
+    )
+    return Proof(
+        log=record.line.log,
+        entry=entry_path(record.line.log),
+        keyset=record.link.keyset.number,
+        signers=tuple(PublicKey(key).fingerprint for key in record.signers),
+        sha256=release.file.sha256,
+        commands=commands,
+    )

@@ -1,0 +1,143 @@
+"""Search results with what decides: kind, what it may do, age, and whether it should still be used."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from msgspec import Struct
+
+from registry_server.pages.addresses import item_path, search_path
+from registry_server.pages.desk import Maker
+from registry_server.pages.frame import Page
+from registry_server.pages.item import examined_of, files_of
+from registry_server.pages.limits import PAGES
+from registry_server.pages.look import Look
+from registry_server.search.finding import Found, Hit
+from rye.items.identity import Identity
+from rye.items.kinds import KINDS
+from rye.registry.protocol.wire import SearchTotal
+from rye.registry.trust.records import ItemHistory
+
+
+class Wanted(Struct, frozen=True):
+    """What is searched for."""
+
+    query: str
+    kind: str = ""
+    """Empty: any."""
+    offset: int = 0
+
+    @property
+    def path(self) -> str:
+        return search_path(self.query, self.offset, self.kind)
+
+
+class ResultRow(Struct, frozen=True):
+    kind: str
+    id: str
+    version: str
+    description: str
+    page: str
+    deprecated: bool
+    time: datetime | None
+    """Of its release note; null: the registry moved on meanwhile."""
+    is_examined: bool
+    """Whether its files were looked into for what follows."""
+    tier: str | None
+    """The worst of rights and tools; null: it has neither."""
+    runs: int
+    """Things that can run."""
+    advisories: int
+    """About this version."""
+
+
+class KindLink(Struct, frozen=True):
+    kind: str
+    """Empty: all."""
+    path: str
+    is_chosen: bool
+
+
+class SearchView(Struct, frozen=True):
+    """The JSON of a search."""
+
+    query: str
+    kind: str
+    total: SearchTotal
+    offset: int
+    results: tuple[ResultRow, ...]
+    problem: str | None
+    """Why nothing was searched for."""
+    previous_page: str | None
+    next_page: str | None
+    kinds: tuple[KindLink, ...]
+    """The same search among one kind."""
+
+
+def search_page(wanted: Wanted, found: Found | None, problem: str | None = None) -> Maker:
+    """The maker of ``/-/search``; ``found``: what the search desk answered, None where it was not asked."""
+
+    def make(look: Look) -> Page:
+        hits = found.hits if found is not None else ()
+        identities = [Identity(hit.kind, hit.id) for hit in hits]
+        histories = look.histories(identities) if identities else {}
+        rows = [
+            result_row(look, hit, histories.get(identity)) for hit, identity in zip(hits, identities, strict=True)
+        ]
+        view = search_view(wanted, rows, found.total if found is not None else 0, problem)
+        title = f"Search: {wanted.query}" if wanted.query else "Search"
+        words = f"Items of {look.site.origin} that fit {wanted.query}." if wanted.query else "Search this registry."
+        status = 400 if problem is not None and wanted.query else 200
+        return Page("search.html", view, title, words, wanted.path, status, is_indexed=False)
+
+    return make
+
+
+def result_row(look: Look, hit: Hit, history: ItemHistory | None) -> ResultRow:
+    """One result, with what its release's own bytes say."""
+    page = item_path(Identity(hit.kind, hit.id), hit.version)
+    found = [r for r in history.records if r.version == hit.version] if history is not None else []
+    if not found:
+        return ResultRow(
+            hit.kind, hit.id, hit.version, hit.description, page, hit.deprecated, None, False, None, 0, 0
+        )
+    record = found[0]
+    size = record.release.file.size + sum(entry.size for entry in record.release.attached)
+    is_small = size <= PAGES.search_item_bytes
+    examined = examined_of(record, lambda: files_of(look, record)) if is_small else None
+    return ResultRow(
+        kind=hit.kind,
+        id=hit.id,
+        version=hit.version,
+        description=hit.description,
+        page=page,
+        deprecated=hit.deprecated,
+        time=record.release.time,
+        is_examined=examined is not None and examined.problem is None and not examined.unread,
+        tier=str(examined.tier) if examined is not None and examined.tier is not None else None,
+        runs=len(examined.runs) if examined is not None else 0,
+        advisories=len(record.advisories),
+    )
+
+
+def search_view(
+    wanted: Wanted, results: Sequence[ResultRow], total: SearchTotal, problem: str | None = None
+) -> SearchView:
+    """The view of one page of results."""
+    before = max(wanted.offset - PAGES.search_results, 0)
+    after = wanted.offset + PAGES.search_results
+    has_more = len(results) == PAGES.search_results and (isinstance(total, str) or total > after)
+    return SearchView(
+        query=wanted.query,
+        kind=wanted.kind,
+        total=total,
+        offset=wanted.offset,
+        results=tuple(results),
+        problem=problem,
+        previous_page=search_path(wanted.query, before, wanted.kind) if wanted.offset else None,
+        next_page=search_path(wanted.query, after, wanted.kind) if has_more and after < PAGES.search_depth else None,
+        kinds=tuple(
+            KindLink(kind, search_path(wanted.query, 0, kind), kind == wanted.kind) for kind in ("", *KINDS)
+        ),
+    )

@@ -1,0 +1,95 @@
+"""The whole source of an item's own file or of an attached one, every line with its number."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from registry_server.pages.addresses import ItemAddress, item_path
+from registry_server.pages.desk import Maker
+from registry_server.pages.frame import Page
+from registry_server.pages.item import chosen
+from registry_server.pages.limits import PAGES
+from registry_server.pages.look import Look
+from rye.errors import RyeError
+from rye.installation.mentions import item_file_name
+from rye.registry.protocol.wire import blob_path
+from rye.registry.trust.records import ReleaseRecord
+from rye.text.content import hidden_characters
+
+
+class SourceView(Struct, frozen=True):
+    """The JSON of a file's page."""
+
+    kind: str
+    id: str
+    version: str
+    page: str
+    """Of the item."""
+    path: str
+    """The attached file's, or the own file's name."""
+    size: int
+    sha256: str
+    executable: bool
+    text: str | None
+    """Null: it is no UTF-8, too large, or gone."""
+    why: str | None
+    """Why there is no text."""
+    hidden: int
+    """Characters that readers do not see, or see elsewhere."""
+    blob: str
+    """The path of its bytes."""
+
+
+def source_page(address: ItemAddress) -> Maker:
+    """The maker of ``…@VERSION/source[/PATH]``."""
+
+    def make(look: Look) -> Page:
+        _, record = chosen(look, address)
+        path, size, sha256, executable = _file(look, record, address)
+        if record.takedown is not None:
+            raise RyeError(
+                "taken-down", f"The registry's owners took this release down: {record.takedown.reason}", None
+            )
+        data = look.file(record.identity.namespace, sha256)
+        text, why = _text(data)
+        identity = record.identity
+        view = SourceView(
+            kind=identity.kind,
+            id=identity.id,
+            version=record.version,
+            page=item_path(identity, record.version),
+            path=path,
+            size=size,
+            sha256=sha256,
+            executable=executable,
+            text=text,
+            why=why,
+            hidden=len(hidden_characters(text)) if text else 0,
+            blob=f"/{blob_path(sha256)}",
+        )
+        title = f"{path} of {identity.id} {record.version}"
+        words = f"The source of {path} in {identity.kind} {identity.id} {record.version}."
+        return Page("source.html", view, title, words, address.path, is_whole_source=True, is_indexed=False)
+
+    return make
+
+
+def _file(look: Look, record: ReleaseRecord, address: ItemAddress) -> tuple[str, int, str, bool]:
+    release = record.release
+    if not address.rest:
+        return item_file_name(record), release.file.size, release.file.sha256, False
+    entry = next((entry for entry in release.attached if entry.path == address.rest), None)
+    if entry is None:
+        raise look.missing(address.path)
+    return entry.path, entry.size, entry.sha256, entry.executable
+
+
+def _text(data: bytes | None) -> tuple[str | None, str | None]:
+    if data is None:
+        return None, "The registry does not have these bytes any more."
+    if len(data) > PAGES.source_bytes:
+        return None, f"It has more than {PAGES.source_bytes:,} bytes, the most that a page shows."
+    try:
+        return data.decode("utf-8"), None
+    except UnicodeDecodeError:
+        return None, "It is no UTF-8 text."
