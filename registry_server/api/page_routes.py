@@ -114,7 +114,8 @@ async def _search(request: _Request) -> Response[bytes]:
             query, kind=kind or None, visible=reader.namespaces, limit=PAGES.search_results, offset=wanted.offset
         )
         try:
-            return search_page(wanted, await asyncio.wrap_future(asked_for))
+            found = await asyncio.wrap_future(asked_for)
+            return search_page(wanted, found)
         except RyeError as error:
             if error.code != "query-too-short":
                 raise

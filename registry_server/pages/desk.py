@@ -76,7 +76,8 @@ class PageDesk:
         address: Callable[[], str],
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        """``engine``: for the little that pages write; ``address``: asked for each page, since a registry may learn its port late."""
+        """``engine``: for the little that pages write; ``address``: asked for each page, since a registry may learn its
+        port late."""
         self._writing = engine
         self._engine = search_engine(settings)
         self._is_private = settings.read != "public"

@@ -13,7 +13,7 @@ Templates lie in ``templates/``, extend ``base.html`` and fill the block ``conte
 ``fitted``       the same with its lines, cut to a size of its HTML
 ``plain``        the same for attributes
 ``day``, ``time`` a time as ``2026-11-22`` and as ``2026-11-22T15:30:00Z``
-``age``          how long a time lies before the page's hour: ``3 days``
+``age``          how long a time lies before the page's hour: ``3 days ago``
 ``rendered``     Markdown as HTML that does nothing (:mod:`registry_server.pages.markdown`)
 ``beginning``    as much of a text as fits, and whether that is all
 ``number``       1,234
@@ -273,8 +273,8 @@ def _age(then: datetime, now: datetime) -> str:
     hours = int((now - then).total_seconds() // 3600)
     for unit, size in (("years", 8_760), ("months", 730), ("days", 24), ("hours", 1)):
         if hours >= 2 * size:
-            return f"{hours // size} {unit}"
-    return "less than two hours" if hours >= -1 else "dated in the future"
+            return f"{hours // size} {unit} ago"
+    return "less than two hours ago" if hours >= -1 else "dated in the future"
 
 
 def _number(value: int) -> str:

@@ -262,9 +262,7 @@ def item_view(found: Found, snapshot: datetime) -> ItemView:
     signer = PublicKey(record.signers[0]).fingerprint if record.signers else ""
     reference = f"{identity}@{record.version}"
     is_latest = record.version == found.latest
-    advisories = tuple(
-        AdvisoryRow(a.number, a.severity, a.range, a.title, a.keyset is None) for a in record.advisories
-    )
+    advisories = tuple(AdvisoryRow(a.number, a.severity, a.range, a.title, a.keyset is None) for a in record.advisories)
     files = tuple(
         FileRow(e.path, e.size, e.sha256, e.executable, item_path(identity, record.version, "source", e.path))
         for e in release.attached
@@ -333,7 +331,9 @@ def may_do(examined: Examined, facts: Facts) -> MayDo:
     unread = tuple(sorted({*examined.unread, *facts.unread}))
     return MayDo(
         tier=str(examined.tier) if examined.tier is not None else None,
-        rights=rows([RightRow(right, str(level)) for level, right in rights], lambda row: 90 + line_cost(row.capability)),
+        rights=rows(
+            [RightRow(right, str(level)) for level, right in rights], lambda row: 90 + line_cost(row.capability)
+        ),
         agent_tools=rows([ToolRow(name, str(level)) for level, name in named], lambda row: 60 + line_cost(row.name)),
         agent_limits=tuple(shown(tools)[len(tools.names) :]) if tools is not None else (),
         hooks=rows(examined.hooks, _hook_cost),

@@ -135,7 +135,9 @@ def _definitions(references: Mapping[str, Mapping[str, Any]]) -> str:
 
 _PLAIN = {
     **{name: name for name in ("blockquote", "em", "strong", "s", "thead", "tbody", "tr", "th", "td")},
-    **{"paragraph": "p", "bullet_list": "ul", "list_item": "li"},
+    "paragraph": "p",
+    "bullet_list": "ul",
+    "list_item": "li",
 }
 """Tokens that open and close an element without attributes."""
 

@@ -82,9 +82,7 @@ def search_page(wanted: Wanted, found: Found | None, problem: str | None = None)
         hits = found.hits if found is not None else ()
         identities = [Identity(hit.kind, hit.id) for hit in hits]
         histories = look.histories(identities) if identities else {}
-        rows = [
-            result_row(look, hit, histories.get(identity)) for hit, identity in zip(hits, identities, strict=True)
-        ]
+        rows = [result_row(look, hit, histories.get(identity)) for hit, identity in zip(hits, identities, strict=True)]
         view = search_view(wanted, rows, found.total if found is not None else 0, problem)
         title = f"Search: {wanted.query}" if wanted.query else "Search"
         words = f"Items of {look.site.origin} that fit {wanted.query}." if wanted.query else "Search this registry."
@@ -99,9 +97,7 @@ def result_row(look: Look, hit: Hit, history: ItemHistory | None) -> ResultRow:
     page = item_path(Identity(hit.kind, hit.id), hit.version)
     found = [r for r in history.records if r.version == hit.version] if history is not None else []
     if not found:
-        return ResultRow(
-            hit.kind, hit.id, hit.version, hit.description, page, hit.deprecated, None, False, None, 0, 0
-        )
+        return ResultRow(hit.kind, hit.id, hit.version, hit.description, page, hit.deprecated, None, False, None, 0, 0)
     record = found[0]
     size = record.release.file.size + sum(entry.size for entry in record.release.attached)
     is_small = size <= PAGES.search_item_bytes
@@ -137,7 +133,5 @@ def search_view(
         problem=problem,
         previous_page=search_path(wanted.query, before, wanted.kind) if wanted.offset else None,
         next_page=search_path(wanted.query, after, wanted.kind) if has_more and after < PAGES.search_depth else None,
-        kinds=tuple(
-            KindLink(kind, search_path(wanted.query, 0, kind), kind == wanted.kind) for kind in ("", *KINDS)
-        ),
+        kinds=tuple(KindLink(kind, search_path(wanted.query, 0, kind), kind == wanted.kind) for kind in ("", *KINDS)),
     )
