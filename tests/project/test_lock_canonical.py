@@ -14,7 +14,7 @@ from rye.project.lock_canonical import read_canonical
 from tests.project.test_lock import ITEM, SKILL
 
 PLAIN = replace(ITEM, hooks=())
-TEXT = lock_text(Lock({"a/b": "^1", "c/d": "*"}, (PLAIN, replace(PLAIN, id="acme/other/item"))))
+TEXT = lock_text(Lock({"a/b": "^1", "c/d": "*"}, (PLAIN, replace(PLAIN, id="acme/other/item", forced=">=1 <2"))))
 
 
 def toml(text: str) -> dict[str, object] | None:
