@@ -7,13 +7,13 @@ strings; :mod:`rye.permissions` decides what they allow.
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 
 from rye.errors import UsageError
 from rye.items.identity import is_id
 from rye.items.kinds import KINDS
 from rye.limits import PERMISSIONS
+from rye.text.lazy_pattern import lazy_pattern
 
 PRIMARIES = ("execute", "search", "load", "sign")
 ITEM_TYPES = tuple(kind.name for kind in KINDS.values() if kind.item_type)
@@ -24,7 +24,7 @@ EVERYTHING = "rye.*"
 
 _CLASS = r"\[!?[A-Za-z0-9_./-]+\]"
 _SEGMENT = rf"(?:[A-Za-z0-9_*?-]|{_CLASS})+"
-_PATH = re.compile(rf"{_SEGMENT}(?:[./]{_SEGMENT})*")
+_PATH = lazy_pattern(rf"{_SEGMENT}(?:[./]{_SEGMENT})*")
 
 
 def is_path_pattern(text: str) -> bool:

@@ -6,19 +6,19 @@ Names are made of segments ``[a-z0-9][a-z0-9_-]{0,63}``. Kind and qualified id t
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 
 from msgspec import Struct
 
 from rye.errors import UsageError
 from rye.items.kinds import KINDS
+from rye.text.lazy_pattern import lazy_pattern
 
 SEGMENT_PATTERN = r"(?!(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?![a-z0-9_-]))[a-z0-9][a-z0-9_-]{0,63}"
 """One part of an id as a regular expression: the grammar, and no Windows device name."""
 MAX_SEGMENTS = 16
 
-_SEGMENT = re.compile(SEGMENT_PATTERN)
+_SEGMENT = lazy_pattern(SEGMENT_PATTERN)
 
 
 def is_segment(text: str) -> bool:

@@ -11,12 +11,12 @@ opens nothing.
 from __future__ import annotations
 
 import ipaddress
-import json
 import re
 from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 NEVER_WRITTEN = (
@@ -92,8 +92,8 @@ def parse_needs(value: Any) -> Needs:
     """Read a table of needs or grants; where a format has only texts, the table is written as JSON. Raises BadNeeds."""
     if isinstance(value, str):
         try:
-            value = json.loads(value)
-        except (ValueError, RecursionError):
+            value = msgspec.json.decode(value)
+        except (msgspec.MsgspecError, ValueError, RecursionError):
             raise BadNeeds('it must be an object such as {"network": ["api.example.com:443"]}') from None
     if not isinstance(value, Mapping):
         raise BadNeeds("it must be a table of lists: write, network, env")

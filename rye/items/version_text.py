@@ -5,13 +5,12 @@ SemVer 2, each number below 2^63; a directive's is exactly ``X.Y.Z``. The solver
 
 from __future__ import annotations
 
-import re
-
 from rye.limits import RESOLUTION
+from rye.text.lazy_pattern import lazy_pattern
 
 _NUMBER = r"(?:0|[1-9][0-9]*)"
-_RELEASE = re.compile(rf"({_NUMBER})\.({_NUMBER})\.({_NUMBER})")
-_REST = re.compile(
+_RELEASE = lazy_pattern(rf"({_NUMBER})\.({_NUMBER})\.({_NUMBER})")
+_REST = lazy_pattern(
     rf"(?:-(?:{_NUMBER}|[0-9]*[A-Za-z-][0-9A-Za-z-]*)(?:\.(?:{_NUMBER}|[0-9]*[A-Za-z-][0-9A-Za-z-]*))*)?"
     r"(?:\+[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?"
 )

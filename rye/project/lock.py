@@ -7,7 +7,6 @@ because a reviewer approves what it says.
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -32,6 +31,7 @@ from rye.project.declared_sources import (
     is_commit,
 )
 from rye.project.lock_canonical import read_canonical
+from rye.text.lazy_pattern import lazy_pattern
 from rye.text.toml_keys import has_long_key
 
 CONFLICT_MARKER = "<<<<<<<"
@@ -41,8 +41,8 @@ MOST_RULES = 9999
 _SOURCE_KEYS = ("git", "ref", "commit", "tree", "path")
 OF_REGISTRIES = ("registry", "log", "keyset", "signer")
 
-_HASH = re.compile(r"[0-9a-f]{64}")
-_PATH = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*")
+_HASH = lazy_pattern(r"[0-9a-f]{64}")
+_PATH = lazy_pattern(r"[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*")
 
 
 _KEYS = {
@@ -425,17 +425,22 @@ def _check_item(item: LockedItem) -> None:
         raise LockError(f"{item.id}: a {item.kind} stands directly below its namespace.")
     if item.suffix not in kind.endings:
         raise LockError(f"{item.id}: {item.suffix!r} is no suffix of a {item.kind}.")
-    hashes = [item.sha256, *(entry.sha256 for entry in item.attached)]
-    hashes += [run.sha256 for run in (*item.runs, *item.approved_runs)]
+    hashes = [item.sha256]
+    if item.attached or item.runs or item.approved_runs:
+        hashes += [entry.sha256 for entry in item.attached]
+        hashes += [run.sha256 for run in (*item.runs, *item.approved_runs)]
     if not all(map(_HASH.fullmatch, hashes)):
         raise LockError(f"{item.id}: a hash is not 64 lower-case hex digits.")
-    try:
-        from_words(item.agent_tools, item.agent_limits)
-        from_words(item.approved_tools, item.approved_limits)
-    except ValueError as error:
-        raise LockError(f"{item.id}: {error}.") from None
+    if item.agent_tools or item.agent_limits or item.approved_tools or item.approved_limits:
+        try:
+            from_words(item.agent_tools, item.agent_limits)
+            from_words(item.approved_tools, item.approved_limits)
+        except ValueError as error:
+            raise LockError(f"{item.id}: {error}.") from None
     if not 1 <= item.facts_rules <= MOST_RULES:
         raise LockError(f"{item.id}: facts-rules is not a number from 1 to {MOST_RULES}.")
+    if not item.attached:
+        return
     folded = [entry.path.lower() for entry in item.attached]
     if kind.main_file is None and item.attached:
         raise LockError(f"{item.id}: a {item.kind} has no attached files.")

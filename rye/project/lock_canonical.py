@@ -7,57 +7,54 @@ a reader that was a hundred times as fast for a thousand items is worth a second
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
-_TEXT = r'"[^"\\\x00-\x1f\x7f]*"'
-_TEXTS = (
-    "groups|dependencies|capabilities|agent-tools|agent-limits|approved|approved-tools|approved-limits|approved-facts"
-)
-_RUNS = "runs|approved-runs"
-_RUN = rf"\{{ what = {_TEXT}, where = {_TEXT}, action = {_TEXT}, sha256 = {_TEXT} \}}"
-_ITEM = re.compile(
-    rf"""kind = ({_TEXT})
-id = ({_TEXT})
-version = ({_TEXT})
-size = (0|[1-9][0-9]{{0,17}})
-sha256 = ({_TEXT})
-suffix = ({_TEXT})
-registry = ({_TEXT})
-log = (0|[1-9][0-9]{{0,17}})
-keyset = (0|[1-9][0-9]{{0,17}})
-signer = ({_TEXT})
-(?:forced = ({_TEXT})
-)?((?:(?:{_TEXTS}) = \[
-(?:  {_TEXT},
-)+|(?:{_RUNS}) = \[
-(?:  {_RUN},
-)+)\]
-)*"""
-)
-_LIST = re.compile(rf"({_TEXTS}) = \[\n((?:  {_TEXT},\n)+)\]\n|({_RUNS}) = \[\n((?:  {_RUN},\n)+)\]\n")
-_RUN_ROW = re.compile(rf"  {_RUN.replace(_TEXT, f'({_TEXT})')},\n")
-_WANTED = re.compile(rf"\[wanted\]\n((?:{_TEXT} = {_TEXT}\n)+)\n?")
-_PAIR = re.compile(rf"({_TEXT}) = ({_TEXT})\n")
+from rye.text.lazy_pattern import lazy_pattern
+
 _HEAD = "# Made by rye; do not edit. Reviews should look at `approved`.\nversion = 1\n"
+_ITEM = lazy_pattern(
+    r"""kind = "([^"\n]*)"
+id = "([^"\n]*)"
+version = "([^"\n]*)"
+size = (0|[1-9][0-9]{0,17})
+sha256 = "([^"\n]*)"
+suffix = "([^"\n]*)"
+registry = "([^"\n]*)"
+log = (0|[1-9][0-9]{0,17})
+keyset = (0|[1-9][0-9]{0,17})
+signer = "([^"\n]*)"
+(?:forced = "([^"\n]*)"
+)?"""
+)
 _NAMES = ("kind", "id", "version", "size", "sha256", "suffix", "registry", "log", "keyset", "signer")
-_NUMBERS = ("size", "log", "keyset")
+_TEXTS = frozenset(
+    (
+        "groups",
+        "dependencies",
+        "capabilities",
+        "agent-tools",
+        "agent-limits",
+        "approved",
+        "approved-tools",
+        "approved-limits",
+        "approved-facts",
+    )
+)
+_RUNS = frozenset(("runs", "approved-runs"))
+_RUN_KEYS = ("what", "where", "action", "sha256")
+_RUN_BETWEEN = ["  { what = ", ", where = ", ", action = ", ", sha256 = ", " },"]
 
 
 def read_canonical(text: str) -> dict[str, Any] | None:
     """The same table as ``tomllib.loads(text)``; None when the text is not of this form."""
-    if not text.startswith(_HEAD) or "\\" in text or "\r" in text:
+    if not text.startswith(_HEAD) or "\\" in text or not text.replace("\n", "").isprintable():
         return None
     head, *chunks = text[len(_HEAD) :].split("\n[[item]]\n")
     table: dict[str, Any] = {"version": 1}
     head = f"{head}\n" if chunks else head
     if head not in ("", "\n"):
-        found = _WANTED.fullmatch(head.removeprefix("\n")) if head.startswith("\n") else None
-        if found is None:
-            return None
-        pairs = _PAIR.findall(found[1])
-        wanted = {key[1:-1]: value[1:-1] for key, value in pairs}
-        if len(wanted) != len(pairs):
+        wanted = _wanted(head)
+        if wanted is None:
             return None
         table["wanted"] = wanted
     items = [_item(chunk if chunk.endswith("\n") else f"{chunk}\n") for chunk in chunks]
@@ -68,23 +65,58 @@ def read_canonical(text: str) -> dict[str, Any] | None:
     return table
 
 
+def _wanted(head: str) -> dict[str, str] | None:
+    if not head.startswith("\n[wanted]\n") or not head.endswith("\n"):
+        return None
+    found: dict[str, str] = {}
+    for line in head.removeprefix("\n[wanted]\n").removesuffix("\n").removesuffix("\n").split("\n"):
+        parts = line.split('"')
+        if len(parts) != 5 or parts[0::2] != ["", " = ", ""] or parts[1] in found:
+            return None
+        found[parts[1]] = parts[3]
+    return found
+
+
 def _item(chunk: str) -> dict[str, Any] | None:
-    found = _ITEM.fullmatch(chunk)
+    found = _ITEM.match(chunk)
     if found is None:
         return None
-    row: dict[str, Any] = {}
-    for name, value in zip(_NAMES, found.groups(), strict=False):
-        row[name] = int(value) if name in _NUMBERS else value[1:-1]
-    if found[11] is not None:
-        row["forced"] = found[11][1:-1]
-    for name, lines, runs, rows in _LIST.findall(chunk, max(found.end(10), found.end(11))):
-        if (name or runs) in row:
-            return None
-        if runs:
-            row[runs] = [
-                {"what": what[1:-1], "where": where[1:-1], "action": action[1:-1], "sha256": sha256[1:-1]}
-                for what, where, action, sha256 in _RUN_ROW.findall(rows)
-            ]
-        else:
-            row[name] = [line[3:-2] for line in lines.split("\n")[:-1]]
-    return row
+    *values, forced = found.groups()
+    row: dict[str, Any] = dict(zip(_NAMES, values, strict=True))
+    row["size"], row["log"], row["keyset"] = int(row["size"]), int(row["log"]), int(row["keyset"])
+    if forced is not None:
+        row["forced"] = forced
+    return row if _read_lists(chunk[found.end() :].split("\n"), row) else None
+
+
+def _read_lists(lines: list[str], row: dict[str, Any]) -> bool:
+    """Add the lists that these lines hold to the row; whether they hold nothing else, none of them twice and none empty."""
+    at, end = 0, len(lines) - 1
+    while at < end:
+        name = lines[at].removesuffix(" = [")
+        read = _text if name in _TEXTS else _run if name in _RUNS else None
+        if read is None or name == lines[at] or name in row:
+            return False
+        at += 1
+        begun = at
+        values: list[Any] = []
+        while lines[at] != "]":  # the last line is empty, which neither reader takes
+            value = read(lines[at])
+            if value is None:
+                return False
+            values.append(value)
+            at += 1
+        if at == begun:
+            return False
+        row[name] = values
+        at += 1
+    return lines[end] == ""
+
+
+def _text(line: str) -> str | None:
+    return line[3:-2] if line.startswith('  "') and line.endswith('",') and line.count('"') == 2 else None
+
+
+def _run(line: str) -> dict[str, str] | None:
+    parts = line.split('"')
+    return dict(zip(_RUN_KEYS, parts[1::2], strict=True)) if parts[0::2] == _RUN_BETWEEN else None

@@ -62,7 +62,6 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Mapping
 from datetime import date, timedelta
@@ -91,6 +90,7 @@ from rye.project.declared_sources import (
 from rye.project.forced_versions import ForcedVersion, contradicting
 from rye.project.member_patterns import BadPattern, check_pattern
 from rye.text.facts.fact import FACTS
+from rye.text.lazy_pattern import lazy_pattern
 from rye.text.spelling import close_words
 from rye.text.toml_keys import has_long_key
 
@@ -284,9 +284,9 @@ def parse_manifest(text: str, source: str = "rye.toml") -> Manifest:
     )
 
 
-_ADVISORY = re.compile(r"[A-Z0-9-]{1,64}")
-_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
-_AGE = re.compile(r"(\d{1,5})\s*([hdw])")
+_ADVISORY = lazy_pattern(r"[A-Z0-9-]{1,64}")
+_DAY = lazy_pattern(r"\d{4}-\d{2}-\d{2}")
+_AGE = lazy_pattern(r"(\d{1,5})\s*([hdw])")
 _MOST = 10**15
 _UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
 

@@ -27,7 +27,6 @@ Rules:
 from __future__ import annotations
 
 import hashlib
-import re
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
@@ -51,6 +50,7 @@ from rye.registry.store.state import StateStore
 from rye.registry.transport.seam import Fetched, FetchError, Request, Transport, not_found, too_large
 from rye.registry.trust.trust_error import TrustError
 from rye.storage.atomic import replace_file
+from rye.text.lazy_pattern import lazy_pattern
 
 if TYPE_CHECKING:
     from rye.registry.trust.records import ReleaseRecord
@@ -60,11 +60,11 @@ _REGISTRIES = "registries.json"
 _LOCK = "rye.lock"
 _MAX_REGISTRIES = 16
 _MAX_LINE = 256
-_FILE = re.compile(
+_FILE = lazy_pattern(
     r"(?P<registry>0|[1-9][0-9]?)/(?P<path>config\.json|head|root/[1-9][0-9]{0,5}|map/[0-9a-f]{64}|index/[0-9a-f]{64}|"
     r"blobs/sha256/(?P<two>[0-9a-f]{2})/(?P=two)[0-9a-f]{62}|tile/[0-9]{1,2}/[0-9x/]{3,40}(?:\.p/[0-9]{1,3})?)"
 )
-_SIZE = re.compile(r"0|[1-9][0-9]{0,11}")
+_SIZE = lazy_pattern(r"0|[1-9][0-9]{0,11}")
 
 
 class AirgapError(RyeError):

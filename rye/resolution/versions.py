@@ -15,7 +15,6 @@ The rules of this file:
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Callable
 from functools import lru_cache
@@ -24,6 +23,7 @@ from msgspec import Struct, field
 
 from rye.errors import UsageError
 from rye.limits import RESOLUTION
+from rye.text.lazy_pattern import lazy_pattern
 
 Identifier = tuple[int, int | str]
 """``(0, number)`` or ``(1, text)``: numeric identifiers come before alphanumeric ones (SemVer 2 §11.4)."""
@@ -38,7 +38,7 @@ _NUMBER = r"(?:0|[1-9][0-9]*)"
 _IDENTIFIER = rf"(?:{_NUMBER}|[0-9]*[A-Za-z-][0-9A-Za-z-]*)"
 PRERELEASE = rf"{_IDENTIFIER}(?:\.{_IDENTIFIER})*"
 BUILD = r"[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*"
-_VERSION = re.compile(rf"({_NUMBER})\.({_NUMBER})\.({_NUMBER})(?:-({PRERELEASE}))?(?:\+({BUILD}))?")
+_VERSION = lazy_pattern(rf"({_NUMBER})\.({_NUMBER})\.({_NUMBER})(?:-({PRERELEASE}))?(?:\+({BUILD}))?")
 
 
 class Version(Struct, frozen=True, eq=False):

@@ -14,7 +14,6 @@ import base64
 import binascii
 import hashlib
 import os
-import re
 import tomllib
 from typing import TYPE_CHECKING
 
@@ -23,13 +22,14 @@ from msgspec import Struct
 from rye.errors import RyeError
 from rye.limits import KEYS
 from rye.signing.ed25519 import is_strict_signature, key_problem
+from rye.text.lazy_pattern import lazy_pattern
 
 if TYPE_CHECKING:
     from rye.signing.libsodium import Ed25519
 
 _SPKI = bytes.fromhex("302a300506032b6570032100")
 _PKCS8 = bytes.fromhex("302e020100300506032b657004220420")
-_PEM = re.compile(r"\s*-----BEGIN PUBLIC KEY-----\n([A-Za-z0-9+/=\n]{1,200})\n-----END PUBLIC KEY-----\s*")
+_PEM = lazy_pattern(r"\s*-----BEGIN PUBLIC KEY-----\n([A-Za-z0-9+/=\n]{1,200})\n-----END PUBLIC KEY-----\s*")
 ED25519_HINT = "Rye signs with Ed25519 keys only; `rye keys generate` makes one."
 
 

@@ -41,6 +41,7 @@ from msgspec import Struct
 from rye.errors import RyeError, UsageError
 from rye.items.kinds import KINDS, Format
 from rye.text.frontmatter import is_marker
+from rye.text.lazy_pattern import lazy_pattern
 
 
 class CommentStyle(Struct, frozen=True):
@@ -152,17 +153,17 @@ class Malformed(Struct, frozen=True):
 
 
 _MAX_LINE = 512
-_LOOKS_SIGNED = re.compile(r"[ \t]*(?:<!--|#|//)?[ \t]*rye(?:os)?:signed:", re.ASCII | re.IGNORECASE)
-_FIELDS = re.compile(
+_LOOKS_SIGNED = lazy_pattern(r"[ \t]*(?:<!--|#|//)?[ \t]*rye(?:os)?:signed:", re.ASCII | re.IGNORECASE)
+_FIELDS = lazy_pattern(
     r"(?P<marker>rye|ryeos):signed:(?P<timestamp>[A-Za-z0-9:.+-]+?):(?P<hash>[^:|]*):(?P<signature>[^:|]*):(?P<key_id>[^:|]*)"
     r"(?:\|(?P<attested>.*))?"
 )
-_TIMESTAMP = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})Z")
-_HEX64 = re.compile(r"[0-9a-f]{64}")
-_KEY_ID = re.compile(r"[0-9a-f]{16}(?:[0-9a-f]{48})?")
-_BASE64URL = re.compile(r"[A-Za-z0-9_-]{86}(?:==)?")
-_BASE64 = re.compile(r"[A-Za-z0-9+/]{86}(?:==)?")
-_ATTESTED = re.compile(r"[A-Za-z0-9._+-]{1,64}@[A-Za-z0-9._+-]{1,64}")
+_TIMESTAMP = lazy_pattern(r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})Z")
+_HEX64 = lazy_pattern(r"[0-9a-f]{64}")
+_KEY_ID = lazy_pattern(r"[0-9a-f]{16}(?:[0-9a-f]{48})?")
+_BASE64URL = lazy_pattern(r"[A-Za-z0-9_-]{86}(?:==)?")
+_BASE64 = lazy_pattern(r"[A-Za-z0-9+/]{86}(?:==)?")
+_ATTESTED = lazy_pattern(r"[A-Za-z0-9._+-]{1,64}@[A-Za-z0-9._+-]{1,64}")
 
 
 def text_of(data: bytes) -> str:

@@ -36,6 +36,7 @@ from msgspec import Struct
 
 from rye.limits import CONTENT, ContentLimits
 from rye.text.diagnostics import Diagnostic, has_errors
+from rye.text.lazy_pattern import lazy_pattern
 
 BOM = b"\xef\xbb\xbf"
 FIX_HINT = "Run `rye validate --fix` to rewrite the file as LF without a byte order mark."
@@ -82,8 +83,8 @@ _CONTROL_NAMES = {
     0x9B: "CONTROL SEQUENCE INTRODUCER",
 }
 
-_ASCII_CONTROL = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]")
-_SUSPECT = re.compile(
+_ASCII_CONTROL = lazy_pattern(rb"[\x00-\x08\x0b-\x1f\x7f]")
+_SUSPECT = lazy_pattern(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f"
     + _SEPARATORS
     + "".join(f"{chr(first)}-{chr(last)}" for first, last in DEFAULT_IGNORABLE)

@@ -17,6 +17,7 @@ from __future__ import annotations
 import re
 
 from rye.limits import CONTENT
+from rye.text.lazy_pattern import lazy_pattern
 from rye.text.markdown_cursor import Cursor
 from rye.text.markdown_grammar import (
     ATX,
@@ -55,7 +56,7 @@ def scan(text: str, *, only_comments: bool = False, until: str | None = None) ->
     return _Scanner(text, only_comments, until).run()
 
 
-_MAY_NEST = re.compile(rf"\n[ \t>*+\-0-9.)]{{{MAX_DEPTH // 2}}}")
+_MAY_NEST = lazy_pattern(rf"\n[ \t>*+\-0-9.)]{{{MAX_DEPTH // 2}}}")
 """A line that is in half as many containers as allowed: each takes one character, but a tab may serve two list items."""
 
 

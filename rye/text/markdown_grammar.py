@@ -9,28 +9,30 @@ import html
 import re
 from functools import cache
 
+from rye.text.lazy_pattern import lazy_pattern
+
 _STARTS = "#`~*+_=<>0-9-"
 SPECIAL = frozenset("#`~*+_=<>-0123456789")
 """What a block that is no paragraph can start with; the same as a set of characters in a pattern above."""
 BULLETS = frozenset("*+-0123456789")
 """What a list item can start with."""
 
-PLAIN = re.compile(rf"(?: {{0,3}}+[^{_STARTS}\[ \t\n][^\n]*+\n|[ \t]*+\n)*+")
+PLAIN = lazy_pattern(rf"(?: {{0,3}}+[^{_STARTS}\[ \t\n][^\n]*+\n|[ \t]*+\n)*+")
 """Lines that start nothing but paragraphs, and blank ones."""
-LAZY = re.compile(rf"(?:[^{_STARTS} \t\n][^\n]*+\n)++")
+LAZY = lazy_pattern(rf"(?:[^{_STARTS} \t\n][^\n]*+\n)++")
 """Lines at the margin that go on with any open paragraph."""
-ATX = re.compile(r" {0,3}(#{1,6})(?![^ \t\n])")
-ITEM = re.compile(rf"([*+-]|([0-9]{{1,9}})[.)]) {{1,4}}(?=[^{_STARTS}\[ \t\n])")
+ATX = lazy_pattern(r" {0,3}(#{1,6})(?![^ \t\n])")
+ITEM = lazy_pattern(rf"([*+-]|([0-9]{{1,9}})[.)]) {{1,4}}(?=[^{_STARTS}\[ \t\n])")
 """A list item at the start of a line that starts with a paragraph: what most lists are made of."""
-CODE_LINES = re.compile(r"(?:(?:[ \t]*+\n)*+(?: {4}| {0,3}\t)[ \t]*+[^ \t\n][^\n]*+\n)*+")
+CODE_LINES = lazy_pattern(r"(?:(?:[ \t]*+\n)*+(?: {4}| {0,3}\t)[ \t]*+[^ \t\n][^\n]*+\n)*+")
 """Indented code to its last line, the blank ones after that left out."""
-BLANK_LINE = re.compile(r"\n[ \t]*+\n")
+BLANK_LINE = lazy_pattern(r"\n[ \t]*+\n")
 """A blank line with the end of the line before it."""
-FENCE_OPEN = re.compile(r"`{3,}(?=[^`]*$)|~{3,}")
-FENCE_CLOSE = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*\n")
-BREAK = re.compile(r"(?:(?:\*[ \t]*){3,}|(?:_[ \t]*){3,}|(?:-[ \t]*){3,})$")
-SETEXT = re.compile(r"(?:=+|-+)[ \t]*$")
-MARKER = re.compile(r"(?:[*+-]|([0-9]{1,9})[.)])(?=[ \t]|$)")
+FENCE_OPEN = lazy_pattern(r"`{3,}(?=[^`]*$)|~{3,}")
+FENCE_CLOSE = lazy_pattern(r" {0,3}(`{3,}|~{3,})[ \t]*\n")
+BREAK = lazy_pattern(r"(?:(?:\*[ \t]*){3,}|(?:_[ \t]*){3,}|(?:-[ \t]*){3,})$")
+SETEXT = lazy_pattern(r"(?:=+|-+)[ \t]*$")
+MARKER = lazy_pattern(r"(?:[*+-]|([0-9]{1,9})[.)])(?=[ \t]|$)")
 
 
 @cache

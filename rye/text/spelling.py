@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 
 _LONGEST = 40
+_MOST_COMPARED = 200
+"""Letters of a word that are compared; what is longer is no misspelling."""
 
 
 def near_miss(word: str, known: Iterable[str]) -> str | None:
@@ -26,7 +27,32 @@ def near_miss(word: str, known: Iterable[str]) -> str | None:
 
 def close_words(word: str, known: Iterable[str], most: int = 1, *, likeness: float = 0.6) -> list[str]:
     """At most ``most`` known words that look like ``word``, the likeliest first. ``likeness``: 0 takes any, 1 only the same."""
-    return get_close_matches(word, list(known), n=most, cutoff=likeness)
+    scored = ((_likeness(word, candidate), candidate) for candidate in known)
+    best = sorted((row for row in scored if row[0] >= likeness), reverse=True)
+    return [candidate for _, candidate in best[:most]]
+
+
+def _likeness(one: str, other: str) -> float:
+    """From 0 to 1: the part of both words that matches in order, as Ratcliff and Obershelp measure it."""
+    letters = len(one) + len(other)
+    return 2 * _matching(other[:_MOST_COMPARED], one[:_MOST_COMPARED]) / letters if letters else 1.0
+
+
+def _matching(one: str, other: str) -> int:
+    """Letters of the longest piece that both have (the first such), and of those left and right of it."""
+    size = at = there = 0
+    lengths: list[int] = [0] * (len(other) + 1)
+    for i, letter in enumerate(one, 1):
+        row = [0] * (len(other) + 1)
+        for j, found in enumerate(other, 1):
+            if found == letter:
+                row[j] = lengths[j - 1] + 1
+                if row[j] > size:
+                    size, at, there = row[j], i - row[j], j - row[j]
+        lengths = row
+    if not size:
+        return 0
+    return size + _matching(one[:at], other[:there]) + _matching(one[at + size :], other[there + size :])
 
 
 def _plain(word: str) -> str:

@@ -14,19 +14,20 @@ import re
 from collections.abc import Iterator
 
 from rye.items.rights import Call
+from rye.text.lazy_pattern import lazy_pattern
 
-_TICKS = re.compile(r"`+")
-_BLANK_LINE = re.compile(r"\n[ \t]*\n")
-_CALL = re.compile(r"(?<![A-Za-z0-9_])rye_(execute|search|load|sign)[ \t\r\n]*\(")
-_QUOTED = re.compile(r"\"(?:[^\"\\]++|\\.)*+\"|'(?:[^'\\]++|\\.)*+'", re.DOTALL)
-_PIECE = re.compile(r"[\"'(\[{)\]},]|(?<![A-Za-z0-9_])rye_(?:execute|search|load|sign)[ \t\r\n]*\(")
+_TICKS = lazy_pattern(r"`+")
+_BLANK_LINE = lazy_pattern(r"\n[ \t]*\n")
+_CALL = lazy_pattern(r"(?<![A-Za-z0-9_])rye_(execute|search|load|sign)[ \t\r\n]*\(")
+_QUOTED = lazy_pattern(r"\"(?:[^\"\\]++|\\.)*+\"|'(?:[^'\\]++|\\.)*+'", re.DOTALL)
+_PIECE = lazy_pattern(r"[\"'(\[{)\]},]|(?<![A-Za-z0-9_])rye_(?:execute|search|load|sign)[ \t\r\n]*\(")
 """What matters inside a call: quotes, brackets, commas, and another call."""
-_PLAIN_ARGUMENT = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*\"([^\"\\]*)\"\s*,")
+_PLAIN_ARGUMENT = lazy_pattern(r"\s*([A-Za-z_]\w*)\s*=\s*\"([^\"\\]*)\"\s*,")
 """An argument that needs no second look, with the comma after it."""
-_COMMON = re.compile(r"item_type=\"([^\"\\]*)\", item_id=\"([^\"\\]*)\"(?=[,)])")
+_COMMON = lazy_pattern(r"item_type=\"([^\"\\]*)\", item_id=\"([^\"\\]*)\"(?=[,)])")
 """How nearly every call begins."""
 _OWN = frozenset(("item_type", "item_id"))
-_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+_ESCAPED = lazy_pattern(r"\\(.)", re.DOTALL)
 
 
 def find_calls(text: str, first_line: int = 1) -> tuple[Call, ...]:

@@ -34,6 +34,7 @@ from typing import Literal, NamedTuple
 from msgspec import Struct
 
 from rye.limits import CONTENT
+from rye.text.lazy_pattern import lazy_pattern
 
 
 class ExpressionError(ValueError):
@@ -153,7 +154,7 @@ _ADVICE = {
     ".": "only names have dotted parts, values have no attributes",
 }
 
-_TOKEN = re.compile(
+_TOKEN = lazy_pattern(
     r"""(?P<blank>[ \t\r\n]+)
       | (?P<name>[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*)
       | (?P<number>(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)

@@ -7,16 +7,16 @@ The types are those of the directive format: string, integer, boolean, object an
 from __future__ import annotations
 
 import json
-import re
 
 from msgspec import Struct
 
 from rye.limits import CONTENT
 from rye.text.json_reading import JsonError, read_json
+from rye.text.lazy_pattern import lazy_pattern
 
 INPUT_TYPES = ("string", "integer", "boolean", "object", "array")
 
-_INTEGER = re.compile(r"[+-]?[0-9]{1,400}")
+_INTEGER = lazy_pattern(r"[+-]?[0-9]{1,400}")
 _PYTHON_TYPES: dict[str, type] = {"string": str, "integer": int, "boolean": bool, "object": dict, "array": list}
 
 

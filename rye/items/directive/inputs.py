@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
-
 from rye.items.directive.input_values import INPUT_TYPES, InputDeclaration, from_text
 from rye.items.directive.model import LegacyOutputs, Output
 from rye.items.directive.placeholders import is_input_name
 from rye.items.directive.rules import Findings
 from rye.items.directive.text_lines import element_lines
 from rye.items.directive.xml_tree import Element
+from rye.text.lazy_pattern import lazy_pattern
 
-_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+_KEY = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_-]*")
 _LEGACY = ("success", "failure")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from decimal import Decimal
 
 from rye.errors import UsageError
@@ -12,10 +11,11 @@ from rye.items.directive.xml_tree import Element
 from rye.items.identity import parse_reference
 from rye.items.reading import Dependency
 from rye.items.version_range import is_range
+from rye.text.lazy_pattern import lazy_pattern
 
-_INTEGER = re.compile(r"[0-9]{1,15}")
-_DECIMAL = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,6})?")
-_LIST_MARKER = re.compile(r"[-*+][ \t]+")
+_INTEGER = lazy_pattern(r"[0-9]{1,15}")
+_DECIMAL = lazy_pattern(r"[0-9]{1,15}(?:\.[0-9]{1,6})?")
+_LIST_MARKER = lazy_pattern(r"[-*+][ \t]+")
 _USAGE = ("low", "medium", "high")
 
 _LIMIT_ALIASES = {"turns": "max_turns", "tokens": "max_tokens"}

@@ -13,12 +13,12 @@ Whatever else looks similar is text. One pass: what stands inside a placeholder,
 
 from __future__ import annotations
 
-import re
-
 from msgspec import Struct
 
-INPUT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_OPENER = re.compile(r"\{input:([A-Za-z_][A-Za-z0-9_]*)(\}|\?\}|[:|])")
+from rye.text.lazy_pattern import lazy_pattern
+
+INPUT_NAME = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_]*")
+_OPENER = lazy_pattern(r"\{input:([A-Za-z_][A-Za-z0-9_]*)(\}|\?\}|[:|])")
 
 
 class Placeholder(Struct, frozen=True):

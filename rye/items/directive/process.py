@@ -10,7 +10,6 @@ One pass from left to right, linear in the length.
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import accumulate
@@ -20,19 +19,20 @@ from msgspec import Struct, field
 from rye.items.capabilities import ITEM_TYPES, PRIMARIES
 from rye.items.directive.model import Action, Criterion, Process, Step
 from rye.items.directive.rules import Findings
+from rye.text.lazy_pattern import lazy_pattern
 
 _NAMES = "process|steps|step|success_criteria|criterion|description|execute|search|load|sign|param"
-_ATTRIBUTE = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_.:-]*)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
-_ONE_ATTRIBUTE = re.compile(r"(?:\s*[A-Za-z_][A-Za-z0-9_.:-]*\s*=\s*(?:\"[^\"]*\"|'[^']*'))?\s*")
-_PLAIN_NAME = re.compile(r" name=\"([A-Za-z0-9_-]+)\"")
+_ATTRIBUTE = lazy_pattern(r"\s*([A-Za-z_][A-Za-z0-9_.:-]*)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
+_ONE_ATTRIBUTE = lazy_pattern(r"(?:\s*[A-Za-z_][A-Za-z0-9_.:-]*\s*=\s*(?:\"[^\"]*\"|'[^']*'))?\s*")
+_PLAIN_NAME = lazy_pattern(r" name=\"([A-Za-z0-9_-]+)\"")
 """The attributes of nearly every step."""
 _ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&apos;", "'"), ("&amp;", "&"))
-_FENCE = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(`{3,}(?=[^`]*$)|~{3,})")
-_FENCE_PREFIX = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*")
-_FENCE_END = re.compile(r"[ \t>]*(`{3,}|~{3,})[ \t]*$")
-_PARAGRAPH_END = re.compile(r"\n[ \t]*(?:\n|(?=</?(?:step|process|success_criteria|criterion)\b))")
-_TICKS = re.compile(r"`+")
-_EVENT = re.compile(
+_FENCE = lazy_pattern(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(`{3,}(?=[^`]*$)|~{3,})")
+_FENCE_PREFIX = lazy_pattern(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*")
+_FENCE_END = lazy_pattern(r"[ \t>]*(`{3,}|~{3,})[ \t]*$")
+_PARAGRAPH_END = lazy_pattern(r"\n[ \t]*(?:\n|(?=</?(?:step|process|success_criteria|criterion)\b))")
+_TICKS = lazy_pattern(r"`+")
+_EVENT = lazy_pattern(
     rf"(?:[^`<]++|(?<!`)`[^`\n]++`(?!`)|<(?!!--|/?(?:{_NAMES})[\s/>]))*+"
     rf"([`<])(?:(?<=`)`*+|(?<=<)(?:(!--)|(/?)({_NAMES})((?:\s(?:[^<>\"'/]++|\"[^\"]*+\"|'[^']*+'|/(?!>))*+)?)(/?)>)?)"
 )

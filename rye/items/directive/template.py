@@ -7,8 +7,9 @@ import re
 from rye.errors import UsageError
 from rye.items.directive.xml_tree import escape
 from rye.items.identity import is_id
+from rye.text.lazy_pattern import lazy_pattern
 
-_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
+_NAME = lazy_pattern(r"[a-z][a-z0-9_]{0,63}")
 
 _TEXT = """\
 # {title}

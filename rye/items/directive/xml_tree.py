@@ -24,6 +24,7 @@ from msgspec import Struct
 
 from rye.limits import CONTENT
 from rye.text.content import check_text
+from rye.text.lazy_pattern import lazy_pattern
 from rye.text.markdown_model import Fence
 
 if TYPE_CHECKING:
@@ -133,8 +134,8 @@ class Element(Struct, frozen=True, gc=False):
             stack.extend(reversed(element.children))
 
 
-_DOCTYPE = re.compile(r"<!\s*doctype", re.IGNORECASE)
-_TOKEN = re.compile(
+_DOCTYPE = lazy_pattern(r"<!\s*doctype", re.IGNORECASE)
+_TOKEN = lazy_pattern(
     r"<(?:([^\s<>/=\"'!?]++)((?:[^<>\"']++|\"[^\"<]*+\"|'[^'<]*+')*+)>(?:(?<!/>)[^<]*+(</)\1>)?"
     r"|/([^\s<>/=\"'!?]++)(?:[^<>\"']++|\"[^\"<]*+\"|'[^'<]*+')*+>"
     r"|!--(?s:.*?)-->|!\[CDATA\[(?s:.*?)\]\]>|(.?))"
@@ -171,9 +172,9 @@ def _read_xml() -> Callable[[bytes], _Element]:
     return partial(etree.fromstring, parser=parser)
 
 
-_ROOT = re.compile(r"<([^\s<>/=\"'!?&]++)")
-_EQUALS = re.compile(r"=\s*[\"']")
-_XMLNS = re.compile(r"\sxmlns(?::[^\s=]*)?\s*=")
+_ROOT = lazy_pattern(r"<([^\s<>/=\"'!?&]++)")
+_EQUALS = lazy_pattern(r"=\s*[\"']")
+_XMLNS = lazy_pattern(r"\sxmlns(?::[^\s=]*)?\s*=")
 
 
 class _Tag(Struct, gc=False):

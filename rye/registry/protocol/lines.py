@@ -19,6 +19,7 @@ from rye.registry.protocol.notes import NoteError, decode_base64, encode_base64
 from rye.resolution.ranges import Range
 from rye.signing.ed25519 import key_problem
 from rye.text.content import DEFAULT_IGNORABLE
+from rye.text.lazy_pattern import lazy_pattern
 
 MAX_LINE_BYTES = 2_048
 MAX_NUMBER = 2**53 - 1
@@ -26,15 +27,15 @@ MAX_ORIGIN_CHARACTERS = 128
 MAX_VERSION_CHARACTERS = 256
 MAX_RANGE_CHARACTERS = 1_024
 
-_NUMBER = re.compile(r"0|[1-9][0-9]{0,15}")
-_TIME = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})Z")
-_HASH = re.compile(r"[0-9a-f]{64}")
-_ORIGIN = re.compile(r"[a-z0-9][a-z0-9.-]*(?::[0-9]+)?(?:/[a-z0-9._-]+)*")
+_NUMBER = lazy_pattern(r"0|[1-9][0-9]{0,15}")
+_TIME = lazy_pattern(r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})Z")
+_HASH = lazy_pattern(r"[0-9a-f]{64}")
+_ORIGIN = lazy_pattern(r"[a-z0-9][a-z0-9.-]*(?::[0-9]+)?(?:/[a-z0-9._-]+)*")
 _NUMERIC = r"(?:0|[1-9][0-9]{0,15})"
 _PRE_RELEASE = rf"(?:{_NUMERIC}|[0-9]*[A-Za-z-][0-9A-Za-z-]*)"
-_VERSION = re.compile(rf"{_NUMERIC}\.{_NUMERIC}\.{_NUMERIC}(?:-{_PRE_RELEASE}(?:\.{_PRE_RELEASE})*)?")
-_RANGE = re.compile(r"[!-~]+(?: [!-~]+)*")
-_HIDDEN = re.compile(
+_VERSION = lazy_pattern(rf"{_NUMERIC}\.{_NUMERIC}\.{_NUMERIC}(?:-{_PRE_RELEASE}(?:\.{_PRE_RELEASE})*)?")
+_RANGE = lazy_pattern(r"[!-~]+(?: [!-~]+)*")
+_HIDDEN = lazy_pattern(
     "["
     + "".join(f"{chr(first)}-{chr(last)}" for first, last in DEFAULT_IGNORABLE)
     + "\x00-\x1f\x7f-\x9f\u2028\u2029\ufff9-\ufffb\ud800-\uf8ff\U000f0000-\U0010ffff]"

@@ -23,6 +23,7 @@ from msgspec import Struct
 from rye.errors import RyeError
 from rye.limits import KIB
 from rye.signing.keys import PublicKey
+from rye.text.lazy_pattern import lazy_pattern
 
 ED25519 = b"\x01"
 MAX_NOTE_BYTES = 60_000
@@ -31,9 +32,9 @@ MAX_SIGNATURES = 32
 """Signature lines of a note; a verifier must accept at least 16 (signed-note, Format)."""
 MAX_KEY_NAME_CHARACTERS = KIB // 4
 
-_CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f]")
+_CONTROL = lazy_pattern(r"[\x00-\x09\x0b-\x1f]")
 _EM_DASH = "\N{EM DASH} "
-_KEY_NAME = re.compile(r"[^\s+]+")
+_KEY_NAME = lazy_pattern(r"[^\s+]+")
 
 
 class NoteError(RyeError):

@@ -11,7 +11,6 @@ Rules:
 from __future__ import annotations
 
 import base64
-import re
 from collections.abc import Iterable
 from typing import Annotated, Literal, TypeVar
 from urllib.parse import urlsplit
@@ -25,6 +24,7 @@ from rye.registry.protocol import lines
 from rye.registry.protocol.lines import MAX_NUMBER, StatementError
 from rye.registry.protocol.notes import MAX_NOTE_BYTES
 from rye.text.json_reading import JsonError, read_json
+from rye.text.lazy_pattern import lazy_pattern
 
 PROTOCOL_VERSION = 2
 MAX_CONFIG_BYTES = 4 * 1024
@@ -38,8 +38,8 @@ Base64Hash = Annotated[str, Meta(min_length=44, max_length=44)]
 Note = Annotated[str, Meta(max_length=MAX_NOTE_BYTES)]
 Position = Annotated[int, Meta(ge=0, le=MAX_NUMBER)]
 
-_LINE = re.compile(r'\{"log":(0|[1-9][0-9]{0,15}),"note":"((?:[^"\\\x00-\x1f]|\\["\\n])*)"\}')
-_ESCAPED = re.compile(r"\\(.)")
+_LINE = lazy_pattern(r'\{"log":(0|[1-9][0-9]{0,15}),"note":"((?:[^"\\\x00-\x1f]|\\["\\n])*)"\}')
+_ESCAPED = lazy_pattern(r"\\(.)")
 _UNESCAPE = {"n": "\n", '"': '"', "\\": "\\"}
 
 _T = TypeVar("_T")

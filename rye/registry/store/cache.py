@@ -14,7 +14,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import re
 import shutil
 import time
 from collections.abc import Iterator
@@ -25,8 +24,9 @@ from msgspec import Struct
 from rye.registry.protocol.tiles import Tile
 from rye.registry.store.packs import Packs
 from rye.storage.regular_files import read_regular
+from rye.text.lazy_pattern import lazy_pattern
 
-_SHA256 = re.compile(r"[0-9a-f]{64}")
+_SHA256 = lazy_pattern(r"[0-9a-f]{64}")
 _STALE_SECONDS = 24 * 3600
 """A temporary file this old belongs to a program that died."""
 

@@ -11,7 +11,6 @@ import contextlib
 import hashlib
 import json
 import os
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import BinaryIO
@@ -19,8 +18,9 @@ from typing import BinaryIO
 from msgspec import Struct, field
 
 from rye.storage.regular_files import open_regular
+from rye.text.lazy_pattern import lazy_pattern
 
-_HEAD = re.compile(rb"rye-pack 1 (\d{1,9})\n")
+_HEAD = lazy_pattern(rb"rye-pack 1 (\d{1,9})\n")
 _MOST_INDEX_BYTES = 64 * 1024 * 1024
 
 

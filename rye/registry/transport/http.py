@@ -11,7 +11,6 @@ import contextlib
 import os
 import queue
 import random
-import re
 import ssl
 import sys
 import threading
@@ -47,6 +46,7 @@ from rye.registry.transport.seam import (
     not_found,
     too_large,
 )
+from rye.text.lazy_pattern import lazy_pattern
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _REPEATED = frozenset({408, 425, 429, 500, 502, 503, 504})
@@ -56,7 +56,7 @@ _ROUND_TRIPS = 5
 """From a connection that is open to the end of a small answer, with TLS and some to spare."""
 _TOKEN_WANTED = "fetch-unauthorized"
 Token = str | Callable[[], str | None] | None
-_TAG = re.compile(r'(?:W/)?"[\x21\x23-\x7e]{0,200}"')
+_TAG = lazy_pattern(r'(?:W/)?"[\x21\x23-\x7e]{0,200}"')
 """An entity tag that is sent back: ASCII, and not so long that a server could hide much in it."""
 
 
@@ -311,9 +311,12 @@ class _Wave:
         self.done: queue.SimpleQueue[tuple[int, Tagged | FetchError]] = queue.SimpleQueue()
 
 
+_PROXIES = frozenset(("http_proxy", "https_proxy", "all_proxy"))
+
+
 def _is_proxied() -> bool:
     """Whether a proxy is set: in the environment, or where macOS and Windows keep their settings."""
-    if sys.platform not in ("darwin", "win32") and not any(name.lower().endswith("_proxy") for name in os.environ):
+    if sys.platform not in ("darwin", "win32") and _PROXIES.isdisjoint(name.lower() for name in os.environ):
         return False  # without importing urllib.request, which takes longer than a file
     from urllib.request import getproxies
 

@@ -16,15 +16,15 @@ and conditional requests (:class:`ConditionalTransport`).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 from msgspec import Struct
 
 from rye.errors import RyeError
+from rye.text.lazy_pattern import lazy_pattern
 
-_PATH = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(?:/[A-Za-z0-9][A-Za-z0-9._-]*)*")
+_PATH = lazy_pattern(r"[A-Za-z0-9][A-Za-z0-9._-]*(?:/[A-Za-z0-9][A-Za-z0-9._-]*)*")
 
 
 class FetchError(RyeError):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from datetime import datetime
 from typing import ClassVar
@@ -15,12 +14,13 @@ from rye.items.kinds import KINDS
 from rye.registry.protocol import lines
 from rye.registry.protocol.lines import Lines, malformed
 from rye.registry.protocol.statements.grammar import Statement, fields, keep_sorted
+from rye.text.lazy_pattern import lazy_pattern
 
 MAX_DESCRIPTION_CHARACTERS = 300
 MAX_PATH_CHARACTERS = 200
 
-_PATH_SEGMENT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
-_CAPABILITY = re.compile(r"rye\.[!-~]{1,1000}")
+_PATH_SEGMENT = lazy_pattern(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
+_CAPABILITY = lazy_pattern(r"rye\.[!-~]{1,1000}")
 
 
 class FileEntry(Struct, frozen=True):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from datetime import datetime
 from typing import ClassVar
 
@@ -10,11 +9,12 @@ from rye.items.identity import Identity
 from rye.registry.protocol import lines
 from rye.registry.protocol.lines import Lines, malformed
 from rye.registry.protocol.statements.grammar import Statement, one_of, value_or_none
+from rye.text.lazy_pattern import lazy_pattern
 
 MAX_REASON_CHARACTERS = 500
 SEVERITIES = ("low", "medium", "high", "critical")
 
-_ADVISORY_NUMBER = re.compile(r"[A-Z0-9-]{1,64}")
+_ADVISORY_NUMBER = lazy_pattern(r"[A-Z0-9-]{1,64}")
 
 
 class Yank(Statement, frozen=True):
