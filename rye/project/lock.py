@@ -442,7 +442,7 @@ def _check_item(item: LockedItem) -> None:
     if not item.attached:
         return
     folded = [entry.path.lower() for entry in item.attached]
-    if kind.main_file is None and item.attached:
+    if kind.main_file is None:
         raise LockError(f"{item.id}: a {item.kind} has no attached files.")
     if kind.main_file is not None:
         folded.append(kind.main_file.lower())
