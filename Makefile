@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-.PHONY: demo test test-fast test-clients test-browser screenshots lint bench fuzz mutate requirements completion-table schemas clean
+.PHONY: demo test test-fast test-clients test-browser screenshots lint bench fuzz mutate requirements completion-table schemas dist clean
 
 # A stamp for each set of pinned requirements: installing is skipped until the pins or the project's metadata change.
 $(VENV)/.runtime: requirements/runtime.txt pyproject.toml
@@ -74,6 +74,12 @@ completion-table: $(VENV)/.dev
 # The JSON schemas of docs/schemas, from the types (tests/schemas holds them current).
 schemas: $(VENV)/.dev
 	$(BIN)/python -m rye.schemas.catalog docs/schemas
+
+# The wheel, the same bytes for the same commit: build it twice and compare. The client's packages alone are its dependencies; `rye[server]`,
+# `rye[mcp]` and `rye[lsp]` bring the rest.
+dist: $(VENV)/.runtime
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -m hatchling build -t wheel -d dist
+	cd dist && sha256sum rye-*.whl
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache

@@ -11,6 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 FLOORS = (
     ("errors", "limits"),
+    ("extras",),
     ("storage",),
     ("text",),
     ("resolution",),

@@ -16,6 +16,7 @@ from registry_server.cli.options import Output, json_option
 from registry_server.storage.first_line import first_line
 from rye import __version__
 from rye.errors import RyeError, UsageError
+from rye.extras import missing_extra
 
 COMMANDS: dict[str, tuple[str, str]] = {
     # name: (module:attribute, one line of help)
@@ -106,7 +107,8 @@ def main() -> None:
     except Exception as error:  # the last resort: people get one line and an exit code, never a traceback
         if os.environ.get("RYE_REGISTRY_TRACEBACK") == "1":
             raise
-        _fail(_unforeseen(error), as_json)
+        missing = missing_extra(error.name) if isinstance(error, ModuleNotFoundError) else None
+        _fail(missing or _unforeseen(error), as_json)
 
 
 def _unforeseen(error: Exception) -> RyeError:

@@ -23,6 +23,7 @@ from rye.cli.options import (
     write_examples,
 )
 from rye.errors import RyeError, UsageError
+from rye.extras import missing_extra
 
 COMMANDS: dict[str, tuple[str, str, str]] = {
     # name: (module:attribute, section of the help, one line)
@@ -303,6 +304,9 @@ def run(arguments: list[str], session: Session) -> int:
     except Exception as error:  # the last resort: a person never sees a traceback unless they ask for it
         if environment_flag("RYE_TRACEBACK"):
             raise
+        if isinstance(error, ModuleNotFoundError) and (missing := missing_extra(error.name)) is not None:
+            session.console.error(missing)
+            return missing.exit_code
         session.console.error(
             RyeError(
                 "internal",

@@ -1,0 +1,198 @@
+"""The wheel: one commit, one hash; and an installation with the client's packages alone."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+import venv
+import zipfile
+from collections.abc import Mapping
+from importlib.metadata import distribution
+from pathlib import Path
+
+import pytest
+
+from rye.extras import EXTRAS, missing_extra
+from tests.cli.registry_fixture import Registry, registry
+
+__all__ = ["registry"]
+pytestmark = pytest.mark.processes
+ROOT = Path(__file__).resolve().parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+EPOCH = "1700000000"
+IMPORT_NAMES = {
+    "markdown-it-py": ("markdown_it",),
+    "prometheus-client": ("prometheus_client",),
+    "mcp": ("mcp", "mcp_types"),
+}
+
+
+def build(place: Path, *, umask: int, moment: float) -> Path:
+    """A wheel of a copy of the sources, made under another folder, umask and time."""
+    source = place / "source"
+    source.mkdir(parents=True)
+    for name in ("rye", "registry_server"):
+        shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "README.md"):
+        shutil.copy(ROOT / name, source)
+    for path in source.rglob("*"):
+        os.utime(path, (moment, moment))
+        if path.is_file():
+            path.chmod(0o600 if umask else 0o644)
+    subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(place / "dist")],
+        cwd=source,
+        env={"PATH": os.environ["PATH"], "HOME": str(place), "SOURCE_DATE_EPOCH": EPOCH},
+        umask=umask,
+        check=True,
+        capture_output=True,
+        timeout=120,
+    )
+    (wheel,) = (place / "dist").glob("*.whl")
+    return wheel
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(tmp_path_factory.mktemp("one"), umask=0o022, moment=1_600_000_000)
+
+
+def test_two_builds_have_one_hash(wheel: Path, tmp_path: Path) -> None:
+    other = build(tmp_path / "an other folder", umask=0o077, moment=1_700_000_123)
+    assert hashlib.sha256(other.read_bytes()).hexdigest() == hashlib.sha256(wheel.read_bytes()).hexdigest()
+
+
+def test_the_wheel_has_what_the_programs_read_and_nothing_else(wheel: Path) -> None:
+    names = zipfile.ZipFile(wheel).namelist()
+    assert "rye/cli/completing/commands.json" in names
+    assert "rye/py.typed" in names
+    tops = {name.split("/")[0] for name in names}
+    assert tops == {"rye", "registry_server", f"rye-{PROJECT['version']}.dist-info"}
+    assert not [name for name in names if name.endswith((".pyc", ".pem", ".key", "~"))]
+
+
+def name_of(requirement: str) -> str:
+    found = re.match(r"[A-Za-z0-9_.-]+", requirement)
+    assert found is not None
+    return found[0].lower().replace("_", "-")
+
+
+def test_the_table_of_extras_is_that_of_the_package() -> None:
+    for extra, requirements in PROJECT["optional-dependencies"].items():
+        modules = {
+            name
+            for each in requirements
+            for name in IMPORT_NAMES.get(name_of(each), (name_of(each).replace("-", "_"),))
+        }
+        assert modules == set(EXTRAS[extra])
+    assert missing_extra("litestar.params") is not None
+    assert missing_extra("no_such_module") is None
+    client = {name_of(each) for each in PROJECT["dependencies"]}
+    assert not client & {name_of(each) for each in PROJECT["optional-dependencies"]["server"]}
+
+
+def with_dependencies(names: set[str]) -> set[str]:
+    """The packages and all that they need on this machine, without extras."""
+    found: set[str] = set()
+    waiting = set(names)
+    while waiting:
+        name = waiting.pop()
+        if name in found:
+            continue
+        found.add(name)
+        for requirement in distribution(name).requires or ():
+            marker = requirement.partition(";")[2]
+            if "extra" in marker or "sys_platform ==" in marker or "platform_system ==" in marker:
+                continue
+            try:
+                distribution(name_of(requirement))
+            except ImportError:
+                continue  # for another Python or system
+            waiting.add(name_of(requirement))
+    return found
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The programs' folder of an environment with the wheel and the client's packages, and no other."""
+    place = tmp_path_factory.mktemp("client")
+    venv.create(place, with_pip=False)
+    (packages,) = place.glob("lib/python*/site-packages")
+    for name in with_dependencies({name_of(each) for each in PROJECT["dependencies"]}):
+        files = distribution(name).files or ()
+        for top in {file.parts[0] for file in files if ".." not in file.parts}:
+            (packages / top).symlink_to(Path(str(distribution(name).locate_file(top))).resolve())
+    subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "pip",
+            "--python",
+            str(place / "bin/python"),
+            "install",
+            "--quiet",
+            "--no-index",
+            "--no-deps",
+            "--no-compile",
+            wheel,
+        ],
+        check=True,
+        capture_output=True,
+        timeout=120,
+    )
+    return place / "bin"
+
+
+def run(program: Path, *words: str, env: Mapping[str, str], cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [program, *words], env=dict(env), cwd=cwd, capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+def test_a_client_alone_makes_validates_and_installs(installed: Path, registry: Registry, tmp_path: Path) -> None:
+    registry.owner(tmp_path, "depot").publish("work/top")
+    reader = registry.reader(tmp_path)
+    env = {**reader.environment, "PATH": f"{installed}:/usr/bin:/bin"}
+    env.pop("PYTHONPATH", None)
+
+    def rye(*words: str) -> str:
+        done = run(installed / "rye", *words, env=env, cwd=reader.folder)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert rye("--version") == f"rye {PROJECT['version']}\n"
+    rye("init")
+    rye("new", "directive", "work/mine")
+    assert "1 item valid" in rye("validate")
+    rye("add", "depot/work/top", "--yes", "--approve", "directive:depot/work/top@1.0.0")
+    shutil.rmtree(reader.path(".ai/packages"))
+    rye("install")
+    assert list(reader.path(".ai/packages").rglob("top.md"))
+    rye("schema", "rye-toml")
+    assert "json-validate" in rye("schema")
+
+
+@pytest.mark.parametrize(
+    ("words", "extra"),
+    [
+        (("rye", "registry", "serve", "--data", "here"), "server"),
+        (("rye-registry", "serve", "--data", "here"), "server"),
+        (("rye-registry", "init", "--data", "here", "--origin", "x.example"), "server"),
+        (("rye", "mcp", "serve"), "mcp"),
+        (("rye", "lsp"), "lsp"),
+    ],
+)
+def test_what_needs_an_extra_says_what_to_install(
+    installed: Path, tmp_path: Path, words: tuple[str, ...], extra: str
+) -> None:
+    env = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
+    done = run(installed / words[0], *words[1:], "--json", env=env, cwd=tmp_path)
+    assert done.returncode == 1, done
+    assert f"rye[{extra}]" in json.loads(done.stdout or done.stderr)["error"]["hint"]
+    assert "Traceback" not in done.stderr
