@@ -8,8 +8,10 @@ once; each has an entity tag, so asking again costs little.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from registry_server.accounts.tokens import Account
 from registry_server.api.files import Application, Receive, Scope, Send
@@ -23,6 +25,9 @@ from registry_server.interop.desk import Document, MayRead
 from registry_server.interop.paths import READER, GitPack, GitRefs, Wanted, wanted
 from registry_server.storage.served import Served
 from rye.errors import RyeError
+
+_log = logging.getLogger("rye.registry")
+_INTERNAL = RyeError("internal", "The registry failed to answer; its log says why.", "Try again, or tell its operator.")
 
 Failed = Callable[[RyeError, str], Answer]
 _ASKED = {b"if-none-match": "if_none_match", b"accept-encoding": "accept_encoding", b"range": "range",
@@ -47,11 +52,24 @@ class Readers:
         if asked is None or READER[type(asked)] not in self._on:
             await self._behind(scope, receive, send)
             return
+        has_begun = False
+
+        async def sending(message: Any) -> None:
+            nonlocal has_begun
+            has_begun = True
+            await send(message)
+
         try:
-            made = await self._made(asked, scope, receive, send)
+            made = await self._made(asked, scope, receive, sending)
         except RyeError as error:
             self._service.refused(error.code)
             made = self._private(self._failed(error, scope["path"]))
+        except Exception as error:  # the framework words what nobody foresaw, but it is behind this
+            if has_begun:
+                raise  # half an answer cannot become another
+            _log.error("a request failed", exc_info=error)
+            self._service.refused("internal")
+            made = self._private(self._failed(_INTERNAL, scope["path"]))
         if made is not None:
             await _send(send, made if scope["method"] != "HEAD" else replace(made, body=b""))
 

@@ -84,7 +84,7 @@ class Service:
         self.exchange = Exchange(self.engine, self.issuers, settings.read != "public")
         self.searches = SearchDesk(settings)
         self.pages = PageDesk(settings, self.engine, self.public, lambda: self.address)
-        self.readers = ReaderDesk(self.engine, self.public, settings, lambda: self.address)
+        self.readers = ReaderDesk(self.public, settings, lambda: self.address)
         self.deliverer = Deliverer(self.engine, self.origin)
         self._writes = threading.BoundedSemaphore(max(settings.concurrent_writes, 1))
         self.shares = Shares(

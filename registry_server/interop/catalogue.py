@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import sqlalchemy as sa
 from msgspec import Struct
@@ -62,25 +62,36 @@ class Catalogue:
         self._offers: OrderedDict[int, Offer] = OrderedDict()
         self._listings: OrderedDict[str, Listing] = OrderedDict()
         self._lock = threading.Lock()
+        self._deriving = threading.Lock()
 
     def listing(self, ledger: Ledger, shown: int, namespace: str | None) -> Listing:
         """The skills of a namespace; None: of all. ``shown``: the size of the log that the store shows.
 
         Raises RyeError ``listing-too-large``.
         """
+        found = self._known(namespace)
+        if found is not None:
+            return found
+        with self._deriving:  # so that many who ask at once cost as much as one
+            return self._known(namespace) or self._derived(ledger, shown, namespace)
+
+    def _known(self, namespace: str | None) -> Listing | None:
         key = namespace or ""
         with self._lock:
             found = self._listings.get(key)
-            if found is not None and self.changes.skills_are(found.as_of, namespace):
-                self._listings.move_to_end(key)
-                return found
+            if found is None or not self.changes.skills_are(found.as_of, namespace):
+                return None
+            self._listings.move_to_end(key)
+            return found
+
+    def _derived(self, ledger: Ledger, shown: int, namespace: str | None) -> Listing:
         as_of = min(ledger.size, shown)
-        pattern = f"skill:{like(namespace)}/%" if namespace is not None else "skill:%"
-        self._bound(ledger.connection, pattern, namespace)
-        rows = questions.AVAILABLE.rows(ledger.connection, {"pattern": pattern, "shown": shown})
+        names = questions.below(f"skill:{namespace}/" if namespace is not None else "skill:")
+        self._bound(ledger.connection, names, namespace)
+        rows = questions.AVAILABLE.rows(ledger.connection, {**names, "shown": shown})
         found = Listing(named_once(self._newest(ledger, rows)), as_of)
         with self._lock:
-            self._listings[key] = found
+            self._listings[namespace or ""] = found
             while len(self._listings) > _LISTINGS:
                 self._listings.popitem(last=False)
         return found
@@ -100,13 +111,12 @@ class Catalogue:
 
     def has_skills(self, ledger: Ledger, namespace: str) -> bool:
         """Whether the namespace ever had a skill, offered or not."""
-        pattern = f"skill:{like(namespace)}/%"
-        row = questions.COUNT_NAMES.first(ledger.connection, {"pattern": pattern})
+        row = questions.COUNT_NAMES.first(ledger.connection, questions.below(f"skill:{namespace}/"))
         return row is not None and row[0] > 0
 
     def releases(self, ledger: Ledger, shown: int, namespace: str, name: str) -> Releases | None:
         """The releases that are offered of the skill with this name; None: no skill, or several of the namespace, has it."""
-        values: dict[str, object] = {"pattern": f"skill:{like(namespace)}/%{like(name)}"}
+        values = {**questions.below(f"skill:{namespace}/"), "called": f"%/{like(name)}"}
         every = _called(name, questions.KNOWN_SKILLS.rows(ledger.connection, values))
         offered = _called(name, questions.SKILL_NAMES.rows(ledger.connection, {**values, "shown": shown}))
         if not every or len(offered) > 1:
@@ -128,12 +138,12 @@ class Catalogue:
             return False
         found: set[int] = set()
         for namespace in {offer.namespace for offer in offers}:
-            values = {"pattern": f"skill:{like(namespace)}/%", "shown": shown}
+            values = {**questions.below(f"skill:{namespace}/"), "shown": shown}
             found.update(position for _, _, position in questions.AVAILABLE.rows(ledger.connection, values))
         return {offer.position for offer in offers} <= found
 
-    def _bound(self, connection: sa.Connection, pattern: str, namespace: str | None) -> None:
-        row = questions.COUNT_NAMES.first(connection, {"pattern": pattern})
+    def _bound(self, connection: sa.Connection, names: Mapping[str, object], namespace: str | None) -> None:
+        row = questions.COUNT_NAMES.first(connection, names)
         if row is not None and row[0] > self._most:
             whose = f"The namespace {namespace}" if namespace is not None else "This registry"
             raise RyeError(

@@ -1,4 +1,4 @@
-"""Where programs that know nothing of Rye are answered: beside everything else, by threads of their own.
+"""Where programs that know nothing of Rye are answered: beside everything else, by threads and connections of their own.
 
 At most ``reader_threads`` questions are at work and ``reader_waiting`` wait; any further one is refused at once (``busy``). What
 was withdrawn is in no answer that begins after the withdrawal was committed; what is new is in every answer once the head shows
@@ -14,7 +14,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from hashlib import sha256
 from typing import TypeVar
 
-import sqlalchemy as sa
 from msgspec import Struct
 
 from registry_server.interop import apm, osv, questions, renovate, skills
@@ -74,8 +73,10 @@ class _Found(Struct, frozen=True):
 class ReaderDesk:
     """Answers other programs. Safe to use from several threads."""
 
-    def __init__(self, engine: sa.Engine, public: Objects, settings: Settings, address: Callable[[], str]) -> None:
-        self._engine = engine
+    def __init__(self, public: Objects, settings: Settings, address: Callable[[], str]) -> None:
+        self._engine = database.engine_of(
+            settings.database_url, wait_seconds=settings.database_wait_seconds, idle_seconds=settings.leader_seconds
+        )
         self._public = public
         self._settings = settings
         self._address = address
@@ -133,6 +134,7 @@ class ReaderDesk:
     def close(self) -> None:
         """Answer no more; what is being answered may finish."""
         self._threads.shutdown(wait=False, cancel_futures=True)
+        self._engine.dispose()
 
     # -- skills -------------------------------------------------------------------------------------------------------
 

@@ -2,20 +2,51 @@
 
 from __future__ import annotations
 
-import sqlalchemy as sa
+from typing import Any
 
+import sqlalchemy as sa
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.elements import ColumnElement
+
+from registry_server.sequencer.offering import like
 from registry_server.storage.prepared import Among, Prepared
 from registry_server.storage.schema import log_entries, name_entries, names, releases
 
-COUNT_NAMES = Prepared(
-    sa.select(sa.func.count(sa.distinct(releases.c.name))).where(
-        releases.c.name.like(sa.bindparam("pattern"), escape="!")
-    )
-)
+
+class Below(ColumnElement[bool]):
+    """Whether a name begins with a prefix: :func:`below` gives the values.
+
+    SQLite finds these by its index, which sorts by bytes; PostgreSQL's sorts as its locale says.
+    """
+
+    inherit_cache = False
+    type: Any = sa.types.NullType()
+
+    def __init__(self, column: sa.ColumnElement[Any]) -> None:
+        self.bytes_between = sa.and_(column >= sa.bindparam("low"), column < sa.bindparam("high"))
+        self.text_like = column.like(sa.bindparam("pattern"), escape="!")
+
+
+@compiles(Below, "sqlite")
+def _below_bytes(element: Below, compiler: Any, **options: Any) -> str:
+    return str(compiler.process(element.bytes_between, **options))
+
+
+@compiles(Below, "postgresql")
+def _below_like(element: Below, compiler: Any, **options: Any) -> str:
+    return str(compiler.process(element.text_like, **options))
+
+
+def below(prefix: str) -> dict[str, object]:
+    """The values for a prefix, whose last character is no letter of names."""
+    return {"low": prefix, "high": f"{prefix[:-1]}{chr(ord(prefix[-1]) + 1)}", "pattern": f"{like(prefix)}%"}
+
+
+COUNT_NAMES = Prepared(sa.select(sa.func.count(sa.distinct(releases.c.name))).where(Below(releases.c.name)))
 AVAILABLE = Prepared(
     sa.select(releases.c.name, releases.c.version, releases.c.position)
     .where(
-        releases.c.name.like(sa.bindparam("pattern"), escape="!"),
+        Below(releases.c.name),
         releases.c.yanked.is_(sa.false()),
         releases.c.position < sa.bindparam("shown"),
     )
@@ -34,14 +65,17 @@ ONE_AVAILABLE = Prepared(
 SKILL_NAMES = Prepared(
     sa.select(releases.c.name)
     .where(
-        releases.c.name.like(sa.bindparam("pattern"), escape="!"),
+        Below(releases.c.name),
+        releases.c.name.like(sa.bindparam("called"), escape="!"),
         releases.c.yanked.is_(sa.false()),
         releases.c.position < sa.bindparam("shown"),
     )
     .distinct()
 )
 KNOWN_SKILLS = Prepared(
-    sa.select(releases.c.name).where(releases.c.name.like(sa.bindparam("pattern"), escape="!")).distinct()
+    sa.select(releases.c.name)
+    .where(Below(releases.c.name), releases.c.name.like(sa.bindparam("called"), escape="!"))
+    .distinct()
 )
 """Withdrawn ones, too."""
 ONE_NAME = Prepared(sa.select(names.c.deprecated).where(names.c.name == sa.bindparam("name")))

@@ -22,6 +22,9 @@ from registry_server.settings import Settings
 from rye.errors import RyeError
 from rye.publishing.marketplaces import SharedSkill, claude_marketplace, codex_marketplace
 
+_GENERATIONS = 4
+"""How many repositories of a namespace are kept, one after another."""
+
 
 class Repository(Struct, frozen=True):
     """A repository as it was made of some offers."""
@@ -37,6 +40,7 @@ class Repositories:
         self._catalogue = catalogue
         self._folders = folders
         self._most = settings.repository_bytes
+        self._room = settings.reader_bytes
         self._kept: Kept[str, tuple[Repository, ...]] = Kept(settings.reader_bytes)
         self._building = threading.Lock()
 
@@ -54,7 +58,7 @@ class Repositories:
                 return known[0].found
             made, is_complete = self._make(ledger.origin, namespace, offers)
             if is_complete:
-                kept = (made, *known)[:2]
+                kept = self._fitting((made, *known)[:_GENERATIONS])
                 self._kept.put(namespace, kept, sum(len(one.found.pack) for one in kept) + 1)
         return made.found
 
@@ -67,6 +71,12 @@ class Repositories:
             if one.found.commit == name and self._catalogue.are_offered(ledger, shown, one.offers):
                 return one.found
         return None
+
+    def _fitting(self, made: tuple[Repository, ...]) -> tuple[Repository, ...]:
+        """The newest, and of the older ones what half the room has room for."""
+        while len(made) > 1 and sum(len(one.found.pack) for one in made) > self._room // 2:
+            made = made[:-1]
+        return made
 
     def _make(self, origin: str, namespace: str, offers: Sequence[Offer]) -> tuple[Repository, bool]:
         size = sum(offer.size for offer in offers)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import hashlib
+import shutil
+import tempfile
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +16,7 @@ from registry_server.sequencer.acceptance import Candidate
 from registry_server.sequencer.ledger import Ledger
 from registry_server.storage import database
 from registry_server.upkeep import takedown
-from registry_server.upkeep.founding import read_draft
+from registry_server.upkeep.founding import found, read_draft
 from rye.items.identity import Identity
 from rye.registry.protocol import notes, statements
 from rye.registry.protocol.statements import Advisory, AttachedFile, Deprecation, FileEntry, Keyset, Revocation, Yank
@@ -29,13 +33,32 @@ def text(name: str) -> bytes:
     return SKILL.replace(b"%s", name.encode())
 
 
+_PUBLISHERS = {name: Publisher(name) for name in ("acme", "beta")}
+
+
+@cache
+def _founded() -> Path:
+    """A registry with two claimed namespaces, made once in this process, to be copied."""
+    folder = Path(tempfile.mkdtemp(prefix="rye-stand-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    local = Local(folder / "data")
+    local.service.sequencer.submit([publisher.claim_candidate() for publisher in _PUBLISHERS.values()]).result(30)
+    local.close()
+    return folder / "data"
+
+
 class Stand(Local):
     """With two namespaces that are claimed."""
 
-    def __init__(self, data: Path, settings: str = "") -> None:
-        super().__init__(data, settings)
-        self.publishers = {name: Publisher(name) for name in ("acme", "beta")}
-        self.append(*(publisher.claim_candidate() for publisher in self.publishers.values()))
+    def __init__(self, data: Path, settings: str = "", *, database: str = "") -> None:
+        if database:
+            found(data, ORIGIN, {"database": database}, None, 365)
+        else:
+            shutil.copytree(_founded(), data)
+        super().__init__(data, settings, make=False)
+        self.publishers = dict(_PUBLISHERS)
+        if database:
+            self.append(*(publisher.claim_candidate() for publisher in self.publishers.values()))
 
     def claim(self, namespace: str) -> None:
         self.publishers[namespace] = Publisher(namespace)

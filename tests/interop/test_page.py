@@ -31,8 +31,8 @@ def test_every_program_has_a_section_that_says_what_is_not_checked() -> None:
 
 
 def test_the_addresses_are_answered(stand: Stand) -> None:
-    stand.release("acme/tools/pdf", "1.2.0")
-    stand.advise("acme/tools/pdf")
+    stand.release("acme/pdf", "1.2.0")
+    stand.advise("acme/pdf")
     (opencode,) = json.loads(EXAMPLES["opencode"])["skills"]["urls"]
     assert stand.get(f"{path_of(opencode)}index.json").status_code == 200
     assert stand.get(f"{path_of(EXAMPLES['skills'])}/.well-known/agent-skills/index.json").status_code == 200
@@ -51,11 +51,11 @@ def test_the_preset_finds_the_lines_of_a_manifest(stand: Stand) -> None:
     assert re.search(file.strip("/"), "services/rye.toml")
     found = re.findall(
         pattern.replace("(?<", "(?P<"),
-        '[dependencies]\n"skill:acme/tools/pdf" = "^1.2"\n"acme/notes/style" = "*"\nname = "x"\n',
+        '[dependencies]\n"skill:acme/pdf" = "^1.2"\n"acme/notes/style" = "*"\nname = "x"\n',
     )
-    assert found == [("skill", "acme/tools/pdf", "^1.2")]
-    named = manager["packageNameTemplate"].replace("{{kind}}", "skill").replace("{{depName}}", "acme/tools/pdf")
+    assert found == [("skill", "acme/pdf", "^1.2")]
+    named = manager["packageNameTemplate"].replace("{{kind}}", "skill").replace("{{depName}}", "acme/pdf")
     url = preset["customDatasources"]["rye"]["defaultRegistryUrlTemplate"].replace("{{packageName}}", named)
-    stand.release("acme/tools/pdf", "1.2.0")
+    stand.release("acme/pdf", "1.2.0")
     assert [row["version"] for row in stand.get(path_of(url)).json()["releases"]] == ["1.2.0"]
     assert len(EXAMPLES["renovate"].splitlines()) <= 15

@@ -1,0 +1,81 @@
+"""Readers while others publish and withdraw: nobody gets half of anything, nor what was withdrawn before they asked."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import threading
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from registry_server.embedded import start_embedded, stop_embedded
+from tests.interop.stand import Stand
+
+pytestmark = [pytest.mark.processes, pytest.mark.skipif(shutil.which("git") is None, reason="there is no git here")]
+RELEASES = 4
+
+
+def test_clones_while_releases_come(tmp_path: Path) -> None:
+    stand = Stand(tmp_path / "data")
+    stand.release("acme/s0")
+    process, url = start_embedded(stand.data)
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "GIT_CONFIG_NOSYSTEM": "1", "LC_ALL": "C"}
+    done, failures, seen = threading.Event(), list[str](), list[int]()
+
+    def git(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["git", "-c", "http.proxy=", *words], cwd=tmp_path, env=environment, capture_output=True, text=True,
+            timeout=60, check=False,
+        )  # fmt: skip
+
+    def clone(who: int) -> None:
+        number = 0
+        while not done.is_set() or number == 0:
+            name = f"clone-{who}-{number}"
+            number += 1
+            cloned = git("clone", "-q", f"{url}/git/acme.git", name)
+            if cloned.returncode:
+                failures.append(cloned.stderr)
+                continue
+            checked = git("-C", name, "fsck", "--strict")
+            failures.extend([checked.stderr] if checked.returncode else [])
+            seen.append(len(list((tmp_path / name / "plugins/acme/skills").iterdir())))
+
+    readers = [threading.Thread(target=clone, args=(who,)) for who in range(2)]
+    try:
+        for reader in readers:
+            reader.start()
+        for number in range(1, RELEASES):
+            stand.release(f"acme/s{number}")
+        done.set()
+        for reader in readers:
+            reader.join(60)
+        assert failures == []
+        assert seen
+        assert set(seen) <= set(range(1, RELEASES + 1))
+        stand.yank("acme/s3")
+        git("clone", "-q", f"{url}/git/acme.git", "after")
+        assert {path.name for path in (tmp_path / "after/plugins/acme/skills").iterdir()} == {
+            f"s{number}" for number in range(RELEASES) if number != 3
+        }
+    finally:
+        done.set()
+        stop_embedded(process)
+        stand.close()
+
+
+def test_an_index_and_what_it_names_fit_while_releases_come(stand: Stand) -> None:
+    """An artifact is the index's or another release's, never half of one: its bytes are some release's."""
+    stand.release("acme/pdf", "1.0.0", {"a.md": b"0"})
+    digests = set()
+    for number in range(1, 6):
+        (row,) = stand.get("/acme/.well-known/agent-skills/index.json").json()["skills"]
+        digests.add(row["digest"])
+        stand.release("acme/pdf", f"1.{number}.0", {"a.md": b"%d" % number})
+        artifact = stand.get(row["url"]).content
+        (after,) = stand.get("/acme/.well-known/agent-skills/index.json").json()["skills"]
+        assert f"sha256:{sha256(artifact).hexdigest()}" == after["digest"]
+    assert len(digests) == 5

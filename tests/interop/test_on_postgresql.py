@@ -1,0 +1,53 @@
+"""The same answers on PostgreSQL, whose names sort as its locale says and whose patterns are its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.interop.stand import Stand
+from tests.interop.test_git_protocol import fetch, head_of
+from tests.server.conftest import address, empty
+
+__all__ = ["address", "empty"]
+pytestmark = pytest.mark.processes
+
+
+def answers(stand: Stand) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for path in (
+        "/.well-known/agent-skills/index.json",
+        "/acme/.well-known/agent-skills/index.json",
+        "/apm/v1/packages/acme/a_b/versions",
+        "/apm/v1/packages/acme/axb/versions",
+        "/osv/all.zip",
+    ):
+        answer = stand.get(path)
+        found[path] = (answer.status_code, len(answer.content))
+    found["git"] = b"packfile" in fetch(stand, head_of(stand))
+    return found
+
+
+def fill(stand: Stand) -> None:
+    for identifier in ("acme/pdf", "acme/a_b", "acme/tools/deep", "beta/pdf"):
+        stand.release(identifier, "1.0.0", {"a.md": identifier.encode()})
+    stand.release("acme/pdf", "1.1.0")
+    stand.yank("acme/pdf", "1.1.0")
+    stand.claim("acme0")  # what sorts next to the namespace's names
+    stand.release("acme0/other")
+    stand.advise("acme/pdf")
+
+
+def test_the_answers_are_sqlite_s(empty: str, tmp_path: Path) -> None:
+    found = []
+    for name, database in (("sqlite", ""), ("postgresql", empty)):
+        stand = Stand(tmp_path / name, database=database)
+        try:
+            fill(stand)
+            found.append(answers(stand))
+        finally:
+            stand.close()
+    assert found[0] == found[1]
+    assert found[0]["/acme/.well-known/agent-skills/index.json"][0] == 200
