@@ -8,7 +8,7 @@ provides, or else an item.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from msgspec import Struct
@@ -140,8 +140,13 @@ class _Provider:
     """The solver's questions, answered from fetched histories, and for members from their manifests."""
 
     def __init__(
-        self, environment: Environment, lock: Lock, parts: Mapping[Part, Sequence[Requirement[Package]]] | None = None
+        self,
+        environment: Environment,
+        lock: Lock,
+        parts: Mapping[Part, Sequence[Requirement[Package]]] | None = None,
+        is_source: Callable[[str], bool] = lambda namespace: False,
     ):
+        self._is_source = is_source
         self._environment = environment
         self._parts = parts or {}
         self._locked = {item.identity: (item.version, item.registry) for item in lock.items}
@@ -196,6 +201,8 @@ class _Provider:
         return tuple(sorted({package for package in needed if isinstance(package, Identity)}))
 
     def _absent(self, package: Identity) -> Unavailable:
+        if self._is_source(package.namespace):
+            return Unavailable(Absence.NOT_IN_SOURCE)
         locked = self._locked.get(package)
         if locked is not None:
             return Unavailable(Absence.OTHER_REGISTRY, locked[1])
@@ -258,7 +265,7 @@ def resolve(
         ]
         for member in manifest.members
     }
-    provider = _Provider(environment, lock, parts)
+    provider = _Provider(environment, lock, parts, sources.is_source)
     locked: dict[Package, Version] = {
         item.identity: Version.parse(item.version) for item in lock.items if not unlock.frees(item.identity)
     }

@@ -333,6 +333,7 @@ _EXCLUDED = {
 }
 _ABSENT = {
     Absence.NOT_FOUND: "was not found",
+    Absence.NOT_IN_SOURCE: "is not in the source that its namespace is",
     Absence.OTHER_REGISTRY: "is in another registry than the one its namespace is mapped to",
 }
 
@@ -394,6 +395,8 @@ def _hint(fact: External, words: _Words) -> str | None:
     if isinstance(fact, Absent):
         if fact.absence is Absence.NOT_FOUND:
             return f"Check the spelling of {name}: rye search {name.rpartition('/')[2]}"
+        if fact.absence is Absence.NOT_IN_SOURCE:
+            return f"Somebody took {name} out of its repository or folder: `rye remove {name}`, or another rev in [sources]."
         return "Each namespace has one registry, under [registries] in rye.toml; there is no fall-back to another."
     if isinstance(fact, Excluded):
         return {

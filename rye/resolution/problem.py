@@ -42,6 +42,8 @@ class Absence(Enum):
 
     NOT_FOUND = "not-found"
     """Its registry does not have it."""
+    NOT_IN_SOURCE = "not-in-source"
+    """Its namespace is a source of the project, and what that has today does not have it."""
     OTHER_REGISTRY = "other-registry"
     """Its namespace is mapped to one registry but the package is in another; there is no fall-back across registries."""
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -256,3 +259,52 @@ def test_a_workspaces_member_asks_and_the_source_is_the_roots(server: GitServer,
     assert "kit" in parse_manifest(program.path("rye.toml").read_text()).sources
     assert "skill:kit/pdf" in program.path("services/one/rye.toml").read_text()
     program.ok("ci")
+
+
+def test_without_sources_nothing_of_git_is_imported() -> None:
+    modules = "rye.workspace.installing.install_steps, rye.workspace.installing.adding, rye.cli.project.add"
+    code = f"import sys, {modules}; print([m for m in sys.modules if m.startswith('rye.sources.')])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+    assert done.stdout.strip() == "['rye.sources.record']"
+
+
+def test_an_item_that_was_taken_out_of_its_source_is_told_so(server: GitServer, program: Program) -> None:
+    repository = server.repository("kit")
+    repository.commit({"pdf/SKILL.md": skill("pdf"), "docx/SKILL.md": skill("docx")})
+    program.ok("add", f"git+{server.url('kit')}#main", "--all", "-y")
+    repository.commit({"docx/SKILL.md": skill("docx")})
+    assert "is not in the source" in program.run("update", "-y").stderr
+
+
+def test_a_registrys_row_in_a_sources_namespace_fits_nothing(server: GitServer, program: Program) -> None:
+    server.repository("kit").commit({"pdf/SKILL.md": skill("pdf")})
+    program.ok("add", f"git+{server.url('kit')}", "-y")
+    text = program.path("rye.lock").read_text()
+    forged = 'registry = "registry.example"\nlog = 1\nkeyset = 1\nsigner = "SHA256:x"\n'
+    program.path("rye.lock").write_text(re.sub(r"source = \{.*\n", forged, text))
+    assert program.run("ci", "--json").error["code"] == "lock-does-not-fit"
+    assert program.run("render", "kit/pdf", "--json").code == 1
+    assert program.ok("list", "--json").json["items"][0]["state"] == "unverified"
+    assert program.run("install", "-y", "--json").error["code"] == "consent-needed"  # another signer than the row says
+    program.ok("install", "--approve", f"skill:kit/pdf@{parse_lock(text).items[0].version}", "-y")
+    assert program.path("rye.lock").read_text() == text
+
+
+def test_rye_lock_approves_no_source(server: GitServer, program: Program) -> None:
+    server.repository("kit").commit({"pdf/SKILL.md": skill("pdf")})
+    source = f'[sources]\nkit = {{ git = "{server.url("kit")}" }}\n'
+    program.write("rye.toml", f'[project]\nname = "shop"\n\n{source}\n[dependencies]\n"skill:kit/pdf" = "*"\n')
+    program.ok("lock")
+    assert program.run("install", "--json").error["code"] == "consent-needed"
+    program.ok("install", "-y")
+    program.ok("rollback", "-y")
+
+
+def test_required_signers_hold_for_sources_too(server: GitServer, program: Program) -> None:
+    server.repository("kit").commit({"pdf/SKILL.md": skill("pdf")})
+    program.ok("add", f"git+{server.url('kit')}", "-y")
+    (program.home / "config").mkdir(exist_ok=True)
+    policy = '[policy]\nrequired-signers = ["SHA256:KOejVZy49fm1cFL2SqBN7RSv6z+osGTYOTs+Akqptrs"]\n'
+    (program.home / "config" / "policy.toml").write_text(policy)
+    assert program.run("ci", "--json").error["code"] == "locked-release-refused"
+    assert "no key that the policy requires" in program.run("audit").stdout

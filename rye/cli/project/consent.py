@@ -36,6 +36,7 @@ def show_proposal(console: Console, proposal: Proposal) -> None:
 
 _UNSEEN_TITLES = {
     "signer": "Keys that sign its items",
+    "source": "Sources of items that no publisher signed",
     "right": "Rights",
     "hook": "Hooks",
     "run": "What can run",
@@ -64,7 +65,7 @@ def show_unseen(console: Console, unseen: Sequence[Approval]) -> None:
             console.say(f"  {title}:")
         for one in rows:
             level = tier(one.value) if what == "right" else None
-            style = _TIER_STYLE[str(level)] if level is not None else None
+            style = _TIER_STYLE[str(level)] if level is not None else "error" if what == "source" else None
             console.say(f"    {one_line(one.value)}   {one.item}{f'   {level}' if level is not None else ''}", style)
 
 

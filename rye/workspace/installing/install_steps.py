@@ -226,7 +226,7 @@ def install_chosen(
     signers |= {change.new.registry for change in prepared.plan.changes if change.new is not None and change.new.source}
     signers = {signer for signer in signers if not signer.startswith(PATH_PREFIX)}  # another project's ../x is another
     if trusted:  # committers agreed to these, not this user
-        signers -= {one.value for one in relied if one.what == "signer"}
+        signers -= {one.value for one in relied if one.what in ("signer", "source")}
     remember_signers(signers)
     return InstallOutcome("installed", prepared.plan.effective, prepared.warnings, written, followed=followed)
 

@@ -40,6 +40,7 @@ What = Literal[
     "fact",
     "text",
     "signer",
+    "source",
     "deploy",
     "customization",
     "customization-fact",
@@ -57,7 +58,7 @@ class Approval(Struct, frozen=True, order=True):
     """One thing that a lock approves, a customization of an installed item, or a grant of rye.toml to a tool."""
 
     item: str
-    """``kind:id``; of a signer its namespace, since a key speaks for all its items."""
+    """``kind:id``; of a signer or a source its namespace, since it speaks for all its items."""
     what: What
     value: str
     """The pattern, the hook as :func:`hook_text` writes it, the tool as :func:`tool_texts` does, what can run as :func:`run_text`
@@ -110,14 +111,11 @@ def approvals(items: Iterable[LockedItem]) -> set[Approval]:
         found.update(Approval(name, "run", run_text(run)) for run in item.approved_runs)
         found.update(Approval(name, "fact", fact) for fact in item.approved_facts)
         found.update(forced_versions([item]))
-        if item.approved_signer is not None:
-            if item.approved_signer:
-                found.add(Approval(item.identity.namespace, "signer", item.approved_signer))
-            continue
-        # of a source it is the source that is agreed to, whoever signed an item of it
-        found.add(
-            Approval(item.identity.namespace, "signer", item.registry if item.source is not None else item.signer)
-        )
+        signer = item.signer if item.approved_signer is None else item.approved_signer
+        if signer and item.source is not None:  # it is the source that is agreed to, whoever signed an item of it
+            found.add(Approval(item.identity.namespace, "source", item.registry))
+        elif signer:
+            found.add(Approval(item.identity.namespace, "signer", signer))
     return found
 
 

@@ -75,7 +75,7 @@ def agreed_here(context: Context, item: CheckedItem, trust_lock: bool = False) -
     row = item.row
     waiting: tuple[Approval, ...] = ()
     if not trusts_lock(context, trust_lock):
-        waiting = tuple(one for one in unseen(item.project, approvals([row])) if one.what != "signer")
+        waiting = tuple(one for one in unseen(item.project, approvals([row])) if one.what not in ("signer", "source"))
         waiting += unseen_alarms(item.project, [row], {row.identity: item.release})
     refused = {one.value for one in waiting if one.what == "right"}
     agreed = tuple(pattern for pattern in row.approved_capabilities if pattern not in refused)
