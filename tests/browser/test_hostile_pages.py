@@ -1,0 +1,149 @@
+"""Every page over a registry of hostile items, as a real browser sees it (design/server.md 5).
+
+Nothing of what strangers wrote runs or loads, and everybody can read the pages: without JavaScript, with a keyboard, on a narrow
+screen, in light and dark, with a screen reader's rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser
+
+from tests.browser.chromium import NARROW, Colors, Visit
+from tests.browser.hostile import BREAK_OUT, Hostile, publish_hostile
+from tests.browser.people import cookies_of
+from tests.cli.registry_fixture import Registry
+
+pytestmark = [pytest.mark.browser, pytest.mark.processes]
+
+PAGE_BYTES = 50_000
+TABS = 120
+"""Presses of the tab key on one page."""
+
+
+@dataclass(frozen=True)
+class World:
+    registry: Registry
+    hostile: Hostile
+    cookies: list[dict[str, Any]]
+    """Of an owner of the hostile namespace."""
+    own: tuple[str, ...]
+    """Pages of that account."""
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[World]:
+    base = tmp_path_factory.mktemp("hostile")
+    registry = Registry(base / "data")
+    hostile = publish_hostile(registry, base)
+    author = hostile.author
+    path = author.path(".ai/directives/hostile/ship.md")
+    path.write_text(path.read_text().replace('version="1.1.0"', 'version="1.2.0"'))
+    author.ok("sign", str(path))
+    author.ok("publish", "--stage", str(path), "--yes")
+    cookies = cookies_of(registry, BREAK_OUT[:100], "--namespace", "evil", "--role", "owner")
+    secret = f"{cookies[0]['name']}={cookies[0]['value']}"
+    begun = httpx.post(f"{registry.url}/api/v1/device/authorize", data={"name": BREAK_OUT}).json()
+    listed = httpx.get(f"{registry.url}/-/account/stages", headers={"Cookie": secret}).text
+    stage = listed.partition("/-/account/stages/")[2].partition('"')[0]
+    own = (
+        *("/-/account", "/-/account/tokens", "/-/account/stages", f"/-/account/stages/{stage}", "/-/account/teams"),
+        *("/-/account/namespaces/evil", f"/-/account/device?code={begun['user_code']}", "/-/account/device"),
+        "/-/account/nothing",
+    )
+    yield World(registry, hostile, cookies, own)
+    registry.stop()
+
+
+def visits(world: World, browser: Browser, **options: Any) -> Iterator[tuple[str, Visit]]:
+    """Each page, opened; first those of everybody, then the owner's."""
+    for cookies, paths in ((None, ("/-/account", *world.hostile.paths)), (world.cookies, world.own)):
+        visit = Visit(browser, cookies=cookies, **options)
+        for path in paths:
+            status = visit.open(world.registry.url + path)
+            assert status == (404 if "nothing" in path else 200), path
+            yield path, visit
+        visit.close()
+
+
+def test_nothing_runs_and_nothing_is_loaded_from_elsewhere(world: World, browser: Browser) -> None:
+    for path, visit in visits(world, browser):
+        for summary in visit.page.locator("summary").all()[:5]:
+            summary.click()
+        for part in visit.page.locator("main *").all()[:12]:
+            part.hover(force=True, timeout=1000, trial=False) if part.is_visible() else None
+        assert visit.page.evaluate("typeof window.pwned") == "undefined", path
+        problems = [word for word in visit.said if "404 (Not Found)" not in word or "nothing" not in path]
+        assert problems == [], path
+        assert visit.elsewhere(world.registry.url) == [], path
+        assert visit.page.url.partition("?")[0] == (world.registry.url + path).partition("?")[0]
+        assert (
+            visit.page.evaluate("document.querySelectorAll('script,iframe,object,embed,main img,main svg').length") == 0
+        )
+        visit.said.clear()
+
+
+def test_pages_are_small_and_say_the_same_without_scripts(world: World, browser: Browser) -> None:
+    for path, visit in visits(world, browser, scripts=False):
+        main = visit.page.locator("main")
+        assert visit.page.locator("h1").count() == 1, path
+        assert len(main.inner_text()) > 20, path
+        if "/source" not in path:
+            assert len(visit.page.content().encode()) < PAGE_BYTES, path
+
+
+@pytest.mark.parametrize("colors", ["light", "dark"])
+def test_axe_finds_nothing_serious(world: World, browser: Browser, colors: Colors) -> None:
+    found = []
+    for path, visit in visits(world, browser, colors=colors):
+        for violation in Axe().run(visit.page).response["violations"]:
+            if violation["impact"] in ("serious", "critical"):
+                node = violation["nodes"][0]
+                found.append((path, violation["id"], node["html"][:150], node["failureSummary"][:300]))
+    assert found == []
+
+
+def test_a_narrow_screen_scrolls_only_downwards(world: World, browser: Browser) -> None:
+    wide = []
+    for path, visit in visits(world, browser, width=NARROW["width"]):
+        document, window = visit.width()
+        if document > window:
+            wide.append((path, document, visit.page.evaluate(_WIDEST)))
+    assert wide == []
+
+
+def test_everything_is_reached_with_the_tab_key_and_can_be_seen_to_be(world: World, browser: Browser) -> None:
+    for path, visit in visits(world, browser):
+        wanted = set(visit.page.evaluate(_REACHABLE))
+        assert wanted, path
+        seen: list[str] = []
+        for _ in range(TABS):
+            visit.page.keyboard.press("Tab")
+            focused = visit.page.evaluate(_FOCUSED)
+            if focused is None or focused["name"] in seen[:1]:
+                break
+            assert focused["visible"], (path, focused)
+            seen.append(focused["name"])
+        assert seen[0].startswith("a:Skip"), path
+        if len(seen) < TABS:
+            assert wanted <= set(seen), (path, wanted - set(seen))
+
+
+_NAME = "(e) => `${e.localName}:${(e.innerText || e.name || e.href || '').slice(0, 40)}:${e.href || e.name || ''}`"
+_REACHABLE = f"""() => [...document.querySelectorAll('a[href],input:not([type=hidden]),select,summary,button')]
+    .filter(e => e.checkVisibility() && e.getClientRects().length).map({_NAME})"""
+_FOCUSED = f"""() => {{
+    const e = document.activeElement;
+    if (!e || e === document.body) return null;
+    const style = getComputedStyle(e), box = e.getBoundingClientRect();
+    const ring = style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) > 0;
+    return {{name: ({_NAME})(e), visible: (ring || style.boxShadow !== 'none') && box.width > 0 && box.height > 0}};
+}}"""
+_WIDEST = """() => [...document.querySelectorAll('body *')].filter(e => e.getBoundingClientRect().right > innerWidth + 1)
+    .slice(0, 4).map(e => e.outerHTML.slice(0, 120))"""
