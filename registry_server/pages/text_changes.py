@@ -17,7 +17,7 @@ from typing import Literal
 from msgspec import Struct
 
 from registry_server.pages.comparison_limits import COMPARISON
-from rye.text.matching_lines import Budget, matches
+from rye.text.matching_lines import Block, Budget, hunks, matches
 
 Sign = Literal[" ", "-", "+"]
 
@@ -71,62 +71,26 @@ class Changes(Struct, frozen=True):
 def text_changes(old: str, new: str, budget: Budget) -> Changes:
     """The diff of two texts. Either may be empty: then everything is added, or removed."""
     before, after = _split(old), _split(new)
-    blocks = list(_blocks(before, after, budget))
-    added = sum(block.new_end - block.new_start for block in blocks)
-    removed = sum(block.old_end - block.old_start for block in blocks)
-    hunks: list[Hunk] = []
-    shown_to = 0  # of the old side
-    for group in _groups(blocks):
-        first, last = group[0], group[-1]
-        start = max(first.old_start - COMPARISON.context_lines, shown_to)
-        end = min(last.old_end + COMPARISON.context_lines, len(before))
+    shown: list[Hunk] = []
+    added = removed = shown_to = 0
+    for hunk in hunks(matches(before, after, budget), len(before), len(after), COMPARISON.context_lines):
         lines: list[Line] = []
-        at_old, at_new = start, first.new_start - (first.old_start - start)
-        for block in group:
-            lines += (_same(before, at_old + n, at_new + n) for n in range(block.old_start - at_old))
+        for block in hunk.blocks:
+            for back in range(block.lead, 0, -1):
+                lines.append(_same(before, block.old.start - back, block.new.start - back))
             lines += _changed(before, after, block, budget)
-            at_old, at_new = block.old_end, block.new_end
-        lines += (_same(before, at_old + n, at_new + n) for n in range(end - at_old))
-        hunks.append(Hunk(start - shown_to, tuple(lines)))
-        shown_to = end
-    return Changes(tuple(hunks), added, removed, len(before) - shown_to)
-
-
-class _Block(Struct, frozen=True):
-    """Lines that were replaced by others; one side may be empty."""
-
-    old_start: int
-    old_end: int
-    new_start: int
-    new_end: int
+            added, removed = added + len(block.new), removed + len(block.old)
+        last = hunk.blocks[-1]
+        lines += (_same(before, last.old.stop + n, last.new.stop + n) for n in range(hunk.old.stop - last.old.stop))
+        shown.append(Hunk(hunk.old.start - shown_to, tuple(lines)))
+        shown_to = hunk.old.stop
+    return Changes(tuple(shown), added, removed, len(before) - shown_to)
 
 
 def _split(text: str) -> list[str]:
     """The lines, each with its LF: a last line without one differs from the same line with one."""
     lines = text.split("\n")
     return [*(f"{line}\n" for line in lines[:-1]), *([lines[-1]] if lines[-1] else [])]
-
-
-def _blocks(before: Sequence[str], after: Sequence[str], budget: Budget) -> Iterator[_Block]:
-    at_old = at_new = 0
-    for match in matches(before, after, budget):
-        if (match.old, match.new) != (at_old, at_new):
-            yield _Block(at_old, match.old, at_new, match.new)
-        at_old, at_new = match.old + match.length, match.new + match.length
-    if (at_old, at_new) != (len(before), len(after)):
-        yield _Block(at_old, len(before), at_new, len(after))
-
-
-def _groups(blocks: Sequence[_Block]) -> Iterator[list[_Block]]:
-    """Changes so near to each other that the lines around them meet."""
-    group: list[_Block] = []
-    for block in blocks:
-        if group and block.old_start - group[-1].old_end > 2 * COMPARISON.context_lines:
-            yield group
-            group = []
-        group.append(block)
-    if group:
-        yield group
 
 
 def _same(before: Sequence[str], at_old: int, at_new: int) -> Line:
@@ -139,20 +103,20 @@ def _whole(sign: Sign, old: int | None, new: int | None, line: str) -> Line:
     return Line(sign, old, new, (Part(text[:most]),), after=max(len(text) - most, 0), unended=text == line)
 
 
-def _changed(before: Sequence[str], after: Sequence[str], block: _Block, budget: Budget) -> Iterator[Line]:
+def _changed(before: Sequence[str], after: Sequence[str], block: Block, budget: Budget) -> Iterator[Line]:
     """The removed lines, then the added ones; a pair of them that is nearly the same marks only what differs."""
     pairs = {}
-    if block.old_end - block.old_start == block.new_end - block.new_start:
-        for number in range(block.old_end - block.old_start):
-            pair = _pair(before[block.old_start + number], after[block.new_start + number], budget)
+    if len(block.old) == len(block.new):
+        for at_old, at_new in zip(block.old, block.new, strict=True):
+            pair = _pair(before[at_old], after[at_new], budget)
             if pair is not None:
-                pairs[number] = pair
-    for number, at in enumerate(range(block.old_start, block.old_end)):
+                pairs[at_old - block.old.start] = pair
+    for number, at in enumerate(block.old):
         if number in pairs:
             yield _windowed("-", at + 1, None, pairs[number][0], before[at])
         else:
             yield _whole("-", at + 1, None, before[at])
-    for number, at in enumerate(range(block.new_start, block.new_end)):
+    for number, at in enumerate(block.new):
         if number in pairs:
             yield _windowed("+", None, at + 1, pairs[number][1], after[at])
         else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
@@ -11,9 +10,10 @@ from rye.items.agent_tools import widened
 from rye.items.reading import HookAction, Metadata, Run
 from rye.permissions.containment import Change, diff
 from rye.permissions.risk import tier
+from rye.text.matching_lines import hunks, matches
 
-MOST_DIFF_LINES = 20_000
-"""Lines a side for which a line-by-line difference is made: its cost is quadratic in the worst case."""
+_CONTEXT = 3
+"""Lines that stay, shown on each side of a change."""
 
 
 class Version(Struct, frozen=True):
@@ -96,13 +96,27 @@ def compare(old: Version, new: Version) -> Comparison:
 
 
 def unified(old: str, new: str, old_label: str, new_label: str) -> tuple[str, ...]:
-    """A unified diff of two texts, as lines without line ends; what is too long is only said to differ."""
+    """A unified diff of two texts, as lines without line ends. Its cost is bounded: of texts that are made to be hard to
+    compare, more lines count as replaced than had to."""
     if old == new:
         return ()
     before, after = old.split("\n"), new.split("\n")
-    if max(len(before), len(after)) > MOST_DIFF_LINES:
-        return (f"--- {old_label}", f"+++ {new_label}", f"(more than {MOST_DIFF_LINES} lines: they differ)")
-    return tuple(difflib.unified_diff(before, after, old_label, new_label, lineterm=""))
+    found = [f"--- {old_label}", f"+++ {new_label}"]
+    for hunk in hunks(matches(before, after), len(before), len(after), _CONTEXT):
+        found.append(f"@@ -{_span(hunk.old)} +{_span(hunk.new)} @@")
+        for block in hunk.blocks:
+            found += (f" {line}" for line in before[block.old.start - block.lead : block.old.start])
+            found += (f"-{before[at]}" for at in block.old)
+            found += (f"+{after[at]}" for at in block.new)
+        found += (f" {line}" for line in before[hunk.blocks[-1].old.stop : hunk.old.stop])
+    return tuple(found)
+
+
+def _span(lines: range) -> str:
+    """Where a hunk stands on one side, as diff(1) writes it: an empty one stands behind the line before it."""
+    if len(lines) == 1:
+        return str(lines.start + 1)
+    return f"{lines.start + 1 if lines else lines.start},{len(lines)}"
 
 
 def _relations(metadata: Metadata) -> Iterable[str]:

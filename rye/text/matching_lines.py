@@ -9,7 +9,7 @@ the diff is longer than it had to be, and never wrong.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
@@ -22,6 +22,22 @@ class Match(Struct, frozen=True):
     old: int
     new: int
     length: int
+
+
+class Block(Struct, frozen=True):
+    """Elements ``old`` that were replaced by ``new``, one of which may be empty, and how many that stay are shown before."""
+
+    old: range
+    new: range
+    lead: int = 0
+
+
+class Hunk(Struct, frozen=True):
+    """Changes near to each other, with the elements around them that stay."""
+
+    old: range
+    new: range
+    blocks: tuple[Block, ...]
 
 
 class Budget:
@@ -69,6 +85,42 @@ def matches(old: Sequence[str], new: Sequence[str], budget: Budget | None = None
             old_start, new_start = at_old + 1, at_new + 1
         waiting.append((old_start, old_end, new_start, new_end))
     return _joined(sorted(pairs))
+
+
+def blocks(found: Sequence[Match], old: int, new: int) -> Iterator[Block]:
+    """What lies between the matches of two sequences of these lengths."""
+    at_old = at_new = 0
+    for match in (*found, Match(old, new, 0)):
+        if (match.old, match.new) != (at_old, at_new):
+            yield Block(range(at_old, match.old), range(at_new, match.new))
+        at_old, at_new = match.old + match.length, match.new + match.length
+
+
+def hunks(found: Sequence[Match], old: int, new: int, context: int) -> Iterator[Hunk]:
+    """The changes between two sequences of these lengths, with up to ``context`` elements that stay on each side."""
+    group: list[Block] = []
+    for block in blocks(found, old, new):
+        if group and block.old.start - group[-1].old.stop > 2 * context:
+            yield _hunk(group, old, context)
+            group = []
+        group.append(block)
+    if group:
+        yield _hunk(group, old, context)
+
+
+def _hunk(group: Sequence[Block], old: int, context: int) -> Hunk:
+    first, last = group[0], group[-1]
+    lead = min(context, first.old.start)
+    tail = min(context, old - last.old.stop)
+    shown, at = [], first.old.start - lead
+    for block in group:
+        shown.append(Block(block.old, block.new, block.old.start - at))
+        at = block.old.stop
+    return Hunk(
+        range(first.old.start - lead, last.old.stop + tail),
+        range(first.new.start - lead, last.new.stop + tail),
+        tuple(shown),
+    )
 
 
 def _common_prefix(

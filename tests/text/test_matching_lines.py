@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rye.text.matching_lines import Budget, Match, matches
+from rye.text.matching_lines import Budget, Match, hunks, matches
 
 LINES = st.lists(st.sampled_from("abcdef"), max_size=30)
 
@@ -124,3 +124,23 @@ def test_it_agrees_with_the_standard_library_on_ordinary_text() -> None:
     ours = matches(old, new)
     theirs = [m for m in difflib.SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks() if m.size]
     assert [(m.old, m.new, m.length) for m in ours] == [tuple(m) for m in theirs]
+
+
+@given(LINES, LINES, st.integers(0, 4))
+def test_hunks_hold_every_change_once_with_what_stays_around_it(old: list[str], new: list[str], context: int) -> None:
+    found = matches(old, new)
+    made: list[str] = []
+    at = 0
+    for hunk in hunks(found, len(old), len(new), context):
+        assert hunk.old.start >= at
+        made += old[at : hunk.old.start]
+        assert len(made) == hunk.new.start
+        for block in hunk.blocks:
+            made += old[block.old.start - block.lead : block.old.start]
+            made += new[block.new.start : block.new.stop]
+            assert block.old or block.new
+        made += old[hunk.blocks[-1].old.stop : hunk.old.stop]
+        assert len(made) == hunk.new.stop
+        assert hunk.blocks[0].lead == min(context, hunk.blocks[0].old.start)
+        at = hunk.old.stop
+    assert [*made, *old[at:]] == new
