@@ -15,6 +15,7 @@ from rye.items.reading import Reading, ReadOptions
 from rye.items.rights import Caller
 from rye.project.discovery import Found
 from rye.project.item_file import ItemFile, load_item
+from rye.project.same_ids import same_ids
 from rye.text.diagnostics import Diagnostic, in_order
 
 
@@ -46,7 +47,11 @@ def check_files(found: Iterable[Found], kind: str | None, options: ReadOptions) 
             sets[(entry.set_root, item.location.kind)][entry.shown] = item.reading
         checked.append(check_item(item))
     across = _across(sets, options)
-    return [replace(c, diagnostics=in_order((*c.diagnostics, *across.get(c.shown, ())))) for c in checked]
+    twice = same_ids(one.item for one in checked if one.item is not None)
+    return [
+        replace(c, diagnostics=in_order((*c.diagnostics, *across.get(c.shown, ()), *twice.get(c.shown, ()))))
+        for c in checked
+    ]
 
 
 def check_item(item: ItemFile) -> Checked:

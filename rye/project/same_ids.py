@@ -1,0 +1,59 @@
+"""Files of a project that have one id, such as ``count.js`` next to ``count.py``: whoever uses it gets none of them (DESIGN §1).
+
+An id leaves out the suffix, and ``-`` and ``_`` are the same letter in look-ups: ``read-file.py`` has the id of ``read_file.py``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+
+from rye.items.identity import lookup_key
+from rye.items.kinds import KINDS
+from rye.items.location import locate, shared_folder
+from rye.project.item_file import ItemFile
+from rye.text.diagnostics import Diagnostic
+
+
+def same_ids(items: Iterable[ItemFile]) -> dict[str, tuple[Diagnostic, ...]]:
+    """By shown path the finding of each item whose id another file next to it has. Each folder is listed once."""
+    folders: dict[Path, dict[tuple[str, str], list[str]]] = {}
+    found: dict[str, tuple[Diagnostic, ...]] = {}
+    for item in items:
+        kind, location = KINDS[item.location.kind], item.location
+        if kind.main_file is not None or location.category is None or location.namespace is not None:
+            continue
+        folder = item.path.absolute().parent
+        if folder not in folders:
+            folders[folder] = _names_by_id(folder)
+        names = folders[folder].get((kind.name, lookup_key(location.name)), [])
+        others = [name for name in names if name != item.path.name]
+        if others and item.path.name in names:
+            found[item.shown] = (_finding(kind.name, location.local_id, [item.path.name, *others]),)
+    return found
+
+
+def _finding(kind: str, identifier: str, names: list[str]) -> Diagnostic:
+    listed = " and ".join(name if name.isprintable() else ascii(name) for name in names)
+    return Diagnostic(
+        "error",
+        "ambiguous-id",
+        f"{listed} have the same id, {kind}:{identifier}. It means neither of them, so neither can be used.",
+        hint="Rename or delete one of them: an id leaves out the suffix, and `-` and `_` are the same in it.",
+    )
+
+
+def _names_by_id(folder: Path) -> dict[tuple[str, str], list[str]]:
+    """Kind and name as it is looked up → the files of that id, sorted; none where the files alone do not tell the kind."""
+    found: dict[tuple[str, str], list[str]] = defaultdict(list)
+    try:
+        names = sorted(entry.name for entry in os.scandir(folder) if entry.is_file())
+    except OSError:
+        return found
+    for name in names:
+        location = locate(folder / name)
+        if location is not None and not shared_folder(location):
+            found[(location.kind, lookup_key(location.name))].append(name)
+    return found
