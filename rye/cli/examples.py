@@ -48,6 +48,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "lsp": ("rye lsp",),
     "mcp": ("rye mcp serve --as acme/workflows/deploy", "rye mcp config claude"),
     "run": (
+        "rye run tool:text/count --arg text='one two two'",
         "rye run acme/ops/deploy --input environment=staging",
         "rye run acme/ops/deploy --max-spend 0.50 --json",
     ),

@@ -15,7 +15,7 @@ from rye.rendering.interpolation import Place, own_file
 from rye.text.spelling import near_miss
 
 
-def parse_assignments(assignments: Iterable[str]) -> dict[str, str]:
+def parse_assignments(assignments: Iterable[str], option: str = "--input") -> dict[str, str]:
     """``["name=value", …]`` as a mapping; the value begins after the first ``=`` and may be empty.
 
     Raises UsageError for a word without ``=``, without a name, or a name given twice.
@@ -24,9 +24,11 @@ def parse_assignments(assignments: Iterable[str]) -> dict[str, str]:
     for assignment in assignments:
         name, equals, value = assignment.partition("=")
         if not equals or not name:
-            raise UsageError("bad-input", f"{assignment!r} gives no input a value.", "Write --input name=value.")
+            raise UsageError(
+                "bad-input", f"{option} {assignment!r} gives nothing a value.", f"Write {option} name=value."
+            )
         if name in values:
-            raise UsageError("bad-input", f"--input {name} is given twice.", "Give each input once.")
+            raise UsageError("bad-input", f"{option} {name} is given twice.", "Give each name once.")
         values[name] = value
     return values
 

@@ -117,6 +117,8 @@ class ToolResult(Struct, frozen=True):
     """Whether the seconds that it was given ran out."""
     stderr: str = ""
     """What it wrote on standard error, for the log."""
+    refused: tuple[str, ...] = ()
+    """What it tried and may not, as far as that was seen: ``network HOST:PORT``, ``write PATH``."""
 
 
 class Tools(Protocol):

@@ -37,7 +37,7 @@ class SandboxedTools:
             message = f"{item.label} ends in {item.suffix}: there is no code to run."
             raise CallError("not-runnable", message, f"Tools that run end in {', '.join(get_args(Suffix))}.")
         try:
-            self._granted(item)
+            self.granted(item)
         except RyeError as error:
             raise from_rye_error(error, item.label) from error
         self._sandbox()
@@ -52,7 +52,7 @@ class SandboxedTools:
                     project,
                     work,
                     self._context.environment,
-                    self._granted(item),
+                    self.granted(item),
                     withheld=self._withheld,
                     seconds=given,
                 )
@@ -61,6 +61,8 @@ class SandboxedTools:
         except RyeError as error:
             raise from_rye_error(error, item.label) from error
         said = outcome.stderr.decode("utf-8", "replace")
+        refused = tuple(f"network {host}" for host in outcome.refused_hosts)
+        refused += tuple(f"write {path}" for path in outcome.refused)
         ended_by_limit = outcome.ended == "timeout" and given < own
         try:
             value = value_of(outcome, item.label)
@@ -68,10 +70,12 @@ class SandboxedTools:
             failed = from_rye_error(error, item.label)
             failed.details["exit"] = outcome.exit
             failed.details["seconds"] = round(outcome.seconds, 3)
-            return ToolResult(outcome.exit, None, outcome.truncated, outcome.seconds, failed, ended_by_limit, said)
-        return ToolResult(outcome.exit, value, outcome.truncated, outcome.seconds, stderr=said)
+            return ToolResult(
+                outcome.exit, None, outcome.truncated, outcome.seconds, failed, ended_by_limit, said, refused
+            )
+        return ToolResult(outcome.exit, value, outcome.truncated, outcome.seconds, stderr=said, refused=refused)
 
-    def _granted(self, item: UsableItem) -> Needs:
+    def granted(self, item: UsableItem) -> Needs:
         """What rye.toml grants the tool and this user agreed to. Raises RyeError where it needs more."""
         manifest, name = self._items.manifest(), f"tool:{item.id}"
         found = grants_in_force(self._context, self._items.project, manifest, name)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from decimal import Decimal, InvalidOperation
 from types import FrameType
+from typing import Any
 
 import click
 
@@ -16,6 +17,7 @@ from rye.cli.console import one_line, printable
 from rye.cli.json_argument import read_object
 from rye.cli.options import Session, command
 from rye.errors import UsageError
+from rye.items.identity import parse_reference
 from rye.limits import RUN
 from rye.rendering.inputs import parse_assignments
 from rye.runtime.approvals import Question
@@ -76,6 +78,8 @@ def _dollars(given: str | None) -> Decimal | None:
     metavar="N",
     help="No further turn once N dollars are spent; the answer that goes beyond is the last.",
 )
+@click.option("--arg", "arguments", multiple=True, metavar="K=V", help="A tool's parameter, as text; repeat for more.")
+@click.option("--json-args", metavar="FILE", help="A JSON object with a tool's parameters (- for standard input).")
 @click.pass_obj
 def run(
     session: Session,
@@ -84,12 +88,34 @@ def run(
     inputs_file: str | None,
     choices: tuple[str, ...],
     max_spend: str | None,
+    arguments: tuple[str, ...],
+    json_args: str | None,
 ) -> int:
     """Run a directive: ask a model turn by turn, make the calls that its rights allow, and check what it returns.
+
+    With tool:ID, run one tool once, to try it: in its sandbox, with what rye.toml grants it, and without a model.
 
     The models are in your config.toml, one [models.TIER] each; see docs/runtime.md. Tools run in a sandbox, every call is written
     down in .ai/runs, and limits end the run. Exit 0 when it returned what it declares, else 1.
     """
+    cancel = threading.Event()
+
+    def given() -> dict[str, Any]:
+        return read_object(session, json_args, "bad-input", 'Write {"name": value}.') if json_args else {}
+
+    if target.startswith("tool:"):
+        if assignments or inputs_file or choices or max_spend is not None:
+            raise UsageError(
+                "usage", "A tool takes parameters, no inputs and no model.", "Use --arg K=V or --json-args FILE."
+            )
+        from rye.cli.runs.run_tool import run_tool  # the loop's modules are not needed, nor these by the loop
+
+        with _interrupts(cancel):
+            return run_tool(session, parse_reference(target), parse_assignments(arguments, "--arg"), given, cancel)
+    if arguments or json_args:
+        raise UsageError(
+            "usage", "--arg and --json-args are for tools.", "A directive takes --input K=V and --inputs FILE."
+        )
     texts = parse_assignments(assignments)
     values = read_object(session, inputs_file, "bad-input", 'Write {"name": value}.') if inputs_file else {}
 
@@ -97,7 +123,6 @@ def run(
         session.console.say(printable(description), "dim")
         return session.console.ask(f"{name} ({type})")
 
-    cancel = threading.Event()
     faces = Faces(
         cancel=cancel,
         watch=lambda progress: _show(session, progress),

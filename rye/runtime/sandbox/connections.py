@@ -31,6 +31,8 @@ _IN_PLACE = 1
 _NOTICE = struct.Struct("=QIIiIQ6Q")
 _IPV4, _IPV6 = struct.Struct("!2xH4s"), struct.Struct("!2xH4x16s")
 _CHUNK = 1 << 16
+_MOST_REFUSED = 64
+"""Refused places that are kept for whoever reads what a tool asked for."""
 
 Resolve = Callable[[str, int], Sequence[str]]
 
@@ -50,6 +52,8 @@ class Supervisor:
         self.open: set[socket.socket] = set()
         self.lock = threading.Lock()
         self.stopping = False
+        self.refused: dict[str, None] = {}
+        """Places that were asked for and are not granted, in that order."""
         self.thread = threading.Thread(target=self._listen, daemon=True)
 
     @staticmethod
@@ -161,6 +165,9 @@ class Supervisor:
                 _refuse(end, "400 Bad Request", str(error))
                 return
             if request.place not in self.network:
+                with self.lock:
+                    if len(self.refused) < _MOST_REFUSED:
+                        self.refused[str(request.place)] = None
                 _refuse(end, "403 Forbidden", f"{request.place} is not granted to this tool in [sandbox] of rye.toml")
                 return
             try:

@@ -30,6 +30,7 @@ from threading import Event
 from typing import Any, Protocol
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rye.limits import SANDBOX
 from rye.runtime.sandbox import exposure, users
@@ -98,16 +99,7 @@ def run(tool: ToolRun, cancel: Event, environ: Mapping[str, str], build: Builder
             refused = exposure.sweep(profile.write, before, user.number if user else None)
             if user is not None:
                 users.take_back(profile.write, user)
-    return Outcome(
-        outcome.exit,
-        outcome.output,
-        outcome.truncated,
-        outcome.stderr,
-        outcome.seconds,
-        outcome.ended,
-        outcome.reason,
-        refused,
-    )
+    return replace(outcome, refused=refused)
 
 
 def rye_folders(more: tuple[Path, ...] = ()) -> tuple[Path, ...]:
@@ -175,6 +167,7 @@ class _Call:
         self.ended: Ended | None = None
         self.stopped = 0.0
         self.control = -1
+        self.supervisor: Supervisor | None = None
 
     def outcome(self) -> Outcome:
         started = time.monotonic()
@@ -206,9 +199,9 @@ class _Call:
                 here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
                 theirs["calls"] = there.fileno()
                 other_ends.callback(there.close)
-                supervisor = Supervisor(here, self.profile.network)
-                stack.callback(supervisor.stop)
-                supervisor.start()
+                self.supervisor = Supervisor(here, self.profile.network)
+                stack.callback(self.supervisor.stop)
+                self.supervisor.start()
             if self.walls.prefix is not None:
                 end = start_behind(self.walls.prefix, self.walls.arguments, self._plan(), theirs)
             else:
@@ -327,7 +320,9 @@ class _Call:
                 reason = "processor time"
         truncated = self.output.total > SANDBOX.output_bytes
         output, stderr = bytes(self.output.kept), bytes(self.stderr.kept)
-        return Outcome(code if ended == "exited" else None, output, truncated, stderr, seconds, ended, reason)
+        hosts = tuple(self.supervisor.refused) if self.supervisor is not None else ()
+        code = code if ended == "exited" else None
+        return Outcome(code, output, truncated, stderr, seconds, ended, reason, refused_hosts=hosts)
 
 
 _SIGNALS: dict[int, str] = {

@@ -45,6 +45,8 @@ class Outcome(Struct, frozen=True):
     """Why it was killed, in a few words; None where nobody knows or it was not."""
     refused: tuple[str, ...] = ()
     """Paths below granted folders that no tool may create (``.git``, ``.claude`` …): it did, and they have another name now."""
+    refused_hosts: tuple[str, ...] = ()
+    """``host:port`` of what it asked the proxy for and is not granted. Without any granted host there is no proxy to ask."""
 
 
 class Backend(Protocol):

@@ -1,0 +1,51 @@
+"""``rye run tool:ID``: one call of a tool by hand."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from rye.cli.console import one_line, printable
+from rye.errors import RyeError
+from rye.runtime.trying import Tried, try_tool
+
+if TYPE_CHECKING:
+    from threading import Event
+
+    from rye.cli.options import Session
+    from rye.items.identity import Reference
+
+
+def run_tool(
+    session: Session,
+    reference: Reference,
+    texts: Mapping[str, str],
+    values: Callable[[], Mapping[str, Any]],
+    cancel: Event,
+) -> int:
+    """Run it, show what it returned, wrote and was refused; the exit code. ``texts`` go before ``values``."""
+    tried = try_tool(session, reference, {**values(), **texts}, cancel)
+    if session.json:
+        session.console.document(tried.as_json())
+        return 0 if tried.result.error is None else 1
+    _show(session, tried)
+    failed = tried.result.error
+    if failed is not None:
+        session.console.error(RyeError(failed.code, failed.message, failed.hint))
+        return 1
+    session.console.data(printable(json.dumps(tried.result.output, ensure_ascii=False, indent=2)))
+    return 0
+
+
+def _show(session: Session, tried: Tried) -> None:
+    """Everything but the result, on stderr."""
+    for line in tried.result.stderr.splitlines():
+        session.console.say(f"  {one_line(line)}", "dim")
+    granted = ", ".join(f"{key} {value}" for key, value in tried.grants.lines()) or "nothing beyond its work folder"
+    session.console.say(f"{tried.item.label}: {tried.result.seconds:.2f} s; granted {granted}")
+    for what in tried.result.refused:
+        key, _, value = what.partition(" ")
+        session.console.warn(
+            f"Refused: {key} {one_line(value)}", f'`[sandbox."tool:{tried.item.id}"]` in rye.toml grants {key}.'
+        )

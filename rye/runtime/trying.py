@@ -1,0 +1,72 @@
+"""One call of one tool by hand, as an agent's call would run: the same checks, sandbox and grants (``rye run tool:ID``).
+
+Whoever types the command is the caller, so no chain of rights is asked and no run is logged. Everything else holds: the tool's
+signature must be valid or its release verified, this user must have agreed to what it comes with, and its needs must be granted.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from threading import Event
+from typing import Any
+
+from msgspec import Struct
+
+from rye.errors import RyeError, UsageError
+from rye.items.identity import Reference
+from rye.items.needs import Needs
+from rye.limits import RUNTIME
+from rye.project.context import require_project
+from rye.runtime.calls import CallError
+from rye.runtime.effects import ToolResult, UsableItem
+from rye.runtime.project_items import ProjectItems
+from rye.runtime.sandboxed_tools import SandboxedTools
+from rye.workspace.context import Context
+
+
+class Tried(Struct, frozen=True):
+    """What a call came to."""
+
+    item: UsableItem
+    grants: Needs
+    """What rye.toml grants the tool and this user agreed to."""
+    result: ToolResult
+
+    def as_json(self) -> dict[str, object]:
+        """The document of ``rye run tool:ID --json``."""
+        result, failed = self.result, self.result.error
+        error = {"code": failed.code, "message": failed.message, "hint": failed.hint} if failed is not None else None
+        return {
+            "tool": self.item.label,
+            "sha256": self.item.sha256,
+            "result": result.output,
+            "exit": result.exit,
+            "seconds": round(result.seconds, 3),
+            "messages": result.stderr,
+            "granted": [f"{key} {value}" for key, value in self.grants.lines()],
+            "refused": list(result.refused),
+            "error": error,
+        }
+
+
+def try_tool(context: Context, reference: Reference, parameters: Mapping[str, Any], cancel: Event) -> Tried:
+    """Run the tool once. What the tool itself does wrong is in the result.
+
+    Raises RyeError for what keeps it from starting: an item that may not be used, ``not-runnable``, ``sandbox-unavailable``,
+    ``bad-input`` for parameters that no call may have.
+    """
+    if reference.kind != "tool":
+        raise UsageError("not-a-tool", f"{reference} is no tool.", "Write tool:ID.")
+    data = json.dumps(parameters, separators=(",", ":"), allow_nan=False).encode()
+    if len(data) > RUNTIME.argument_bytes:
+        message = f"The parameters are {len(data)} bytes of JSON; a call has at most {RUNTIME.argument_bytes}."
+        raise UsageError("bad-input", message, "Pass the path of a file instead of its content.")
+    items = ProjectItems(context, require_project(context.cwd))
+    tools = SandboxedTools(context, items)
+    item = items.read("tool", items.resolve("tool", reference.id), reference.range, runs=True)
+    try:
+        tools.check(item)
+        return Tried(item, tools.granted(item), tools.run(item, data, None, cancel))
+    except CallError as error:
+        raise RyeError(error.code, error.message, error.hint) from error

@@ -1,0 +1,108 @@
+"""``rye run tool:ID``: an author tries a tool under the conditions of an agent's call."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from rye.runtime.sandbox.choosing import backend
+from rye.runtime.sandbox.tool_run import SandboxUnavailable
+from tests.cli.running import Program
+
+DOCS = (Path(__file__).resolve().parents[2] / "docs/tools.md").read_text("utf-8")
+COUNT = re.findall(r"<!-- tool: count.py .*?-->\n```python\n(.*?)```", DOCS, re.DOTALL)[0]
+HEAD = '__version__ = "1.0.0"\n__category__ = "text"\n__tool_description__ = "Tries things"\n'
+ASKS = (
+    HEAD
+    + """__needs__ = {"network": ["127.0.0.1:9"]}
+import urllib.request
+
+
+def execute(params):
+    try:
+        urllib.request.urlopen("http://other.example/x", timeout=5)
+    except OSError as error:
+        print("no:", error)
+    return sorted(params)
+"""
+)
+pytestmark = pytest.mark.processes
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Program:
+    """A project with two signed tools, of a user who can run a sandbox."""
+    try:
+        backend({})
+    except SandboxUnavailable as error:
+        pytest.skip(error.message)
+    made = Program(tmp_path)
+    made.write("rye.toml", '[project]\nname = "p"\n')
+    made.write(".ai/tools/text/count.py", COUNT)
+    made.write(".ai/tools/text/asks.py", ASKS)
+    made.ok("keys", "generate")
+    made.ok("sign")
+    return made
+
+
+def test_the_documents_command_shows_result_and_messages(program: Program) -> None:
+    found = re.search(r"<!-- try -->\n```sh\n(.*?)\n```", DOCS)
+    assert found is not None
+    done = program.run(*shlex.split(found[1])[1:])
+    assert (done.code, json.loads(done.stdout)) == (0, {"one": 1, "two": 2})
+    assert "counting 3 words" in done.stderr
+    assert "granted nothing beyond its work folder" in done.stderr
+
+
+def test_arguments_go_before_the_files(program: Program) -> None:
+    program.write("args.json", '{"text": "a a", "more": [1]}')
+    done = program.run("run", "tool:text/count", "--json-args", "args.json", "--arg", "text=b", "--json")
+    assert done.code == 0
+    assert json.loads(done.stdout)["result"] == {"b": 1}
+
+
+def test_needs_that_are_not_granted_start_nothing(program: Program) -> None:
+    done = program.run("run", "tool:text/asks")
+    assert done.code == 1
+    assert "needs what is not granted to it: network 127.0.0.1:9" in done.stderr
+
+
+def test_a_host_that_is_not_granted_is_named(program: Program) -> None:
+    program.write("rye.toml", '[project]\nname = "p"\n[sandbox."tool:text/asks"]\nnetwork = ["127.0.0.1:9"]\n')
+    assert "have not agreed to on this machine" in program.run("run", "tool:text/asks").stderr
+    done = program.run("run", "tool:text/asks", "--arg", "b=1", "--arg", "a=2", "--json", env={"RYE_TRUST_LOCK": "1"})
+    said = json.loads(done.stdout)
+    assert (said["result"], said["granted"]) == (["a", "b"], ["network 127.0.0.1:9"])
+    assert said["refused"] == ["network other.example:80"]
+
+
+def test_a_tool_that_fails_exits_1_with_its_last_words(program: Program) -> None:
+    done = program.run("run", "tool:text/count")
+    assert (done.code, done.stdout) == (1, "")
+    assert "KeyError: 'text'" in done.stderr
+
+
+def test_a_tool_that_was_changed_after_signing_does_not_run(program: Program) -> None:
+    tool = program.path(".ai/tools/text/count.py")
+    tool.write_text(tool.read_text() + "print(1)\n")
+    done = program.run("run", "tool:text/count", "--arg", "text=a")
+    assert done.code == 1
+    assert "counting" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("tool:text/count", "--input", "text=a"),
+        ("tool:text/count", "--max-spend", "1"),
+        ("text/count", "--arg", "text=a"),
+        ("tool:text/count", "--arg", "text"),
+        ("tool:text/count", "--arg", "text=a", "--arg", "text=b"),
+    ],
+)
+def test_words_that_do_not_fit_are_usage_errors(program: Program, words: tuple[str, ...]) -> None:
+    assert program.run("run", *words).code == 2
