@@ -1,11 +1,13 @@
 """``rye-registry export --plugins``: the skills of a registry as plugin marketplaces and as the well-known indexes.
 
-Of each skill the newest release that nobody withdrew: not yanked, not taken down, and signed by a key that is still good. What
-was withdrawn since the last export leaves it. The forms are those of :mod:`rye.publishing.marketplaces`.
+Of each skill the newest release that nobody withdrew: not yanked, not taken down (no file of it, either), and signed by a key
+that is still good. What was withdrawn since the last export leaves it. A name that two skills of a namespace have is left out:
+their files would lie in one folder. The forms are those of :mod:`rye.publishing.marketplaces`.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime
 
@@ -23,14 +25,16 @@ from rye.publishing.marketplaces import (
     well_known,
 )
 from rye.registry.protocol import wire
-from rye.registry.trust.records import ReleaseRecord
+from rye.registry.trust.records import ReleaseRecord, release_files
 
 _MAIN = "SKILL.md"
 
 
 def plugins(ledger: Ledger, public: Objects, now: datetime) -> Export:
     """The files of the export."""
-    skills = list(_skills(ledger, public, now))
+    every = list(_skills(ledger, public, now))
+    counts = Counter((skill.namespace, skill.name) for skill in every)
+    skills = [skill for skill in every if counts[skill.namespace, skill.name] == 1]
     found = claude_marketplace(ledger.origin, skills) | codex_marketplace(ledger.origin, skills) | well_known(skills)
     for namespace in sorted({skill.namespace for skill in skills}):
         own = well_known([skill for skill in skills if skill.namespace == namespace], f"/{namespace}")
@@ -43,7 +47,9 @@ def _skills(ledger: Ledger, public: Objects, now: datetime) -> Iterator[SharedSk
         kind, _, identifier = name.partition(":")
         if kind != "skill":
             continue
-        offered = [record for record in ledger.history(name, now) if not record.is_withdrawn]
+        good = [record for record in ledger.history(name, now) if not record.is_withdrawn]
+        gone = ledger.taken_down(sha256 for record in good for sha256 in release_files(record.release))
+        offered = [record for record in good if not release_files(record.release) & gone.keys()]
         if offered:
             newest = max(offered, key=lambda record: rank(record.version))
             yield _skill(Identity(kind, identifier), newest, public)
