@@ -98,7 +98,7 @@ def _sources() -> Schema:
     )
     folder = table(
         "A folder of this machine.",
-        {"path": path, "editable": {**FLAG, "description": "Whether it is used where it lies."}},
+        {"path": path},
         required=("path",),
     )
     made = mapping("Where items come from beside registries.", {"oneOf": [git, folder]}, SEGMENT)

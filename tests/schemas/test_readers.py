@@ -44,7 +44,7 @@ MANIFEST: dict[str, Any] = {
     "registries": {"partner": "https://p.example"},
     "sources": {
         "team": {"git": "https://git.example.org/team/prompts.git", "rev": "v1.4.0", "path": "items"},
-        "shared": {"path": "../shared-items", "editable": True},
+        "shared": {"path": "../shared-items"},
     },
     "environment": {"provides": ["docker"], "tools": ["TodoWrite"]},
     "policy": {

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import threading
+import time
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -281,3 +283,17 @@ def _tree(repository: Repository, rows: list[tuple[str, str, str]]) -> str:
     rows = sorted(rows, key=lambda row: row[1] + ("/" if row[0] == "40000" else ""))
     data = b"".join(f"{mode} {name}".encode() + b"\0" + bytes.fromhex(oid) for mode, name, oid in rows)
     return repository.git("hash-object", "-t", "tree", "--literally", "-w", "--stdin", data=data)
+
+
+def test_a_server_that_never_answers_is_given_up(
+    server: GitServer, program: Program, evil: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    evil.commit(GOOD)
+    monkeypatch.setattr(git_cache, "SOURCES", replace(SOURCES, fetch_seconds=0.5))
+    wake = threading.Event()
+    server.answer = lambda path: (wake.wait(5), (404, {}))[1]
+    start = time.monotonic()
+    refused = add(program, server)
+    wake.set()
+    assert refused.error["code"] == "source-timeout"
+    assert time.monotonic() - start < 4
