@@ -15,13 +15,17 @@ import pytest
 from msgspec import Struct
 
 from registry_server.pages.diff import DiffView
+from registry_server.pages.item_view import ItemView
 from registry_server.pages.log import EntryView, LogView
 from registry_server.pages.namespace import NamespaceView
+from registry_server.pages.search import SearchView
+from registry_server.pages.source import SourceView
 from tests.registry_process import RegistryProcess
 
 TEXT = (Path(__file__).resolve().parents[1] / "docs" / "pages.md").read_text("utf-8")
 TABLES = dict(re.findall(r"<!-- fields: (\w+) -->\n((?:\|.*\n)+)", TEXT))
-VIEWS: dict[str, type[Struct]] = {view.__name__: view for view in (DiffView, LogView, EntryView, NamespaceView)}
+PAGES = (ItemView, SourceView, SearchView, DiffView, LogView, EntryView, NamespaceView)
+VIEWS: dict[str, type[Struct]] = {view.__name__: view for view in PAGES}
 EXAMPLES = dict(re.findall(r"<!-- example: (.*?) -->\n```\n(.*?)```", TEXT, re.DOTALL))
 
 

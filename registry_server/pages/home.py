@@ -51,7 +51,7 @@ def home_page(look: Look) -> Page:
 
 
 def home_view(site: Site, found: Sequence[NewRelease]) -> HomeView:
-    pin = f"rye login {site.address} --fingerprint {site.fingerprint}"
+    pin = f"rye registry add {site.address} --fingerprint {site.fingerprint}"
     entries = site.head.size if site.head is not None else 0
     return HomeView(site.origin, site.fingerprint, site.address, pin, entries, tuple(found))
 

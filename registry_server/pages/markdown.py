@@ -117,9 +117,9 @@ def _source_of(body: str, blocks: Sequence[Sequence[Token]], index: int) -> str:
 
 
 def _lost_words(source: str, html: str) -> Iterable[str]:
-    """Words that the text has more often than what is shown of it, each once."""
-    there = Counter(_WORD.findall(unescape(unescape(_TAG.sub(" ", html)))))
-    return (word for word, count in Counter(_WORD.findall(unescape(source))).items() if count > there[word])
+    """Words that the text has more often than what is shown of it, each once, in small letters as link definitions lose case."""
+    there = Counter(_WORD.findall(unescape(unescape(_TAG.sub(" ", html))).lower()))
+    return (word for word, count in Counter(_WORD.findall(unescape(source).lower())).items() if count > there[word])
 
 
 def _definitions(references: Mapping[str, Mapping[str, Any]]) -> str:
