@@ -73,6 +73,10 @@ _LOCK_KEYS = (
     "resolved_at",
     "declared_license",
     "exec_status",
+    "alias",
+    "extensions",
+    "materialization_repo_url",
+    "replacement",
 )
 _OBJECT_KEYS = ("git", "path", "ref", "alias", "skills", "name", "id", "registry", "marketplace", "version", "targets")
 _SAID_ELSEWHERE = frozenset({"name", "version", "description", "author", "license", "dependencies", "devDependencies"})
@@ -149,11 +153,14 @@ def _locked(value: object) -> Entry:
     name = _shown_name(value)
     group = "dev" if row.flag("is_dev") else "main"
     only = row.texts("skill_subset")
+    if row.has("replacement") or row.has("materialization_repo_url"):
+        raise Cannot("it is fetched from another place than the one that it is named for")
+    digests, note = _digests(row)
     if row.text("source") == "local":
         if row.text("local_path") == ".":
             raise Cannot("it is the project itself, whose own items need no source")
         path = row.text("anchored_local_path") or row.required("local_path")
-        return Entry(LOCK, name, folder_here(path), group=group, only=only)
+        return Entry(LOCK, name, folder_here(path), digests, group, only)
     if row.text("source") not in (None, "git") or row.has("resolved_url"):
         raise Cannot("it comes from a registry of apm packages, which is no git repository")
     if row.text("registry_prefix") or row.has("port"):
@@ -169,7 +176,6 @@ def _locked(value: object) -> Entry:
         git_words.commit(row.text("resolved_commit")),
         folder_in(path) if path else "",
     )
-    digests, note = _digests(row)
     if place.commit is None:
         note = "the lock has no commit of it"
     return Entry(LOCK, name, place, digests, group, only, note=note)
@@ -180,7 +186,7 @@ def _digests(row: Row) -> tuple[tuple[Digest, ...], str | None]:
     if found is None:
         return (), "the lock has no digest of it; its commit is the one that the lock has"
     digest = Digest("apm-package", git_words.hex_digest(found.removeprefix(_SHA256)))
-    if row.text("package_type") == "marketplace_plugin":
+    if row.text("package_type") == "marketplace_plugin" or row.has("discovered_via"):
         note = "its digest covers a file that apm writes by itself, so only the commit was compared"
         return (), note
     return (digest,), None

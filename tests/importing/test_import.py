@@ -335,6 +335,19 @@ class TestApm:
             program.write("apm.lock.yaml", self.lock(server, commit, "0" * 64, path))
             assert refused(program)["code"] == "digest-does-not-hold"
 
+    def test_a_package_of_the_project_is_compared_too(self, program: Program) -> None:
+        program.write("packages/kit/skills/pdf/SKILL.md", PDF)
+        good = folder_digest("apm-package", {"skills/pdf/SKILL.md": PDF.encode()})
+        text = (
+            "lockfile_version: '1'\ndependencies:\n- repo_url: _local/kit\n  source: local\n  local_path: ./packages/kit\n"
+            "  content_hash: sha256:"
+        )
+        program.write("apm.lock.yaml", f"{text}{'1' * 64}\n")
+        assert refused(program)["code"] == "digest-does-not-hold"
+        program.write("apm.lock.yaml", f"{text}{good}\n")
+        program.ok("import", "--yes")
+        to_green(program)
+
     def test_skills_in_the_packages_own_folder(self, program: Program, server: GitServer) -> None:
         made = server.repository("pack")
         made.commit({"apm.yml": "name: pack\nversion: 1.0.0\n", ".apm/skills/pdf/SKILL.md": PDF})

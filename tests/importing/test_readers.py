@@ -257,6 +257,10 @@ dependencies:
 - repo_url: _local/shared
   source: local
   local_path: ./packages/shared
+  content_hash: sha256:{HASH}
+- repo_url: acme/replaced
+  resolved_commit: {COMMIT}
+  replacement: {{git: elsewhere}}
 - repo_url: acme/registry
   source: registry
   resolved_url: https://registry.example/x
@@ -296,6 +300,8 @@ class TestApm:
         assert plugin.digests == ()
         assert "only the commit was compared" in (plugin.note or "")
         assert locked["_local/shared"].place == FolderPlace("packages/shared")
+        assert locked["_local/shared"].digests == (Digest("apm-package", HASH),)
+        assert "another place" in reasons(found)["acme/replaced"]
         assert "registry of apm packages" in reasons(found)["acme/registry"]
         rest = [entry.name for entry in found.entries if entry.file == "apm.yml"]
         assert rest == [
