@@ -14,13 +14,16 @@ from rye.project.manifest_edit import add_dependencies, add_source
 
 _HEAD = "# `rye import` left these out:"
 _OTHERS = re.compile(r"[^a-z0-9_-]+")
+_INNER = "/.apm/skills"
+"""A package's own folder, which is called as every package's is."""
 _MOST = 48
 """Characters of a source's name."""
 
 
 def source_name(place: str, taken: Collection[str]) -> str:
     """A free name for a source. ``place``: an address or a folder. The last part of it, else the last two, else with a number."""
-    plain = re.sub(r"^[a-z]+://", "", place).removesuffix("/").removesuffix(".git")
+    plain = re.sub(r"^[a-z]+://", "", place).removesuffix("/").removesuffix(_INNER).replace(".git/", "/")
+    plain = plain.removesuffix(".git")
     parts = [part for part in (_segment(part) for part in plain.split("/")) if part]
     hidden = plain.rpartition("/")[0].rpartition("/")[2].startswith(".")
     wanted = ["-".join(parts[-2:])] if hidden and len(parts) > 1 else parts[-1:]

@@ -336,8 +336,8 @@ class TestApm:
             assert refused(program)["code"] == "digest-does-not-hold"
 
     def test_a_package_of_the_project_is_compared_too(self, program: Program) -> None:
-        program.write("packages/kit/skills/pdf/SKILL.md", PDF)
-        good = folder_digest("apm-package", {"skills/pdf/SKILL.md": PDF.encode()})
+        program.write("packages/kit/.apm/skills/pdf/SKILL.md", PDF)
+        good = folder_digest("apm-package", {".apm/skills/pdf/SKILL.md": PDF.encode()})
         text = (
             "lockfile_version: '1'\ndependencies:\n- repo_url: _local/kit\n  source: local\n  local_path: ./packages/kit\n"
             "  content_hash: sha256:"

@@ -22,6 +22,8 @@ from rye.sources.source_error import SourceError
 from rye.sources.whole_folder import WholeFolder, commit_folder, disk_folder
 
 _LISTED = 10
+_INNER = ".apm/skills"
+"""Where apm's packages keep their skills."""
 
 
 class Settled(Struct, frozen=True):
@@ -112,14 +114,17 @@ class Settling:
         self._compare(entry, lambda files: self._commit_folder(at, folder, files), f"{at.url} at {at.commit}")
         if entry.is_one or _has_skill(base, folder):
             return [self._one(entry, at, base, folder)]
-        rows = self._many(entry, base, folder)
-        if not rows:
-            inner = f"{folder}/.apm/skills".removeprefix("/")
-            try:
-                rows = self._many(entry, self._opened(self._source(at, inner), at), "")
-            except SourceError as error:
-                if error.code != "no-such-folder":
-                    raise
+        return self._many(entry, base, folder) or self._inner(entry, at, folder)
+
+    def _inner(self, entry: Entry, at: _At | None, folder: str) -> list[Settled]:
+        """The skills in a package's own hidden folder, which no source looks into by itself."""
+        rows: list[Settled] = []
+        try:
+            source = self._source(at, f"{folder}/{_INNER}".removeprefix("/"))
+            rows = self._many(entry, self._opened(source, at), "")
+        except SourceError as error:
+            if error.code != "no-such-folder":
+                raise
         if not rows:
             raise _Unusable("it has no skill or agent that Rye could take")
         return rows
@@ -181,10 +186,7 @@ class Settling:
                 raise
             raise _Unusable(error.message.rstrip(".")) from None
         self._compare(entry, lambda files: disk_folder(self._project / place), f"the folder {place}")
-        rows = self._many(entry, opened, "")
-        if not rows:
-            raise _Unusable("it has no skill or agent that Rye could take")
-        return rows
+        return self._many(entry, opened, "") or self._inner(entry, None, place)
 
     # -- both ----------------------------------------------------------------------------------------------------------------
 
