@@ -47,6 +47,8 @@ from rye.errors import RyeError
 
 _READ = [HttpMethod.GET, HttpMethod.HEAD]
 _SEND = [HttpMethod.POST]
+_MOST_NAMESPACES = 50
+"""Of a token that is made on the page."""
 
 
 # -- signing in ----------------------------------------------------------------------------------------------------------
@@ -147,6 +149,8 @@ async def _make_token(request: AnyRequest) -> Response[bytes]:
     member, form = await form_of(request)
     name, expires = one(form, "name"), one(form, "expires") or tokens.LIFETIME
     scopes, namespaces = parse_scopes(form.get("scope", [])), one(form, "namespaces").replace(",", " ").split()
+    if len(namespaces) > _MOST_NAMESPACES:
+        raise RyeError("bad-request", f"A token is for at most {_MOST_NAMESPACES} namespaces here.", None)
     most = service_of(request).settings.account_tokens
 
     def make(connection: sa.Connection) -> str:

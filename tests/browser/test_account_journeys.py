@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -115,6 +116,33 @@ def test_signing_in_at_an_issuer(tmp_path: Path, browser: Browser) -> None:
             visit.close()
         finally:
             stop_embedded(process)
+
+
+def test_a_member_reads_after_signing_in_and_a_stranger_learns_where(tmp_path: Path, browser: Browser) -> None:
+    data = tmp_path / "data"
+    init(data)
+    with (data / "registry.toml").open("a") as file:
+        file.write('read = "members"\n')
+    process, url = start_embedded(data)
+    try:
+        visit = Visit(browser, scripts=False)
+        for path in ("/", "/-/log", "/-/namespaces/acme"):
+            assert visit.open(url + path) == 401
+            assert "Head of" not in visit.page.content()
+        visit.page.get_by_role("link", name="Sign in", exact=True).click()
+        assert visit.page.url == f"{url}/-/account"
+        made = operator("account", "create", "member", "--data", str(data)).strip()
+        visit.open(url + urlsplit(made).path)
+        visit.page.get_by_role("button", name="Sign in").click()
+        assert visit.open(f"{url}/-/log") == 200
+        (cookie,) = visit.context.cookies()
+        assert (cookie["path"], cookie["httpOnly"]) == ("/", True)
+        visit.open(f"{url}/-/account")
+        visit.page.get_by_role("button", name="Sign out").click()
+        assert visit.open(f"{url}/-/log") == 401
+        visit.close()
+    finally:
+        stop_embedded(process)
 
 
 class TestOtherSites:

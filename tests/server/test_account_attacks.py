@@ -305,6 +305,14 @@ class TestTokens:
             made = [small.post("/-/account/tokens", headers=browser, data=sent).status_code for _ in range(3)]
             assert made == [200, 200, 409]
 
+    def test_one_token_names_so_many_namespaces(self, local: Local) -> None:
+        browser = sign_in(local, "lists-many")
+        sent = {"proof": proof(local, browser), "name": "x", "scope": "read", "expires": "1d"}
+        for count, status in ((50, 200), (51, 400)):
+            names = " ".join(f"n{number}" for number in range(count))
+            answer = local.post("/-/account/tokens", headers=browser, data={**sent, "namespaces": names})
+            assert answer.status_code == status
+
     def test_scopes_and_namespaces_beyond_one_s_roles_open_nothing(self, local: Local) -> None:
         acme = Publisher("acme")
         assert local.statements(local.token(), acme.claim()).status_code == 200
