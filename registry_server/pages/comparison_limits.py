@@ -28,8 +28,10 @@ class ComparisonLimits(Struct, frozen=True):
     """HTML of a comparison's rows and lines on one page; the others are on the next ones."""
     kept_bytes: int = 128 * MIB
     """Comparisons that are kept."""
-    kept_factor: int = 8
-    """What one takes for each byte of both versions: lines are values."""
+    kept_factor: int = 4
+    """What one takes in memory for each byte of both versions, and"""
+    kept_row_bytes: int = 1_000
+    """for each row or line: these are values, not bytes."""
     others: int = 12
     """Other versions to compare with that are listed."""
 

@@ -125,7 +125,8 @@ def _compared(look: Look, old: ReleaseRecord, new: ReleaseRecord) -> Paged:
         chain = look.chain(old.identity.namespace)
         found = paged(compare_sides(*sides, chain, look.published.time))
         size = sum(len(data) for side in sides for data in side.files.values())
-        _kept.put(key, found, COMPARISON.kept_factor * size + 10_000)
+        rows = sum(map(len, found.pages))
+        _kept.put(key, found, COMPARISON.kept_factor * size + COMPARISON.kept_row_bytes * rows + 10_000)
     return found
 
 
@@ -195,8 +196,5 @@ def _side(look: Look, record: ReleaseRecord) -> Side:
     release, namespace = record.release, record.identity.namespace
     hashes = {item_file_name(record): release.file.sha256}
     hashes.update((entry.path, entry.sha256) for entry in release.attached)
-    found: dict[str, bytes | None] = {}
-    for sha256 in hashes.values():
-        if sha256 not in found:
-            found[sha256] = look.file(namespace, sha256)
+    found = look.files(namespace, list(dict.fromkeys(hashes.values())))
     return Side(record, {path: data for path, sha256 in hashes.items() if (data := found[sha256]) is not None})
