@@ -100,6 +100,7 @@ def test_codex_installs_a_plugin_and_upgrades_the_marketplace(served: Served, si
     served.move_on()
     seat.run("plugin", "marketplace", "upgrade")
     assert skills(seat.home / ".codex/.tmp/marketplaces" / MARKET) == {"pdf", "third"}
+    assert skills(seat.home / ".codex/plugins/cache" / MARKET) == {"pdf", "third"}
 
 
 def test_copilot_installs_a_plugin_and_updates_it(served: Served, sit: Callable[[str], Seat]) -> None:
