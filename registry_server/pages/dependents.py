@@ -45,9 +45,9 @@ class Dependents(Struct, frozen=True):
     """The log was read so far. Fewer than the head's: others may be missing."""
 
 
-def catch_up(engine: sa.Engine, seconds: float = PAGES.catch_up_seconds) -> None:
-    """Read entries that came since into the table, for at most about so long."""
-    until = time.monotonic() + seconds
+def catch_up(engine: sa.Engine) -> None:
+    """Read entries that came since into the table, for a bounded time."""
+    until = time.monotonic() + PAGES.catch_up_seconds
     while _fill(engine) and time.monotonic() < until:
         pass
 

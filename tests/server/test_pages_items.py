@@ -337,7 +337,7 @@ class TestRelations:
         expected = [{"kind": "directive", "id": user.id, "version": "1.1.0", "page": path_of(user, "1.1.0")}]
         assert found["dependents"] == {"rows": expected, "total": 1}
         # The same from the table, once enough entries came.
-        monkeypatch.setattr(dependents, "PAGES", PageLimits(catch_up_entries=4))
+        monkeypatch.setattr(dependents, "PAGES", PageLimits(catch_up_entries=4, catch_up_seconds=60))
         again = shelf.put("another entry")
         assert shelf.json(path_of(again))["dependents"]["total"] == 0
         with database.reader(shelf.local.service.engine) as connection:
