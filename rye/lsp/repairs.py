@@ -7,12 +7,16 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
+from rye.lsp.cursor import fence_of
 from rye.lsp.positions import Text
 from rye.lsp.ranges import span_of
 from rye.text.diagnostics import Diagnostic
 
 _MEANT = re.compile(r"^Did you mean [`'\"](?:<)?([^`'\"<>]+)>?[`'\"]\?")
 _ADD = re.compile(r'^Add `([a-z_]+="[^"`]*")`')
+_ADD_CHILD = re.compile(r"^Add `(<([a-z_]+)>[^`<]*</\2>)`")
+_ADD_RIGHT = re.compile(r"^Add the capability (\S+) to <permissions>: (<.+>)$")
+_START_TAG = re.compile(r"<[A-Za-z_][\w.-]*+(?:[^<>\"']++|\"[^\"<]*+\"|'[^'<]*+')*?(/?)>")
 _DELETE = "Delete the character."
 _WHOLE_FILE = "validate --fix"
 _FIXED = frozenset({"C09", "C10", "R05", "R12", "D020", "D073"})
@@ -68,10 +72,37 @@ def _repair(text: Text, finding: Diagnostic) -> Repair | None:
     name = _TAG_NAME.match(text.text, text.own_offset(finding.line, finding.column or 1))
     if added is not None and name is not None:
         return Repair(f"Add {added[1]}", (Edit(name.end(), name.end(), f" {added[1]}"),), finding)
+    inserted = _inserted(text.text, finding, name)
+    if inserted is not None:
+        return inserted
     meant = _MEANT.match(finding.hint)
     if meant is None:
         return None
     return _renamed(text.text, finding, meant[1], (start, end))
+
+
+def _inserted(text: str, finding: Diagnostic, name: re.Match[str] | None) -> Repair | None:
+    """An element that is missing: a child of the tag that the finding is about, or a right that a call needs."""
+    hint = finding.hint or ""
+    child = _ADD_CHILD.match(hint)
+    if child is not None and name is not None:
+        start_tag = _START_TAG.match(text, name.start())
+        if start_tag is None or start_tag[1]:
+            return None
+        indent = text[text.rfind("\n", 0, name.start()) + 1 : name.start()]
+        before = f"\n{indent}  " if not indent.strip() else ""
+        return Repair(f"Add {child[1]}", (Edit(start_tag.end(), start_tag.end(), f"{before}{child[1]}"),), finding)
+    right = _ADD_RIGHT.match(hint)
+    fence = fence_of(text)
+    if right is None or fence is None:
+        return None
+    at = text.find("</permissions>", *fence)
+    if at < 0:
+        return None
+    indent = text[text.rfind("\n", 0, at) + 1 : at]
+    own_line = not indent.strip()
+    written = f"  {right[2]}\n{indent}" if own_line else right[2]
+    return Repair(f"Grant {right[1]}", (Edit(at, at, written),), finding)
 
 
 def _renamed(text: str, finding: Diagnostic, new: str, span: tuple[int, int]) -> Repair | None:

@@ -311,7 +311,9 @@ class Server(LanguageServer):
         target = types.OptionalVersionedTextDocumentIdentifier(document.uri, document.version)
         change = types.WorkspaceEdit(document_changes=[types.TextDocumentEdit(target, list(edits))])
         finding = [_diagnostic(text, repair.finding)] if repair.finding is not None else None
-        return types.CodeAction(repair.title, kind, finding, edit=change, is_preferred=True)
+        return types.CodeAction(
+            repair.title, kind, finding, edit=change, is_preferred=not repair.title.startswith("Grant ")
+        )
 
 
 def serve() -> int:

@@ -329,6 +329,8 @@ def test_installed_items_are_explained_once_verified_and_not_after_a_change(regi
         (SHIP.replace(' version="1.0.0"', ""), "R01"),
         (SHIP.replace("author>", "autor>"), "D011"),
         (SHIP.replace('required="true"', 'requierd="true"'), "D012"),
+        (SHIP.replace("    <author>me</author>\n", ""), "R02"),
+        (SHIP.replace("</step>", '`rye_execute(item_type="tool", item_id="me/shell/docker")`</step>', 1), "D701"),
         (SHIP.replace("# Ship", "# Sh\u200bip"), "C06"),
         (SHIP.replace("workflows", "elsewhere").replace("<category>work<", "<category>other<"), "R05"),
     ],
