@@ -7,12 +7,14 @@ end of the server does to it. A question is the path and the text, each behind i
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import struct
+import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import IO
 
 import msgspec
 
@@ -41,8 +43,10 @@ class Checker:
     """The process, started with the first question and again after one that it did not survive."""
 
     def __init__(self) -> None:
-        self._process: asyncio.subprocess.Process | None = None
+        self._process: subprocess.Popen[bytes] | None = None
         self._turn = asyncio.Lock()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="check")
+        """Waits for the process; a thread outlives no loop, as the loop's own subprocesses do."""
 
     async def ask(self, path: Path, text: str, wanted: Callable[[], bool]) -> tuple[Diagnostic, ...]:
         """The findings of a text; one that says so where it takes too long or ends the process.
@@ -52,33 +56,55 @@ class Checker:
         async with self._turn:
             if not wanted():
                 return ()
+            loop = asyncio.get_running_loop()
+            limit = loop.call_later(EDITOR.check_seconds, self._kill)
             try:
-                return await asyncio.wait_for(self._ask(path, text), EDITOR.check_seconds)
-            except (TimeoutError, asyncio.IncompleteReadError, OSError, msgspec.MsgspecError):
-                self.stop()
-                return (Diagnostic("error", "unchecked", "The text took too long to check.", hint="Make it simpler."),)
+                return await loop.run_in_executor(self._thread, self._ask, path, text)
+            except (EOFError, OSError, msgspec.MsgspecError):
+                self._end()
+                message = "The text could not be checked: it took too long, or a parser failed."
+                return (Diagnostic("error", "unchecked", message, hint="Make it simpler."),)
+            finally:
+                limit.cancel()
 
-    async def _ask(self, path: Path, text: str) -> tuple[Diagnostic, ...]:
-        if self._process is None or self._process.returncode is not None:
+    def _ask(self, path: Path, text: str) -> tuple[Diagnostic, ...]:
+        if self._process is None or self._process.poll() is not None:
             # -P: a file of the folder that an editor opened must not be imported in place of a module.
-            self._process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-P", "-c", _WORKER), stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-c", _WORKER], stdin=subprocess.PIPE, stdout=subprocess.PIPE
             )
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None
         assert stdout is not None
         for part in (os.fsencode(path), text.encode("utf-8", "surrogatepass")):
             stdin.write(_LENGTH.pack(len(part)) + part)
-        await stdin.drain()
-        (length,) = _LENGTH.unpack(await stdout.readexactly(_LENGTH.size))
-        return msgspec.json.decode(await stdout.readexactly(length), type=tuple[Diagnostic, ...])
+        stdin.flush()
+        (length,) = _LENGTH.unpack(_exactly(stdout, _LENGTH.size))
+        return msgspec.json.decode(_exactly(stdout, length), type=tuple[Diagnostic, ...])
+
+    def _kill(self) -> None:
+        if self._process is not None:
+            self._process.kill()
 
     def stop(self) -> None:
         """End the process, whatever it does."""
-        if self._process is not None:
-            with contextlib.suppress(ProcessLookupError):
-                self._process.kill()
-            self._process = None
+        self._kill()
+        self._thread.shutdown(cancel_futures=True)
+        self._end()
+
+    def _end(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            process.wait()
+
+
+def _exactly(stream: IO[bytes], size: int) -> bytes:
+    """So many bytes. Raises EOFError where the process ended before."""
+    data = stream.read(size)
+    if len(data) < size:
+        raise EOFError
+    return data
 
 
 def work() -> None:
