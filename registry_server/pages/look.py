@@ -145,13 +145,19 @@ class Look:
 
     def file(self, namespace: str, sha256: str) -> bytes | None:
         """The bytes of a released file; None where they are gone, or for another reader."""
-        return self.store.get(wire.blob_path(sha256)) if self.may_read(namespace) else None
+        return self.files(namespace, [sha256])[sha256]
 
     def files(self, namespace: str, hashes: list[str]) -> dict[str, bytes | None]:
-        """The same of several files, read at the same time where that is faster."""
-        if not self.may_read(namespace):
-            return dict.fromkeys(hashes)
-        return dict(zip(hashes, self.store.get_all([wire.blob_path(sha256) for sha256 in hashes]), strict=True))
+        """The same of several files, read at the same time where that is faster.
+
+        What was taken down is gone as soon as the log says so: the store has it a moment longer, and pages are kept.
+        """
+        found: dict[str, bytes | None] = dict.fromkeys(hashes)
+        if self.may_read(namespace):
+            gone = self.ledger.taken_down(hashes)
+            wanted = [sha256 for sha256 in found if sha256 not in gone]
+            found.update(zip(wanted, self.store.get_all(list(map(wire.blob_path, wanted))), strict=True))
+        return found
 
 
 def head_of(published: Published) -> Head:

@@ -7,12 +7,14 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 from lxml import html
 
 from registry_server.accounts import keys
 from registry_server.pages.diff import in_order, newest_offered, version_before
+from registry_server.pages.limits import PAGES
 from registry_server.pages.look import Look, Reader, Site
 from registry_server.sequencer.ledger import Ledger
 from registry_server.storage import database
@@ -460,6 +462,28 @@ class TestBytesThatAreGone:
         assert sections == ["signer"]
         assert [file["form"] for file in found["files"]] == ["gone"]
         assert text.decode()[:40] not in shelf.local.get(path, headers=HTML).text
+
+    def test_bytes_are_gone_with_the_log_entry_and_not_with_the_store(self, shelf: Shelf) -> None:
+        """A takedown is logged before the store is told; a page that was made in between would be kept."""
+        identity = shelf.directives("first\n", "leaked secret\n")
+        path = path_of(identity, "1.0.0", "2.0.0")
+        item = f"/-/{identity.kind}/{identity.id}@2.0.0"
+        for page_path in (path, item, f"{item}/source"):
+            assert "leaked secret" in shelf.local.get(page_path, headers=HTML).text
+        service = shelf.local.service
+        with database.reader(service.engine) as connection:
+            plan = takedown.plan(Ledger(connection), f"{identity}@2.0.0", "A secret")
+        with mock.patch.object(service.sequencer, "remove_taken_down"):
+            owners = keys.in_folder(service.settings.keys, "root")
+            takedown.publish(service.sequencer, takedown.signed(plan.statements, owners))
+        time.sleep(1.5 * PAGES.head_seconds)
+        for page_path in (
+            path,
+            f"/-/{identity.kind}/{identity.id}@2.0.0",
+            f"/-/{identity.kind}/{identity.id}@2.0.0/source",
+        ):
+            assert "leaked secret" not in shelf.local.get(page_path, headers=HTML).text
+            assert "leaked secret" not in shelf.local.get(page_path, headers=JSON).text
 
     def test_a_file_that_cannot_be_read_as_its_kind_is_said_to_be_unknown(self, shelf: Shelf) -> None:
         identity = shelf.item("skill")
