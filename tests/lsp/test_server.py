@@ -189,7 +189,7 @@ def test_a_hostile_document_neither_ends_nor_holds_the_server(client: Client, pa
     client.hover(path, last, 10)
     client.change(path, "<", (last, 5))
     client.findings(path)
-    assert time.monotonic() - started < 15
+    assert time.monotonic() - started < 40
 
 
 def test_two_documents_at_once_do_not_mix(client: Client, folder: Path) -> None:
