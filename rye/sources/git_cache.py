@@ -15,7 +15,7 @@ import shutil
 import stat
 import subprocess
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -38,9 +38,19 @@ _HEADER_BYTES = 256
 
 
 class GitCache:
-    """The repositories of one run. ``environment``: the process's variables; ``offline``: whether a server may be asked."""
+    """The repositories of one run. ``environment``: the process's variables; ``offline``: whether no server may be asked;
+    ``may_contact``: whether the server of this address may be, for an address in rye.toml is anybody's word."""
 
-    def __init__(self, folder: Path, environment: Mapping[str, str], *, offline: bool, asking: Asking | None = None):
+    def __init__(
+        self,
+        folder: Path,
+        environment: Mapping[str, str],
+        *,
+        offline: bool,
+        asking: Asking | None = None,
+        may_contact: Callable[[str], bool] = lambda url: True,
+    ):
+        self._may_contact = may_contact
         self._folder = folder
         self._given = environment
         self._offline = offline
@@ -136,6 +146,12 @@ class GitCache:
         if self._offline:
             message = f"{url} cannot be asked offline, and {why}."
             raise SourceError("source-offline", message, "Run the command without --offline once.")
+        if not self._may_contact(url):
+            raise SourceError(
+                "source-not-agreed",
+                f"{url} stands in [sources] of rye.toml, and you never agreed to it, so it is not contacted.",
+                "`rye install` on a terminal shows what comes from it and asks; elsewhere `rye install --yes` agrees.",
+            )
 
 
 class Objects:

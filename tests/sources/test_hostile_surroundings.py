@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from rye.project.lock import parse_lock
+from rye.project.lock import Lock, LockedItem, LockedSource, lock_text, parse_lock
 from rye.sources.git_objects import object_name, tree_entries, tree_of
 from rye.sources.source_error import SourceError
 from tests.cli.running import Program
@@ -336,6 +336,39 @@ def test_an_address_that_was_replaced_everywhere_is_a_new_source_to_agree_to(
     refused = program.run("ci", "-y", "--json")
     assert refused.error["code"] == "project-not-accepted", refused
     assert server.url("fork") in refused.error["message"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("ci",), ("install",), ("show", "team/pdf"), ("render", "team/pdf"), ("list",), ("tree",), ("audit",), ("outdated",),
+     ("sbom",), ("lock", "--check"), ("trust", "project"), ("info", "team/pdf"), ("deploy", "--check")],
+    ids=lambda words: words[0],
+)  # fmt: skip
+def test_a_repository_that_a_clone_names_is_not_contacted_before_somebody_agreed(
+    server: GitServer, program: Program, repository: Repository, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    commit = repository.git("rev-parse", "v1")
+    tree = repository.git("rev-parse", "v1^{tree}")
+    url = server.url("prompts")
+    program.write(
+        "rye.toml", f'[sources]\nteam = {{ git = "{url}", rev = "v1" }}\n[dependencies]\n"skill:team/pdf" = "*"\n'
+    )
+    source = LockedSource("pdf/SKILL.md", git=url, ref="refs/tags/v1", commit=commit, tree=tree)
+    data = skill("pdf").encode()
+    row = LockedItem(
+        "skill",
+        "team/pdf",
+        f"0.0.0+g{commit[:8]}",
+        len(data),
+        hashlib.sha256(data).hexdigest(),
+        "SKILL.md",
+        source=source,
+    )
+    wanted = {"skill:team/pdf": "*", "source team": f"git+{url}#v1"}
+    program.write("rye.lock", lock_text(Lock(wanted, (row,))))
+    program.write(".ai/packages/team/skills/pdf/SKILL.md", data)
+    program.run(*words)
+    assert server.requests == []
 
 
 def test_two_processes_add_from_one_repository_at_once(

@@ -294,8 +294,9 @@ def test_rye_lock_approves_no_source(server: GitServer, program: Program) -> Non
     server.repository("kit").commit({"pdf/SKILL.md": skill("pdf")})
     source = f'[sources]\nkit = {{ git = "{server.url("kit")}" }}\n'
     program.write("rye.toml", f'[project]\nname = "shop"\n\n{source}\n[dependencies]\n"skill:kit/pdf" = "*"\n')
-    program.ok("lock")
-    assert program.run("install", "--json").error["code"] == "consent-needed"
+    assert program.run("lock", "--json").error["code"] == "source-not-agreed"
+    program.ok("lock", "-y")
+    assert program.run("--offline", "install", "--json").error["code"] == "consent-needed"
     program.ok("install", "-y")
     program.ok("rollback", "-y")
 

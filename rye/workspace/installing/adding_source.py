@@ -60,7 +60,7 @@ def add_from_source(
         declared = named(source, session.manifest, wanted.name)
         asker = member_meant(context, project, session.manifest, wanted.member)
         session = session.with_manifest(add_source(session.manifest_text, declared))
-        with session_sources(session) as sources:
+        with session_sources(session, names_source=True) as sources:
             assert sources.book is not None
             sources.book.go_by(session.before.lock.items)
             with context.progress("fetching the source"):

@@ -149,7 +149,7 @@ def _lock(context: Context, project: Project, state: ProjectState, plan: ImportP
     manifest = whole_manifest(plan.text, state.members)
     environment = judging_environment(context, manifest)
     pinned = Lock(state.lock.wanted, (*state.lock.items, *map(_pinned, plan.items)))
-    with project_sources(context, manifest, project.root) as sources:
+    with project_sources(context, manifest, project.root, contacts=True) as sources:
         with context.progress("resolving"):
             chosen = resolve(manifest, pinned, sources, environment, Unlock.nothing())
         with context.progress("fetching"):

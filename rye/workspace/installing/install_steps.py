@@ -53,10 +53,11 @@ _TOO_OLD = frozenset({"release-vanished", "no-such-item", "unsolvable"})
 """What a head that is too old for rye.toml or rye.lock makes of what was published after it."""
 
 
-def session_sources(session: InstallSession, outages: Outages = "fail") -> Sources:
-    """The registries that the session asks; a context manager."""
-    root = session.before.project.root
-    return project_sources(session.context, session.manifest, root, session.request.airgap, outages=outages)
+def session_sources(session: InstallSession, outages: Outages = "fail", *, names_source: bool = False) -> Sources:
+    """The registries that the session asks; a context manager. ``names_source``: whether a person named the source just now."""
+    root, request = session.before.project.root, session.request
+    contacts = names_source or request.trust_lock
+    return project_sources(session.context, session.manifest, root, request.airgap, outages=outages, contacts=contacts)
 
 
 def carry_on(session: InstallSession, unlock: Unlock, look: Look | None) -> InstallOutcome:

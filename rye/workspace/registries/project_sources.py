@@ -43,12 +43,14 @@ def project_sources(
     offline: bool | None = None,
     asks: bool = True,
     outages: Outages = "fail",
+    contacts: bool = False,
 ) -> Sources:
     """The registries that a project asks; a context manager.
 
     ``airgap``: a file that answers in their place. ``offline``: whether only trusted state and cache answer; None: as the
     context says. ``asks``: whether a person may be asked to pin a registry. ``outages``: what becomes of a registry that does
-    not answer; one whose last verified head stands for it is told once, as a warning.
+    not answer; one whose last verified head stands for it is told once, as a warning. ``contacts``: whether a repository of
+    ``[sources]`` that this user never agreed to may be contacted, because the command names it, or trusts the lock.
     """
     cache, verdicts = WriteBehindCache.at(cache_dir() / "registry"), user_verdicts()
     if airgap is not None:
@@ -82,11 +84,10 @@ def project_sources(
             return client
 
     where = project_registries(context, manifest, root)
-    book = (
-        _book(context, manifest, root, context.offline if offline is None else offline, asks)
-        if manifest.sources
-        else None
-    )
+    book = None
+    if manifest.sources:
+        cut_off = context.offline if offline is None else offline
+        book = _book(context, manifest, root, offline=cut_off, asks=asks, contacts=contacts)
     return Sources(where, open_one, verdicts, cache.flush, book)
 
 
@@ -102,9 +103,9 @@ _BOOK = "rye.workspace.registries.source_book"
 """Imported by name, where a project has sources: git's machinery costs the others nothing."""
 
 
-def _book(context: Context, manifest: Manifest, root: Path, offline: bool, asks: bool) -> SourceBook:
+def _book(context: Context, manifest: Manifest, root: Path, *, offline: bool, asks: bool, contacts: bool) -> SourceBook:
     book: SourceBook = importlib.import_module(_BOOK).source_book(
-        context, manifest.sources, root, offline=offline, asks=asks
+        context, manifest.sources, root, offline=offline, asks=asks, contacts=contacts
     )
     return book
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
 from rye.errors import RyeError
-from rye.project.declared_sources import Source
+from rye.project.declared_sources import GIT_PREFIX, Source
 from rye.project.lock import LockedItem
 from rye.registry.store.pins import pinned_state, read_addresses
 from rye.sources.book import SourceBook
@@ -20,16 +20,26 @@ from rye.sources.standing import stands
 from rye.storage.folders import cache_dir, data_dir
 from rye.workspace.context import Context
 from rye.workspace.registries.local_cache import GIT_CACHE
+from rye.workspace.trusting.acceptance import trusts_lock
+from rye.workspace.trusting.known_signers import agreed_signers
 from rye.workspace.trusting.source_basis import source_basis
 from rye.workspace.trusting.trusted_keys import trusted_keys
 
 
 def source_book(
-    context: Context, sources: Mapping[str, Source], root: Path, *, offline: bool, asks: bool = True
+    context: Context,
+    sources: Mapping[str, Source],
+    root: Path,
+    *,
+    offline: bool,
+    asks: bool = True,
+    contacts: bool = False,
 ) -> SourceBook:
-    """``asks``: whether git may ask a person for a password, on a terminal. Raises RyeError ``source-name-taken``."""
+    """``asks``: whether a person may be asked: git for a password, and later somebody for consent. ``contacts``: whether a source
+    that this user never agreed to may be contacted all the same. Raises RyeError ``source-name-taken``."""
     _refuse_pinned(sources)
-    return SourceBook(sources, source_opener(context, root, offline=offline, asks=asks), source_basis())
+    opener = source_opener(context, root, offline=offline, asks=asks, contacts=contacts)
+    return SourceBook(sources, opener, source_basis())
 
 
 def _refuse_pinned(sources: Mapping[str, Source]) -> None:
@@ -57,15 +67,25 @@ def pinned_namespaces() -> dict[str, str]:
     return found
 
 
-def source_opener(context: Context, root: Path, *, offline: bool, asks: bool = True) -> Opener:
-    """What opens the sources of the project at ``root``."""
-    return opener_of(root, source_cache(context, offline=offline, asks=asks))
+def source_opener(context: Context, root: Path, *, offline: bool, asks: bool = True, contacts: bool = False) -> Opener:
+    """What opens the sources of the project at ``root``. A repository that rye.toml names is contacted once this user agreed to
+    it, or where somebody is there to agree."""
+    willing = contacts or trusts_lock(context) or (asks and (context.interactive or context.assume_yes))
+
+    def may_contact(url: str) -> bool:
+        return willing or f"{GIT_PREFIX}{url}" in agreed_signers()
+
+    return opener_of(root, source_cache(context, offline=offline, asks=asks, may_contact=may_contact))
 
 
-def source_cache(context: Context, *, offline: bool, asks: bool = True) -> GitCache:
-    """The user's cache of repositories."""
+def source_cache(
+    context: Context, *, offline: bool, asks: bool = True, may_contact: Callable[[str], bool] = lambda url: True
+) -> GitCache:
+    """The user's cache of repositories. ``may_contact``: as :class:`rye.sources.git_cache.GitCache` takes it."""
     asking = Asking(terminal=asks and context.interactive)
-    return GitCache(cache_dir() / GIT_CACHE, context.environment, offline=offline, asking=asking)
+    return GitCache(
+        cache_dir() / GIT_CACHE, context.environment, offline=offline, asking=asking, may_contact=may_contact
+    )
 
 
 def opener_of(root: Path, cache: GitCache) -> Opener:
