@@ -22,6 +22,7 @@ from registry_server.sequencer.ledger import Ledger
 from registry_server.storage import database
 from registry_server.storage.schema import documents
 from registry_server.upkeep import takedown
+from registry_server.upkeep.founding import found
 from rye.items.identity import Identity
 from rye.registry.protocol.statements import Advisory, Deprecation, Yank
 from tests.registry_process import ORIGIN
@@ -112,7 +113,9 @@ class TestFeed:
             for link in feed.all(entry, "link")
         ]
         assert "/-/directive/acme/a/item@2.0.0" in links
-        assert all(local.get(link, headers={"Accept": "text/html"}).status_code == 200 for link in links)
+        statuses = {link: local.get(link, headers={"Accept": "text/html"}).status_code for link in links}
+        assert statuses.pop(f"/-/directive/{ITEM.id}@2.0.0") == 451  # its page says why
+        assert set(statuses.values()) == {200}
 
     def test_an_empty_registry_has_a_feed(self, tmp_path: Path) -> None:
         local = Local(tmp_path / "empty")
@@ -282,6 +285,23 @@ def test_names_have_the_same_order_on_postgresql(empty: str) -> None:
         assert offered_names(connection, stretches(["a"]), "", 100) == ["directive:a/b", "directive:a/z"]
         assert part_ends(connection, [EVERYTHING], 3, 100) == [names[2], names[5]]
     engine.dispose()
+
+
+def test_every_page_of_the_log_is_made_from_postgresql_too(empty: str, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    found(data, ORIGIN, {"database": empty}, None, 365)
+    local = Local(data, make=False)
+    assert local.statements(local.token(), ACME.claim()).status_code == 200
+    put(local, ACME, ITEM, "1.0.0", b"one\n")
+    put(local, ACME, ITEM, "2.0.0", b"two\n")
+    assert local.service.settings.database_url == empty
+    item = f"/-/directive/{ITEM.id}"
+    for path in ("/-/log", "/-/log/4", "/-/namespaces/acme", "/-/namespaces/acme?after=directive:acme/a", "/robots.txt",
+                 "/sitemap.xml", "/sitemap.xml?after=", f"{item}/diff/1.0.0..2.0.0", f"{item}@2.0.0/diff"):  # fmt: skip
+        assert local.get(path, headers={"Accept": "text/html"}).status_code == 200, path
+    for path in ("/feed.atom", "/-/namespaces/acme/feed.atom"):
+        assert Atom(local, path).values("title") == [f"directive {ITEM.id} 2.0.0", f"directive {ITEM.id} 1.0.0"]
+    local.close()
 
 
 class TestRobots:
