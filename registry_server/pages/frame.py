@@ -38,6 +38,7 @@ from markupsafe import Markup
 from msgspec import Struct
 
 from registry_server.pages import addresses, hidden, markdown
+from registry_server.pages.kept import Kept
 from registry_server.pages.limits import PAGES
 from registry_server.pages.look import Site
 from registry_server.pages.negotiation import Form
@@ -242,7 +243,16 @@ def _beginning(text: str, most: int) -> Beginning:
 
 def _rendered(text: str, most: int, files: Sequence[Attached] = ()) -> markdown.Text:
     pages = {file.path: file.page for file in files}
-    return markdown.render(text, most, pages.get)
+    key = (text, most, tuple(pages.items()))
+    known = _texts.get(key)
+    if known is None:
+        known = markdown.render(text, most, pages.get)
+        _texts.put(key, known, len(text) + len(known.html) + 1_000)
+    return known
+
+
+_texts: Kept[tuple[str, int, tuple[tuple[str, str], ...]], markdown.Text] = Kept(PAGES.rendered_bytes)
+"""Rendered texts: a new head changes most pages, and no text."""
 
 
 def _numbered(text: str) -> Beginning:

@@ -37,10 +37,12 @@ class PageLimits(Struct, frozen=True):
     """Lines of a source that have numbers."""
     markdown_characters: int = 24 * KIB
     """Markdown that is rendered; the rest of a longer text is only shown as source."""
-    facts_bytes: int = 512 * KIB
+    facts_bytes: int = 320 * KIB
     """Text of one item, attached files included, that facts are looked for in. Files beyond it are named."""
     cached_bytes: int = 64 * MIB
     """Rendered pages that are kept."""
+    rendered_bytes: int = 16 * MIB
+    """Rendered texts that are kept, with what they were made from."""
     judged_bytes: int = 32 * MIB
     """Statements of items whose histories are kept, judged."""
     examined: int = 4_000
