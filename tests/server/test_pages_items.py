@@ -19,6 +19,7 @@ from registry_server.pages.limits import PageLimits
 from registry_server.sequencer.ledger import Ledger
 from registry_server.storage import database, schema
 from registry_server.upkeep import takedown
+from registry_server.upkeep.founding import found
 from rye.items.identity import Identity
 from rye.items.kinds import KINDS
 from rye.items.published import read_published
@@ -444,3 +445,23 @@ class TestSearch:
         answer = shelf.local.get("/-/search?q=crowded", headers=HTML)
         assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
         assert "<h1>" in answer.text
+
+
+def test_items_and_search_are_made_from_postgresql_too(
+    empty: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dependents, "PAGES", PageLimits(catch_up_entries=2, catch_up_seconds=60))
+    data = tmp_path / "data"
+    found(data, ORIGIN, {"database": empty}, None, 365)
+    local, acme = Local(data, make=False), Publisher("acme")
+    try:
+        assert local.statements(local.token(), acme.claim()).status_code == 200
+        target, user = Identity("directive", "acme/a/target"), Identity("directive", "acme/a/user")
+        put(local, acme, target, "1.0.0", b"one\n")
+        put(local, acme, user, "1.0.0", b"two\n", depends_on=(Relation(f"directive:{target.id}", target, "*"),))
+        for path in ("/", "/-/search?q=target", path_of(user), f"{path_of(target, '1.0.0')}/source"):
+            assert local.get(path, headers=HTML).status_code == 200, path
+        assert [row["id"] for row in local.get(path_of(target), headers=JSON).json()["dependents"]["rows"]] == [user.id]
+        assert local.get("/-/search?q=target", headers=JSON).json()["total"] == 1
+    finally:
+        local.close()
