@@ -34,3 +34,12 @@ class UsageError(RyeError):
     """The command's words are wrong: an unknown flag, a malformed reference, contradicting options."""
 
     exit_code = 2
+
+
+def extra_missing(package: str, extra: str) -> RyeError:
+    """The error for a package that is not installed because an extra of rye's brings it."""
+    return RyeError(
+        "extra-missing",
+        f"The package {package} is not installed; this needs rye's extra {extra!r}.",
+        f"Install rye with its extra: pip install 'rye[{extra}]'.",
+    )

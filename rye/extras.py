@@ -1,8 +1,6 @@
-"""Which extra of the package brings a module that is not installed: the error says what to install."""
+"""Which extra of the package brings which modules."""
 
 from __future__ import annotations
-
-from rye.errors import RyeError
 
 EXTRAS = {
     "lsp": ("pygls", "lsprotocol"),
@@ -15,14 +13,7 @@ EXTRAS = {
 """The modules by extra (``pyproject.toml`` names their packages)."""
 
 
-def missing_extra(module: str | None) -> RyeError | None:
-    """The error for a module that is not installed and belongs to an extra; None for any other module."""
+def extra_of(module: str | None) -> tuple[str, str] | None:
+    """The top-level module and the extra that brings it; None for a module that belongs to no extra."""
     top = (module or "").partition(".")[0]
-    for extra, modules in EXTRAS.items():
-        if top in modules:
-            return RyeError(
-                "extra-missing",
-                f"The package {top} is not installed; this needs rye's extra {extra!r}.",
-                f"Install rye with its extra: pip install 'rye[{extra}]'.",
-            )
-    return None
+    return next(((top, extra) for extra, modules in EXTRAS.items() if top in modules), None)

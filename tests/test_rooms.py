@@ -10,8 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 FLOORS = (
-    ("errors", "limits"),
-    ("extras",),
+    ("errors", "limits", "extras"),
     ("storage",),
     ("text",),
     ("resolution",),

@@ -15,8 +15,8 @@ import click
 from registry_server.cli.options import Output, json_option
 from registry_server.storage.first_line import first_line
 from rye import __version__
-from rye.errors import RyeError, UsageError
-from rye.extras import missing_extra
+from rye.errors import RyeError, UsageError, extra_missing
+from rye.extras import extra_of
 
 COMMANDS: dict[str, tuple[str, str]] = {
     # name: (module:attribute, one line of help)
@@ -107,8 +107,8 @@ def main() -> None:
     except Exception as error:  # the last resort: people get one line and an exit code, never a traceback
         if os.environ.get("RYE_REGISTRY_TRACEBACK") == "1":
             raise
-        missing = missing_extra(error.name) if isinstance(error, ModuleNotFoundError) else None
-        _fail(missing or _unforeseen(error), as_json)
+        of = extra_of(error.name) if isinstance(error, ModuleNotFoundError) else None
+        _fail(extra_missing(*of) if of is not None else _unforeseen(error), as_json)
 
 
 def _unforeseen(error: Exception) -> RyeError:

@@ -22,8 +22,8 @@ from rye.cli.options import (
     take_global_options,
     write_examples,
 )
-from rye.errors import RyeError, UsageError
-from rye.extras import missing_extra
+from rye.errors import RyeError, UsageError, extra_missing
+from rye.extras import extra_of
 
 COMMANDS: dict[str, tuple[str, str, str]] = {
     # name: (module:attribute, section of the help, one line)
@@ -304,7 +304,8 @@ def run(arguments: list[str], session: Session) -> int:
     except Exception as error:  # the last resort: a person never sees a traceback unless they ask for it
         if environment_flag("RYE_TRACEBACK"):
             raise
-        if isinstance(error, ModuleNotFoundError) and (missing := missing_extra(error.name)) is not None:
+        if isinstance(error, ModuleNotFoundError) and (of := extra_of(error.name)) is not None:
+            missing = extra_missing(*of)
             session.console.error(missing)
             return missing.exit_code
         session.console.error(

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from rye.extras import EXTRAS, missing_extra
+from rye.extras import EXTRAS, extra_of
 from tests.cli.registry_fixture import Registry, registry
 
 __all__ = ["registry"]
@@ -91,8 +91,8 @@ def test_the_table_of_extras_is_that_of_the_package() -> None:
             for name in IMPORT_NAMES.get(name_of(each), (name_of(each).replace("-", "_"),))
         }
         assert modules == set(EXTRAS[extra])
-    assert missing_extra("litestar.params") is not None
-    assert missing_extra("no_such_module") is None
+    assert extra_of("litestar.params") == ("litestar", "server")
+    assert extra_of("no_such_module") is None
     client = {name_of(each) for each in PROJECT["dependencies"]}
     assert not client & {name_of(each) for each in PROJECT["optional-dependencies"]["server"]}
 
