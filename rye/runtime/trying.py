@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import Struct
 
 from rye.errors import RyeError, UsageError
-from rye.items.identity import Reference
+from rye.items.identity import parse_reference
 from rye.items.needs import Needs
 from rye.limits import RUNTIME
 from rye.project.context import require_project
@@ -50,12 +50,13 @@ class Tried(Struct, frozen=True):
         }
 
 
-def try_tool(context: Context, reference: Reference, parameters: Mapping[str, Any], cancel: Event) -> Tried:
-    """Run the tool once. What the tool itself does wrong is in the result.
+def try_tool(context: Context, target: str, parameters: Mapping[str, Any], cancel: Event) -> Tried:
+    """Run the tool ``target`` (``tool:ID``) once. What the tool itself does wrong is in the result.
 
     Raises RyeError for what keeps it from starting: an item that may not be used, ``not-runnable``, ``sandbox-unavailable``,
     ``bad-input`` for parameters that no call may have.
     """
+    reference = parse_reference(target)
     if reference.kind != "tool":
         raise UsageError("not-a-tool", f"{reference} is no tool.", "Write tool:ID.")
     data = json.dumps(parameters, separators=(",", ":"), allow_nan=False).encode()

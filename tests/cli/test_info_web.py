@@ -68,7 +68,7 @@ def test_a_browser_that_does_not_start_is_no_error(monkeypatch: pytest.MonkeyPat
             raise failure
         return bool(failure)
 
-    monkeypatch.setattr(webbrowser, "open", opening)
+    monkeypatch.setattr(webbrowser, "open_new_tab", opening)
     assert browser.open_page("https://example.org/") is False
 
 

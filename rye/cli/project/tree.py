@@ -10,8 +10,7 @@ from rye.cli.console import one_line
 from rye.cli.options import Session, command
 from rye.cli.project.install_options import install_options
 from rye.installation.graph import Node
-from rye.project.lock import LockedItem
-from rye.workspace.installing.locked_graph import locked_tree, reasons_for
+from rye.workspace.installing.locked_graph import locked_tree, reasons_for, signing
 
 _MARKS = {"": "", "seen": " (*)", "cycle": " (cycle)", "missing": " (not in rye.lock)"}
 
@@ -34,7 +33,7 @@ def tree(session: Session, depth: int | None, member: str | None) -> None:
     for node in nodes:
         version = f" {node.item.version}{_mark(node.identity, unverified)}" if node.item is not None else ""
         version += " (forced)" if node.item is not None and node.item.forced is not None else ""
-        unsigned = _unsigned(session, node.item)
+        unsigned = _unsigned(session, node)
         session.console.data(f"{_indent(node)}{node.identity}{version}{unsigned}{_MARKS[node.mark]}")
     if not nodes:
         session.console.say("Nothing is locked; `rye add [KIND:]ID` adds an item.")
@@ -47,19 +46,11 @@ def _indent(node: Node) -> str:
     return above + ("└── " if node.last[-1] else "├── ")
 
 
-def _unsigned(session: Session, item: LockedItem | None) -> str:
+def _unsigned(session: Session, node: Node) -> str:
     """That nobody signed it, in red."""
-    if item is None or not item.is_unsigned:
+    if node.item is None or not node.item.is_unsigned:
         return ""
-    return " " + session.console.style(f"signed by {item.signed_by}", "removed")
-
-
-def _signing(item: LockedItem | None) -> dict[str, object]:
-    source = item.source if item is not None else None
-    return {
-        "signer": item.signed_by if item is not None else None,
-        "source": source.as_json() if source is not None else None,
-    }
+    return " " + session.console.style(f"signed by {node.item.signed_by}", "removed")
 
 
 def _mark(identity: object, unverified: Container[object]) -> str:
@@ -79,7 +70,7 @@ def _as_json(node: Node, unverified: Container[object]) -> dict[str, object]:
         "mark": node.mark or None,
         "forced": node.item.forced if node.item else None,
         "state": _state(node.identity, unverified) if node.item else None,
-        **_signing(node.item),
+        **signing(node.item),
     }
 
 
@@ -106,7 +97,7 @@ def why(session: Session, item: str, member: str | None) -> None:
                 "version": target.version,
                 "forced": target.forced,
                 "state": _state(target.identity, found.unverified),
-                **_signing(target),
+                **signing(target),
                 "chains": rows,
                 "unverified": sorted({str(i) for _, chain in found.chains for i in chain if i in found.unverified}),
                 "more": found.more,
@@ -119,7 +110,8 @@ def why(session: Session, item: str, member: str | None) -> None:
     if target.forced is not None:
         session.console.data(f"[overrides] of rye.toml forces {target.identity} {one_line(target.forced)}")
     if target.is_unsigned:
-        session.console.data(f"{target.identity} is{_unsigned(session, target)}, from {target.registry}")
+        said = session.console.style(f"signed by {target.signed_by}", "removed")
+        session.console.data(f"{target.identity} is {said}, from {target.registry}")
     if found.more:
         session.console.say(f"There are more than these {len(found.chains)} chains.")
     if not found.chains and member is not None:

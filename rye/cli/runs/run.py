@@ -17,7 +17,6 @@ from rye.cli.console import one_line, printable
 from rye.cli.json_argument import read_object
 from rye.cli.options import Session, command
 from rye.errors import UsageError
-from rye.items.identity import parse_reference
 from rye.limits import RUN
 from rye.rendering.inputs import parse_assignments
 from rye.runtime.approvals import Question
@@ -111,7 +110,7 @@ def run(
         from rye.cli.runs.run_tool import run_tool  # the loop's modules are not needed, nor these by the loop
 
         with _interrupts(cancel):
-            return run_tool(session, parse_reference(target), parse_assignments(arguments, "--arg"), given, cancel)
+            return run_tool(session, target, parse_assignments(arguments, "--arg"), given, cancel)
     if arguments or json_args:
         raise UsageError(
             "usage", "--arg and --json-args are for tools.", "A directive takes --input K=V and --inputs FILE."

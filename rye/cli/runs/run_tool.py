@@ -14,18 +14,17 @@ if TYPE_CHECKING:
     from threading import Event
 
     from rye.cli.options import Session
-    from rye.items.identity import Reference
 
 
 def run_tool(
     session: Session,
-    reference: Reference,
+    target: str,
     texts: Mapping[str, str],
     values: Callable[[], Mapping[str, Any]],
     cancel: Event,
 ) -> int:
     """Run it, show what it returned, wrote and was refused; the exit code. ``texts`` go before ``values``."""
-    tried = try_tool(session, reference, {**values(), **texts}, cancel)
+    tried = try_tool(session, target, {**values(), **texts}, cancel)
     if session.json:
         session.console.document(tried.as_json())
         return 0 if tried.result.error is None else 1

@@ -8,6 +8,6 @@ import webbrowser
 def open_page(address: str) -> bool:
     """Open an address in it; False where there is none, or it does not start."""
     try:
-        return webbrowser.open(address)
+        return webbrowser.open_new_tab(address)
     except (webbrowser.Error, OSError):
         return False

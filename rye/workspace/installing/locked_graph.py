@@ -72,3 +72,12 @@ def reasons_for(context: Context, name: str, member: str | None = None) -> Reaso
     rows = tuple((line, tuple(chain)) for line, chain in found)
     versions = {entry.identity: entry.version for entry in lock.items}
     return Reasons(item, rows, more, versions, _unverified(project, lock))
+
+
+def signing(item: LockedItem | None) -> dict[str, object]:
+    """The fields ``signer`` and ``source`` of the stable JSON."""
+    source = item.source if item is not None else None
+    return {
+        "signer": item.signed_by if item is not None else None,
+        "source": source.as_json() if source is not None else None,
+    }
