@@ -17,7 +17,7 @@ from rye.items.identity import Identity
 from rye.items.runs import attached_runs
 from rye.permissions.policy import Policy
 from rye.permissions.source_scale import source_refusal
-from rye.project.lock import LockedFile, LockedItem
+from rye.project.lock import LockedFile, LockedItem, LockedSource
 from rye.registry.trust.records import ItemHistory
 from rye.sources.record import SourceHistory, SourceRecord
 
@@ -109,4 +109,9 @@ def _signed_by(words: SignedRelease, signer: str | None) -> SignedRelease:
 def _difference(name: str, says: object, true: object) -> str:
     if name in ("version", "size", "sha256", "suffix"):
         return f"its {name} is {true}, not {says}"
-    return "other files are attached" if name == "attached" else "it stands elsewhere"
+    if name == "attached":
+        return "its attached files are others"
+    if isinstance(says, LockedSource) and isinstance(true, LockedSource):
+        parts = [(part, getattr(says, part), getattr(true, part)) for part in LockedSource.__struct_fields__]
+        return ", ".join(f"its source's {part} is {there}, not {said}" for part, said, there in parts if said != there)
+    return f"its {name} is another"

@@ -28,6 +28,8 @@ def source_folder(project: Path, source: PathSource) -> Path:
         here = here / part
         if here.is_symlink():
             raise _no_folder(source, "is reached through a symbolic link in the project")
+    if not place.exists():
+        raise _no_folder(source, f"does not exist: there is no {shown(str(place))}")
     if inside[:2] == (".ai", "packages") or not place.is_dir():
         raise _no_folder(source, "is not a folder that items can come from")
     return place

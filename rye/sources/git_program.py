@@ -128,6 +128,7 @@ def program(path: str | None = None) -> str:
     try:
         said = subprocess.run(
             [found, "version"],
+            env={name: os.environ[name] for name in ("PATH", "SYSTEMROOT") if name in os.environ} | {"LC_ALL": "C"},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=_GRACE,

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from rye.project.lock import Lock, LockedItem, LockedSource, lock_text, parse_lock
+from rye.sources import git_program
 from rye.sources.git_objects import object_name, tree_entries, tree_of
 from rye.sources.source_error import SourceError
 from tests.cli.running import Program
@@ -142,6 +143,16 @@ def test_a_git_that_does_not_take_our_configuration_is_not_used(
     refused = program.run("add", f"git+{server.url('prompts')}#v1", "pdf", "-y", "--json", env={"PATH": path})
     assert refused.error["code"] == "no-git"
     assert not (tmp_path / "ran").exists()
+
+
+def test_not_even_the_question_for_gits_version_writes_where_a_variable_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_TRACE", str(tmp_path / "trace"))
+    monkeypatch.setenv("GIT_TRACE2_EVENT", str(tmp_path / "trace2"))
+    git_program.program.cache_clear()
+    assert git_program.program()
+    assert not list(tmp_path.glob("trace*"))
 
 
 def test_gits_own_variables_mean_nothing(

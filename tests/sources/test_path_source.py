@@ -90,7 +90,7 @@ def test_a_folder_that_is_gone_is_an_error_that_names_it(program: Program, share
     shared.rename(shared.with_name("moved"))
     refused = program.run("ci", "--json")
     assert (refused.code, refused.error["code"]) == (1, "no-such-folder")
-    assert "../shared" in refused.error["message"]
+    assert "'../shared' does not exist" in refused.error["message"]
 
 
 def test_a_rye_project_is_a_source_and_its_items_depend_on_each_other(program: Program, shared: Path) -> None:

@@ -138,8 +138,17 @@ def _why(change: ItemChange) -> str:
     elif change.signer_unknown:
         reasons.append("is the first item of a signer that you never agreed to")
     if change.signer_changed:
-        reasons.append("is signed by another key")
+        reasons.append(_why_signer(change))
     return " and ".join(reasons)
+
+
+def _why_signer(change: ItemChange) -> str:
+    """What became of the signer; items of sources may have none before, after, or both."""
+    if change.new is None or not change.new.is_unsigned:
+        return "is signed by another key"
+    if change.old is not None and change.old.is_unsigned:
+        return f"comes from another source ({change.new.registry}, before {change.old.registry})"
+    return "is not signed any more"
 
 
 def _why_runs(runs: Sequence[Run], update: bool) -> list[str]:

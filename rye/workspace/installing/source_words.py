@@ -23,28 +23,49 @@ from rye.project.declared_sources import (
 from rye.project.manifest import Manifest
 
 _FOLDERS = ("./", "../", "/")
+_ADDRESS = re.compile(r"https?://|ssh://|git://|[\w.-]+@[\w.-]+:|[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+(?::\d+)?/", re.ASCII)
+"""The address of a repository without ``git+``: no item's name has a scheme, or a host with a dot in front of its first ``/``."""
 _SCP = re.compile(r"(?:[A-Za-z0-9_.-]+@)?[A-Za-z0-9.-]+:(?!//)")
 _HINT = "Write git+https://HOST/PATH.git#REV:FOLDER, or a folder's path such as ../shared-items."
 
 
 def is_source_word(word: str) -> bool:
     """Whether an argument of ``rye add`` names a source and no item."""
-    return word.startswith((GIT_PREFIX, PATH_PREFIX, *_FOLDERS)) or word in (".", "..")
+    return word.startswith((GIT_PREFIX, PATH_PREFIX, *_FOLDERS)) or word in (".", "..") or _is_bare_address(word)
+
+
+def _is_bare_address(word: str) -> bool:
+    return _ADDRESS.match(word) is not None
 
 
 def read_source(word: str) -> Source:
     """The source that a word names; its name is still to be chosen. Raises UsageError ``bad-source``."""
+    if _is_bare_address(word):
+        message = f"{word!a} is no item's name. It looks like the address of a git repository."
+        raise UsageError("bad-source", message, _with_prefix(word))
     try:
         if not word.startswith(GIT_PREFIX):
             return PathSource("", folder_path(word.removeprefix(PATH_PREFIX)))
         url, _, rest = word.removeprefix(GIT_PREFIX).partition("#")
         rev, _, path = rest.partition(":")
-        if _SCP.match(url):
+        if "@" in url and _SCP.match(url):
             raise BadSource("write ssh://USER@HOST/PATH instead of USER@HOST:PATH")
+        if "://" not in url:
+            raise BadSource("its address has no https:// or ssh:// in front")
         found = GitSource("", git_address(url), git_rev(rev) if rev else None, inner_path(path))
     except BadSource as error:
         raise UsageError("bad-source", f"{word!a} is not a source: {error}.", _HINT) from None
     return found
+
+
+def _with_prefix(word: str) -> str:
+    """How a bare address is written as a source: with ``git+``, and a scheme where it has none."""
+    if "://" in word:
+        return f"Write {GIT_PREFIX}{word}"
+    user, colon, path = word.partition(":")
+    if "@" in user and colon:
+        return f"Write {GIT_PREFIX}ssh://{user}/{path}"
+    return f"Write {GIT_PREFIX}https://{word}"
 
 
 def named(source: Source, manifest: Manifest, name: str | None) -> Source:

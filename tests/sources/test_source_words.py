@@ -1,0 +1,46 @@
+"""What people write in place of a source: each gets told what to write."""
+
+from __future__ import annotations
+
+import pytest
+
+from rye.errors import UsageError
+from rye.workspace.installing.source_words import is_source_word, read_source
+
+
+@pytest.mark.parametrize(
+    ("word", "better"),
+    [
+        ("https://git.example.org/team/kit.git", "git+https://git.example.org/team/kit.git"),
+        ("https://git.example.org/team/kit#v1:pdf", "git+https://git.example.org/team/kit#v1:pdf"),
+        ("git.example.org/team/kit", "git+https://git.example.org/team/kit"),
+        ("127.0.0.1:3000/kit.git", "git+https://127.0.0.1:3000/kit.git"),
+        ("git@git.example.org:team/kit.git", "git+ssh://git@git.example.org/team/kit.git"),
+        ("ssh://git@git.example.org/team/kit.git", "git+ssh://git@git.example.org/team/kit.git"),
+    ],
+)
+def test_a_bare_address_is_told_with_what_to_write(word: str, better: str) -> None:
+    assert is_source_word(word)
+    with pytest.raises(UsageError) as refused:
+        read_source(word)
+    assert (refused.value.code, refused.value.hint) == ("bad-source", f"Write {better}")
+
+
+@pytest.mark.parametrize(
+    "word", ["acme/kit", "skill:acme/kit", "tool:acme/net/fetch@>=1.2.0 <2", "acme/kit@^1.2", "kit"]
+)
+def test_an_items_name_is_no_address(word: str) -> None:
+    assert not is_source_word(word)
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("git+git.example.org:3000/kit.git", "no https:// or ssh://"),
+        ("git+git.example.org/kit.git", "no https:// or ssh://"),
+        ("git+git@git.example.org:team/kit.git", "write ssh://USER@HOST/PATH"),
+    ],
+)
+def test_what_the_address_lacks_is_named(word: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        read_source(word)
