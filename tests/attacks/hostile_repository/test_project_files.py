@@ -139,8 +139,8 @@ LOCKS = (
 BAD_MANIFEST = said("bad-manifest")
 MANIFESTS = (
     Attack(
-        "a table of overrides",
-        manifest(lambda text: text + f'\n[overrides]\n"{DEPLOY.id}" = "evil.md"\n'),
+        "an override that names a file",
+        manifest(lambda text: text + f'\n[overrides]\n"{DEPLOY.id}" = {{ path = "evil.md" }}\n'),
         BAD_MANIFEST,
     ),
     Attack(
