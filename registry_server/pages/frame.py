@@ -284,7 +284,9 @@ def _age(then: datetime, now: datetime) -> str:
     for unit, size in (("years", 8_760), ("months", 730), ("days", 24), ("hours", 1)):
         if hours >= 2 * size:
             return f"{hours // size} {unit} ago"
-    return "less than two hours ago" if hours >= -1 else "dated in the future"
+    if hours < -1:
+        return "dated in the future"
+    return "today" if then.date() >= now.date() else "yesterday"
 
 
 def _number(value: int) -> str:
