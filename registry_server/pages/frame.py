@@ -37,7 +37,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from msgspec import Struct
 
-from registry_server.pages import addresses, hidden, markdown
+from registry_server.pages import addresses, directive_text, hidden, markdown
 from registry_server.pages.kept import Kept
 from registry_server.pages.limits import PAGES
 from registry_server.pages.look import Site
@@ -241,17 +241,18 @@ def _beginning(text: str, most: int) -> Beginning:
     return Beginning(html, taken < len(text))
 
 
-def _rendered(text: str, most: int, files: Sequence[Attached] = ()) -> markdown.Text:
+def _rendered(text: str, most: int, files: Sequence[Attached] = (), kind: str = "") -> markdown.Text:
     pages = {file.path: file.page for file in files}
-    key = (text, most, tuple(pages.items()))
+    key = (text, most, tuple(pages.items()), kind)
     known = _texts.get(key)
     if known is None:
-        known = markdown.render(text, most, pages.get)
+        divide = directive_text.parts if kind == "directive" else directive_text.undivided
+        known = markdown.render(text, most, pages.get, divide)
         _texts.put(key, known, len(text) + len(known.html) + 1_000)
     return known
 
 
-_texts: Kept[tuple[str, int, tuple[tuple[str, str], ...]], markdown.Text] = Kept(PAGES.rendered_bytes)
+_texts: Kept[tuple[str, int, tuple[tuple[str, str], ...], str], markdown.Text] = Kept(PAGES.rendered_bytes)
 """Rendered texts: a new head changes most pages, and no text."""
 
 

@@ -7,7 +7,9 @@ Rules:
    attached file, else nowhere; its address stands behind it wherever it is not its text already.
 3. Headings stand below the page's own (``h3`` to ``h6``), and their ids begin with ``text-``.
 4. What Markdown would swallow is shown: the words behind a fence, titles of links, link definitions, metadata.
-5. What is lost all the same, such as a table's cells beyond its head, is found by comparing words (:attr:`Text.lost`).
+5. Of a directive, steps are an ordered list, criteria a list, and the XML is folded where nothing in it is only for agents
+   (:mod:`registry_server.pages.directive_text`).
+6. What is lost all the same, such as a table's cells beyond its head, is found by comparing words (:attr:`Text.lost`).
 """
 
 from __future__ import annotations
@@ -25,8 +27,10 @@ from markdown_it.token import Token
 from markupsafe import Markup
 from msgspec import Struct
 
+from registry_server.pages.directive_text import FOLD, Criteria, Fence, Part, Prose, Steps, said, undivided
 from registry_server.pages.hidden import marked, marked_within
 from registry_server.pages.limits import PAGES
+from rye.text.content import hidden_characters
 
 _SCHEMES = ("http", "https", "mailto")
 _METADATA = re.compile(r"---[ \t]*\n(.*?)(?:^---[ \t]*$\n?|\Z)", re.DOTALL | re.MULTILINE)
@@ -46,10 +50,16 @@ class Text(Struct, frozen=True):
     lost_more: int = 0
 
 
-def render(text: str, most: int, file_path: Callable[[str], str | None] = lambda _path: None) -> Text:
+def render(
+    text: str,
+    most: int,
+    file_path: Callable[[str], str | None] = lambda _path: None,
+    divide: Callable[[str], Sequence[Part]] = undivided,
+) -> Text:
     """The text as HTML of at most about ``most`` characters.
 
     ``file_path``: the address of an attached file's page by its relative path; None where there is no such file.
+    ``divide``: the parts of the text, for a kind of item that has parts which are no Markdown.
     """
     part = _beginning(text)
     metadata = _METADATA.match(part)
@@ -60,9 +70,17 @@ def render(text: str, most: int, file_path: Callable[[str], str | None] = lambda
     else:
         body = part
     environment: dict[str, Any] = {}
-    blocks = list(_blocks(_parser().parse(body, environment)))
     writer = _Writer(file_path)
-    pieces += (writer.block(block) for block in blocks)
+    sources = list(pieces)
+    divided = divide(body)
+    for each in divided:
+        if isinstance(each, Prose):
+            blocks = list(_blocks(_parser().parse(each.text, environment)))
+            pieces += (writer.block(block) for block in blocks)
+            sources += (_source_of(each.text, block) for block in blocks)
+        else:
+            pieces.append(_part(each, writer, environment))
+            sources.append(said(each))
     pieces.append(_definitions(environment.get("references", {})))
     shown, room = [], most
     for piece in pieces:
@@ -73,11 +91,11 @@ def render(text: str, most: int, file_path: Callable[[str], str | None] = lambda
     is_cut = len(shown) < len(pieces) or len(part) < len(text)
     if not shown or (len(shown) < len(pieces) and room > most // 2):
         # One block that is larger than all there is room for: its beginning, as it is written.
-        start = sum(1 for piece in shown if piece) - (1 if metadata is not None else 0)
-        rest = _source_of(body, blocks, max(start, 0)) if shown or metadata is None else metadata[1]
+        rest = metadata[1] if metadata is not None and not shown else "".join(sources[len(shown) : len(shown) + 1])
         shown.append(f'<pre class="metadata"><code>{marked_within(rest, room)[0]}</code></pre>')
     html = "".join(shown)
-    lost = () if is_cut else tuple(_lost_words(part, html))
+    whole = "\n".join([metadata[0] if metadata is not None else "", *map(said, divided)])
+    lost = () if is_cut else tuple(_lost_words(whole, html))
     return Text(Markup(html), is_cut, lost[:_LOST], max(len(lost) - _LOST, 0))
 
 
@@ -109,11 +127,26 @@ def _blocks(tokens: Sequence[Token]) -> Iterable[list[Token]]:
         yield block
 
 
-def _source_of(body: str, blocks: Sequence[Sequence[Token]], index: int) -> str:
+def _source_of(body: str, block: Sequence[Token]) -> str:
     """The text of one block."""
-    lines = body.split("\n")
-    place = blocks[index][0].map if index < len(blocks) else None
-    return "\n".join(lines[place[0] : place[1]]) if place else body
+    place = block[0].map
+    return "\n".join(body.split("\n")[place[0] : place[1]]) if place else body
+
+
+def _part(part: Fence | Steps | Criteria, writer: _Writer, environment: dict[str, Any]) -> str:
+    """A part of a directive."""
+
+    def written(text: str) -> str:
+        return writer.block(_parser().parse(text, environment))
+
+    if isinstance(part, Fence):
+        lines = part.xml.rstrip("\n").count("\n") + 1
+        opened = "" if part.is_plain and not hidden_characters(part.xml) else " open"
+        return f"<details{opened}><summary>{FOLD} ({lines:,})</summary><pre><code>{marked(part.xml)}</code></pre></details>\n"
+    if isinstance(part, Steps):
+        steps = (f'<li><p class="step">{marked(name)}</p>{written(text)}</li>' for name, text in part.steps)
+        return f'<ol class="steps">{"".join(steps)}</ol>\n'
+    return f'<ul class="criteria">{"".join(f"<li>{written(text)}</li>" for text in part.texts)}</ul>\n'
 
 
 def _lost_words(source: str, html: str) -> Iterable[str]:
