@@ -99,8 +99,8 @@ def _content(service: Service, account: Account, identifier: str) -> tuple[Stage
         links = look.chain(release.identity.namespace).current(look.published.time)
         history = look.history(release.identity)
         last = _last(history) if history is not None else None
+        before = look.file(release.identity.namespace, last.release.file.sha256) if last is not None else None
     keys = links.keyset.keys if links is not None else ()
-    before = look.file(release.identity.namespace, last.release.file.sha256) if last is not None else None
     path = item_path(release.identity, last.version) if last is not None else ""
     return detail.stage, content_of(Staged(release, data, attached, keys), last, before, path)
 
