@@ -39,8 +39,9 @@ def run_tool(
 
 def _show(session: Session, tried: Tried) -> None:
     """Everything but the result, on stderr."""
-    for line in tried.result.stderr.splitlines():
-        session.console.say(f"  {one_line(line)}", "dim")
+    for line in tried.result.stderr.split("\n"):
+        if line:
+            session.console.say(f"  {one_line(line)}", "dim")
     granted = ", ".join(f"{key} {value}" for key, value in tried.grants.lines()) or "nothing beyond its work folder"
     session.console.say(f"{tried.item.label}: {tried.result.seconds:.2f} s; granted {granted}")
     for what in tried.result.refused:
