@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from rye.errors import RyeError
 from rye.items.kinds import KINDS
+from rye.items.placeholder_text import placeholder_text
 from rye.items.reading import Reading, ReadOptions
 from rye.items.rights import Caller
 from rye.project.discovery import Found
@@ -56,7 +57,9 @@ def check_files(found: Iterable[Found], kind: str | None, options: ReadOptions) 
 
 def check_item(item: ItemFile) -> Checked:
     """One file's findings by its kind's rules, without those across files."""
-    found = in_order((*item.reading.diagnostics, *_static(item)))
+    own = item.location.namespace is None and item.text is not None
+    unfinished = placeholder_text(item.text or "") if own else ()
+    found = in_order((*item.reading.diagnostics, *_static(item), *unfinished))
     return Checked(item.shown, item.location.kind, found, item.text, item)
 
 

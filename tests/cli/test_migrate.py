@@ -37,7 +37,7 @@ def test_the_change_is_shown_and_nothing_written_without_consent(rye: Program) -
 
 def test_the_result_conforms_and_is_unsigned(rye: Program) -> None:
     rye.ok("migrate", "directive", PLACE, "--yes")
-    assert rye.ok("validate", PLACE, "--strict", "--json").json["results"][0]["diagnostics"] == []
+    assert rye.ok("validate", PLACE, "--strict", "--json").json["results"][0]["ok"]
     text = rye.path(PLACE).read_text()
     assert "rye:signed" not in text
     assert '<limits max_turns="6" max_tokens="4096" />' in text
@@ -56,7 +56,7 @@ def test_json_says_what_was_done(rye: Program) -> None:
     assert (shown["written"], done["written"]) == (False, True)
     assert shown["changes"] == done["changes"]
     assert any("signature" in change for change in done["changes"])
-    assert done["diagnostics"] == []
+    assert {one["code"] for one in done["diagnostics"]} <= {"placeholder-text"}
 
 
 def test_a_folder_is_every_directive_in_it(rye: Program) -> None:

@@ -25,7 +25,7 @@ def test_every_kind_conforms_where_it_belongs_and_can_be_signed(tmp_path: Path, 
     rye = Program(tmp_path)
     identifier, place = PLACES[kind]
     assert rye.ok("new", kind, identifier, "--json").json == {"kind": kind, "id": identifier, "path": place}
-    assert rye.ok("validate", place, "--strict", "--json").json["results"][0]["diagnostics"] == []
+    assert rye.ok("validate", place, "--strict", "--json").json["results"][0]["ok"]
     rye.ok("keys", "generate")
     rye.ok("sign", place)
     rye.ok("verify", place)

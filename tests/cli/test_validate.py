@@ -9,6 +9,7 @@ import pytest
 
 from rye.items.kinds import KINDS
 from tests.cli.running import Program
+from tests.items.finished import finished
 from tests.shared_data import shared
 
 pytestmark = pytest.mark.processes
@@ -20,8 +21,13 @@ FOLDERS = {kind.name: kind.folder for kind in KINDS.values()}
 @pytest.fixture
 def rye(tmp_path: Path) -> Program:
     program = Program(tmp_path)
-    program.new("directive", "workflows/deploy")
+    finish(program.new("directive", "workflows/deploy"))
     return program
+
+
+def finish(path: Path) -> None:
+    """Put an author's words where a template says what goes there."""
+    path.write_text(finished(path.read_text()))
 
 
 def without_cost(text: str, limits: str = "") -> str:
@@ -38,6 +44,15 @@ def test_a_valid_item_has_no_findings(rye: Program) -> None:
         "results": [{"path": DIRECTIVE, "kind": "directive", "ok": True, "diagnostics": []}]
     }
     assert rye.ok("validate", DIRECTIVE).stdout == "1 item valid\n"
+
+
+def test_words_that_a_template_left_are_warnings_also_when_strict(rye: Program) -> None:
+    skill = rye.new("skill", "pdf-tools")
+    for words in ((), ("--strict",)):
+        shown = rye.ok("validate", ".ai/skills/pdf-tools", "--json", *words).json["results"][0]
+        assert set(codes(shown)) == {("warning", "placeholder-text")}
+        line = shown["diagnostics"][0]["line"]
+        assert skill.read_text().split("\n")[line - 1].startswith("description: What the skill does")
 
 
 def test_a_finding_has_severity_code_message_line_column_and_hint(rye: Program) -> None:
@@ -124,7 +139,7 @@ def test_agents_of_another_programs_folder(rye: Program) -> None:
 
 
 def test_a_skill_is_named_by_its_folder(rye: Program) -> None:
-    rye.new("skill", "pdf-tools")
+    finish(rye.new("skill", "pdf-tools"))
     assert rye.ok("validate", ".ai/skills/pdf-tools", "--json").json["results"] == [
         {"path": ".ai/skills/pdf-tools", "kind": "skill", "ok": True, "diagnostics": []}
     ]

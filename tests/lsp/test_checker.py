@@ -14,9 +14,10 @@ from rye.items.directive.template import template
 from rye.limits import EDITOR
 from rye.lsp import checker
 from rye.lsp.checker import Checker
+from tests.items.finished import finished
 
 pytestmark = pytest.mark.processes
-SHIP = template("ship", "work", "me")
+SHIP = finished(template("ship", "work", "me"))
 
 
 async def ask(one: Checker, folder: Path, text: str) -> list[str]:

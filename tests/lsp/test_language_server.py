@@ -18,11 +18,12 @@ from rye.items.directive.template import template
 from rye.items.kinds import KINDS
 from tests.cli.registry_fixture import Registry, registry
 from tests.cli.running import Program
+from tests.items.finished import finished
 from tests.lsp.client import Client, applied, where
 
 __all__ = ["registry"]
 pytestmark = pytest.mark.processes
-SHIP = template("ship", "work", "me")
+SHIP = finished(template("ship", "work", "me"))
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +81,7 @@ def test_a_change_is_checked_and_a_range_is_exactly_what_is_wrong(client: Client
 @pytest.mark.parametrize("break_", ["\n", "\r\n"])
 def test_places_count_utf_16_units_and_lines_end_with_crlf_too(client: Client, path: Path, break_: str) -> None:
     """A pictograph is two units; a combining sequence, CR LF and U+2028 change nothing of that."""
-    text = SHIP.replace("Say here", "😀😀 é\u200b Say here", 1).replace("\n", break_)
+    text = SHIP.replace("Words", "😀😀 é\u200b Words", 1).replace("\n", break_)
     found = by_code(client.open(path, text))
     assert found["C06"]["range"] == {
         "start": dict(zip(("line", "character"), where(text, "\u200b"), strict=True)),
@@ -194,13 +195,13 @@ def test_a_hostile_document_neither_ends_nor_holds_the_server(client: Client, pa
 
 def test_two_documents_at_once_do_not_mix(client: Client, folder: Path) -> None:
     one, two = folder / ".ai/directives/work/one.md", folder / ".ai/directives/work/two.md"
-    client.open(one, template("one", "work", "me"))
-    client.open(two, template("two", "work", "me"))
+    client.open(one, finished(template("one", "work", "me")))
+    client.open(two, finished(template("two", "work", "me")))
     for number in range(5):
-        client.change(one, template("one", "work", "me").replace("{input:subject}", f"{{input:s{number}}}"))
-        client.change(two, template("two", "work", "me"))
+        client.change(one, finished(template("one", "work", "me")).replace("{input:subject}", f"{{input:s{number}}}"))
+        client.change(two, finished(template("two", "work", "me")))
     wrong = client.findings(one)
-    client.change(two, template("wrong", "work", "me"))
+    client.change(two, finished(template("wrong", "work", "me")))
     assert {found["code"] for found in wrong} == {"D080"}
     assert [found["code"] for found in client.findings(two)] == ["D010"]
     assert "{input:s4}" in json.dumps(wrong) or "s4" in wrong[0]["message"]
@@ -283,7 +284,7 @@ def test_rights_are_explained_with_their_tier(client: Client, path: Path) -> Non
     assert "rye.execute.tool.me.shell.*" in shown
     assert "Tier: elevated" in shown
     assert "denied" in str(client.hover(path, *where(text, "<permissions>", 2)))
-    assert client.hover(path, *where(text, "State here")) is None
+    assert client.hover(path, *where(text, "## Rules")) is None
 
 
 def test_an_own_item_is_explained_and_a_missing_one_is_said_to_be(client: Client, path: Path) -> None:

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from rye.errors import RyeError
 from rye.items.kinds import KINDS
+from rye.items.placeholder_text import PLACEHOLDER_TEXT
 from rye.items.reading import Source
 from rye.limits import CONTENT
 from rye.project.checking import Checked, check_among, check_files, check_item
@@ -17,7 +18,7 @@ from rye.project.context import arguments_or_own_items, read_options
 from rye.project.discovery import own_items
 from rye.project.item_file import ItemFile, item_of, load_item, place
 from rye.project.layout import find_project
-from rye.text.diagnostics import in_order
+from rye.text.diagnostics import Diagnostic, in_order
 from rye.text.diagnostics import strict as as_errors
 
 if TYPE_CHECKING:
@@ -27,14 +28,22 @@ if TYPE_CHECKING:
 def validate_items(
     context: Context, paths: Sequence[str], kind: str | None = None, *, strict: bool = False
 ) -> tuple[Checked, ...]:
-    """The findings of each file, sorted by line; no ``paths``: the project's own items. ``strict``: warnings are errors.
+    """The findings of each file, sorted by line; no ``paths``: the project's own items.
+
+    ``strict``: warnings are errors, but for ``placeholder-text``.
 
     Raises RyeError where nothing is found, and for a single file that cannot be read.
     """
     checked = check_files(arguments_or_own_items(context.cwd, paths), kind, read_options(context.cwd))
     if strict:
-        checked = [replace(one, diagnostics=in_order(as_errors(one.diagnostics))) for one in checked]
+        checked = [replace(one, diagnostics=in_order(_strictly(one.diagnostics))) for one in checked]
     return tuple(checked)
+
+
+def _strictly(found: Sequence[Diagnostic]) -> list[Diagnostic]:
+    """Warnings as errors, but for words that a template left to replace: they break no rule of a format."""
+    unfinished = [one for one in found if one.code == PLACEHOLDER_TEXT]
+    return [*as_errors(one for one in found if one.code != PLACEHOLDER_TEXT), *unfinished]
 
 
 Members = MutableMapping[Path, tuple[tuple[int, int], ItemFile]]

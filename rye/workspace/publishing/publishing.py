@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from rye.errors import RyeError
 from rye.items.identity import Identity, fold, lookup_key
+from rye.items.placeholder_text import placeholder_text
 from rye.items.reading import ReadOptions
 from rye.limits import PUBLISHING, REGISTRY
 from rye.project.context import arguments_or_own_items, read_options
@@ -111,6 +112,7 @@ def publish(
             _refuse_uncommitted(fresh)
         batch = _batch(context, keys, where, client, keyset, fresh, unchanged)
         _check_names(context, client, fresh)
+        _warn_of_placeholders(context, fresh)
         if batch.releases:
             if not request.stage:
                 _require_single_signature(keyset)
@@ -170,6 +172,13 @@ def _refuse_needs_of_sources(context: Context, items: Iterable[Publishable]) -> 
                     f"{manifest.sources[name].spec}. Nobody who installs it from a registry has that.",
                     "Publish that item, too, and name the published one; or take the relation out.",
                 )
+
+
+def _warn_of_placeholders(context: Context, items: Iterable[Publishable]) -> None:
+    """A version is for ever, and so is what a template said in it."""
+    for item in items:
+        for found in placeholder_text(item.data.decode("utf-8", "replace")):
+            context.warn(f"{item.shown}:{found.line}: {found.message}", found.hint)
 
 
 def _new_versions(client: RegistryClient, items: Sequence[Publishable]) -> tuple[list[Publishable], list[Publishable]]:

@@ -1,0 +1,53 @@
+"""What ``rye new`` writes for its author to replace. An item that still has some of it is not ready to be published.
+
+One table for all kinds. A test holds it against the templates: each of them has a phrase of it, and each phrase is in one.
+"""
+
+from __future__ import annotations
+
+from rye.text.diagnostics import Diagnostic
+
+PLACEHOLDER_TEXT = "placeholder-text"
+"""The code of the warning."""
+PHRASES = (
+    # directive
+    "Say here what ",
+    "State here what must never happen",
+    # agent
+    "the situation it is made for comes up",
+    "One sentence about what this agent is for",
+    "Say what to do, in which order, and when the work is done",
+    "- Say what must not happen.",
+    # formula
+    "What this workflow achieves",
+    # knowledge
+    "What an agent should know.",
+    # role
+    "Say it here in one line.",
+    "Say what you look at and what you answer for.",
+    "Say what this role does, point by point.",
+    "Say what this role never does.",
+    # skill
+    "What the skill does, and when an agent should use it.",
+    "Say what to do first.",
+    # tool
+    "What the tool does, in one sentence",
+    # bundle
+    "What these items do together",
+)
+_LISTED = 10
+
+
+def placeholder_text(text: str) -> tuple[Diagnostic, ...]:
+    """A warning ``placeholder-text`` for each line that still says what a template does, the first few of them."""
+    if not any(phrase in text for phrase in PHRASES):
+        return ()
+    found = []
+    for number, line in enumerate(text.split("\n"), 1):
+        phrase = next((phrase for phrase in PHRASES if phrase in line), None)
+        if phrase is not None:
+            shown = phrase.removeprefix("- ").strip().removesuffix(".")
+            message = f"This is still the template's text: {shown!r}."
+            hint = "Replace it with words of your own, or delete it."
+            found.append(Diagnostic("warning", PLACEHOLDER_TEXT, message, number, hint=hint))
+    return tuple(found[:_LISTED])
