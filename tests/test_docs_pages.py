@@ -42,6 +42,7 @@ def registry(tmp_path: Path) -> Iterator[RegistryProcess]:
     started.stop()
 
 
+@pytest.mark.processes
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
 def test_an_entry_is_checked_with_the_commands_of_the_example(registry: RegistryProcess, tmp_path: Path) -> None:
     home = tmp_path / "home"

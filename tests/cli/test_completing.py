@@ -153,6 +153,7 @@ def test_ids_come_from_the_lock_the_manifest_and_the_projects_own_items(tmp_path
     assert offered(rye.folder, "rye run ") == ["acme/shell/docker", "me/work/ship"]
 
 
+@pytest.mark.processes
 def test_groups_namespaces_sources_targets_settings_and_keys_are_offered(tmp_path: Path) -> None:
     rye = Program(tmp_path)
     rye.write(
@@ -198,6 +199,7 @@ def test_what_a_repository_holds_makes_neither_words_nor_waits(tmp_path: Path) -
     assert time.monotonic() - started < 5
 
 
+@pytest.mark.processes
 def test_a_number_that_is_none_and_a_shell_that_is_none_are_no_errors(tmp_path: Path) -> None:
     rye = Program(tmp_path)
     odd = rye.spawn("--version", env={"_RYE_COMPLETE": "tcsh_complete"})

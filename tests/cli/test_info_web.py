@@ -14,6 +14,8 @@ from rye.items.identity import Identity
 from rye.workspace.registries.item_page import page_address
 from tests.cli.registry_fixture import Registry, User, registry
 
+pytestmark = pytest.mark.processes
+
 __all__ = ["registry"]
 ITEM = Identity("directive", "acme/work/first")
 

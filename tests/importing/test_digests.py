@@ -51,6 +51,7 @@ _NODE = shutil.which("node")
 _ASCII = "".join(map(chr, range(32, 127)))
 
 
+@pytest.mark.processes
 @pytest.mark.skipif(_NODE is None, reason="no node here to compare with")
 class TestAgainstNode:
     def order(self, names: list[str]) -> list[str]:

@@ -22,6 +22,8 @@ from rye.cli.main import COMMANDS
 from rye.items.kinds import KINDS
 from tests.cli.running import Program
 
+pytestmark = pytest.mark.processes
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "automation.md").read_text("utf-8")
 

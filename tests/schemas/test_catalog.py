@@ -120,6 +120,7 @@ def test_what_commands_without_a_registry_print_is_as_their_schemas_say(tmp_path
     check("json-merge", merged)
 
 
+@pytest.mark.processes
 def test_what_commands_with_a_registry_print_is_as_their_schemas_say(registry: Registry, tmp_path: Path) -> None:
     owner = registry.owner(tmp_path, "shop")
     owner.publish("work/top")

@@ -82,6 +82,7 @@ def shell(command: str, home: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.processes
 class TestOneEntry:
     def test_the_command_on_the_page_checks_the_entry_in_an_empty_home(self, local: Local, tmp_path: Path) -> None:
         done = shell(commands(page(local, "/-/log/4"))[0], tmp_path / "home")
