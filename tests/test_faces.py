@@ -61,6 +61,7 @@ _OPENING = frozenset(
         "touch",
     }
 )
+_PRINTING = frozenset({"print", "click.echo", "click.secho", "sys.stdout.write", "sys.stderr.write"})
 
 
 def opened(source: str) -> list[int]:
@@ -110,6 +111,30 @@ def test_the_command_line_opens_no_files() -> None:
         if (lines := opened(path.read_text("utf-8")))
     }
     assert found.keys() == OPEN_FILES.keys(), found
+
+
+def printed(source: str) -> list[int]:
+    """The lines on which a module prints by itself."""
+    return sorted(
+        node.lineno
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in _PRINTING
+    )
+
+
+def test_only_the_command_line_prints() -> None:
+    found = {
+        path.relative_to(ROOT).as_posix(): lines
+        for path in sorted((ROOT / "rye").rglob("*.py"))
+        if CLI not in path.parents and (lines := printed(path.read_text("utf-8")))
+    }
+    assert found == {}
+
+
+def test_printing_is_seen_in_every_spelling() -> None:
+    source = "import sys, click\nprint('x')\nprint('x', file=sys.stderr)\nsys.stderr.write('x')\nclick.echo('x')\n"
+    assert printed(source) == [2, 3, 4, 5]
+    assert printed("tell('x')\nfile.write('x')\n'print(1)'\n") == []
 
 
 def test_opening_is_seen_in_every_spelling() -> None:

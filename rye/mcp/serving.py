@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import signal
-import sys
 from collections.abc import Callable, Iterator
 from typing import cast, get_args
 
@@ -43,12 +42,18 @@ class ServeRequest(Struct, frozen=True):
     read_only: bool = False
 
 
-def serve(context: Context, request: ServeRequest, tell: Callable[[str], None]) -> None:
-    """Serve until the client is gone or a signal comes. ``tell``: where the address is said. Raises RyeError."""
+def serve(
+    context: Context, request: ServeRequest, tell_start: Callable[[str], None], tell_address: Callable[[str], None]
+) -> None:
+    """Serve until the client is gone or a signal comes. Raises RyeError.
+
+    ``tell_start``: on stdio, takes one line of JSON, what the run may do, before the first message is read; ``tell_address``:
+    over HTTP, takes the URL once connections are accepted.
+    """
     if request.http is not None:
-        _serve_http(context, request, request.http, tell)
+        _serve_http(context, request, request.http, tell_address)
     else:
-        _serve_stdio(context, request)
+        _serve_stdio(context, request, tell_start)
 
 
 def open_run(context: Context, reference: str | None, *, read_only: bool) -> Opened:
@@ -81,11 +86,11 @@ def _instructions(start: dict[str, object]) -> str:
     )
 
 
-def _serve_stdio(context: Context, request: ServeRequest) -> None:
+def _serve_stdio(context: Context, request: ServeRequest, tell_start: Callable[[str], None]) -> None:
     opened = open_run(context, request.as_, read_only=request.read_only)
     runs, start = OneRun(opened), opened.session.start()
     server = build_server(runs, expand=request.expand, instructions=_instructions(start), start=start)
-    print(json.dumps({"rye": "mcp", **start}), file=sys.stderr, flush=True)
+    tell_start(json.dumps({"rye": "mcp", **start}))
 
     async def main() -> None:
         async with stdio_server() as (read, write):
@@ -114,7 +119,7 @@ def _ended_by_signals(close: Callable[[], None]) -> Iterator[None]:
             signal.signal(each, handler)
 
 
-def _serve_http(context: Context, request: ServeRequest, address: str, tell: Callable[[str], None]) -> None:
+def _serve_http(context: Context, request: ServeRequest, address: str, tell_address: Callable[[str], None]) -> None:
     host, port = http.parse_address(address)
     http.require_safe(host, demands_token=request.as_ is not None)
     project = require_project(context.cwd)
@@ -138,7 +143,7 @@ def _serve_http(context: Context, request: ServeRequest, address: str, tell: Cal
     )
     with _ended_by_signals(runs.close):
         try:
-            anyio.run(http.serve, gate, runs, where, lambda: tell(f"http://{shown}:{found}{http.PATH}"))
+            anyio.run(http.serve, gate, runs, where, lambda: tell_address(f"http://{shown}:{found}{http.PATH}"))
         finally:
             runs.close()
             where.close()

@@ -91,7 +91,7 @@ def test_a_run_ends_with_its_client_and_says_at_its_start_what_it_enforces(shop:
         assert not piped.load()["isError"]
         out, err = piped.process.communicate(timeout=20)
         assert (piped.process.returncode, out) == (0, b"")
-        assert json.loads(err.split(b"\n")[0])["run"] == start["run"]
+        assert err.split(b"\n")[0] == json.dumps({"rye": "mcp", **start}).encode()
     shown = shop.run("runs", "verify", start["run"], "--json")
     assert (shown.code, shown.json["state"]) == (0, "ok")
     listed = shop.ok("runs", "list", "--json").json["runs"]

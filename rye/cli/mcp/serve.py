@@ -33,5 +33,6 @@ def serve(session: Session, as_: str | None, http: str | None, expand: bool, rea
     run_server(
         session,
         ServeRequest(as_, http, expand, read_only),
+        lambda line: click.echo(line, err=True),  # for the agent program's log, whatever --quiet says
         lambda url: session.console.answer({"url": url}, f"listening on {url}"),
     )
