@@ -151,7 +151,8 @@ class TestBackup:
         registry.goes_on(fresh)
 
     def test_private_keys_are_sealed_or_not_there_at_all(self, registry: Registry, tmp_path: Path) -> None:
-        secrets = [path.read_text().rsplit("+", 1)[1].strip() for path in (registry.data / "keys").iterdir()]
+        secrets = [path.read_text().split("+", 4)[4].strip() for path in (registry.data / "keys").iterdir()]
+        assert {len(secret) for secret in secrets} == {44}
         for name, options in (("plain", []), ("sealed", ["--with-keys"])):
             out = tmp_path / name
             run("backup", str(out), *options, "--data", str(registry.data), RYE_REGISTRY_PASSPHRASE=SECRET)
