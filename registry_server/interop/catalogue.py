@@ -6,7 +6,6 @@ What is read is remembered (:mod:`registry_server.interop.changes`); what a rele
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import sqlalchemy as sa
@@ -15,6 +14,7 @@ from msgspec import Struct
 from registry_server.interop import questions
 from registry_server.interop.changes import Changes
 from registry_server.interop.offers import Offer, named_once, newest, offer_of
+from registry_server.pages.kept import Kept
 from registry_server.sequencer.ledger import Ledger
 from registry_server.sequencer.offering import like, rank
 from registry_server.settings import Settings
@@ -59,9 +59,8 @@ class Catalogue:
         self._most = settings.reader_skills
         self._versions = settings.reader_versions
         self.changes = Changes()
-        self._offers: OrderedDict[int, Offer] = OrderedDict()
-        self._listings: OrderedDict[str, Listing] = OrderedDict()
-        self._lock = threading.Lock()
+        self._offers: Kept[int, Offer] = Kept(_OFFERS)
+        self._listings: Kept[str, Listing] = Kept(_LISTINGS)
         self._deriving = threading.Lock()
 
     def listing(self, ledger: Ledger, shown: int, namespace: str | None) -> Listing:
@@ -76,13 +75,8 @@ class Catalogue:
             return self._known(namespace) or self._derived(ledger, shown, namespace)
 
     def _known(self, namespace: str | None) -> Listing | None:
-        key = namespace or ""
-        with self._lock:
-            found = self._listings.get(key)
-            if found is None or not self.changes.skills_are(found.as_of, namespace):
-                return None
-            self._listings.move_to_end(key)
-            return found
+        found = self._listings.get(namespace or "")
+        return found if found is not None and self.changes.skills_are(found.as_of, namespace) else None
 
     def _derived(self, ledger: Ledger, shown: int, namespace: str | None) -> Listing:
         as_of = min(ledger.size, shown)
@@ -90,10 +84,7 @@ class Catalogue:
         self._bound(ledger.connection, names, namespace)
         rows = questions.AVAILABLE.rows(ledger.connection, {**names, "shown": shown})
         found = Listing(named_once(self._newest(ledger, rows)), as_of)
-        with self._lock:
-            self._listings[namespace or ""] = found
-            while len(self._listings) > _LISTINGS:
-                self._listings.popitem(last=False)
+        self._listings.put(namespace or "", found)
         return found
 
     def item(self, ledger: Ledger, shown: int, identity: Identity) -> tuple[list[Release], bool] | None:
@@ -126,15 +117,12 @@ class Catalogue:
             for one in offered
             for row in questions.ONE_AVAILABLE.rows(ledger.connection, {"name": one, "shown": shown})
         ]
-        offers = self._read(ledger, [position for _, position in rows[-self._versions :]])
-        gone = ledger.taken_down(file.sha256 for offer in offers for file in offer.files)
-        good = [offer for offer in offers if not any(file.sha256 in gone for file in offer.files)]
-        return Releases(tuple(reversed(good)), tuple(every))
+        offers = whole(ledger, self._read(ledger, [position for _, position in rows[-self._versions :]]))
+        return Releases(tuple(reversed(offers)), tuple(every))
 
     def are_offered(self, ledger: Ledger, shown: int, offers: Sequence[Offer]) -> bool:
         """Whether each of these is offered still, newest or not."""
-        gone = ledger.taken_down(file.sha256 for offer in offers for file in offer.files)
-        if gone:
+        if len(whole(ledger, offers)) < len(offers):
             return False
         found: set[int] = set()
         for namespace in {offer.namespace for offer in offers}:
@@ -161,29 +149,25 @@ class Catalogue:
             versions.sort(key=lambda row: rank(row[0]))
         found: list[Offer] = []
         while waiting:
-            offers = self._read(ledger, [versions.pop()[1] for versions in waiting.values()])
-            gone = ledger.taken_down(file.sha256 for offer in offers for file in offer.files)
-            good = [offer for offer in offers if not any(file.sha256 in gone for file in offer.files)]
+            good = whole(ledger, self._read(ledger, [versions.pop()[1] for versions in waiting.values()]))
             found += good
             done = {str(offer.identity) for offer in good}
             waiting = {name: versions for name, versions in waiting.items() if versions and name not in done}
         return newest(found)
 
     def _read(self, ledger: Ledger, positions: Sequence[int]) -> list[Offer]:
-        with self._lock:
-            known = {position: self._offers[position] for position in positions if position in self._offers}
-            for position in known:
-                self._offers.move_to_end(position)
-        fresh = {}
+        known = {position: offer for position in positions if (offer := self._offers.get(position)) is not None}
         for some in _chunks(sorted(set(positions) - known.keys())):
             for position, leaf in questions.LEAVES.rows(ledger.connection, {"some": some}):
-                fresh[position] = offer_of(_release(leaf), position)
-        with self._lock:
-            self._offers.update(fresh)
-            while len(self._offers) > _OFFERS:
-                self._offers.popitem(last=False)
-        known |= fresh
+                known[position] = offer_of(_release(leaf), position)
+                self._offers.put(position, known[position])
         return [known[position] for position in positions]
+
+
+def whole(ledger: Ledger, offers: Sequence[Offer]) -> list[Offer]:
+    """Those none of whose files was taken down."""
+    gone = ledger.taken_down(file.sha256 for offer in offers for file in offer.files)
+    return [offer for offer in offers if not any(file.sha256 in gone for file in offer.files)]
 
 
 def _called(name: str, rows: Iterable[tuple[str, ...]]) -> list[str]:

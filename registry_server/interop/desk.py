@@ -68,6 +68,8 @@ class _Found(Struct, frozen=True):
     files: dict[str, bytes]
     of: dict[str, str]
     """The namespace of each."""
+    digest: str
+    """A hash of all the files."""
 
 
 class ReaderDesk:
@@ -145,10 +147,12 @@ class ReaderDesk:
         key = f"index:{namespace or ''}:{_named(offers)}"
         content = self.kept.get(key)
         if content is None:
-            with self._building:
-                content, is_complete = skills.index(offers, self.folders, namespace)
-            if is_complete:
-                self.kept.put(key, content, len(content))
+            with self._building:  # so that many who ask at once cost as much as one
+                content = self.kept.get(key)
+                if content is None:
+                    content, is_complete = skills.index(offers, self.folders, namespace)
+                    if is_complete:
+                        self.kept.put(key, content, len(content))
         return _document(content, JSON, may_compress=True)
 
     def _file(self, ledger: Ledger, shown: int, wanted: SkillFile, may_read: MayRead) -> Document | None:
@@ -209,17 +213,31 @@ class ReaderDesk:
 
     def _advisory(self, ledger: Ledger, shown: int, wanted: Advisories, may_read: MayRead) -> Document | None:
         found = self._advisories(ledger, shown)
-        files = {name: data for name, data in found.files.items() if may_read(found.of[name])}
         if wanted.name is not None:
-            content = files.get(wanted.name)
-            return _document(content, JSON, may_compress=True) if content is not None else None
-        return _document(osv.archive(files), ZIP)
+            if wanted.name not in found.files or not may_read(found.of[wanted.name]):
+                return None
+            return _document(found.files[wanted.name], JSON, may_compress=True)
+        visible = sorted(filter(may_read, set(found.of.values())))
+        tag = sha256(" ".join((found.digest, *visible)).encode()).hexdigest()
+        content = self.kept.get(f"osv:{tag}")
+        if content is None:
+            content = osv.archive({name: data for name, data in found.files.items() if found.of[name] in visible})
+            self.kept.put(f"osv:{tag}", content, len(content))
+        return Document(content, ZIP, tag)
+
+    def _known_advisories(self) -> _Found | None:
+        known = self._advised
+        is_right = known is not None and self.catalogue.changes.items_are(known.as_of, known.namespaces)
+        return known if is_right else None
 
     def _advisories(self, ledger: Ledger, shown: int) -> _Found:
-        known = self._advised
-        if known is not None and self.catalogue.changes.items_are(known.as_of, known.namespaces):
+        known = self._known_advisories()
+        if known is not None:
             return known
         with self._building:
+            known = self._known_advisories()
+            if known is not None:
+                return known
             title = Advisory.TITLE.encode()
             span = {"start": self._scanned, "low": title + b"\n", "high": title + b"\x0b"}
             self._names |= {name for (name,) in questions.NAMES_WITH.rows(ledger.connection, span)}
@@ -240,7 +258,8 @@ class ReaderDesk:
                         "The operator can raise the setting `advisories`.",
                     )
             namespaces = frozenset(name.partition(":")[2].partition("/")[0] for name in self._names)
-            found = _Found(min(ledger.size, shown), namespaces, files, of)
+            digest = sha256(b"".join(files[name] for name in sorted(files))).hexdigest()
+            found = _Found(min(ledger.size, shown), namespaces, files, of, digest)
             self._advised = found
         return found
 

@@ -7,8 +7,7 @@ of them; both are compared with the hashes in the log before they are handed out
 from __future__ import annotations
 
 import logging
-import threading
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from hashlib import sha256
 
@@ -29,8 +28,7 @@ class Folders:
     def __init__(self, public: Objects, kept: Kept[str, bytes]) -> None:
         self._public = public
         self._kept = kept
-        self._digests: OrderedDict[str, tuple[str, int]] = OrderedDict()
-        self._lock = threading.Lock()
+        self._digests: Kept[str, tuple[str, int]] = Kept(_DIGESTS)
 
     def file(self, sha256_: str) -> bytes | None:
         """A file's bytes; None where the store has not exactly these."""
@@ -61,8 +59,7 @@ class Folders:
 
     def archive_digest(self, offer: Offer) -> tuple[str, int] | None:
         """SHA-256 and size of the archive."""
-        with self._lock:
-            found = self._digests.get(offer.content)
+        found = self._digests.get(offer.content)
         if found is None:
             data = self._kept.get(f"archive:{offer.content}")
             if data is None:
@@ -71,10 +68,7 @@ class Folders:
                     return None
                 data = archive(files)
             found = (sha256(data).hexdigest(), len(data))
-            with self._lock:
-                self._digests[offer.content] = found
-                while len(self._digests) > _DIGESTS:
-                    self._digests.popitem(last=False)
+            self._digests.put(offer.content, found)
         return found
 
     @staticmethod

@@ -6,12 +6,17 @@ import os
 import shutil
 import subprocess
 import threading
+import time
+from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from registry_server.embedded import start_embedded, stop_embedded
+from registry_server.interop import osv, skills
+from registry_server.interop.paths import GitPack, GitRefs, wanted
 from tests.interop.stand import Stand
 
 pytestmark = [pytest.mark.processes, pytest.mark.skipif(shutil.which("git") is None, reason="there is no git here")]
@@ -65,6 +70,54 @@ def test_clones_while_releases_come(tmp_path: Path) -> None:
         done.set()
         stop_embedded(process)
         stand.close()
+
+
+@pytest.mark.parametrize(
+    ("path", "module", "name"),
+    [("/acme/.well-known/agent-skills/index.json", skills, "index"), ("/osv/all.zip", osv, "entries")],
+)
+def test_many_who_ask_at_once_cost_as_much_as_one(
+    stand: Stand, monkeypatch: pytest.MonkeyPatch, path: str, module: Any, name: str
+) -> None:
+    stand.release("acme/pdf", "1.0.0", {"a.md": b"0"})
+    stand.advise("acme/pdf")
+    derive, derived = getattr(module, name), []
+
+    def slowly(*words: Any) -> Any:
+        derived.append(words)
+        time.sleep(0.2)  # the others wait by then
+        return derive(*words)
+
+    monkeypatch.setattr(module, name, slowly)
+    asked = wanted(path)
+    assert asked is not None
+    assert not isinstance(asked, GitRefs | GitPack)
+    answers = [stand.service.readers.document(asked, lambda _namespace: True) for _ in range(4)]
+    documents = {answer.result(30) for answer in answers}
+    assert len(documents) == 1
+    assert len(derived) == 1
+
+
+def test_the_archive_of_advisories_is_made_once_for_what_is_in_it(
+    stand: Stand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stand.release("acme/pdf")
+    stand.advise("acme/pdf", "1")
+    make, made = osv.archive, list[int]()
+
+    def archive(files: Mapping[str, bytes]) -> bytes:
+        made.append(len(files))
+        return make(files)
+
+    monkeypatch.setattr(osv, "archive", archive)
+    first = stand.get("/osv/all.zip")
+    assert stand.get("/osv/all.zip").content == first.content
+    assert stand.get("/osv/all.zip", headers={"If-None-Match": first.headers["etag"]}).status_code == 304
+    assert made == [1]
+    stand.advise("acme/pdf", "1", title="It is worse.")
+    worse = stand.get("/osv/all.zip")
+    assert worse.headers["etag"] != first.headers["etag"]
+    assert made == [1, 1]
 
 
 def test_an_index_and_what_it_names_fit_while_releases_come(stand: Stand) -> None:
