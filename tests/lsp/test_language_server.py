@@ -153,6 +153,21 @@ def test_findings_are_those_of_validate(client: Client, folder: Path, kind: str)
         ] == lines
 
 
+def test_a_file_with_the_id_of_its_neighbour_is_found_as_validate_finds_it(client: Client, folder: Path) -> None:
+    path = folder / ".ai/tools/shell/count.py"
+    text = KINDS["tool"].load().template("count", "shell", "me")
+    assert "ambiguous-id" not in by_code(client.open(path, text))
+    path.write_text(text)
+    other = path.with_suffix(".js")
+    other.write_text("// another tool\n")
+    try:
+        client.change(path, text + "\n")
+        assert by_code(client.findings(path))["ambiguous-id"]["severity"] == 1
+    finally:
+        path.unlink()
+        other.unlink()
+
+
 def test_a_manifest_is_checked_where_it_is_wrong(client: Client, folder: Path) -> None:
     path = folder / "rye.toml"
     text = '[project]\nname = "x"\n\n[policy]\nmax-tear = "write"\n'
@@ -370,11 +385,7 @@ def test_findings_of_an_older_text_are_not_sent(client: Client, path: Path) -> N
 
 
 def test_without_the_library_the_command_says_what_to_install(tmp_path: Path) -> None:
-    code = (
-        "import importlib.util as u; real = u.find_spec\n"
-        "u.find_spec = lambda n, *a: None if n == 'pygls' else real(n, *a)\n"
-        "from rye.cli.main import main; main(['lsp', '--json'])"
-    )
+    code = "import sys; sys.modules['pygls'] = None; from rye.cli.main import main; main(['lsp', '--json'])"
     done = subprocess.run(
         [sys.executable, "-c", code],
         capture_output=True,

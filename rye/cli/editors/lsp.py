@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
-
 import click
 
 from rye.cli.options import Session, command
-from rye.errors import RyeError
 
 
 @command("lsp")
@@ -19,12 +16,6 @@ def lsp(session: Session, stdio: bool) -> int:
     An editor starts it; see docs/editors.md. It writes no file, uses no network and runs nothing.
     """
     del session, stdio
-    if find_spec("pygls") is None:
-        raise RyeError(
-            "extra-missing",
-            "The package pygls is not installed; only `rye lsp` needs it.",
-            "Install rye with its extra: pip install 'rye[lsp]'.",
-        )
-    from rye.lsp.server import serve  # the library takes half a second, and may not be there
+    from rye.lsp.server import serve  # the library takes half a second, and may not be there (rye.extras)
 
     return serve()

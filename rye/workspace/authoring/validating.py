@@ -11,13 +11,14 @@ from msgspec.structs import replace
 from rye.errors import RyeError
 from rye.items.kinds import KINDS
 from rye.items.placeholder_text import PLACEHOLDER_TEXT
-from rye.items.reading import Source
+from rye.items.reading import ReadOptions, Source
 from rye.limits import CONTENT
 from rye.project.checking import Checked, check_among, check_files, check_item
 from rye.project.context import arguments_or_own_items, read_options
 from rye.project.discovery import own_items
 from rye.project.item_file import ItemFile, item_of, load_item, place
 from rye.project.layout import find_project
+from rye.project.same_ids import same_ids
 from rye.text.diagnostics import Diagnostic, in_order
 from rye.text.diagnostics import strict as as_errors
 
@@ -68,7 +69,15 @@ def validate_text(path: Path, text: str, members: Members) -> Checked | None:
         if error.code == "unknown-kind-of-file":
             return None
         raise
-    project = find_project(folder)
+    checked = _among_members(item, options, members)
+    twice = same_ids([item]).get(item.shown, ())
+    return replace(checked, diagnostics=in_order((*checked.diagnostics, *twice)))
+
+
+def _among_members(item: ItemFile, options: ReadOptions, members: Members) -> Checked:
+    """One text's findings, those across the closed set that its file is a member of included."""
+    path = item.path
+    project = find_project(path.parent)
     kind = KINDS[item.location.kind]
     if kind.set_rules is None or project is None or item.location.namespace is not None or item.reading.value is None:
         return check_item(item)
