@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from rye.items.directive.model import Directive
 
 LIMITS = ("turns", "tokens", "spend", "duration", "depth", "spawns", "calls", "tool_seconds")
+SUMMED = ("turns", "tokens", "spend", "spawns", "calls", "tool_seconds")
+"""What adds up over a run and its children. Time and depth do not: the children of a run work at the same time."""
 UNCOUNTED_UNDER_MCP = ("turns", "tokens", "spend")
 """Under MCP the host owns the model."""
 Number = int | float | Decimal
@@ -67,6 +69,14 @@ class Used(Struct, frozen=True):
     calls: int = 0
     tool_seconds: float = 0.0
 
+    def plus(self, other: Used) -> Used:
+        """Both together, of what adds up; time and depth stay as they are here."""
+        return replace(self, **{name: getattr(self, name) + getattr(other, name) for name in SUMMED})
+
+    def minus(self, other: Used) -> Used:
+        """What :meth:`plus` adds to ``other`` to get here: below zero where ``other`` used more."""
+        return replace(self, **{name: getattr(self, name) - getattr(other, name) for name in SUMMED})
+
 
 class Crossing(Struct, frozen=True):
     """A limit that was gone beyond."""
@@ -84,6 +94,11 @@ class Bound(Struct, frozen=True):
 
     limits: Limits
     since: Used = Used()
+
+    def counted(self, used: Used, name: str) -> Number:
+        """What counts against one limit here."""
+        current: Number = getattr(used, name) - getattr(self.since, name)
+        return current
 
 
 def of_directive(directive: Directive) -> Limits:
@@ -132,7 +147,7 @@ def crossed(bounds: Iterable[Bound], used: Used, names: Iterable[str] = LIMITS) 
             maximum: Number | None = getattr(bound.limits, name)
             if maximum is None:
                 continue
-            current = getattr(used, name) - getattr(bound.since, name)
+            current = bound.counted(used, name)
             if current > maximum and (found is None or maximum < found.maximum):
                 found = Crossing(name, current, maximum)
         if found is not None:
@@ -143,9 +158,7 @@ def crossed(bounds: Iterable[Bound], used: Used, names: Iterable[str] = LIMITS) 
 def left(bounds: Iterable[Bound], used: Used, name: str) -> Number | None:
     """How much of one limit is left, at least 0; None: it has none."""
     rest: list[Number] = [
-        maximum - (getattr(used, name) - getattr(bound.since, name))
-        for bound in bounds
-        if (maximum := getattr(bound.limits, name)) is not None
+        maximum - bound.counted(used, name) for bound in bounds if (maximum := getattr(bound.limits, name)) is not None
     ]
     return max(min(rest), type(rest[0])(0)) if rest else None
 
@@ -156,6 +169,18 @@ def remaining(bounds: Iterable[Bound], used: Used) -> Limits:
     rest = {name: left(given, used, name) for name in LIMITS}
     whole = {name: int(rest[name] or 0) for name in ("duration", "tool_seconds") if rest[name] is not None}
     return replace(Limits(), **{name: value for name, value in {**rest, **whole}.items() if value is not None})
+
+
+def most(limits: Limits) -> Used:
+    """The most that a run with these limits may use, of what adds up; 0 of what has no limit."""
+    return Used(
+        turns=limits.turns or 0,
+        tokens=limits.tokens or 0,
+        spend=limits.spend or Decimal(0),
+        spawns=limits.spawns or 0,
+        calls=limits.calls or 0,
+        tool_seconds=float(limits.tool_seconds or 0),
+    )
 
 
 def _integer(given: Mapping[str, int | Decimal | str], name: str) -> int | None:

@@ -683,13 +683,7 @@ class Session:
     def add_used(self, *, turns: int = 0, tokens: int = 0, spend: Decimal = Decimal(0)) -> Crossing | None:
         """Count what a model used; the limit that was gone beyond. For a face that owns the model."""
         with self._lock:
-            now = self._used_now()
-            self.used = replace(
-                now,
-                turns=now.turns + turns,
-                tokens=now.tokens + tokens,
-                spend=now.spend + spend,
-            )
+            self.used = self._used_now().plus(Used(turns=turns, tokens=tokens, spend=spend))
             if self.crossing is None:
                 self.crossing = crossed(self._bounds, self.used, ("turns", "tokens", "spend", "duration"))
             return self.crossing
@@ -717,16 +711,7 @@ class Session:
         """Count what a child run used. It is charged the most that it may use before it starts, and ``used`` then holds what it
         left unused as numbers below zero: a child that nobody hears of again has used it all."""
         with self._lock:
-            now = self._used_now()
-            self.used = replace(
-                now,
-                turns=now.turns + used.turns,
-                tokens=now.tokens + used.tokens,
-                spend=now.spend + used.spend,
-                spawns=now.spawns + used.spawns,
-                calls=now.calls + used.calls,
-                tool_seconds=now.tool_seconds + used.tool_seconds,
-            )
+            self.used = self._used_now().plus(used)
 
     def _used_now(self) -> Used:
         return replace(self.used, duration=self.world.clock.monotonic() - self._started, depth=self._chain.depth)

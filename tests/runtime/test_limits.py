@@ -13,7 +13,20 @@ from rye.items.directive.model import Directive
 from rye.items.directive.reader import read
 from rye.items.reading import ReadOptions, Source
 from rye.project.manifest import LIMITS as NAMES
-from rye.runtime.limits import LIMITS, Bound, Crossing, Limits, Used, crossed, left, minimum, of_directive, remaining
+from rye.runtime.limits import (
+    LIMITS,
+    SUMMED,
+    Bound,
+    Crossing,
+    Limits,
+    Used,
+    crossed,
+    left,
+    minimum,
+    most,
+    of_directive,
+    remaining,
+)
 from tests.directive_text import directive
 
 LIMITS_WRITTEN = '<limits max_turns="5" max_tokens="1000"/>'
@@ -70,6 +83,32 @@ def test_what_is_left_is_never_negative() -> None:
     assert remaining(bounds, Used(calls=5, duration=3.5, spend=Decimal("0.25"))) == Limits(
         calls=0, duration=6, spend=Decimal("0.75")
     )
+
+
+def used(number: int) -> Used:
+    return Used(number, number, Decimal(number), float(number), number, number, number, float(number))
+
+
+def test_time_and_depth_are_the_only_measures_that_do_not_add_up() -> None:
+    assert set(LIMITS) - set(SUMMED) == {"duration", "depth"}
+    assert used(5).plus(used(3)) == replace(used(8), duration=5.0, depth=5)
+    assert used(5).minus(used(3)) == replace(used(2), duration=5.0, depth=5)
+
+
+@given(st.integers(-9, 9), st.integers(-9, 9))
+def test_what_was_taken_away_comes_back_when_it_is_added(first: int, second: int) -> None:
+    assert used(second).plus(used(first).minus(used(second))) == replace(
+        used(first), duration=float(second), depth=second
+    )
+
+
+def test_the_most_that_a_run_may_use_is_every_limit_that_adds_up() -> None:
+    limits = Limits(5, 5, Decimal(5), 5, 5, 5, 5, 5)
+    reserved = most(limits)
+    assert reserved == replace(used(5), duration=0.0, depth=0)
+    assert [type(getattr(reserved, name)) for name in LIMITS] == [type(getattr(Used(), name)) for name in LIMITS]
+    assert most(Limits()) == Used()
+    assert most(Limits(calls=0)) == Used()
 
 
 LIMIT = st.builds(Limits, calls=st.none() | st.integers(0, 50), turns=st.none() | st.integers(0, 50))

@@ -10,7 +10,6 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
-from decimal import Decimal
 from threading import Event
 
 from msgspec.structs import replace
@@ -20,7 +19,7 @@ from rye.runtime.approvals import Question
 from rye.runtime.calls import CallError, Code, cut
 from rye.runtime.chain import Chain
 from rye.runtime.effects import UsableItem
-from rye.runtime.limits import Limits, Used
+from rye.runtime.limits import Limits, Used, most
 from rye.runtime.run.child_messages import Answers, Asks, Channel, ChildStart, Ends, FromChild, Watched
 from rye.runtime.run.loop import Watch
 from rye.runtime.session import Session
@@ -67,13 +66,13 @@ class Children:
             shown = {"limit": "depth", "current": chain.depth, "maximum": RUN.depth}
             message = f"Runs go {RUN.depth} deep at most."
             raise CallError("limit-exceeded", message, "Do the rest in this run.", details=shown)
-        reserved = _most(limits)
+        reserved = most(limits)
         self.session.charge(reserved)
         reference = f"{item.id}@{item.version}" if item.version is not None else item.id
         ended = self._run(self._start(reference, inputs, chain, limits), cancel, item.label)
         used = ended.result.used if ended.result is not None else Used()
         self.priced = self.priced and (ended.result is None or ended.result.priced)
-        self.session.charge(_difference(used, reserved))
+        self.session.charge(used.minus(reserved))
         return _outputs(ended, item.label)
 
     def _run(self, start: ChildStart, cancel: Event, label: str) -> Ends:
@@ -145,29 +144,6 @@ def _outputs(ended: Ends, label: str) -> dict[str, object]:
         f"The run of {label} ended with {result.status}: {said}",
         f"`rye runs show {result.run}` shows its calls.",
         details={"run": result.run},
-    )
-
-
-def _most(limits: Limits) -> Used:
-    """The most that a run with these limits may use."""
-    return Used(
-        turns=limits.turns or 0,
-        tokens=limits.tokens or 0,
-        spend=limits.spend or Decimal(0),
-        spawns=limits.spawns or 0,
-        calls=limits.calls or 0,
-        tool_seconds=float(limits.tool_seconds or 0),
-    )
-
-
-def _difference(used: Used, reserved: Used) -> Used:
-    return Used(
-        turns=used.turns - reserved.turns,
-        tokens=used.tokens - reserved.tokens,
-        spend=used.spend - reserved.spend,
-        spawns=used.spawns - reserved.spawns,
-        calls=used.calls - reserved.calls,
-        tool_seconds=used.tool_seconds - reserved.tool_seconds,
     )
 
 
