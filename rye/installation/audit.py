@@ -115,7 +115,9 @@ RULES: Mapping[str, str] = {
 
 SEVERITIES = ("error", "warning", "info")
 
-_RESTORE = "Run `rye install --discard-local-edits` to put the signed bytes back, or move your change into an override."
+_RESTORE = (
+    "Run `rye install --discard-local-edits` to restore it as rye.lock has it, or move your change into an override."
+)
 _UPDATE = "Run `rye update ID` to look for another version, or `rye remove ID`."
 _AGREE = (
     "Run `rye install` on a terminal: it shows what is asked for. `rye install --approve ID@VERSION` agrees elsewhere."

@@ -1,4 +1,4 @@
-"""What a person changed in an installed file, as a diff against the signed bytes."""
+"""What a person changed in an installed file, as a diff against the bytes that rye.lock names."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def signed_hash(entry: Drift) -> tuple[str, int] | None:
 
 
 def cached_bytes(entries: Iterable[Drift]) -> dict[str, bytes]:
-    """The signed bytes of these files as far as the user's cache has them, by path; no network."""
+    """The bytes that rye.lock names, of these files, as far as the user's cache has them, by path; no network."""
     cache = Cache(cache_dir() / "registry")
     found: dict[str, bytes] = {}
     for entry in entries:
@@ -36,7 +36,7 @@ def cached_bytes(entries: Iterable[Drift]) -> dict[str, bytes]:
 
 
 def edit_diff(project: Project, entry: Drift, signed: bytes | None) -> tuple[str, ...]:
-    """A unified diff from the signed bytes to the file; nothing where one of them is no text, a link, or not known."""
+    """A unified diff from the bytes of rye.lock to the file; nothing where one of them is no text, a link, or not known."""
     if signed is None and entry.state != "extra":
         return ()
     path = project.root / entry.path

@@ -5,7 +5,7 @@ agent tools read whatever lies there. Looking (:func:`scan`) is apart from compa
 
 A file that differs from the lock was *edited* by a person only when it is not what the last run here wrote, either: after a pull,
 the lock is newer than the files, and nobody touched them. What was written is remembered in ``.ai/.rye/installed.json``;
-a wrong memory can only make a file count as ours, which means that signed bytes replace it.
+a wrong memory can only make a file count as ours, which means that the bytes of rye.lock replace it.
 """
 
 from __future__ import annotations

@@ -95,6 +95,11 @@ class ItemChange(Struct, frozen=True):
         return self.old is not None and self.new is not None and self.old.forced != self.new.forced
 
     @property
+    def newly_forced(self) -> bool:
+        """Whether rye.toml forces a version that rye.lock does not say is forced."""
+        return self.forced is not None and (self.old is None or self.forces_anew)
+
+    @property
     def label(self) -> str:
         """``kind:id@version``, as an approval names it."""
         item = self.new or self.old
@@ -109,11 +114,11 @@ class ItemChange(Struct, frozen=True):
         if any(mention.is_alarm for mention in self.new_mentions):
             return True
         if self.old is None:
-            return self.pulled_in and self.needs_consent
+            return self.pulled_in and self._asks
         pending = self.old.approved_signer is not None
         if never_approved(self.old) or (self.action == "keep" and not pending and _approves_nothing(self.old)):
             return False
-        return self.needs_consent
+        return self._asks
 
     @property
     def signer_before(self) -> str | None:
@@ -126,6 +131,11 @@ class ItemChange(Struct, frozen=True):
 
     @property
     def needs_consent(self) -> bool:
+        return self.newly_forced or self._asks
+
+    @property
+    def _asks(self) -> bool:
+        """Whether the item itself asks for a yes. What rye.toml forces may be this user's own line, which ``--yes`` answers."""
         return self.new is not None and bool(
             self.asks
             or self.hooks

@@ -174,9 +174,8 @@ class ProjectItems:
             data = read_bytes(folder / file.path, CONTENT.attached_bytes)
             if sha256(data).hexdigest() != file.sha256:
                 message = f"{file.path} of {kind}:{entry.id} was changed since it was installed."
-                raise RyeError(
-                    "modified-item", message, "`rye install --discard-local-edits` puts the signed bytes back."
-                )
+                hint = "`rye install --discard-local-edits` restores it as rye.lock has it."
+                raise RyeError("modified-item", message, hint)
             found[file.path] = data
         return found
 

@@ -179,6 +179,45 @@ class TestHostileRepositories:
             other.write(name, user.path(name).read_bytes())
         assert other.run("ci", "--json").error["code"] == "project-not-accepted"
 
+    @pytest.mark.parametrize("version", ["1.1.0", "1.0.0"])
+    def test_a_pull_that_brings_one_in_rye_toml_alone_asks_too(
+        self, registry: RealRegistry, user: Program, version: str
+    ) -> None:
+        """Who leaves it out of the lock gets around no question: neither for the installed version nor for an older one."""
+        other = clone(registry, user, trusts=False)
+        other.terminal("trust", "project", answer=b"y\n")
+        other.ok("ci")
+        force(other, f'"acme/work/base" = "{version}"')
+        before = other.path("rye.lock").read_bytes()
+        assert other.run("ci", "--json").error["code"] == "lock-does-not-fit"
+        for environment in ({}, {"RYE_TRUST_LOCK": "1"}):
+            error = other.run("install", "--json", env=environment).error
+            assert error["code"] == "consent-needed"
+            assert f"is forced by [overrides] of rye.toml ({version})" in error["message"]
+            assert "install --yes" in error["hint"]
+        shown = other.terminal("install", answer=b"n\n")
+        assert f"forced by [overrides] of rye.toml: {version}" in shown
+        assert other.path("rye.lock").read_bytes() == before
+        other.terminal("install", answer=b"y\n")
+        assert (locked(other).version, locked(other).forced) == (version, version)
+        assert other.ok("install").stdout == "everything is installed\n"
+        other.ok("ci")
+
+    def test_an_item_that_a_pull_adds_and_forces_is_asked_about(self, registry: RealRegistry, user: Program) -> None:
+        other = clone(registry, user, trusts=False)
+        other.terminal("trust", "project", answer=b"y\n")
+        other.ok("ci")
+        text = (
+            other.path("rye.toml").read_text().replace('"acme/work/top"', '"acme/work/foe" = "*"\n"acme/work/top"', 1)
+        )
+        other.path("rye.toml").write_text(text)
+        force(other, '"acme/work/foe" = "1.0.0"')
+        error = other.run("install", "--json").error
+        assert error["code"] == "consent-needed"
+        assert "is forced by [overrides] of rye.toml (1.0.0)" in error["message"]
+        other.ok("install", "--yes")
+        assert locked(other, "foe").forced == "1.0.0"
+
     def test_one_that_the_lock_does_not_have_is_asked_about_too(self, registry: RealRegistry, user: Program) -> None:
         force(user, '"acme/work/base" = "1.0.0"')
         other = clone(registry, user, trusts=False)

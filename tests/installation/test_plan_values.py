@@ -100,10 +100,13 @@ class TestAction:
         )
         assert [c.identity.id for c in plan.effective] == ["acme/b", "acme/c", "acme/d"]
         assert [(c.forced, c.forces_anew) for c in plan.effective] == [(None, False), ("1.2.0", True), (None, False)]
-        assert plan.effective[2].needs_consent is False
+        assert [(c.needs_consent, c.stops) for c in plan.effective[1:]] == [(True, False), (False, False)]
         assert change(replace(kept, forced="1"), None).forced is None
         assert not change(replace(kept, forced="1"), None).forces_anew
         assert not change(None, replace(kept, forced="1")).forces_anew
+        assert change(None, replace(kept, forced="1")).newly_forced
+        assert not change(replace(kept, forced="1"), kept).newly_forced
+        assert not change(replace(kept, forced="1"), replace(kept, forced="1")).needs_consent
 
 
 class TestWhatIsAsked:

@@ -29,7 +29,7 @@ _OPTIONS: dict[str, Decorator] = {
     "group": click.option("--group", default="main", show_default=True, help="Group of dependencies."),
     "without": click.option("--without", multiple=True, metavar="GROUP", help="Leave a group out."),
     "discard": click.option(
-        "--discard-local-edits", is_flag=True, help="Put the signed bytes back over files edited in .ai/packages."
+        "--discard-local-edits", is_flag=True, help="Restore files edited in .ai/packages as rye.lock has them."
     ),
     "airgap": airgap_options,
     "member": click.option(

@@ -139,6 +139,8 @@ def _why(change: ItemChange) -> str:
         reasons.append("is the first item of a signer that you never agreed to")
     if change.signer_changed:
         reasons.append(_why_signer(change))
+    if change.newly_forced:
+        reasons.append(f"is forced by [overrides] of rye.toml ({change.forced})")
     return " and ".join(reasons)
 
 

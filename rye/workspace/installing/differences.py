@@ -34,7 +34,7 @@ class EditedFile(Struct, frozen=True):
     path: str
     state: str
     diff: str | None
-    """A unified diff from the signed bytes; None for what is not text."""
+    """A unified diff from the bytes that rye.lock names; None for what is not text."""
 
 
 def compare_releases(context: Context, names: Sequence[str]) -> tuple[Version, Version, Comparison]:
@@ -49,7 +49,7 @@ def compare_releases(context: Context, names: Sequence[str]) -> tuple[Version, V
 
 
 def edited_files(context: Context, project: Project) -> list[EditedFile]:
-    """Every file that was edited by hand, by path. The signed bytes come from the cache, else from the registry."""
+    """Every file that was edited by hand, by path. The bytes to compare with come from the cache, the registry or the source."""
     state = read_state(context, project)
     manifest, items = state.manifest, state.lock.items
     found = edited(items, scan(project), read_written(project))

@@ -54,7 +54,7 @@ def edited_files(project: Project, edits: Sequence[Drift], discard_command: str)
     return RyeError(
         "edited-files",
         "\n".join([f"{first.path} {what} by hand{more}; installed files are never overwritten silently.", *shown]),
-        f"`rye diff --edited` shows every difference. `{discard_command}` puts the signed bytes back{keep}.",
+        f"`rye diff --edited` shows every difference. `{discard_command}` restores them as rye.lock has them{keep}.",
         details={
             "files": [
                 {"path": entry.path, "state": entry.state, "diff": "\n".join(diffs[entry.path]) or None}

@@ -68,7 +68,9 @@ def _changed(item: ItemFile, locked: LockedItem, detail: str = "") -> RyeError:
 
 def modified_item(said: str, identifier: str | None) -> RyeError:
     """The error for an installed file that is not its release's. ``identifier``: the item's, where it is one's."""
-    hint = "`rye diff --edited` shows the change. `rye install --discard-local-edits` puts the signed bytes back"
+    hint = (
+        "`rye diff --edited` shows the change. `rye install --discard-local-edits` restores the file as rye.lock has it"
+    )
     keeps = f"; after that, `rye override new {identifier}` makes a change that upgrades keep." if identifier else "."
     return RyeError("modified-item", said, hint + keeps)
 
