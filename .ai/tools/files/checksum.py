@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# rye:signed:2026-11-22T14:03:35Z:9926f9729416486792528567264e4e68820e4080b0e4fd3eb85f3c7cf74577a6:2VFh56ueXVb8e59UVqZV8SHGQIrv9A3lb3GhG0JM9v3udLsSbYnGYZzIaqygeD4uHKcO_JTOqvToIPXIF91-Cg==:bd31818cbcef58d3
+# rye:signed:2026-11-22T19:00:27Z:9926f9729416486792528567264e4e68820e4080b0e4fd3eb85f3c7cf74577a6:87qqiCQoxecfecQozWQ7m2cmgEj0PwRe7P_nOeMEqb_n0vw-cPQ6OqZuI24ZTgS-T496hoU6sRzNxNrOSY3GBQ==:a5f1c70a2acaa289
 """SHA-256 of every file below a folder, one line each, sorted: what was received, before anything changes it."""
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# rye:signed:2026-11-22T14:03:35Z:40ba6d34cd11a2ef601a8747fc53bbb005be35ff833cacac19ba2094c8d766a5:JAzjF5a-Nvk1KLjjILsIT7sEPiNjBDV6oW_mMqmIxCavnWTkDYPOMGCgIAgWwzzUHye3YOuHxUvym7ee820CCQ==:bd31818cbcef58d3
+# rye:signed:2026-11-22T19:00:27Z:40ba6d34cd11a2ef601a8747fc53bbb005be35ff833cacac19ba2094c8d766a5:mzB-0xO_fz02iTRdGN9z8yCjYczSDONjmRboIS_nIGc2-mCvIgh8PqJVV52tPe5Ivke0-oE64Hcd2EdUXQWWDQ==:a5f1c70a2acaa289
 """The headings of a Markdown file with their lines: what an override can aim at."""
 
 from __future__ import annotations

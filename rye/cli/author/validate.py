@@ -15,7 +15,7 @@ from rye.workspace.authoring.validating import validate_items
 @command("validate")
 @click.argument("paths", nargs=-1, metavar="PATH…")
 @kind_option()
-@click.option("--strict", is_flag=True, help="Make warnings errors.")
+@click.option("--strict", is_flag=True, help="Make warnings errors, except for text left from a template.")
 @click.option("--fix", is_flag=True, help="Fix what has one answer, after showing the change.")
 @click.pass_obj
 def validate(session: Session, paths: tuple[str, ...], kind: str | None, strict: bool, fix: bool) -> int:
