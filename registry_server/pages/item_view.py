@@ -22,7 +22,7 @@ from registry_server.pages.namespace import KeyRow, keys_in_force
 from rye.items.agent_tools import shown
 from rye.items.identity import Identity
 from rye.items.reading import HookAction, Run
-from rye.permissions.risk import tier
+from rye.permissions.risk import tiers
 from rye.permissions.tool_risk import tool_tier
 from rye.registry.protocol.statements import Relation
 from rye.registry.trust.keysets import KeysetChain
@@ -322,7 +322,7 @@ def rows(values: Sequence[T], cost: Callable[[T], int], room: int = PAGES.list_c
 
 def may_do(examined: Examined, facts: Facts) -> MayDo:
     """What a release may do, the worst of everything first."""
-    rights = sorted(((tier(right), right) for right in examined.capabilities), key=lambda row: (-row[0], row[1]))
+    rights = sorted(tiers(examined.capabilities).items(), key=lambda row: (-row[1], row[0]))
     tools = examined.tools
     named = sorted(
         ((tool_tier(name, tools), name) for name in tools.names) if tools is not None else (),
@@ -332,7 +332,7 @@ def may_do(examined: Examined, facts: Facts) -> MayDo:
     return MayDo(
         tier=str(examined.tier) if examined.tier is not None else None,
         rights=rows(
-            [RightRow(right, str(level)) for level, right in rights], lambda row: 90 + line_cost(row.capability)
+            [RightRow(right, str(level)) for right, level in rights], lambda row: 90 + line_cost(row.capability)
         ),
         agent_tools=rows([ToolRow(name, str(level)) for level, name in named], lambda row: 60 + line_cost(row.name)),
         agent_limits=tuple(shown(tools)[len(tools.names) :]) if tools is not None else (),

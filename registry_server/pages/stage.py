@@ -18,7 +18,8 @@ from rye.installation.comparing import Comparison, Version, compare
 from rye.items.published import read_published
 from rye.items.reading import HookAction, Metadata, ReadOptions, Run
 from rye.items.runs import attached_runs
-from rye.permissions.risk import by_tier, tier
+from rye.permissions.containment import Change
+from rye.permissions.risk import by_tier, tiers
 from rye.registry.protocol.statements import Release
 from rye.registry.protocol.wire import StageRow
 from rye.registry.trust.file_acceptance import Refusal, judge_release_file
@@ -182,8 +183,8 @@ def _differences(
     return Differences(
         last.version,
         last_path,
-        _cut([(str(tier(change.pattern)), change.pattern) for change in found.widened]),
-        _cut([(str(tier(change.pattern)), change.pattern) for change in found.narrowed]),
+        _rights(found.widened),
+        _rights(found.narrowed),
         _cut([(words,) for words in _added(found)]),
         _cut([(words,) for words in _removed(found)]),
         _cut(
@@ -192,6 +193,11 @@ def _differences(
         is_whole,
         found.signer_changed,
     )
+
+
+def _rights(changes: Sequence[Change]) -> Cut:
+    levels = tiers(change.pattern for change in changes)
+    return _cut([(str(levels[change.pattern]), change.pattern) for change in changes])
 
 
 def _side(release: Release, text: str, metadata: Metadata, signer: PublicKey | None) -> Version:

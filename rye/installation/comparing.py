@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
 from rye.items.agent_tools import widened
 from rye.items.reading import HookAction, Metadata, Run
 from rye.permissions.containment import Change, diff
-from rye.permissions.risk import tier
+from rye.permissions.risk import tiers
 from rye.text.matching_lines import hunks, matches
 
 _CONTEXT = 3
@@ -58,8 +58,8 @@ class Comparison(Struct, frozen=True):
         return {
             "text": "\n".join(self.text),
             "capabilities": {
-                "widened": [_right(change) for change in self.widened],
-                "narrowed": [_right(change) for change in self.narrowed],
+                "widened": _rights(self.widened),
+                "narrowed": _rights(self.narrowed),
             },
             "dependencies": {"added": list(self.relations_added), "removed": list(self.relations_removed)},
             "hooks": {"added": [_hook(h) for h in self.hooks_added], "removed": [_hook(h) for h in self.hooks_removed]},
@@ -133,8 +133,12 @@ def _files(before: Mapping[str, tuple[str, bool]], after: Mapping[str, tuple[str
         yield f"{sign} {path}{' (executable)' if executable else ''}"
 
 
-def _right(change: Change) -> dict[str, object]:
-    return {"capability": change.pattern, "tier": str(tier(change.pattern)), "example": change.witness}
+def _rights(changes: Sequence[Change]) -> list[dict[str, object]]:
+    levels = tiers(change.pattern for change in changes)
+    return [
+        {"capability": change.pattern, "tier": str(levels[change.pattern]), "example": change.witness}
+        for change in changes
+    ]
 
 
 def _run(run: Run) -> dict[str, object]:

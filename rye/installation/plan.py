@@ -33,7 +33,7 @@ from rye.items.agent_tools import widened as widened_tools
 from rye.items.identity import Identity
 from rye.items.reading import HookAction, Run
 from rye.permissions.containment import diff
-from rye.permissions.risk import Tier, tier
+from rye.permissions.risk import Tier, tiers
 from rye.project.lock import Lock, LockedItem
 from rye.resolution.versions import Version
 from rye.text.facts.fact import RULES_VERSION
@@ -307,7 +307,9 @@ def _asked(approved: tuple[str, ...], wanted: tuple[str, ...]) -> tuple[Asked, .
     if set(wanted) <= set(approved):
         return ()
 
-    found = [Asked(change.pattern, tier(change.pattern), change.witness) for change in diff(approved, wanted).widened]
+    widened = diff(approved, wanted).widened
+    levels = tiers(change.pattern for change in widened)
+    found = [Asked(change.pattern, levels[change.pattern], change.witness) for change in widened]
     return tuple(sorted(found, key=lambda asked: (-asked.tier, asked.pattern)))
 
 

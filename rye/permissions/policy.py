@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from rye.items.agent_tools import AgentTools
 from rye.permissions.containment import Granted, TooComplex, find_readable
-from rye.permissions.risk import Row, Tier, highest, tier
+from rye.permissions.risk import Row, Tier, highest, tier, tiers
 from rye.permissions.source_scale import Allowed, strictest
 from rye.permissions.tool_risk import tools_tier
 
@@ -46,6 +46,12 @@ class Policy(Struct, frozen=True):
     def tier(self, capability: str) -> Tier:
         """The tier of ``capability`` under the risk tables."""
         return max(tier(capability, table) for table in self.tables or ((),))
+
+    def tiers(self, capabilities: Iterable[str]) -> dict[str, Tier]:
+        """The tier of each of a set under the risk tables; as in :func:`rye.permissions.risk.tiers`, they share one bound."""
+        granted = tuple(capabilities)
+        told = [tiers(granted, table) for table in self.tables or ((),)]
+        return {capability: max(levels[capability] for levels in told) for capability in granted}
 
     def highest(self, capabilities: Iterable[str]) -> Tier:
         """The tier of a set of capabilities under the risk tables."""
@@ -87,11 +93,12 @@ def combined(policies: Iterable[Policy]) -> Policy:
 def violations(policy: Policy, capabilities: Iterable[str]) -> tuple[Violation, ...]:
     """Every way in which an item that asks for ``capabilities`` breaks ``policy``, in the order of the capabilities."""
     granted = sorted(set(capabilities))
+    levels = policy.tiers(granted)
     found: list[Violation] = []
     for capability in granted:
         found += _not_allowed(policy, capability)
         found += _forbidden(policy, capability)
-        own = policy.tier(capability)
+        own = levels[capability]
         if own > policy.maximum_tier:
             message = f"{capability} is {own}; the policy allows at most {policy.maximum_tier}"
             found.append(Violation("maximum-tier", capability, message))

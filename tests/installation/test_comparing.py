@@ -8,7 +8,8 @@ import time
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rye.installation.comparing import unified
+from rye.installation.comparing import Version, compare, unified
+from rye.items.reading import Metadata
 
 TEXTS = st.lists(st.sampled_from(["a", "b", "c", "", "# d", "- e"]), max_size=30).map("\n".join)
 
@@ -66,3 +67,18 @@ def test_a_text_that_is_made_to_be_hard_to_compare_takes_no_minutes() -> None:
     found = unified(old, new, "a", "b")
     assert time.process_time() - begun < 3
     assert patched(old, found) == new
+
+
+def test_rights_that_are_hard_to_judge_are_told_within_one_bound() -> None:
+    """Each by itself takes a tenth of a second: what is beyond the bound counts as the worst."""
+    hard = tuple(f"rye.*c{'?' * 12}*{number}b" for number in range(500))
+    begun = time.process_time()
+    found = compare(
+        Version("1", "", Metadata("x", "1", "")), Version("2", "", Metadata("x", "2", "", capabilities=hard))
+    )
+    told = found.as_json()
+    assert time.process_time() - begun < 6
+    assert isinstance(told["capabilities"], dict)
+    rights = told["capabilities"]["widened"]
+    assert len(rights) == 500
+    assert max(rights, key=lambda right: str(right["capability"]))["tier"] == "unrestricted"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -77,6 +79,18 @@ def test_a_project_cannot_lower_what_a_person_raised() -> None:
     assert combined([project, person]).tier("rye.execute.*") is Tier.UNRESTRICTED
     assert combined([project]).tier("rye.execute.*") is Tier.SAFE, "alone, one's own table counts"
     assert combined([project, Policy()]).tier("rye.execute.*") is Tier.SAFE, "an empty policy has no table"
+
+
+def test_hundreds_of_rights_that_are_hard_to_judge_are_refused_within_one_bound() -> None:
+    hard = [f"rye.*d{'?' * 12}*{number}b" for number in range(300)]
+    policy = Policy(maximum_tier=Tier.WRITE, tables=(rows({"rye.load.knowledge.secret.*": "elevated"}),))
+    begun = time.process_time()
+    assert len(rules(policy, *hard)) == 300
+    assert time.process_time() - begun < 6
+    assert policy.tiers(["rye.load.knowledge.secret.x", "rye.load.tool.x"]) == {
+        "rye.load.knowledge.secret.x": Tier.ELEVATED,
+        "rye.load.tool.x": Tier.SAFE,
+    }
 
 
 some = st.sampled_from(

@@ -9,7 +9,7 @@ from rye.cli.console import Console, one_line
 from rye.installation.plan import ItemChange, Plan, by_tier
 from rye.items.agent_tools import shown
 from rye.items.reading import HookAction, Run
-from rye.permissions.risk import Tier, tier
+from rye.permissions.risk import Tier, tiers
 from rye.permissions.tool_risk import tools_tier
 from rye.workspace.installing.install_request import Proposal
 from rye.workspace.trusting.acceptance import Approval, of_the_lock
@@ -59,12 +59,13 @@ def show_unseen(console: Console, unseen: Sequence[Approval]) -> None:
         console.say(f"    {one_line(one.value)}   {one.item}", "warning")
     if of_the_lock(unseen):
         console.say("rye.lock of this project approves what you have not agreed to on this machine:", "strong")
+    levels = tiers(one.value for one in unseen if one.what == "right")
     for what, title in _UNSEEN_TITLES.items():
         rows = [one for one in unseen if one.what == what]
         if rows:
             console.say(f"  {title}:")
         for one in rows:
-            level = tier(one.value) if what == "right" else None
+            level = levels[one.value] if what == "right" else None
             style = _TIER_STYLE[str(level)] if level is not None else "error" if what == "source" else None
             console.say(f"    {one_line(one.value)}   {one.item}{f'   {level}' if level is not None else ''}", style)
 

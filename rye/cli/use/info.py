@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -9,7 +10,7 @@ import click
 from rye.cli.options import Session, command
 from rye.cli.project.consent import run_line
 from rye.cli.use.indented import indented_lines
-from rye.permissions.risk import tier
+from rye.permissions.risk import tiers
 from rye.registry.protocol.lines import write_time
 from rye.signing.keys import PublicKey
 from rye.workspace.installing.consent import mention_document, run_document
@@ -64,7 +65,7 @@ def _show_source(session: Session, found: SourceInfo) -> None:
         "depends_on": [f"{r.identity}@{r.range}" for r in words.depends_on],
         "requires": [f"{r.identity or r.reference}@{r.range}" for r in words.requires],
         "conflicts_with": [f"{r.identity}@{r.range}" for r in words.conflicts_with],
-        "capabilities": [{"capability": c, "tier": str(tier(c))} for c in row.capabilities],
+        "capabilities": _with_tiers(row.capabilities),
         "hooks": [f"{hook.item_type} {hook.item_id}" for hook in row.hooks],
         "agent_tools": list(row.agent_tools),
         "agent_limits": list(row.agent_limits),
@@ -121,7 +122,7 @@ def info(session: Session, item: str, web: bool) -> None:
         "depends_on": [f"{r.identity}@{r.range}" for r in release.depends_on],
         "requires": [f"{r.identity or r.reference}@{r.range}" for r in release.requires],
         "conflicts_with": [f"{r.identity}@{r.range}" for r in release.conflicts_with],
-        "capabilities": [{"capability": c, "tier": str(tier(c))} for c in release.capabilities],
+        "capabilities": _with_tiers(release.capabilities),
         "hooks": [f"{hook.item_type} {hook.item_id}" for hook in release.hooks],
         **_content(found.content),
         "yanked": record.yank.reason if record.yank else None,
@@ -161,3 +162,8 @@ def info(session: Session, item: str, web: bool) -> None:
     }
     for line in indented_lines(flat):
         session.console.data(line)
+
+
+def _with_tiers(capabilities: Sequence[str]) -> list[dict[str, str]]:
+    levels = tiers(capabilities)
+    return [{"capability": capability, "tier": str(levels[capability])} for capability in capabilities]

@@ -17,7 +17,7 @@ from rye.items.reading import Run
 from rye.permissions.containment import Diff, diff
 from rye.permissions.matching import Decision
 from rye.permissions.matching import check as decide
-from rye.permissions.risk import Tier, tier
+from rye.permissions.risk import Tier, tiers
 from rye.permissions.tool_risk import tools_tier
 from rye.project.item_runs import runs_of
 from rye.workspace.context import Context
@@ -116,7 +116,8 @@ def _rights(found: EffectiveItem, agreed: AgreedHere | None) -> Rights:
     if agreed is not None:
         refused = agreed.waits_for("run")
         runs = tuple(run for run in runs if run_text(run) not in refused)
-    rows = sorted(((tier(each), each) for each in allowed), key=lambda row: (-row[0], row[1]))
+    levels = tiers(allowed)
+    rows = sorted(((levels[each], each) for each in allowed), key=lambda row: (-row[0], row[1]))
     missing = (*agreed.waiting, *agreed.unapproved) if agreed is not None else ()
     refusal = agreed.refusal() if agreed is not None else None
     return Rights(
