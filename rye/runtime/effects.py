@@ -148,3 +148,18 @@ class Clock(Protocol):
     def monotonic(self) -> float:
         """Seconds that only grow."""
         ...
+
+
+class World(Struct, frozen=True):
+    """All of them, for one run."""
+
+    items: Items
+    tools: Tools
+    signer: Signer
+    clock: Clock
+    ask: Ask = lambda question: None
+    """Asks a person, where a face has one."""
+    children: Children | None = None
+    """Runs directives as children; None: they start inline."""
+    secrets: tuple[str, ...] = ()
+    """Values that the log must not hold."""

@@ -14,14 +14,14 @@ from rye.items.identity import parse_reference
 from rye.project.context import load_manifest, require_project
 from rye.project.layout import Project
 from rye.runtime.chain import READ_ONLY, Chain, Level
-from rye.runtime.effects import Ask, Children, Tools, UsableItem
+from rye.runtime.effects import Ask, Children, Tools, UsableItem, World
 from rye.runtime.event_log import EventLog
 from rye.runtime.limits import Limits
 from rye.runtime.own_signing import OwnSigner
 from rye.runtime.project_items import ProjectItems
 from rye.runtime.redaction import known_secrets
 from rye.runtime.rules_in_force import rules_in_force
-from rye.runtime.session import Binding, Session, World
+from rye.runtime.session import Binding, Session
 from rye.runtime.ulid import new_ulid
 from rye.workspace.context import Context
 

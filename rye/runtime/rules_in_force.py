@@ -16,7 +16,7 @@ from rye.project.layout import Project
 from rye.project.manifest import Manifest, PolicyTable
 from rye.runtime.approvals import Answer
 from rye.runtime.limits import Limits, minimum
-from rye.runtime.session import Rules
+from rye.runtime.rules import Rules
 from rye.workspace.context import Context
 from rye.workspace.trusting.grants import approval_in_force
 

@@ -15,11 +15,12 @@ from rye.errors import RyeError
 from rye.items.directive.model import Output
 from rye.runtime.calls import CallError
 from rye.runtime.chain import Chain, Level
-from rye.runtime.effects import Ask, Children, OwnFile, SearchRow, ToolResult, UsableItem
+from rye.runtime.effects import Ask, Children, OwnFile, SearchRow, ToolResult, UsableItem, World
 from rye.runtime.event_log import EventLog
 from rye.runtime.limits import Limits
 from rye.runtime.outputs import Declared
-from rye.runtime.session import Rules, Session, World
+from rye.runtime.rules import Rules
+from rye.runtime.session import Session
 
 RUN = "01JDANCE0000000000000000AA"
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)

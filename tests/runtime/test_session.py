@@ -20,7 +20,7 @@ from rye.runtime.chain import READ_ONLY, Chain
 from rye.runtime.effects import ToolResult, UsableItem
 from rye.runtime.event_log import parse_head, verify
 from rye.runtime.limits import Limits
-from rye.runtime.session import Rules
+from rye.runtime.rules import Rules
 from tests.runtime.simulated_world import NOW, RUN, Simulation, item, level
 
 STYLE = item("knowledge", "acme/notes/style", "Write short sentences.")

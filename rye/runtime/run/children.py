@@ -67,12 +67,12 @@ class Children:
             message = f"Runs go {RUN.depth} deep at most."
             raise CallError("limit-exceeded", message, "Do the rest in this run.", details=shown)
         reserved = most(limits)
-        self.session.charge(reserved)
+        self.session.meter.charge(reserved)
         reference = f"{item.id}@{item.version}" if item.version is not None else item.id
         ended = self._run(self._start(reference, inputs, chain, limits), cancel, item.label)
         used = ended.result.used if ended.result is not None else Used()
         self.priced = self.priced and (ended.result is None or ended.result.priced)
-        self.session.charge(used.minus(reserved))
+        self.session.meter.charge(used.minus(reserved))
         return _outputs(ended, item.label)
 
     def _run(self, start: ChildStart, cancel: Event, label: str) -> Ends:

@@ -28,7 +28,6 @@ from rye.rendering.hooks import HookRun, evaluate_hooks
 from rye.runtime.calls import CallError, cut
 from rye.runtime.chain import Level
 from rye.runtime.event_log import Event
-from rye.runtime.limits import left
 from rye.runtime.session import Session
 
 EventKind = Literal["error", "limit", "deviation", "after_turn"]
@@ -93,11 +92,12 @@ class Hooks:
 
     def context(self, said: Mapping[str, object]) -> dict[str, Any]:
         """The values that conditions see."""
-        used, bounds = self._session.used_now(), self._session.bounds
-        current, limit = float(used.spend), left(bounds, used, "spend")
+        meter = self._session.meter
+        used = meter.used_now()
+        current, limit = float(used.spend), meter.left("spend")
         if limit is not None:
             limit = float(used.spend + limit)  # type: ignore[operator]  # spend is a Decimal on both sides
-        elif (tokens := left(bounds, used, "tokens")) is not None:
+        elif (tokens := meter.left("tokens")) is not None:
             current, limit = used.tokens, used.tokens + tokens
         nothing = {"type": None, "message": None}
         return {
@@ -115,10 +115,10 @@ class Hooks:
     def _run(self, hook: HookRun, event: EventKind) -> str:
         name = f"{hook.item_type}:{hook.item_id}"
         if not hook.allowed:
-            self._session.note(Event("hook", item=name, decision="denied", by=self._level.label))
+            self._session.recording.note(Event("hook", item=name, decision="denied", by=self._level.label))
             self._told(hook, "denied")
             return f"The hook {name} did not run: the directive's rights do not cover it."
-        self._session.note(Event("hook", item=name, decision=event, by=self._level.label))
+        self._session.recording.note(Event("hook", item=name, decision=event, by=self._level.label))
         arguments = {"item_type": hook.item_type, "item_id": hook.item_id, "parameters": dict(hook.inputs)}
         try:
             result = self._session.act("rye_execute", arguments, beyond=event == "limit")

@@ -25,7 +25,7 @@ from msgspec.structs import replace
 from rye.errors import RyeError
 from rye.limits import RUN
 from rye.runtime.calls import TOOLS, CallError
-from rye.runtime.limits import Crossing, left
+from rye.runtime.limits import Crossing
 from rye.runtime.run.conversation import Message, Reply, Result, Results, Said, ToolUse
 from rye.runtime.run.endpoint import Endpoint, ModelFailed, TimeIsUp
 from rye.runtime.run.hooks import Hooks, Loops, error_context
@@ -127,7 +127,7 @@ class Loop:
         self._asked += 1
         if self._asked > RUN.turns:
             raise self._limit(Crossing("turns", self._asked, RUN.turns))
-        self._require(self._session.add_used(turns=1))
+        self._require(self._session.meter.count_model(turns=1))
         reply = self._reply()
         self._turns += 1
         self._messages.append(reply)
@@ -143,7 +143,7 @@ class Loop:
             if self._session.returned is not None:
                 raise self._returned()
         notes += self._hooks.fire("after_turn")
-        self._require(self._session.check_limits())
+        self._require(self._session.meter.check())
         if results:
             self._messages.append(Results(tuple(results), tuple(notes)))
             return
@@ -173,9 +173,9 @@ class Loop:
         shown = f"{call.name} {_named(call.arguments)}".strip()
         self._watch(Progress("call", self._turns, self._spend(), shown, code, self._session.run))
         notes = self._after_error(refused) if refused is not None else []
-        if self._session.crossing is not None:
-            raise self._limit(self._session.crossing)
-        if self._session.log.ended:
+        if self._session.meter.crossing is not None:
+            raise self._limit(self._session.meter.crossing)
+        if self._session.recording.ended:
             raise _Ended("error", RunProblem("log-unwritable", "The log cannot be written, so nothing more is done."))
         return Result(call.id, text, failed), notes
 
@@ -183,7 +183,7 @@ class Loop:
         return self._session.act(call.name, call.arguments, cancel=self._cancel)
 
     def _after_error(self, error: CallError) -> list[str]:
-        if self._session.crossing is not None:
+        if self._session.meter.crossing is not None:
             return []  # the end of the run fires what a limit fires
         if error.code == "deviation":
             said = {"type": error.details.get("type", "deviation"), "message": error.message}
@@ -205,12 +205,12 @@ class Loop:
                     self._messages,
                     tuple(TOOLS.values()),
                     self._room(model),
-                    self._session.seconds_left,
+                    self._session.meter.seconds_left,
                 )
             except TimeIsUp:
-                self._require(self._session.check_limits())
-                duration = left(self._session.bounds, self._session.used_now(), "duration")
-                used = self._session.used_now().duration
+                self._require(self._session.meter.check())
+                duration = self._session.meter.left("duration")
+                used = self._session.meter.used_now().duration
                 raise self._limit(Crossing("duration", used, round(used + float(duration or 0)))) from None
             except ModelFailed as error:
                 self._models.pop(0)
@@ -222,14 +222,15 @@ class Loop:
 
     def _room(self, model: Model) -> int:
         """How many tokens the next turn may have; at least one. Raises _Ended where nothing is left of a limit."""
-        bounds, used = self._session.bounds, self._session.used_now()
+        meter = self._session.meter
+        used = meter.used_now()
         room = RUN.turn_tokens
-        tokens = left(bounds, used, "tokens")
+        tokens = meter.left("tokens")
         if tokens is not None:
             if tokens < 1:
                 raise self._limit(Crossing("tokens", used.tokens, used.tokens))
             room = min(room, int(tokens))
-        spend = left(bounds, used, "spend")
+        spend = meter.left("spend")
         if spend is not None:
             if spend <= 0 and model.cost(1, 1):
                 raise self._limit(Crossing("spend", used.spend, used.spend))
@@ -241,17 +242,17 @@ class Loop:
         model = self._models[0]
         given, made = reply.input_tokens, reply.output_tokens
         if given is None or made is None:
-            if self._has_spend_limit() or left(self._session.bounds, self._session.used_now(), "tokens") is not None:
+            if self._has_spend_limit() or self._session.meter.left("tokens") is not None:
                 message = f"{model.tier}: the endpoint does not say how many tokens it used, and this run has a limit of them."
                 raise _Ended("error", RunProblem("no-usage", message))
             given, made = given or 0, made or 0
         cost = model.cost(given, made)
         if cost is None:
             self._all_priced = False
-        return self._session.add_used(tokens=given + made, spend=cost or Decimal(0))
+        return self._session.meter.count_model(tokens=given + made, spend=cost or Decimal(0))
 
     def _has_spend_limit(self) -> bool:
-        return left(self._session.bounds, self._session.used_now(), "spend") is not None
+        return self._session.meter.left("spend") is not None
 
     # -- the end -------------------------------------------------------------------------------------------------------
 
@@ -278,10 +279,10 @@ class Loop:
         return _Ended("error", RunProblem("returned-error", returned.error or "The model returned an error."))
 
     def _spend(self) -> Decimal | None:
-        return self._session.used_now().spend if self._all_priced else None
+        return self._session.meter.used_now().spend if self._all_priced else None
 
     def _result(self, status: Status, problem: RunProblem | None) -> RunResult:
-        session, used = self._session, self._session.used_now()
+        session, used = self._session, self._session.meter.used_now()
         outputs = session.returned.outputs if session.returned is not None and status == "ok" else None
         used = replace(used, turns=used.turns - self._asked + self._turns)  # a turn that was not made does not count
         return RunResult(
@@ -290,8 +291,8 @@ class Loop:
             outputs,
             used,
             self._all_priced,
-            session.allowed_calls,
-            session.denied_calls,
+            session.recording.allowed,
+            session.recording.denied,
             self._log,
             problem,
         )

@@ -21,7 +21,7 @@ from rye.rendering.prompt import first_uses, render, source_of
 from rye.runtime.approvals import Question
 from rye.runtime.chain import Chain, Level
 from rye.runtime.effects import Tools
-from rye.runtime.limits import Limits, left
+from rye.runtime.limits import Limits
 from rye.runtime.opening import Opened, open_session
 from rye.runtime.project_items import ProjectItems
 from rye.runtime.run.child_messages import ChildStart
@@ -121,7 +121,7 @@ def _run(
         raise RyeError("modified-item", f"{item.label} is not what the run above it read.", "Run it again.")
     children.session = session
     wanted = candidates(item.directive.model, keys.models)
-    if not wanted[0].priced and left(session.bounds, session.used_now(), "spend") is not None:
+    if not wanted[0].priced and session.meter.left("spend") is not None:
         hint = f"Add input-price and output-price to [models.{wanted[0].tier}] in {config_path()}."
         raise RyeError("unpriced-model", unpriced(wanted[0]).message, hint)
     prompt = _prompt(item.directive, request, faces.ask_input)
@@ -189,4 +189,4 @@ def _project(context: Context) -> Project:
 
 
 def _log(opened: Opened) -> str:
-    return opened.session.log.path.relative_to(opened.project.root).as_posix()
+    return opened.session.recording.path.relative_to(opened.project.root).as_posix()

@@ -20,12 +20,12 @@ from rye.runtime.calls import CallError
 from rye.runtime.chain import Chain, Level
 from rye.runtime.effects import ToolResult, UsableItem
 from rye.runtime.limits import Limits
+from rye.runtime.rules import Rules
 from rye.runtime.run.endpoint import Answered, Endpoint, Unreachable
 from rye.runtime.run.hooks import Hooks, Loops
 from rye.runtime.run.loop import REMINDER, Loop, Progress
 from rye.runtime.run.models import Model
 from rye.runtime.run.result import RunResult
-from rye.runtime.session import Rules
 from tests.directive_text import directive
 from tests.parsed import parsed
 from tests.runtime.run.scripted import Script, Turn, calls, fails, returns, says

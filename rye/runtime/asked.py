@@ -1,0 +1,70 @@
+"""One call on its way through a run: as it came, as the log shows it, and what was decided about it."""
+
+from __future__ import annotations
+
+import json
+from hashlib import sha256
+
+from msgspec import Struct
+
+from rye.runtime.calls import Call, CallError, ReturnCall, SearchCall, parse_call
+from rye.runtime.chain import Decision
+from rye.runtime.effects import OwnFile, UsableItem
+from rye.runtime.redaction import redacted
+
+_NAME_CHARACTERS = 80
+
+
+class Asked(Struct, frozen=True):
+    """What a caller asks for."""
+
+    name: str
+    """Of the tool."""
+    call: Call
+    """Where the arguments are no call, one that does nothing."""
+    number: int
+    """Of its line in the log; 0 before it has one."""
+    item: str
+    """``kind:id`` as it was given; a search has only the kind, a return nothing."""
+    params: object
+    """Without secrets, and cut to what a log holds."""
+    params_sha256: str
+    given: object = None
+    """The arguments as they came."""
+
+
+class Allowed(Struct, frozen=True):
+    """What a call may do, and the item whose bytes it uses."""
+
+    decision: Decision
+    item: UsableItem | OwnFile | None = None
+
+    @property
+    def label(self) -> str | None:
+        if isinstance(self.item, UsableItem):
+            return self.item.label
+        return f"{self.item.kind}:{self.item.id}" if self.item is not None else None
+
+    @property
+    def sha256(self) -> str | None:
+        return self.item.sha256 if self.item is not None else None
+
+
+def read_call(name: str, arguments: object, secrets: tuple[str, ...]) -> tuple[Asked, CallError | None]:
+    """The call, and why it is refused where the arguments are none."""
+    try:
+        call, refused = parse_call(name, arguments), None
+    except CallError as error:
+        call, refused = ReturnCall(), error
+    try:
+        encoded = json.dumps(arguments, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+    except (TypeError, ValueError, RecursionError):
+        encoded = b"null"
+    item = ""
+    if isinstance(call, SearchCall):
+        item = call.item_type
+    elif not isinstance(call, ReturnCall):
+        item = f"{call.item_type}:{call.item_id}"
+    params = redacted(arguments if refused is None else {"unreadable": len(encoded)}, secrets)
+    given = arguments if refused is None else None
+    return Asked(name[:_NAME_CHARACTERS], call, 0, item, params, sha256(encoded).hexdigest(), given), refused

@@ -1,0 +1,140 @@
+"""Whether a call may be made: the chain, the policy, the item, and whether a person must agree. Nothing is done or written here.
+
+An id that the chain may neither search nor load is ``denied``, whether there is such an item or not.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from rye.errors import RyeError
+from rye.runtime.asked import Allowed, Asked
+from rye.runtime.calls import (
+    CallError,
+    ExecuteCall,
+    LoadCall,
+    ReturnCall,
+    SearchCall,
+    SignCall,
+    from_rye_error,
+)
+from rye.runtime.chain import Chain, Decision, allows, capability_of, decide
+from rye.runtime.effects import OwnFile, UsableItem, World
+from rye.runtime.rules import Rules
+
+_ItemCall = LoadCall | ExecuteCall | SignCall
+_PRIMARIES: dict[type[_ItemCall], str] = {LoadCall: "load", ExecuteCall: "execute", SignCall: "sign"}
+_HIDING: frozenset[str] = frozenset({"unknown-item", "ambiguous", "not-installed"})
+"""These tell whether there is such an item. A chain that may not know of it is told nothing."""
+
+
+class MustAsk(Exception):
+    """A person has to agree first."""
+
+    def __init__(self, allowed: Allowed):
+        self.allowed = allowed
+
+
+class Deciding:
+    """Decides about the calls of one run."""
+
+    def __init__(self, world: World, rules: Rules):
+        self._world = world
+        self._rules = rules
+
+    def may(self, chain: Chain, primary: str, kind: str, item_id: str) -> bool:
+        """Whether chain and policy allow it."""
+        return allows(chain, primary, kind, item_id) and not self._rules.forbids(capability_of(primary, kind, item_id))
+
+    def decide(self, chain: Chain, asked: Asked, version: str | None, *, agreed: bool = False) -> Allowed:
+        """What the call may do. ``version``: the item must have it; ``agreed``: a person said yes to it.
+
+        Raises CallError, and MustAsk where a person has to agree and did not.
+        """
+        call = asked.call
+        if isinstance(call, ReturnCall):
+            return Allowed(Decision(True, "", decide(chain, "").levels))
+        if isinstance(call, SearchCall):
+            decision = decide(chain, capability_of("search", call.item_type))
+            self._require(decision, call.item_type)
+            if self._rules.answer("search", decision.required) == "deny":
+                raise _denied_by_approval(decision, call.item_type)
+            return Allowed(decision)
+        primary = _PRIMARIES[type(call)]
+        decision = self._decide_item(chain, primary, call)
+        try:
+            item = self._find(call, version)
+        except RyeError as error:
+            raise _about(from_rye_error(error, asked.item), chain, decision, call) from error
+        except CallError as error:
+            raise _about(error, chain, decision, call) from error
+        allowed = Allowed(decision, item)
+        say = self._rules.answer(primary, decision.required)
+        if say == "deny":
+            raise _denied_by_approval(decision, asked.item)
+        if say == "ask" and not agreed and not (isinstance(call, ExecuteCall) and call.dry_run):
+            raise MustAsk(allowed)
+        return allowed
+
+    def _decide_item(self, chain: Chain, primary: str, call: _ItemCall) -> Decision:
+        """The decision on the item that an id means. A refusal tells nothing of what there is."""
+        try:
+            whole = self._world.items.resolve(call.item_type, call.item_id)
+        except RyeError:
+            whole = call.item_id
+        decision = decide(chain, capability_of(primary, call.item_type, whole))
+        if not decision.allowed:  # by the id as it was given, so that the whole id stays unknown
+            decision = replace(decide(chain, capability_of(primary, call.item_type, call.item_id)), allowed=False)
+        self._require(decision, f"{call.item_type}:{call.item_id}")
+        return decision
+
+    def _require(self, decision: Decision, resource: str) -> None:
+        if not decision.allowed:
+            where = decision.denied_by or "this run"
+            message = f"{where} may not do this: no right of it allows {decision.required}."
+            hint = "The directive's permissions must name it, and its user must have agreed to them."
+            if where.startswith("operator:"):
+                hint = "Start the server with --as ID; it has then the rights of that directive."
+            raise denied(decision, message, hint, resource)
+        if self._rules.forbids(decision.required):
+            raise denied(decision, f"The policy forbids {decision.required}.", None, resource)
+
+    def _find(self, call: _ItemCall, version: str | None) -> UsableItem | OwnFile:
+        if isinstance(call, SignCall):
+            return self._world.signer.find(call.item_type, call.item_id)
+        if isinstance(call, ExecuteCall) and call.item_type not in ("tool", "directive", "knowledge"):
+            message = f"A {call.item_type} is not executed."
+            raise CallError("not-runnable", message, "Read it with rye_load.")
+        runs = isinstance(call, ExecuteCall) and call.item_type != "knowledge"
+        item = self._world.items.read(call.item_type, call.item_id, version, runs=runs)
+        if isinstance(call, ExecuteCall) and item.kind == "tool":
+            self._world.tools.check(item)
+        return item
+
+
+def denied(decision: Decision, message: str, hint: str | None, resource: str) -> CallError:
+    """A refusal that shows what each level of the chain says."""
+    return CallError("denied", message, hint, required=decision.required, chain=decision.levels, resource=resource)
+
+
+def _denied_by_approval(decision: Decision, resource: str) -> CallError:
+    hint = "`[policy.approval]` in rye.toml, or in the user's or the organization's policy, says so."
+    return denied(decision, f"The policy denies {decision.required}.", hint, resource)
+
+
+def _about(error: CallError, chain: Chain, decision: Decision, call: _ItemCall) -> CallError:
+    """An error about an item, for a chain that may know of it; else a denial."""
+    kind, item_id = call.item_type, call.item_id
+    resource = f"{kind}:{item_id}"
+    if error.code in _HIDING and not any(allows(chain, each, kind, item_id) for each in ("search", "load")):
+        message = f"This run may not do this with {resource}."
+        return denied(decision, message, "It may neither search nor load it.", resource)
+    if error.code == "unknown-item":
+        message = f"There is no {resource} here."
+        return CallError("unknown-item", message, "rye_search finds what is here.", resource=resource)
+    if error.code == "ambiguous":
+        message = f"{resource} is the name of more than one item."
+        return CallError("ambiguous", message, "Give the whole id: namespace/category/name.", resource=resource)
+    return CallError(
+        error.code, error.message, error.hint, required=decision.required, resource=resource, details=error.details
+    )

@@ -1,0 +1,166 @@
+"""The effects of calls that were allowed and written down, and what they leave in the run: a longer chain, what was returned."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import nullcontext
+from threading import Event, Lock, RLock
+
+from msgspec import UNSET, Struct
+
+from rye.runtime.asked import Allowed, Asked
+from rye.runtime.calls import ExecuteCall, LoadCall, ReturnCall, SearchCall
+from rye.runtime.chain import Chain
+from rye.runtime.deciding import Deciding
+from rye.runtime.effects import OwnFile, UsableItem, World
+from rye.runtime.meter import Meter
+from rye.runtime.outputs import Declared, deviations
+from rye.runtime.rules import Rules
+
+
+class Returned(Struct, frozen=True):
+    """What a run gave back."""
+
+    outputs: Mapping[str, object] | None
+    """None: it failed."""
+    error: str | None = None
+
+
+class Made:
+    """What an effect leaves for the log, also where it fails."""
+
+    stderr = ""
+
+
+class Executing:
+    """Makes the effects of one run. Tools run at the same time, unless their seconds are limited."""
+
+    def __init__(
+        self,
+        run: str,
+        chain: Chain,
+        world: World,
+        rules: Rules,
+        deciding: Deciding,
+        meter: Meter,
+        declared: Declared,
+        lock: RLock,
+    ):
+        self.chain = chain
+        """The callers, the root first. It only grows."""
+        self.returned: Returned | None = None
+        self._run = run
+        self._world = world
+        self._rules = rules
+        self._deciding = deciding
+        self._meter = meter
+        self._declared = declared
+        self._lock = lock
+        self._one_tool = Lock()
+
+    def execute(self, asked: Asked, allowed: Allowed, cancel: Event, made: Made) -> dict[str, object]:
+        """The effect of one call; its result. Raises CallError, RyeError, OSError."""
+        call, item = asked.call, allowed.item
+        if isinstance(call, SearchCall):
+            return self._search(call)
+        if isinstance(call, ReturnCall):
+            return self._return(call)
+        if isinstance(item, OwnFile):
+            return self._world.signer.sign(item)
+        assert item is not None
+        if isinstance(call, LoadCall) or item.kind == "knowledge":
+            return loaded(item)
+        assert isinstance(call, ExecuteCall)
+        if item.kind == "tool":
+            return self._run_tool(item, call, allowed, cancel, made)
+        return self._start_directive(item, call, allowed, cancel)
+
+    def _search(self, call: SearchCall) -> dict[str, object]:
+        rows = [
+            row
+            for row in self._world.items.search(call.item_type, call.query)
+            if self._deciding.may(self.chain, "search", row.kind, row.id)
+        ]
+        shown = [
+            {"id": row.id, "kind": row.kind, "version": row.version, "description": row.description, "score": row.score}
+            for row in rows[: call.limit]
+        ]
+        return {"results": shown, "total": len(rows)}
+
+    def _return(self, call: ReturnCall) -> dict[str, object]:
+        if call.status == "error":
+            self.returned = Returned(None, call.error_detail if isinstance(call.error_detail, str) else "")
+            return {"accepted": True}
+        outputs = call.outputs if call.outputs is not UNSET else {}
+        wrong = deviations(self._declared, outputs)
+        if wrong is not None:
+            raise wrong
+        self.returned = Returned(outputs)
+        return {"accepted": True}
+
+    def _run_tool(
+        self, item: UsableItem, call: ExecuteCall, allowed: Allowed, cancel: Event, made: Made
+    ) -> dict[str, object]:
+        if call.dry_run:
+            return self._dry(item, allowed)
+        parameters = json.dumps(call.parameters, separators=(",", ":")).encode()
+        with self._one_tool if self._meter.limits_tools else nullcontext():  # seconds add up exactly: one at a time
+            seconds = self._meter.tool_seconds_left()
+            result = self._world.tools.run(item, parameters, seconds, cancel)
+            made.stderr = result.stderr
+            self._meter.count_tool(result.seconds, seconds, ended_by_limit=result.ended_by_limit)
+        if result.error is not None:
+            raise result.error
+        return {
+            "run": self._run,
+            "exit": result.exit,
+            "output": result.output,
+            "truncated": result.truncated,
+            "seconds": round(result.seconds, 3),
+        }
+
+    def _start_directive(
+        self, item: UsableItem, call: ExecuteCall, allowed: Allowed, cancel: Event
+    ) -> dict[str, object]:
+        level, children = item.level, self._world.children
+        assert level is not None
+        if call.dry_run:
+            self._world.items.render(item, call.parameters)  # checks the inputs; the text stays here
+            return self._dry(item, allowed)
+        if children is not None:
+            with self._lock:
+                longer = self.chain.push(level)
+                self._meter.count_directive(longer.depth)
+                rest = self._meter.remaining(level.limits)
+            return {"outputs": children(item, call.parameters, longer, rest, cancel)}
+        prompt = self._world.items.render(item, call.parameters)
+        with self._lock:
+            longer = self.chain.push(level)
+            self._meter.count_directive(longer.depth, joins=level.limits)
+            self.chain = longer
+        return {"run": self._run, "mode": "inline", "prompt": prompt}
+
+    def _dry(self, item: UsableItem, allowed: Allowed) -> dict[str, object]:
+        decision = allowed.decision
+        return {
+            "run": self._run,
+            "dry_run": True,
+            "item": item.label,
+            "sha256": item.sha256,
+            "required": decision.required,
+            "chain": [level.as_json() for level in decision.levels],
+            "approval": self._rules.answer("execute", decision.required),
+        }
+
+
+def loaded(item: UsableItem) -> dict[str, object]:
+    """The result of ``rye_load``."""
+    return {
+        "id": item.id,
+        "version": item.version,
+        "sha256": item.sha256,
+        "signer": item.signer,
+        "text": item.text,
+        "overridden": item.overridden,
+    }

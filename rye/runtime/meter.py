@@ -1,0 +1,124 @@
+"""What one run has used of its limits, what is left, and the limit that it went beyond.
+
+Once a limit is crossed it stays crossed: every later call is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from decimal import Decimal
+from threading import RLock
+
+from msgspec.structs import replace
+
+from rye.runtime.calls import CallError
+from rye.runtime.effects import Clock
+from rye.runtime.limits import Bound, Crossing, Limits, Number, Used, crossed, left, remaining
+
+_COUNTED_AT_CALLS = ("duration", "calls", "tool_seconds")
+_COUNTED_AT_TURNS = ("turns", "tokens", "spend", "duration")
+
+
+class Meter:
+    """Counts for one run. Safe for calls from several threads. ``depth``: of the chain that it starts with."""
+
+    def __init__(self, bounds: Iterable[Bound], clock: Clock, depth: int, lock: RLock):
+        self.crossing: Crossing | None = None
+        """The limit that was gone beyond."""
+        self._bounds = list(bounds)
+        self._used = Used(depth=depth)
+        self._clock = clock
+        self._started = clock.monotonic()
+        self._lock = lock
+
+    @property
+    def limits_tools(self) -> bool:
+        """Whether the seconds of tools are limited."""
+        return any(bound.limits.tool_seconds is not None for bound in self._bounds)
+
+    def used_now(self) -> Used:
+        """What was used up to now."""
+        with self._lock:
+            return replace(self._used, duration=self._clock.monotonic() - self._started)
+
+    def remaining(self, more: Limits | None = None) -> Limits:
+        """What is left of every limit; ``more``: limits that begin to count now."""
+        with self._lock:
+            used = self.used_now()
+            return remaining([*self._bounds, *([Bound(more, used)] if more is not None else [])], used)
+
+    def left(self, name: str) -> Number | None:
+        """What is left of one limit, at least 0; None: the run has no such limit."""
+        with self._lock:
+            return left(self._bounds, self.used_now(), name)
+
+    def seconds_left(self) -> float | None:
+        """Until the run's time ends; None: it has no limit."""
+        found = self.left("duration")
+        return float(found) if found is not None else None
+
+    def tool_seconds_left(self) -> float | None:
+        """What a tool that starts now may take; None: it has no limit here."""
+        with self._lock:
+            given = (self.left("tool_seconds"), self.left("duration"))
+        return min((float(seconds) for seconds in given if seconds is not None), default=None)
+
+    def count_calls(self, calls: int, *, beyond: bool = False) -> None:
+        """Count so many calls. Raises CallError ``limit-exceeded`` where a limit is crossed, unless ``beyond`` allows it."""
+        with self._lock:
+            if self.crossing is None:
+                self._used = self.used_now().plus(Used(calls=calls))
+                self.crossing = crossed(self._bounds, self._used, _COUNTED_AT_CALLS)
+            if self.crossing is not None and not beyond:
+                raise exceeded(self.crossing)
+
+    def count_model(self, *, turns: int = 0, tokens: int = 0, spend: Decimal = Decimal(0)) -> Crossing | None:
+        """Count what a model used; the limit that was gone beyond. For a face that owns the model."""
+        with self._lock:
+            self._used = self.used_now().plus(Used(turns=turns, tokens=tokens, spend=spend))
+            if self.crossing is None:
+                self.crossing = crossed(self._bounds, self._used, _COUNTED_AT_TURNS)
+            return self.crossing
+
+    def check(self) -> Crossing | None:
+        """The limit that was gone beyond, the clock's included; None: none was."""
+        return self.count_model()
+
+    def count_tool(self, seconds: float, given: float | None, *, ended_by_limit: bool) -> None:
+        """Count the seconds that a tool ran. Raises CallError ``limit-exceeded`` where those that it was ``given`` ran out."""
+        with self._lock:
+            self._used = self.used_now().plus(Used(tool_seconds=seconds))
+            if ended_by_limit:
+                over = crossed(self._bounds, self._used, ("tool_seconds", "duration"))
+                self.crossing = self.crossing or over or Crossing("tool_seconds", seconds, given or 0)
+                raise exceeded(self.crossing)
+
+    def count_directive(self, depth: int, joins: Limits | None = None) -> None:
+        """Count a directive that starts ``depth`` levels below the root; ``joins``: its limits, where it joins this run. They
+        count from now. Raises CallError ``limit-exceeded``."""
+        with self._lock:
+            now = self.used_now()
+            used = replace(now.plus(Used(spawns=1)), depth=depth)
+            crossing = crossed(self._bounds, used, ("depth", "spawns"))
+            if crossing is not None:
+                self.crossing = crossing
+                raise exceeded(crossing)
+            if joins is not None:
+                self._used = used
+                self._bounds.append(Bound(joins, used))
+            else:
+                self._used = replace(used, depth=now.depth)
+
+    def charge(self, used: Used) -> None:
+        """Count what a child run used. It is charged the most that it may use before it starts, and ``used`` then holds what it
+        left unused as numbers below zero: a child that nobody hears of again has used it all."""
+        with self._lock:
+            self._used = self.used_now().plus(used)
+
+
+def exceeded(crossing: Crossing) -> CallError:
+    """The refusal of a call beyond a limit."""
+    shown = crossing.as_json()
+    message = f"This run went beyond its limit of {shown['maximum']} {crossing.limit}: {shown['current']}."
+    hint = "Nothing more is done in this run. Return what there is."
+    return CallError("limit-exceeded", message, hint, details=shown)

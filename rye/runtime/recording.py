@@ -1,0 +1,111 @@
+"""The lines that one run's calls leave in its log, and how many were allowed and denied."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from threading import RLock
+from typing import Literal
+
+from msgspec.structs import replace
+
+from rye.limits import RUNTIME
+from rye.runtime.asked import Allowed, Asked
+from rye.runtime.calls import CallError
+from rye.runtime.effects import Clock
+from rye.runtime.event_log import Event, EventLog
+from rye.runtime.redaction import redacted_text
+
+
+class Recording:
+    """Writes one run's log. Every method raises RyeError ``log-unwritable``; then what it tells of must not happen."""
+
+    def __init__(self, log: EventLog, clock: Clock, secrets: tuple[str, ...], lock: RLock):
+        self.allowed = 0
+        """Calls."""
+        self.denied = 0
+        """Calls."""
+        self.closed = False
+        """Whether the run is over."""
+        self._log = log
+        self._clock = clock
+        self._secrets = secrets
+        self._lock = lock
+
+    @property
+    def path(self) -> Path:
+        return self._log.path
+
+    @property
+    def ended(self) -> bool:
+        """Whether the log takes no more: the run is over, or it could not be written."""
+        return self._log.ended
+
+    def call(self, asked: Asked) -> int:
+        """A call that waits for a person; the number of its line."""
+        return self._append(_event("call", asked))
+
+    def allow(self, asked: Asked, allowed: Allowed, *, with_call: bool = False) -> None:
+        """A call that is allowed; ``with_call``: the call itself is written with it."""
+        decided = replace(_event("allow", asked, allowed), decision="allowed", by=allowed.decision.by)
+        self._append(*([_event("call", asked)] if with_call else []), decided)
+        self.allowed += 1
+
+    def deny(self, asked: Asked, error: CallError, *, with_call: bool = False) -> None:
+        """A call that is refused. Nothing is written after the end of the run."""
+        by = next((level.id for level in error.chain if level.by is None), None)
+        name: Literal["deny", "limit"] = "limit" if error.code == "limit-exceeded" else "deny"
+        refused = replace(_event(name, asked), decision=error.code, by=by)
+        self.denied += 1
+        if not self.closed:
+            self._append(*([_event("call", asked)] if with_call else []), refused)
+
+    def approve(self, asked: Asked, allowed: Allowed, by: str) -> None:
+        """A person's yes."""
+        self._append(replace(_event("approve", asked, allowed), by=by, decision="allowed"))
+
+    def made(
+        self, asked: Asked, allowed: Allowed, code: str, exit_status: int | None, seconds: float, stderr: str
+    ) -> None:
+        """How an effect went, after it. It reaches the disk with the next line."""
+        event = _event("return", asked, allowed)
+        event = replace(event, decision=code, exit=exit_status, seconds=round(seconds, 3))
+        if stderr:
+            event = replace(event, params_redacted={"stderr": self._end_of(stderr)})
+        with self._lock:
+            if not self._log.ended:
+                self._append(event, flush=False)
+
+    def note(self, event: Event) -> None:
+        """What a face did: a hook."""
+        self._append(event)
+
+    def close(self, decision: str | None, seconds: float) -> None:
+        """The last line; nothing follows it."""
+        with self._lock:
+            if self.closed:
+                return
+            self.closed = True
+            self._log.close(self._clock.now(), Event("end", decision=decision, seconds=round(seconds, 3)))
+
+    def _append(self, *events: Event, flush: bool = True) -> int:
+        with self._lock:
+            return self._log.append(self._clock.now(), *events, flush=flush)
+
+    def _end_of(self, text: str) -> str:
+        """The end of what a tool wrote on standard error, without secrets."""
+        shown = redacted_text(text, self._secrets)
+        most = RUNTIME.logged_stderr_characters
+        return shown if len(shown) <= most else f"({len(shown)} characters) …{shown[-most:]}"
+
+
+def _event(
+    event: Literal["call", "allow", "deny", "approve", "limit", "return"], asked: Asked, allowed: Allowed | None = None
+) -> Event:
+    return Event(
+        event,
+        tool=asked.name,
+        item=(allowed.label if allowed is not None else None) or asked.item or None,
+        sha256=allowed.sha256 if allowed is not None else None,
+        params_sha256=asked.params_sha256,
+        params_redacted=asked.params if event == "call" else None,
+    )
