@@ -190,7 +190,7 @@ PROJECT = ProjectLimits()
 
 
 class ImportLimits(Struct, frozen=True):
-    """What `rye import` reads of other tools' files (docs/importing.md)."""
+    """What `rye import` reads of other tools' files (docs/how-to/importing.md)."""
 
     file_bytes: int = 8 * MIB
     """One lock or manifest of another tool."""
@@ -208,7 +208,7 @@ IMPORTS = ImportLimits()
 
 
 class WorkspaceLimits(Struct, frozen=True):
-    """What ``[workspace] members`` may name (docs/projects.md)."""
+    """What ``[workspace] members`` may name (docs/reference/projects.md)."""
 
     patterns: int = 64
     members: int = 256
@@ -226,7 +226,7 @@ WORKSPACE = WorkspaceLimits()
 
 
 class SourceLimits(Struct, frozen=True):
-    """What ``[sources]`` may name, and what is taken from a git repository or a folder (docs/sources.md)."""
+    """What ``[sources]`` may name, and what is taken from a git repository or a folder (docs/how-to/sources.md)."""
 
     sources: int = 64
     """Sources of one project."""
@@ -285,7 +285,7 @@ PUBLISHING = PublishingLimits()
 
 
 class MirrorLimits(Struct, frozen=True):
-    """Copying and auditing whole registries, and what a bundle file may be (docs/mirrors.md)."""
+    """Copying and auditing whole registries, and what a bundle file may be (docs/how-to/mirrors.md)."""
 
     total_seconds: float = 24 * 3600.0
     """All requests of one copy or audit together."""
@@ -377,7 +377,7 @@ FACTS = FactsLimits()
 
 
 class DeployLimits(Struct, frozen=True):
-    """What is written for agent programs, and what is read of theirs (docs/agents.md)."""
+    """What is written for agent programs, and what is read of theirs (docs/how-to/agents.md)."""
 
     state_bytes: int = 16 * MIB
     """``.ai/deploy.lock``."""
@@ -399,7 +399,7 @@ DEPLOY = DeployLimits()
 
 
 class SandboxLimits(Struct, frozen=True):
-    """What one call of a tool may use (docs/tools.md). Whoever runs tools may ask for less, never for more."""
+    """What one call of a tool may use (docs/how-to/tools.md). Whoever runs tools may ask for less, never for more."""
 
     seconds: float = 120.0
     """By the clock."""
@@ -441,7 +441,7 @@ SANDBOX = SandboxLimits()
 
 
 class RuntimeLimits(Struct, frozen=True):
-    """What one run may ask for, keep and answer (docs/runtime.md)."""
+    """What one run may ask for, keep and answer (docs/explanation/runtime.md)."""
 
     query_characters: int = 400
     """The query of ``rye_search``."""
@@ -489,7 +489,7 @@ RUNTIME = RuntimeLimits()
 
 
 class RunLimits(Struct, frozen=True):
-    """What ``rye run`` takes from a model's endpoint, and how long it waits (docs/runtime.md)."""
+    """What ``rye run`` takes from a model's endpoint, and how long it waits (docs/explanation/runtime.md)."""
 
     turn_tokens: int = 8192
     """One answer of a model, where no limit of the run leaves less."""

@@ -1,4 +1,4 @@
-"""``docs/agents.md`` says what is true: its commands work one after the other, every program and every code is in it."""
+"""``docs/how-to/agents.md`` says what is true: its commands work one after the other, every program and every code is in it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.installation.real_registry import RealRegistry, serving
 
 pytestmark = pytest.mark.processes
 
-TEXT = (Path(__file__).resolve().parents[1] / "docs" / "agents.md").read_text(encoding="utf-8")
+TEXT = (Path(__file__).resolve().parents[1] / "docs" / "how-to" / "agents.md").read_text(encoding="utf-8")
 EXAMPLES = dict(re.findall(r"^<!-- example: (\w+) -->\n((?:    .*\n)+)", TEXT, re.MULTILINE))
 
 

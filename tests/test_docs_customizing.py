@@ -1,4 +1,4 @@
-"""``docs/customizing.md`` is a story that happened: every command in it is run, in order, and every output is compared.
+"""``docs/how-to/customizing.md`` is a story that happened: every command in it is run, in order, and every output is compared.
 
 In the page a ``console`` block holds commands and what they print; a block below ``<!-- file: PATH -->`` is what a person saves
 there; ``<!-- author publishes VERSION -->`` is what happens elsewhere meanwhile. The page's date is the day of the test;
@@ -23,7 +23,7 @@ from tests.installation.real_registry import Author, RealRegistry
 
 pytestmark = pytest.mark.processes
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "customizing.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "how-to" / "customizing.md"
 DIRECTIVE = """# Deploy a service
 
 Deploys {{input:service}}.

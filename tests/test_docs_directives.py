@@ -17,13 +17,13 @@ from rye.text.diagnostics import strict
 from tests.parsed import parsed
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = (ROOT / "docs" / "directives.md").read_text("utf-8")
+PAGE = (ROOT / "docs" / "how-to" / "directives.md").read_text("utf-8")
 _EXAMPLE = re.compile(r"^<!-- example: (\S+)/(\w+)\.md -->\n````markdown\n(.*?)^````$", re.DOTALL | re.MULTILINE)
 
 
 def example() -> tuple[Source, Directive]:
     (found,) = _EXAMPLE.finditer(PAGE)
-    source = Source(found[3], "docs/directives.md", found[2], found[1])
+    source = Source(found[3], "docs/how-to/directives.md", found[2], found[1])
     result = read(source, ReadOptions())
     assert isinstance(result.value, Directive)
     return source, result.value

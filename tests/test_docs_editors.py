@@ -1,4 +1,4 @@
-"""``docs/editors.md`` says what is true: its settings are of the form that the editors read, its commands run."""
+"""``docs/how-to/editors.md`` says what is true: its settings are of the form that the editors read, its commands run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rye.cli.main import COMMANDS
 from tests.cli.running import Program
 
 ROOT = Path(__file__).resolve().parents[1]
-TEXT = (ROOT / "docs" / "editors.md").read_text(encoding="utf-8")
+TEXT = (ROOT / "docs" / "how-to" / "editors.md").read_text(encoding="utf-8")
 
 
 def block(name: str) -> str:

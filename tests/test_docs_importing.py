@@ -1,4 +1,4 @@
-"""``docs/importing.md`` says what is true: its commands lead to a green build, its files are those that are read."""
+"""``docs/how-to/importing.md`` says what is true: its commands lead to a green build, its files are those that are read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.sources.git_server import GitServer, serving
 
 pytestmark = pytest.mark.processes
 
-TEXT = (Path(__file__).resolve().parents[1] / "docs" / "importing.md").read_text(encoding="utf-8")
+TEXT = (Path(__file__).resolve().parents[1] / "docs" / "how-to" / "importing.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""docs/kinds.md: every kind has a section and a complete example that its own rules accept for publishing."""
+"""docs/reference/kinds.md: every kind has a section and a complete example that its own rules accept for publishing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from rye.items.kinds import KINDS
 from rye.items.reading import ReadOptions, Source
 
-TEXT = (Path(__file__).resolve().parents[1] / "docs" / "kinds.md").read_text(encoding="utf-8")
+TEXT = (Path(__file__).resolve().parents[1] / "docs" / "reference" / "kinds.md").read_text(encoding="utf-8")
 EXAMPLES = {
     match["kind"]: match
     for match in re.finditer(

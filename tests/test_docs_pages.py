@@ -1,4 +1,4 @@
-"""``docs/pages.md`` says what is true: its tables list the fields of the documents, its example runs."""
+"""``docs/reference/pages.md`` says what is true: its tables list the fields of the documents, its example runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from registry_server.pages.search import SearchView
 from registry_server.pages.source import SourceView
 from tests.registry_process import RegistryProcess
 
-TEXT = (Path(__file__).resolve().parents[1] / "docs" / "pages.md").read_text("utf-8")
+TEXT = (Path(__file__).resolve().parents[1] / "docs" / "reference" / "pages.md").read_text("utf-8")
 TABLES = dict(re.findall(r"<!-- fields: (\w+) -->\n((?:\|.*\n)+)", TEXT))
 PAGES = (ItemView, SourceView, SearchView, DiffView, LogView, EntryView, NamespaceView)
 VIEWS: dict[str, type[Struct]] = {view.__name__: view for view in PAGES}

@@ -1,4 +1,4 @@
-"""``docs/projects.md`` says what is true: its manifest is read as it stands there, its commands exist."""
+"""``docs/reference/projects.md`` says what is true: its manifest is read as it stands there, its commands exist."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rye.cli.main import COMMANDS
 from rye.installation.policy_in_force import policy_of
 from rye.project.manifest import parse_manifest
 
-TEXT = (Path(__file__).resolve().parents[1] / "docs" / "projects.md").read_text(encoding="utf-8")
+TEXT = (Path(__file__).resolve().parents[1] / "docs" / "reference" / "projects.md").read_text(encoding="utf-8")
 
 
 def test_its_manifest_is_read_and_every_table_is_in_it() -> None:

@@ -1,4 +1,5 @@
-"""``docs/runtime.md`` says what is true: its five commands end in a denied call, and every threat and code is played or
+"""``docs/explanation/runtime.md`` says what is true: its five commands end in a denied call, and every threat and code
+is played or
 listed."""
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from tests.mcp.workshop import Caller, Workshop, play
 
 pytestmark = pytest.mark.processes
 TESTS = Path(__file__).resolve().parent
-TEXT = (TESTS.parent / "docs" / "runtime.md").read_text(encoding="utf-8")
+TEXT = (TESTS.parent / "docs" / "explanation" / "runtime.md").read_text(encoding="utf-8")
 DENIED = json.loads(TEXT.split("```json\n")[1].split("```")[0])
 
 

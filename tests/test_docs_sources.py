@@ -1,4 +1,4 @@
-"""``docs/sources.md`` is true: its commands are run, word by word, against repositories of this machine."""
+"""``docs/how-to/sources.md`` is true: its commands are run, word by word, against repositories of this machine."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.sources.texts import skill
 
 pytestmark = pytest.mark.processes
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "sources.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "how-to" / "sources.md"
 _BLOCKS = re.compile(r"<!-- (run|fails|manifest) -->\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 HOST = "https://git.example.org"
 

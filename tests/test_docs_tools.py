@@ -1,4 +1,4 @@
-"""``docs/tools.md`` says what is true: its tools return what it shows, its numbers are the limits, its tables are read."""
+"""``docs/how-to/tools.md`` says what is true: its tools return what it shows, its numbers are the limits, its tables are read."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rye.runtime.sandbox.running import WORK_ENTRIES
 from rye.runtime.sandbox.tool_run import SandboxUnavailable
 from tests.sandbox.calling import call
 
-TEXT = (Path(__file__).resolve().parents[1] / "docs" / "tools.md").read_text(encoding="utf-8")
+TEXT = (Path(__file__).resolve().parents[1] / "docs" / "how-to" / "tools.md").read_text(encoding="utf-8")
 TOOLS = re.findall(r"<!-- tool: (\S+) (.*?) -->\n```\w+\n(.*?)```\n<!-- result: (.*?) -->", TEXT, re.DOTALL)
 
 

@@ -1,7 +1,7 @@
 """The OpenAPI 3.1 document at ``/openapi.json``, made from the types that requests and answers are read and written with.
 
 One row for each call (:data:`OPERATIONS`); a test holds the rows to the routes that there are, both ways. Static files of the
-protocol are not calls: docs/protocol.md says what they are.
+protocol are not calls: docs/reference/protocol.md says what they are.
 """
 
 from __future__ import annotations

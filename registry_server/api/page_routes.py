@@ -90,7 +90,9 @@ def refused_reading(service: Service, error: RyeError, status: int, accept: str)
 @route("/", http_method=_READ)
 async def _home(request: _Request) -> Response[bytes]:
     if not wants_html(header_of(request, b"accept")):
-        raise RyeError("not-found", "There is nothing at /.", "docs/protocol.md lists what a registry serves.")
+        raise RyeError(
+            "not-found", "There is nothing at /.", "docs/reference/protocol.md lists what a registry serves."
+        )
     return await page(request, "/", home_page)
 
 

@@ -82,7 +82,9 @@ def blob_of(path: str) -> str | None:
 
 def hidden_blob(path: str) -> RyeError:
     """What is said of a blob that is not there, and of one that this reader may not have."""
-    return RyeError("not-found", f"There is nothing at {path[:200]}.", "docs/protocol.md lists what a registry serves.")
+    return RyeError(
+        "not-found", f"There is nothing at {path[:200]}.", "docs/reference/protocol.md lists what a registry serves."
+    )
 
 
 def is_limited(settings: Settings) -> bool:

@@ -1,4 +1,4 @@
-"""The paths that are served, each with its media type and how long it may be cached: a closed list (docs/protocol.md).
+"""The paths that are served, each with its media type and how long it may be cached: a closed list (docs/reference/protocol.md).
 
 A request's path is served only when it matches one of these patterns as a whole, so nothing that a client writes ever becomes
 part of a file's name unchecked: no dots, no escapes, no upper case, no other folder.

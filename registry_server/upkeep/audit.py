@@ -1,6 +1,7 @@
 """Every public file computed again from the log's entries alone: to verify, to rebuild, to clean up, to export.
 
-docs/protocol.md: head, name map and index files are functions of the log. So nothing here trusts the tables beside the entries:
+docs/reference/protocol.md: head, name map and index files are functions of the log. So nothing here trusts the tables
+beside the entries:
 names and index lines come from parsing each leaf, the tree from hashing them all. Nothing here takes the writer's lock: what
 the entries of a committed log make never changes, so it can be read and written while the log goes on.
 """

@@ -125,7 +125,7 @@ def check(source: Source, fingerprint: str | None) -> Checked:
 
 
 class Copy:
-    """Static files of docs/protocol.md, wherever they lie."""
+    """Static files of docs/reference/protocol.md, wherever they lie."""
 
     def __init__(self, transport: Transport, limits: RegistryLimits = REGISTRY) -> None:
         self._transport = transport

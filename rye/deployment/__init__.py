@@ -1,1 +1,1 @@
-"""Deploying: what is installed, written where agent programs read it (docs/agents.md)."""
+"""Deploying: what is installed, written where agent programs read it (docs/how-to/agents.md)."""

@@ -1,4 +1,4 @@
-"""The server that a bound agent has for its only tools: how a program starts it (docs/agents.md, Bound agents). Pure."""
+"""The server that a bound agent has for its only tools: how a program starts it (docs/how-to/agents.md, Bound agents). Pure."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ class Deployed(Struct, frozen=True):
         return tuple(change for change in self.changes if change.change != "unchanged")
 
     def as_json(self) -> dict[str, object]:
-        """The JSON of ``rye deploy`` (docs/agents.md)."""
+        """The JSON of ``rye deploy`` (docs/how-to/agents.md)."""
         return {
             "changes": [change.as_json() for change in self.changes],
             "refused": [row.as_json() for row in self.refused],

@@ -1,4 +1,4 @@
-"""What items are called in agent programs, which know no namespaces (docs/agents.md). Pure.
+"""What items are called in agent programs, which know no namespaces (docs/how-to/agents.md). Pure.
 
 The last part of the id, with ``-`` for ``_``. ``prefix`` puts the namespace before it: ``acme-pdf``. A skill keeps its name,
 which is part of its signed bytes.

@@ -1,4 +1,4 @@
-"""What one target makes of one item: the part that all programs have in common (docs/agents.md has the table). Pure."""
+"""What one target makes of one item: the part that all programs have in common (docs/how-to/agents.md has the table). Pure."""
 
 from __future__ import annotations
 

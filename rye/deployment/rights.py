@@ -1,4 +1,4 @@
-"""What an agent may use of its program, as far as every program has a word for it (DESIGN 7.1, docs/agents.md). Pure.
+"""What an agent may use of its program, as far as every program has a word for it (DESIGN 7.1, docs/how-to/agents.md). Pure.
 
 The eight tools are those of the agent format. A program that joins two of them under one word can say that word only when both
 are allowed: half a joined tool is more than was agreed to, or less than the item needs.

@@ -1,8 +1,8 @@
 """From a release's fetched bytes to an item that may be installed: the last checks before anything is written. Pure.
 
 The questions are those of :mod:`rye.registry.trust.file_acceptance`, asked with the keyset under which the item was released;
-each has its own code (docs/protocol.md, What a client does, 5): ``item-misplaced``, ``item-invalid``, ``item-unsigned``,
-``manifest-mismatch``.
+each has its own code (docs/reference/protocol.md, What a client does, 5): ``item-misplaced``, ``item-invalid``,
+``item-unsigned``, ``manifest-mismatch``.
 
 Signature of the note, keyset, inclusion in the log, sizes and hashes were checked by :mod:`rye.registry.client`.
 """

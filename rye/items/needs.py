@@ -1,4 +1,4 @@
-"""What a tool needs beyond its sandbox's walls, and what an operator grants: the same three lists (design: docs/tools.md).
+"""What a tool needs beyond its sandbox's walls, and what an operator grants: the same three lists (design: docs/how-to/tools.md).
 
 ::
 

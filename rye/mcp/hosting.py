@@ -1,4 +1,4 @@
-"""Which run a request belongs to: the server's own on stdio, that of its token over HTTP (docs/runtime.md)."""
+"""Which run a request belongs to: the server's own on stdio, that of its token over HTTP (docs/explanation/runtime.md)."""
 
 from __future__ import annotations
 

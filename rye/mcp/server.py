@@ -1,4 +1,5 @@
-"""The server: the five tools, prompts, resources and skills of a run, over the official SDK's low level (docs/runtime.md).
+"""The server: the five tools, prompts, resources and skills of a run, over the official SDK's low level
+(docs/explanation/runtime.md).
 
 The low level does not check arguments against schemas; :mod:`rye.runtime.calls` does. Every answer that gives an item's text
 or does something goes through :meth:`rye.runtime.session.Session.act` and its siblings: decided, written down, then made.

@@ -1,4 +1,4 @@
-"""Where items may come from beside registries: the scale behind ``[policy] sources`` (docs/sources.md)."""
+"""Where items may come from beside registries: the scale behind ``[policy] sources`` (docs/how-to/sources.md)."""
 
 from __future__ import annotations
 

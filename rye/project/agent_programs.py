@@ -1,4 +1,4 @@
-"""The agent programs that ``rye deploy`` writes for: one row each (docs/agents.md says how to add one).
+"""The agent programs that ``rye deploy`` writes for: one row each (docs/how-to/agents.md says how to add one).
 
 A row says which places of a project, or of a home folder, belong to files that Rye writes for the program. The rooms below
 :mod:`rye.deployment` need no more: rye.toml may name these programs, and the record of an interrupted run may name these places.

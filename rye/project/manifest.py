@@ -24,7 +24,7 @@
     [registries]                       # namespace = address; never a fall-back from one to the other
     acme = "https://…"
 
-    [sources]                          # a git repository's or a folder's items, under a name of your own: docs/sources.md
+    [sources]                          # a git repository's or a folder's items, under a name of your own: docs/how-to/sources.md
     team = { git = "https://…", rev = "v1.4.0", path = "items" }
     shared = { path = "../shared-items" }
 
@@ -41,20 +41,20 @@
     allow-override-widening = false
     [policy.risk]                      # tiers of your own, before the built-in table
     "rye.execute.tool.acme.payments.*" = "elevated"
-    [policy.limits]                    # of every run (docs/runtime.md)
+    [policy.limits]                    # of every run (docs/explanation/runtime.md)
     calls = 200
     spend = 2.50
     [policy.approval]                  # which calls a person is asked about: ask | deny | allow
     "rye.execute.tool.acme.shell.*" = "ask"
 
-    [deploy]                           # see docs/agents.md
+    [deploy]                           # see docs/how-to/agents.md
     targets = ["claude", "codex"]
     after-install = true               # install, update and remove end with a deploy
     include = ["skill:*"]              # default: what this file asks for
     prefix = "never"                   # never | on-clash | always
     [deploy.opencode]
     exclude = ["role:*"]
-    [sandbox."tool:acme/net/fetch"]    # what a tool may do beyond its sandbox, see docs/tools.md
+    [sandbox."tool:acme/net/fetch"]    # what a tool may do beyond its sandbox, see docs/how-to/tools.md
     network = ["api.example.com:443"]
     [audit]                            # findings that rye audit leaves out, each for a time and a reason
     ignore = [{ id = "RYE-2026-0001", until = "2026-12-31", reason = "We never call it" }]
@@ -166,7 +166,7 @@ class PolicyTable(Struct, frozen=True):
 
 
 class DeployTable(Struct, frozen=True):
-    """``[deploy]`` as written: which programs get what (design: docs/agents.md)."""
+    """``[deploy]`` as written: which programs get what (design: docs/how-to/agents.md)."""
 
     targets: tuple[str, ...] = ()
     """Names of :data:`rye.project.agent_programs.PROGRAMS`; none: nothing is deployed unless somebody asks."""
@@ -539,7 +539,7 @@ class _Reader:
             try:
                 found[key] = parse_needs(rows)
             except BadNeeds as error:
-                raise self.fail(f'[sandbox."{key}"]: {error}.', "See docs/tools.md, Needs and grants.") from None
+                raise self.fail(f'[sandbox."{key}"]: {error}.', "See docs/how-to/tools.md, Needs and grants.") from None
         return found
 
     def ignored(self, table: Mapping[str, Any]) -> tuple[Ignored, ...]:

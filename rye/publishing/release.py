@@ -1,4 +1,5 @@
-"""Making the release note of one item, with every check that the registry will make again (docs/protocol.md, rye.release/v1).
+"""Making the release note of one item, with every check that the registry will make again (docs/reference/protocol.md,
+rye.release/v1).
 
 An item can be released when: its file is UTF-8, LF, without BOM; its kind's rules hold, those for publishing included; it has a
 version; its in-file signature is ``valid`` by a key of the namespace's keyset; nothing in it looks like a secret.

@@ -1,4 +1,4 @@
-"""A bundle file: everything that installing a lock needs, in one file, for machines without a network (docs/mirrors.md).
+"""A bundle file: everything that installing a lock needs, in one file, for machines without a network (docs/how-to/mirrors.md).
 
 ::
 
@@ -9,8 +9,8 @@
 
 ``registries.json`` lists the registries: ``[{"address": …, "origin": …}]``. ``rye.lock`` is the lock that the bundle was made
 for, to say what is missing; nothing is installed because it stands there. ``<n>/…`` are the files of registry *n* (from 0) under
-the paths that docs/protocol.md gives them: head, roots, all tiles of the log's hashes, and the nodes of the name map, index files
-and blobs that the lock needs.
+the paths that docs/reference/protocol.md gives them: head, roots, all tiles of the log's hashes, and the nodes of the
+name map, index files and blobs that the lock needs.
 
 Rules:
 

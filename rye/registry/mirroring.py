@@ -1,7 +1,7 @@
 """Copying a whole registry into a folder, with everything verified before it counts: for mirrors, audits and air gaps.
 
-What a mirror is: the static files of docs/protocol.md in a folder, readable as ``file://`` and by any web server. It holds no
-keys and need not be trusted: its readers verify as they would verify the registry itself.
+What a mirror is: the static files of docs/reference/protocol.md in a folder, readable as ``file://`` and by any web
+server. It holds no keys and need not be trusted: its readers verify as they would verify the registry itself.
 
 Rules:
 

@@ -1,4 +1,4 @@
-"""Which calls a person is asked about, and how long their yes counts (docs/runtime.md).
+"""Which calls a person is asked about, and how long their yes counts (docs/explanation/runtime.md).
 
 ``[policy.approval]`` maps patterns of capabilities to ``ask``, ``deny`` or ``allow``; the most specific pattern that matches
 counts, of several the strictest answer. Of the tables of project, user and organization the strictest answer counts. Where no

@@ -1,4 +1,5 @@
-"""The items of a project as a run uses them: each read once, checked, and those bytes used (DESIGN 6.1; docs/runtime.md).
+"""The items of a project as a run uses them: each read once, checked, and those bytes used (DESIGN 6.1;
+docs/explanation/runtime.md).
 
 An installed item must be what rye.lock and its release say, this user must have agreed to what it comes with, and no advisory
 of more than low severity may be about it. An own item that is executed must carry a valid signature of a key that the user

@@ -2,7 +2,7 @@
 
 A value is a secret when its key is named like one, when it holds a value that this process knows to be one (a variable of the
 environment that is named like one, or that a tool is granted), or when it has the form of a credential. Redacting looks at
-text and promises no more than that: docs/security.md says so.
+text and promises no more than that: docs/explanation/security.md says so.
 """
 
 from __future__ import annotations

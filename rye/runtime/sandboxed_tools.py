@@ -1,4 +1,4 @@
-"""Tools of a project, run in this machine's sandbox with what the operator grants (docs/tools.md)."""
+"""Tools of a project, run in this machine's sandbox with what the operator grants (docs/how-to/tools.md)."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def manifest_schema() -> Schema:
     """The schema of a whole ``rye.toml``."""
     dependencies = mapping("Items that the project uses: `[kind:]namespace/category/name`.", _DEPENDENCY, ITEM_NAME)
     return table(
-        "What a project is, uses and allows. See docs/projects.md.",
+        "What a project is, uses and allows. See docs/reference/projects.md.",
         {
             "project": table(
                 "The project itself.",
@@ -144,7 +144,7 @@ def _deploy() -> Schema:
     names = program_names()
     patterns = texts("Patterns of `kind:id`.")
     return table(
-        "Which agent programs get what. See docs/agents.md.",
+        "Which agent programs get what. See docs/how-to/agents.md.",
         {
             "targets": texts("Agent programs.", {"enum": list(names)}),
             "after-install": FLAG,
@@ -173,7 +173,7 @@ def _ignored() -> Schema:
 
 def _sandbox() -> Schema:
     needs = table(
-        "What a tool may do beyond its sandbox. See docs/tools.md.",
+        "What a tool may do beyond its sandbox. See docs/how-to/tools.md.",
         {
             "write": texts("Paths below the project.", maxItems=64),
             "network": texts("`host:port`.", maxItems=64),

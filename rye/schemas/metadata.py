@@ -1,7 +1,7 @@
 """The metadata of each kind that has some in YAML or TOML: frontmatter, a tool's YAML, a formula and a bundle.
 
 What is an error for the kind's reader is refused here, as far as a schema can say it; what is a warning is let through. A
-directive's metadata is XML (docs/directives.md has its table), a role's are sections of Markdown: they have no schema.
+directive's metadata is XML (docs/how-to/directives.md has its table), a role's are sections of Markdown: they have no schema.
 
 Not said here: that a name is the file's, that keys with a spelling error are errors, that steps need known steps, that a path
 or a host of ``needs`` may be granted, and that a number of a version fits into 63 bits.
@@ -206,7 +206,7 @@ def tool_schema() -> Schema:
     """A tool that is YAML."""
     described: Schema = {"type": "string", "pattern": NOT_BLANK}
     needs = table(
-        "What it must be able to do beyond its sandbox. See docs/tools.md.",
+        "What it must be able to do beyond its sandbox. See docs/how-to/tools.md.",
         {key: {"type": "array", "items": {"type": "string"}, "maxItems": 64} for key in ("write", "network", "env")},
     )
     return table(

@@ -1,4 +1,4 @@
-"""Items from git repositories and folders: what a source holds, read without believing any of it (docs/sources.md).
+"""Items from git repositories and folders: what a source holds, read without believing any of it (docs/how-to/sources.md).
 
 Deciding is apart from doing. Pure: :mod:`git_objects` (bytes of git's objects), :mod:`refs` (what a rev means), :mod:`finding`
 (which items a list of files holds), :mod:`item` (whether one may be used). Shell: :mod:`git_program` (running ``git``),

@@ -1,4 +1,4 @@
-"""Attacks on the head: time, size, history, form (docs/protocol.md, What a client does, 2 and 3)."""
+"""Attacks on the head: time, size, history, form (docs/reference/protocol.md, What a client does, 2 and 3)."""
 
 from __future__ import annotations
 

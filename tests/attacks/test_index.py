@@ -1,4 +1,5 @@
-"""Attacks on the index and the log behind it: what exists, what is complete, what is logged (docs/protocol.md, Index)."""
+"""Attacks on the index and the log behind it: what exists, what is complete, what is logged
+(docs/reference/protocol.md, Index)."""
 
 from __future__ import annotations
 

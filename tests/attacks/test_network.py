@@ -1,4 +1,4 @@
-"""Attacks on the way: servers that stall, send elsewhere or want the token (docs/protocol.md, Writing)."""
+"""Attacks on the way: servers that stall, send elsewhere or want the token (docs/reference/protocol.md, Writing)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/security.md says only what a test shows: every row of its table names an attack or a test that exists."""
+"""docs/explanation/security.md says only what a test shows: every row of its table names an attack or a test that exists."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.attacks.test_program import ALL
 
 pytestmark = pytest.mark.slow
 
-PAGE = Path(__file__).parents[2] / "docs" / "security.md"
+PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "security.md"
 ROWS = re.findall(
     r"^\|[^|]+\|[^|]+\|[^|]+\| `(test_\w+)\.py::([^`]+)` \|$",
     PAGE.read_text("utf-8").split("## Attacks and defences")[1],

@@ -1,4 +1,5 @@
-"""A registry that looks like one in use: this project's own items and the examples of docs/kinds.md, in several versions."""
+"""A registry that looks like one in use: this project's own items and the examples of docs/reference/kinds.md, in
+several versions."""
 
 from __future__ import annotations
 
@@ -62,8 +63,8 @@ _MORE = """  <step name="send">
 
 
 def examples() -> list[tuple[str, str, str]]:
-    """Kind, place below the kind's folder, and text of each example of docs/kinds.md."""
-    found = _EXAMPLE.findall((ROOT / "docs/kinds.md").read_text("utf-8"))
+    """Kind, place below the kind's folder, and text of each example of docs/reference/kinds.md."""
+    found = _EXAMPLE.findall((ROOT / "docs/reference/kinds.md").read_text("utf-8"))
     assert len(found) >= 8
     return [(kind, place, text) for kind, place, _, text in found]
 

@@ -12,7 +12,7 @@ import pytest
 from rye.cli.main import program
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "docs" / "mirrors.md").read_text("utf-8")
+PAGE = (ROOT / "docs" / "how-to" / "mirrors.md").read_text("utf-8")
 COMMANDS = sorted(set(re.findall(r"^(rye .+)$", PAGE, re.MULTILINE)))
 
 

@@ -1,4 +1,5 @@
-"""Programs that know nothing of Rye against a real registry, with the commands of docs/integrations.md as they stand there."""
+"""Programs that know nothing of Rye against a real registry, with the commands of docs/how-to/integrations.md as they
+stand there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An installation ends with a deploy, in the same transaction (docs/agents.md)."""
+"""An installation ends with a deploy, in the same transaction (docs/how-to/agents.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A seventh program is one module and one row (docs/agents.md)."""
+"""A seventh program is one module and one row (docs/how-to/agents.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Marketplaces and the well-known index (docs/agents.md): deterministic, against files that another implementation can use."""
+"""Marketplaces and the well-known index (docs/how-to/agents.md): deterministic, against files that another
+implementation can use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``docs/integrations.md`` says what is true: its addresses are answered, its examples fit."""
+"""``docs/how-to/integrations.md`` says what is true: its addresses are answered, its examples fit."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from registry_server.settings import READERS
 from tests.interop.stand import Stand
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs/integrations.md").read_text("utf-8")
+PAGE = (Path(__file__).resolve().parents[2] / "docs/how-to/integrations.md").read_text("utf-8")
 EXAMPLES: dict[str, str] = dict(re.findall(r"<!-- example: (\w+) -->\n```\w*\n(.*?)```", PAGE, re.DOTALL))
 HOST = "https://registry.example.org"
 

@@ -1,4 +1,4 @@
-"""What ``docs/integrations.md`` has people type, played: the check against a real author, and a private registry."""
+"""What ``docs/how-to/integrations.md`` has people type, played: the check against a real author, and a private registry."""
 
 from __future__ import annotations
 

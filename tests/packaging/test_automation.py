@@ -25,7 +25,7 @@ from tests.cli.running import Program
 pytestmark = pytest.mark.processes
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "docs" / "automation.md").read_text("utf-8")
+PAGE = (ROOT / "docs" / "how-to" / "automation.md").read_text("utf-8")
 
 
 def load(text: str) -> Any:

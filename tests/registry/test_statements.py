@@ -1,4 +1,5 @@
-"""Statements: golden texts, one spelling for every value, and what each grammar refuses (docs/protocol.md, Statements)."""
+"""Statements: golden texts, one spelling for every value, and what each grammar refuses (docs/reference/protocol.md,
+Statements)."""
 
 from __future__ import annotations
 

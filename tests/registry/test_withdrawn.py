@@ -1,4 +1,4 @@
-"""Takedowns that this machine saw are never forgotten (docs/security.md)."""
+"""Takedowns that this machine saw are never forgotten (docs/explanation/security.md)."""
 
 from __future__ import annotations
 

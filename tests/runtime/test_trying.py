@@ -13,7 +13,7 @@ from rye.runtime.sandbox.choosing import backend
 from rye.runtime.sandbox.tool_run import SandboxUnavailable
 from tests.cli.running import Program
 
-DOCS = (Path(__file__).resolve().parents[2] / "docs/tools.md").read_text("utf-8")
+DOCS = (Path(__file__).resolve().parents[2] / "docs/how-to/tools.md").read_text("utf-8")
 COUNT = re.findall(r"<!-- tool: count.py .*?-->\n```python\n(.*?)```", DOCS, re.DOTALL)[0]
 HEAD = '__version__ = "1.0.0"\n__category__ = "text"\n__tool_description__ = "Tries things"\n'
 ASKS = (

@@ -1,4 +1,4 @@
-"""What a tool gets and gives (docs/tools.md): in Python, JavaScript and shell, in every sandbox of this machine."""
+"""What a tool gets and gives (docs/how-to/tools.md): in Python, JavaScript and shell, in every sandbox of this machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Grants of rye.toml: whose they are, when they count, and what is said where one is missing (DESIGN 6.1; docs/tools.md)."""
+"""Grants of rye.toml: whose they are, when they count, and what is said where one is missing (DESIGN 6.1;
+docs/how-to/tools.md)."""
 
 from __future__ import annotations
 

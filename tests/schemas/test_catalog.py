@@ -75,7 +75,7 @@ def plain(value: Any) -> Any:
 
 def test_the_stored_files_of_this_project_are_valid() -> None:
     check("rye-toml", plain(tomllib.loads((ROOT / "rye.toml").read_text("utf-8"))))
-    text = (ROOT / "docs/projects.md").read_text("utf-8")
+    text = (ROOT / "docs/reference/projects.md").read_text("utf-8")
     manifest = text.split("<!-- manifest -->\n```toml\n")[1].split("```")[0]
     check("rye-toml", plain(tomllib.loads(manifest)))
 

@@ -1,4 +1,4 @@
-"""``operating/`` and ``docs/registry.md``: what they show is run, or checked as far as this machine can."""
+"""``operating/`` and ``docs/how-to/registry.md``: what they show is run, or checked as far as this machine can."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.processes
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "operating"
-PAGE = (ROOT / "docs" / "registry.md").read_text("utf-8")
+PAGE = (ROOT / "docs" / "how-to" / "registry.md").read_text("utf-8")
 PLAYED = dict(re.findall(r"^<!-- played: ([a-z ]+) -->\n```\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL))
 SECTIONS = ["Try it", "Run it", "Secure it", "Watch it", "Back it up", "Restore it", "Upgrade it", "Grow it"]
 
@@ -35,7 +35,7 @@ def test_the_page_follows_an_operators_life() -> None:
     places = {re.sub(r"[^a-z0-9 -]", "", heading.lower()).replace(" ", "-") for heading in every}
     assert set(links) <= places
     for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", PAGE):
-        assert (ROOT / "docs" / link).exists(), link
+        assert (ROOT / "docs" / "how-to" / link).exists(), link
 
 
 def test_its_commands_work_one_after_the_other(tmp_path: Path) -> None:

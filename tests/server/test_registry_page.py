@@ -1,4 +1,4 @@
-"""The commands of docs/registry.md about accounts are played as they stand there."""
+"""The commands of docs/how-to/registry.md about accounts are played as they stand there."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from registry_server.api.forwarded import client_address, is_secure, networks
 from rye.errors import RyeError
 from tests.registry_process import init, run
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "registry.md").read_text("utf-8")
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "how-to" / "registry.md").read_text("utf-8")
 
 
 def commands(heading: str) -> list[list[str]]:

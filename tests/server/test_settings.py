@@ -62,5 +62,5 @@ def test_a_folder_without_a_registry_says_how_to_make_one(tmp_path: Path) -> Non
 def test_every_setting_stands_in_the_operators_page() -> None:
     from registry_server.settings import _TYPES
 
-    page = (Path(__file__).parents[2] / "docs" / "registry.md").read_text("utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "registry.md").read_text("utf-8")
     assert [name for name in _TYPES if f"`{name}`" not in page] == []

@@ -1,4 +1,4 @@
-"""Which paths are served at all: a closed list (docs/protocol.md)."""
+"""Which paths are served at all: a closed list (docs/reference/protocol.md)."""
 
 from __future__ import annotations
 

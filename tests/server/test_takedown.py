@@ -1,4 +1,5 @@
-"""Bytes that owners take down are gone for good, and everybody who misses them learns why (docs/protocol.md, rye.takedown/v1)."""
+"""Bytes that owners take down are gone for good, and everybody who misses them learns why (docs/reference/protocol.md,
+rye.takedown/v1)."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from rye.cli.options import Session, command
 def lsp(session: Session, stdio: bool) -> int:
     """Serve an editor: findings while you type, completion, explanations and quick fixes.
 
-    An editor starts it; see docs/editors.md. It writes no file, uses no network and runs nothing.
+    An editor starts it; see docs/how-to/editors.md. It writes no file, uses no network and runs nothing.
     """
     del session, stdio
     from rye.lsp.server import serve  # the library takes half a second, and may not be there (rye.extras)

@@ -1,4 +1,4 @@
-"""What an installation ends with: the deploy of what it put in place (docs/agents.md)."""
+"""What an installation ends with: the deploy of what it put in place (docs/how-to/agents.md)."""
 
 from __future__ import annotations
 

@@ -21,7 +21,9 @@ from rye.workspace.publishing.publishing import Batch, PublishOutcome, PublishRe
 @click.option("--allow-uncommitted", is_flag=True, help="Publish files that git has not committed as they are.")
 @click.option("--stage", is_flag=True, help="Upload for a maintainer to sign; nobody sees it before.")
 @click.option(
-    "--trusted", is_flag=True, help="In CI: use the build's own identity, even where a token is stored. See docs/ci.md."
+    "--trusted",
+    is_flag=True,
+    help="In CI: use the build's own identity, even where a token is stored. See docs/how-to/ci.md.",
 )
 @click.pass_obj
 def publish(

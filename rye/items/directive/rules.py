@@ -64,7 +64,7 @@ CODES: dict[str, str] = {
     "D702": "A declared capability that no call uses",
     "D703": "Too many calls and capabilities to compare",
 }
-"""Every code with what it means (D7xx: :mod:`rye.permissions.static_check`); ``docs/directives.md`` has the same table."""
+"""Every code with what it means (D7xx: :mod:`rye.permissions.static_check`); ``docs/how-to/directives.md`` has the same table."""
 
 
 MAX_FINDINGS = CONTENT.listed_findings

@@ -1,4 +1,4 @@
-"""What a release note must say of an item, derived from the item's bytes (docs/protocol.md, rye.release/v1).
+"""What a release note must say of an item, derived from the item's bytes (docs/reference/protocol.md, rye.release/v1).
 
 DESIGN §5: truth is the blob. Publisher, server and client share this file: the publisher writes the lines with it, the other
 two derive them again and refuse a note that says otherwise. Pure: metadata in, lines out; which of the candidates exists is

@@ -1,4 +1,5 @@
-"""Where a registry's server shows an item to people (docs/pages.md). No part of the protocol: nothing is verified by a page."""
+"""Where a registry's server shows an item to people (docs/reference/pages.md). No part of the protocol: nothing is
+verified by a page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every file and message between client, server and mirrors, as one definition that both ends use (docs/protocol.md).
+"""Every file and message between client, server and mirrors, as one definition that both ends use (docs/reference/protocol.md).
 
 Rules:
 

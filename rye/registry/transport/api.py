@@ -1,4 +1,4 @@
-"""The writing and searching half of a registry: a small API, reached with a token (docs/protocol.md, Writing).
+"""The writing and searching half of a registry: a small API, reached with a token (docs/reference/protocol.md, Writing).
 
 A token goes to the host that the person logged in to and to no other: no redirect is followed, and a plain ``http`` address
 is refused unless it is this machine's own. What the API answers is shown or retried, never trusted: what counts is read back

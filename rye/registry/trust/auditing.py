@@ -1,6 +1,7 @@
 """A whole log read again by someone who trusts nobody: pure, entry by entry, in time linear in the log.
 
-docs/protocol.md: head, name map and index files are functions of the log alone. An auditor feeds every entry in order and gets
+docs/reference/protocol.md: head, name map and index files are functions of the log alone. An auditor feeds every entry
+in order and gets
 the tree's root hash, what every snapshot should have said, and the state of the index; whatever an entry should not have said is
 a finding with the entry's position. It goes on after a finding, so that one bad entry does not hide the next.
 

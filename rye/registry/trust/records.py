@@ -1,6 +1,6 @@
 """What an identity's index says, judged: its releases with everything that was stated about them later.
 
-Rules (docs/protocol.md, Statements); the log's order decides, never a statement's own time:
+Rules (docs/reference/protocol.md, Statements); the log's order decides, never a statement's own time:
 
 1. Every statement is signed under the keyset in force (:meth:`rye.registry.trust.keysets.KeysetChain.check`); along the index the
    keyset's number never goes down (``statement-keyset``). An advisory of ``keyset root`` is signed by the root's owners

@@ -1,7 +1,7 @@
 """What a client trusts of a registry, and every rule by which it comes to trust more. No I/O, no clock: bytes and times come
 in, a new state or a :class:`~rye.registry.trust.trust_error.TrustError` comes out, and a refused input changes nothing.
 
-Rules of acceptance (docs/protocol.md, What a client does; the code of each is what its breach is called):
+Rules of acceptance (docs/reference/protocol.md, What a client does; the code of each is what its breach is called):
 
 Roots (:meth:`TrustedState.pin`, :meth:`TrustedState.accept_root`)
   R1  Root 1 has the fingerprint that the user pinned (``root-fingerprint``) and a threshold of its owners (``root-signatures``).

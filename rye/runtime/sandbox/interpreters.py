@@ -1,4 +1,4 @@
-"""Which program runs a tool, and the few lines around the tool that keep the contract (docs/tools.md).
+"""Which program runs a tool, and the few lines around the tool that keep the contract (docs/how-to/tools.md).
 
 Standard input is one JSON object ``{"parameters", "item", "work"}``; the result is one JSON value. Python and JavaScript get a
 frame that calls ``execute(parameters)`` and writes what it returns to a descriptor of its own, so what the tool prints cannot

@@ -1,4 +1,5 @@
-"""What one call may touch: the operator's grants and the limits, never a wish of the package (design: docs/tools.md). Pure."""
+"""What one call may touch: the operator's grants and the limits, never a wish of the package (design:
+docs/how-to/tools.md). Pure."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def publishing_token(context: Context, address: str, *, demanded: bool) -> str |
         raise RyeError(
             "no-build-identity",
             "No build server says who publishes.",
-            f"In GitHub Actions give the job `id-token: write`; elsewhere set {_ID_TOKEN}. See docs/ci.md.",
+            f"In GitHub Actions give the job `id-token: write`; elsewhere set {_ID_TOKEN}. See docs/how-to/ci.md.",
         )
     if context.offline:
         raise RyeError("offline", "This needs the registry's API, and --offline forbids the network.")
@@ -98,5 +98,7 @@ def _identity(context: Context, address: str) -> str:
 
 def _no_identity(reason: str) -> RyeError:
     return RyeError(
-        "no-build-identity", f"There is no identity token: {reason}.", "Give the job `id-token: write`. See docs/ci.md."
+        "no-build-identity",
+        f"There is no identity token: {reason}.",
+        "Give the job `id-token: write`. See docs/how-to/ci.md.",
     )

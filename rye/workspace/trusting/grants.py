@@ -1,5 +1,5 @@
 """Which grants of rye.toml count on this machine: ``[sandbox]``, and calls that nobody is asked about (DESIGN 6.1, Agreed here;
-docs/tools.md, docs/runtime.md).
+docs/how-to/tools.md, docs/explanation/runtime.md).
 
 Whoever can commit can write a grant. Each one counts once this user agreed to it: with the project's first acceptance, or by
 ``rye trust project``. A build server's ``RYE_TRUST_LOCK=1`` lets all count.

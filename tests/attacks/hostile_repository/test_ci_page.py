@@ -1,4 +1,5 @@
-"""docs/ci.md, played as it is written: its jobs run in a fresh clone with an empty home, and a hostile clone makes them fail.
+"""docs/how-to/ci.md, played as it is written: its jobs run in a fresh clone with an empty home, and a hostile clone
+makes them fail.
 
 One thing is substituted, as the page says: the line of the pins file, by that of the registry of these tests.
 """
@@ -25,7 +26,7 @@ from tests.attacks.hostile_repository.world import CHECK, DEPLOY, SKILL
 from tests.attacks.signed_items import directive
 
 ROOT = Path(__file__).resolve().parents[3]
-PAGE = (ROOT / "docs" / "ci.md").read_text("utf-8")
+PAGE = (ROOT / "docs" / "how-to" / "ci.md").read_text("utf-8")
 
 
 def block(name: str) -> str:

@@ -1,4 +1,4 @@
-"""``docs/facts.md`` says what the rules do: its tables are run."""
+"""``docs/reference/facts.md`` says what the rules do: its tables are run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from rye.text.facts import FACTS, NOTE, find_facts
 
-PAGE = (Path(__file__).resolve().parents[3] / "docs" / "facts.md").read_text("utf-8")
+PAGE = (Path(__file__).resolve().parents[3] / "docs" / "reference" / "facts.md").read_text("utf-8")
 ROWS = re.findall(r"^\| `(.+?)` \| (none|`[a-z-]+`) \|$", PAGE, re.MULTILINE)
 LEVELS = dict(re.findall(r"^\| `([a-z-]+)` \| [^|]+ \| (note|caution|alarm)", PAGE, re.MULTILINE))
 

@@ -1,4 +1,4 @@
-"""The name map: which index file holds what was said about a name (docs/protocol.md, Name map).
+"""The name map: which index file holds what was said about a name (docs/reference/protocol.md, Name map).
 
 A radix tree over the SHA-256 of names, in nodes that are named by their own SHA-256. One set of names has one tree.
 :mod:`~rye.registry.protocol.name_map.nodes` reads and writes single nodes, :mod:`~rye.registry.protocol.name_map.paths` looks

@@ -1,4 +1,5 @@
-"""The statements that a registry is made of (docs/protocol.md, Statements): one frozen value for each, with its one text.
+"""The statements that a registry is made of (docs/reference/protocol.md, Statements): one frozen value for each, with
+its one text.
 
 Rules:
 

@@ -1,0 +1,53 @@
+"""Every page that a text names exists: links between pages, and pages that source, hints and tests point at."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDERS = ("rye", "registry_server", "tests", "benchmarks", "docs", "operating", "templates", "keys")
+SUFFIXES = {".py", ".md", ".toml", ".json", ".yml", ".conf"}
+_LINK = re.compile(r"\]\(([^)\s#]+)(?:#[^)\s]*)?\)")
+_PAGE = re.compile(r"(?<![\w/.])docs/(?:how-to|reference|explanation|design)/[\w/-]+\.md")
+_OLD_PLACE = re.compile(r"(?<![\w/.])docs/(?!README)[a-z-]+\.md")
+_ADDRESS = re.compile(r"[a-z+]+:")
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    pages = [*ROOT.glob("*.md"), *(page for name in FOLDERS if name != "tests" for page in (ROOT / name).rglob("*.md"))]
+    dead = [
+        f"{page.relative_to(ROOT)}: {target}"
+        for page in pages
+        for target in _LINK.findall(_without_code(page.read_text("utf-8")))
+        if not _ADDRESS.match(target) and not (page.parent / target).exists()
+    ]
+    assert not dead
+
+
+def test_pages_that_the_source_names_exist() -> None:
+    named = {
+        found
+        for name in FOLDERS
+        for path in (ROOT / name).rglob("*")
+        if path.suffix in SUFFIXES and path.is_file()
+        for found in _PAGE.findall(path.read_text("utf-8"))
+    }
+    assert len(named) > 15
+    assert not [page for page in sorted(named) if not (ROOT / page).is_file()]
+
+
+def test_no_text_names_a_page_without_its_folder() -> None:
+    moved = {page.name for page in (ROOT / "docs").glob("*/*.md")}
+    named = {
+        found
+        for name in ("rye", "registry_server", "docs", "operating")
+        for path in (ROOT / name).rglob("*")
+        if path.suffix in SUFFIXES and path.is_file()
+        for found in _OLD_PLACE.findall(path.read_text("utf-8"))
+    }
+    assert not [page for page in sorted(named) if page.removeprefix("docs/") in moved]
+
+
+def _without_code(text: str) -> str:
+    return re.sub(r"^(`{3,}|~{3,}).*?^\1|`[^`\n]+`", "", text, flags=re.DOTALL | re.MULTILINE)
