@@ -31,7 +31,10 @@ from rye.registry.protocol.lines import read_origin
 from rye.registry.protocol.notes import SignedNote
 from rye.registry.protocol.statements import Root, root_key_name
 
-_SETTINGS_TEXT = "# Settings of this registry; docs/how-to/registry.md lists them all. Flags and RYE_REGISTRY_… win over this file.\n"
+_SETTINGS_TEXT = (
+    "# Settings of this registry; docs/how-to/registry.md lists them all.\n"
+    "# Flags and RYE_REGISTRY_… win over this file.\n"
+)
 
 
 def found(
