@@ -24,7 +24,7 @@ NEW_FOLDER = re.compile(r"mkdir (\S+) && cd (\S+)")
 
 def by_hand() -> list[str]:
     """The commands of the section, comments left out."""
-    section = README.split("## Going on by hand\n", 1)[1].split("\n| to |", 1)[0]
+    section = README.split("## Going on by hand\n", 1)[1].split("\n## ", 1)[0]
     lines = (line.split("#", 1)[0].strip() for line in section.splitlines() if line.startswith("    "))
     return [line for line in lines if line]
 

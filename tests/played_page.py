@@ -1,0 +1,105 @@
+"""Pages that are stories which happened: every command in them is run, in order, and every output is compared.
+
+In such a page a ``console`` block holds commands and what they print; a block below ``<!-- file: PATH -->`` is what a person
+saves there; any other comment, such as ``<!-- author publishes VERSION -->``, is what happens elsewhere meanwhile. The
+page's date is the day of the test; fingerprints, times, addresses and the Python version have stand-ins. ``RYE_WRITE_DOCS=1`` writes
+the outputs into the page.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+
+from tests.cli.running import Program
+
+DAY = "2026-03-02"
+_ADDRESS = "http://127.0.0.1:8420"
+_PARTS = re.compile(
+    r"<!-- file: (?P<path>\S+) -->\n(?P<fence>`{3,})\w*\n(?P<content>.*?)^(?P=fence)$"
+    r"|<!-- (?P<event>[^\n]+) -->"
+    r"|^```console\n(?P<console>.*?)^```$",
+    re.DOTALL | re.MULTILINE,
+)
+_STAND_INS = (
+    (re.compile(r"SHA256:[A-Za-z0-9+/]{20,}"), "SHA256:…"),
+    (re.compile(r"\b[0-9a-f]{64}\b"), "9f1c…"),
+    (re.compile(r"(?<=key id       )[0-9a-f]{16}"), "202d3091d496f75f"),
+    (re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"), "2026-03-02T09:00:00Z"),
+    (re.compile(r"http://127\.0\.0\.1:\d+"), _ADDRESS),
+    (re.compile(r"Python 3\.\d+\.\d+"), "Python 3.12.1"),
+)
+
+
+def check(page: Path, user: Program, happens: Callable[[str], None], address: str = _ADDRESS) -> None:
+    """Play the page as ``user``; ``happens`` is told each other event. Fails where the page says what is not so.
+
+    ``address``: of the registry, for the files in which the page has its stand-in.
+    """
+    text = page.read_text(encoding="utf-8")
+    real = _played(text, user, happens, address)
+    if os.environ.get("RYE_WRITE_DOCS"):
+        page.write_text(real, encoding="utf-8")
+    assert real == text
+
+
+def commands(page: Path) -> list[str]:
+    """The subcommand of each line that is typed."""
+    return [line.split()[2] for line in page.read_text("utf-8").splitlines() if line.startswith("$ rye ")]
+
+
+def _typed(user: Program, line: str) -> str:
+    """What a command prints on a screen; ``> FILE`` sends its data to a file."""
+    words = shlex.split(line.replace(DAY, date.today().isoformat()))
+    assert words[0] == "rye", line
+    target = None
+    if len(words) > 2 and words[-2] == ">":
+        words, target = words[:-2], user.folder / words[-1]
+    environment = {**user.environment, "CI": "1", "COLUMNS": "100"}
+    done = subprocess.run(
+        [sys.executable, "-c", "from rye.cli.main import main; main()", *words[1:]],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT if target is None else subprocess.PIPE,
+        cwd=user.folder,
+        env=environment,
+        timeout=60,
+        check=False,
+    )
+    if target is not None:
+        target.write_bytes(done.stdout)
+    shown = (done.stdout if target is None else done.stderr).decode()
+    for place, name in (
+        (f"{user.folder}/", ""),
+        (f"{user.home}/ai/", "~/.ai/"),
+        (f"{user.home}/config/", "~/.config/rye/"),
+    ):
+        shown = shown.replace(place, name)
+    shown = shown.replace(date.today().isoformat(), DAY)
+    for pattern, stand_in in _STAND_INS:
+        shown = pattern.sub(stand_in, shown)
+    assert "Traceback" not in shown
+    return shown
+
+
+def _played(page: str, user: Program, happens: Callable[[str], None], address: str) -> str:
+    """The page with what its commands really print."""
+
+    def play(part: re.Match[str]) -> str:
+        if part["event"] is not None:
+            happens(part["event"])
+        elif part["path"] is not None:
+            content = part["content"].replace(DAY, date.today().isoformat()).replace(_ADDRESS, address)
+            user.write(part["path"], content)
+        else:
+            lines = [line for line in part["console"].splitlines() if line.startswith("$ ")]
+            return "```console\n" + "".join(f"{line}\n{_typed(user, line[2:])}" for line in lines) + "```"
+        return part[0]
+
+    return _PARTS.sub(play, page)

@@ -1,0 +1,57 @@
+"""``docs/tutorial.md`` is a half hour that happened (:mod:`tests.played_page`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests import played_page
+from tests.cli.running import Program
+from tests.installation.real_registry import RealRegistry
+from tests.registry_process import token
+
+pytestmark = pytest.mark.processes
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "tutorial.md"
+SKILL = ".ai/skills/release-notes"
+
+
+@pytest.fixture(scope="module")
+def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealRegistry]:
+    made = RealRegistry(tmp_path_factory.mktemp("tutorial") / "registry", "localhost/8bca49b7")
+    try:
+        yield made
+    finally:
+        made.stop()
+
+
+def test_the_half_hour_happened(registry: RealRegistry, tmp_path: Path) -> None:
+    person = Program(tmp_path)
+    person.ok("registry", "add", registry.url, "--fingerprint", registry.fingerprint, "--default")
+    person.ok("login", registry.url, "--token", token(registry.data))
+    items = person.folder = tmp_path / "my-items"
+    items.mkdir()
+    added = next(line for line in PAGE.read_text("utf-8").splitlines() if line.startswith("    echo ")).split("'")[1]
+
+    def happens(event: str) -> None:
+        what, _, which = event.rpartition(" ")
+        if what in ("new folder:", "back to:"):
+            person.folder = tmp_path / which
+            person.folder.mkdir(exist_ok=what == "back to:")
+        elif what == "append:":
+            path = person.path(which)
+            path.write_text(path.read_text("utf-8") + added + "\n", "utf-8")
+        else:
+            assert what == "author publishes"
+            project, person.folder = person.folder, items
+            text = person.path(f"{SKILL}/SKILL.md").read_text("utf-8")
+            person.write(f"{SKILL}/SKILL.md", text.replace("1.0.0", which) + "5. Run `scripts/collect.sh`.\n")
+            person.write(f"{SKILL}/scripts/collect.sh", "#!/bin/sh\ngit log\n").chmod(0o755)
+            person.ok("sign")
+            person.ok("publish", "--yes")
+            person.folder = project
+
+    played_page.check(PAGE, person, happens, registry.url)
+    assert not (person.folder / ".ai/packages/acme/skills/release-notes/scripts").exists()
