@@ -2,8 +2,8 @@
 
 In such a page a ``console`` block holds commands and what they print; a block below ``<!-- file: PATH -->`` is what a person
 saves there; any other comment, such as ``<!-- author publishes VERSION -->``, is what happens elsewhere meanwhile. The
-page's date is the day of the test; fingerprints, times, addresses and the Python version have stand-ins. ``RYE_WRITE_DOCS=1`` writes
-the outputs into the page.
+page's date is the day of the test; fingerprints, times, addresses and the Python version have stand-ins.
+``RYE_WRITE_DOCS=1`` writes the outputs into the page.
 """
 
 from __future__ import annotations
