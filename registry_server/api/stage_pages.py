@@ -20,15 +20,15 @@ from registry_server.api.requests import service_of
 from registry_server.api.service import Service
 from registry_server.api.sessions import AnyRequest, address_of, form_of, one, reading, signed_in
 from registry_server.pages.account import HOME, stages_page
-from registry_server.pages.addresses import item_path
+from registry_server.pages.comparison import Side
+from registry_server.pages.item import files_of
 from registry_server.pages.look import Look, Reader
 from registry_server.pages.stage import Content, Staged, content_of, stage_page
 from registry_server.storage import database
 from rye.errors import RyeError
 from rye.registry.protocol.statements import Release
 from rye.registry.protocol.wire import StageRow
-from rye.registry.trust.records import ItemHistory, ReleaseRecord
-from rye.resolution.versions import comparable
+from rye.registry.trust.records import latest_release
 
 _READ = [HttpMethod.GET, HttpMethod.HEAD]
 _HERE = f"{HOME}/stages"
@@ -98,21 +98,12 @@ def _content(service: Service, account: Account, identifier: str) -> tuple[Stage
         look = Look(connection, service.public, service.pages.site(), Reader(), service.pages.hour())
         links = look.chain(release.identity.namespace).current(look.published.time)
         history = look.history(release.identity)
-        last = _last(history) if history is not None else None
-        before = look.file(release.identity.namespace, last.release.file.sha256) if last is not None else None
+        last = latest_release(history) if history is not None else None
+        files = files_of(look, last) if last is not None else {}
     keys = links.keyset.keys if links is not None else ()
-    path = item_path(release.identity, last.version) if last is not None else ""
-    return detail.stage, content_of(Staged(release, data, attached, keys), last, before, path)
-
-
-def _last(history: ItemHistory) -> ReleaseRecord | None:
-    """The highest release that nobody withdrew."""
-    found = [
-        (version, record)
-        for record in history.records
-        if not record.is_withdrawn and (version := comparable(record.version)) is not None
-    ]
-    return max(found, key=lambda entry: entry[0], default=(None, None))[1]
+    there = {path: found for path, found in files.items() if found is not None}
+    before = Side(last, there) if last is not None else None
+    return detail.stage, content_of(Staged(release, data, attached, keys), before)
 
 
 STAGE_PAGES = (_stages, _stage, _reject)

@@ -11,12 +11,11 @@ from datetime import datetime
 from typing import Literal
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from registry_server.pages.comparison_limits import COMPARISON
-from registry_server.pages.text_changes import Changes, Hunk, text_changes
+from registry_server.pages.examined import facts_in
+from registry_server.pages.file_changes import Contents, FileChange, file_changes
 from rye.installation.comparing import Version, compare
-from rye.installation.mentions import item_file_name
 from rye.installation.signer_history import signer_history
 from rye.items.published import read_published
 from rye.items.reading import HookAction, Metadata, Run
@@ -28,21 +27,20 @@ from rye.registry.trust.keysets import KeysetChain
 from rye.registry.trust.records import ReleaseRecord
 from rye.resolution.versions import comparable
 from rye.signing.keys import PublicKey
-from rye.text.content import hidden_characters
-from rye.text.facts import Fact, difference, find_facts, severity
+from rye.text.facts import Fact, difference, severity
 from rye.text.facts.decoding import readable_text
-from rye.text.matching_lines import Budget
-
-FileState = Literal["added", "removed", "changed", "renamed", "mode"]
-FileForm = Literal["text", "same-bytes", "binary", "too-large", "gone"]
 
 
 class Side(Struct, frozen=True):
-    """One version, with as many of its bytes as there are."""
+    """One released version, with as many of its bytes as there are."""
 
     record: ReleaseRecord
     files: Mapping[str, bytes]
     """By path, the item's own file by its name; what the store does not have is missing."""
+
+    @property
+    def contents(self) -> Contents:
+        return Contents(self.record.release, self.files, self.record.takedown is not None)
 
 
 # -- what is found ---------------------------------------------------------------------------------------------------------
@@ -99,34 +97,6 @@ class SignerChange(Struct, frozen=True):
     """When the new key first stood in a keyset of the namespace."""
 
 
-class FileSide(Struct, frozen=True):
-    size: int
-    sha256: str
-    executable: bool
-
-
-class FileChange(Struct, frozen=True):
-    """A file that differs."""
-
-    path: str
-    is_own: bool
-    """The item's own file, and no attached one."""
-    state: FileState
-    form: FileForm
-    """``text``: its lines follow; ``same-bytes``: only its name or mode changed."""
-    renamed_from: str | None
-    old: FileSide | None
-    new: FileSide | None
-    added: int = 0
-    """Lines."""
-    removed: int = 0
-    notes: tuple[str, ...] = ()
-    """What does not show in the lines themselves."""
-    hunks: tuple[Hunk, ...] = ()
-    skipped: int = 0
-    """Lines that stay, left out at the end."""
-
-
 class Lists(Struct, frozen=True):
     """What came and what went, in words."""
 
@@ -158,7 +128,23 @@ class Rights(Struct, frozen=True):
     narrowed: tuple[RightRow, ...] = ()
 
 
-class Comparison(Struct, frozen=True):
+class Differences(Struct, frozen=True):
+    """What two releases say and may do differently, as far as their bytes are there."""
+
+    unknown: tuple[str, ...]
+    """What could not be compared, and why."""
+    partly: tuple[str, ...]
+    """The lists that leave something out because of it: ``hooks``, ``agent_tools``, ``runs``, ``facts``."""
+    rights: Rights
+    agent_tools: Tools
+    hooks: Hooks
+    runs: tuple[RunChange, ...]
+    facts: Facts
+    relations: Lists
+    files: tuple[FileChange, ...]
+
+
+class Comparison(Differences, frozen=True):
     """Everything in which the version ``new`` differs from ``old``."""
 
     kind: str
@@ -169,18 +155,7 @@ class Comparison(Struct, frozen=True):
     """Whether ``new`` is the later version."""
     equal: bool
     """Nothing but version and signature differ, and everything could be compared."""
-    unknown: tuple[str, ...]
-    """What could not be compared, and why."""
-    partly: tuple[str, ...]
-    """The lists that leave something out because of it: ``hooks``, ``agent_tools``, ``runs``, ``facts``."""
-    rights: Rights
-    agent_tools: Tools
-    hooks: Hooks
-    runs: tuple[RunChange, ...]
-    facts: Facts
     signers: SignerChange | None
-    relations: Lists
-    files: tuple[FileChange, ...]
 
 
 PARTS = ("agent_tools", "hooks", "runs", "facts")
@@ -191,7 +166,23 @@ PARTS = ("agent_tools", "hooks", "runs", "facts")
 
 
 def compare_sides(old: Side, new: Side, chain: KeysetChain, now: datetime) -> Comparison:
-    """``now``: the snapshot's time. Never raises for what the files hold."""
+    """Two releases. ``now``: the snapshot's time. Never raises for what the files hold."""
+    found = differences(old.contents, new.contents)
+    signers = _signers(old.record, new.record, chain, now)
+    return Comparison(
+        **{name: getattr(found, name) for name in Differences.__struct_fields__},
+        kind=new.record.identity.kind,
+        id=new.record.identity.id,
+        old=_row(old.record),
+        new=_row(new.record),
+        order=_order(old.record, new.record),
+        equal=signers is None and _are_none(found),
+        signers=signers,
+    )
+
+
+def differences(old: Contents, new: Contents) -> Differences:
+    """What ``new`` has that ``old`` has not, and the other way round. Never raises for what the files hold."""
     before, after = _read(old), _read(new)
     if before.metadata is not None and after.metadata is not None:
         found = compare(Version("", "", before.metadata), Version("", "", after.metadata))
@@ -202,23 +193,16 @@ def compare_sides(old: Side, new: Side, chain: KeysetChain, now: datetime) -> Co
         relations = Lists(found.relations_added, found.relations_removed)
         runs = _runs({*before.metadata.runs, *before.attached}, {*after.metadata.runs, *after.attached})
     else:
-        one, other = old.record.release, new.record.release
-        rights = diff(one.capabilities, other.capabilities)
+        rights = diff(old.release.capabilities, new.release.capabilities)
         widened, narrowed = rights.widened, rights.narrowed
-        tools, hooks = Tools(), _noted_hooks(one, other)
-        relations = _noted_relations(one, other)
+        tools, hooks = Tools(), _noted_hooks(old.release, new.release)
+        relations = _noted_relations(old.release, new.release)
         runs = _runs(before.attached, after.attached)
     # What is not known of the newer version is not gone from it.
     if "runs" in after.partly:
         runs = tuple(run for run in runs if run.state != "removed")
     more, less = map(_by_level, difference(before.facts, after.facts))
-    comparison = Comparison(
-        kind=new.record.identity.kind,
-        id=new.record.identity.id,
-        old=_row(old.record),
-        new=_row(new.record),
-        order=_order(old.record, new.record),
-        equal=False,
+    return Differences(
         unknown=tuple(dict.fromkeys((*before.unknown, *after.unknown))),
         partly=tuple(name for name in PARTS if name in before.partly | after.partly),
         rights=Rights(_rights(widened), _rights(narrowed)),
@@ -226,18 +210,16 @@ def compare_sides(old: Side, new: Side, chain: KeysetChain, now: datetime) -> Co
         hooks=hooks,
         runs=runs,
         facts=Facts(more, () if "facts" in after.partly else less),
-        signers=_signers(old.record, new.record, chain, now),
         relations=relations,
-        files=tuple(_files(old, new)),
+        files=tuple(file_changes(old, new)),
     )
-    return replace(comparison, equal=_is_equal(comparison))
 
 
-def _is_equal(found: Comparison) -> bool:
+def _are_none(found: Differences) -> bool:
     lists = (found.rights.widened, found.rights.narrowed, found.agent_tools.added, found.agent_tools.removed)
     others = (found.hooks.added, found.hooks.removed, found.runs, found.facts.added, found.facts.removed)
     rest = (found.relations.added, found.relations.removed, found.files, found.unknown)
-    return found.signers is None and not any((*lists, *others, *rest))
+    return not any((*lists, *others, *rest))
 
 
 class _Content(Struct, frozen=True):
@@ -251,9 +233,9 @@ class _Content(Struct, frozen=True):
     partly: frozenset[str]
 
 
-def _read(side: Side) -> _Content:
-    record, release = side.record, side.record.release
-    name, unknown = item_file_name(record), []
+def _read(side: Contents) -> _Content:
+    release = side.release
+    name, unknown = side.own_file, []
     partly: set[str] = set()
     metadata, data = None, side.files.get(name)
     if data is not None:
@@ -264,7 +246,7 @@ def _read(side: Side) -> _Content:
         why = f"its file cannot be read as a {release.identity.kind} by today's rules"
         if data is None:
             partly.add("facts")
-            why = "its file was taken down" if record.takedown is not None else "the registry does not have its file"
+            why = "its file was taken down" if side.is_taken_down else "the registry does not have its file"
         unknown.append(
             f"{release.version}: {why}. Rights, hooks and relations are those of the signed release note; agent tools and what "
             f"the file itself runs are not known{', nor its facts' if data is None else ''}."
@@ -282,10 +264,10 @@ def _read(side: Side) -> _Content:
             f"{left_out[0]}."
         )
     attached = attached_runs((e.path, e.executable, e.sha256, side.files[e.path]) for e in present)
-    return _Content(metadata, attached, find_facts(texts), tuple(unknown), frozenset(partly))
+    return _Content(metadata, attached, facts_in(texts), tuple(unknown), frozenset(partly))
 
 
-def _texts_for_facts(side: Side, paths: Sequence[str]) -> tuple[dict[str, str], list[str]]:
+def _texts_for_facts(side: Contents, paths: Sequence[str]) -> tuple[dict[str, str], list[str]]:
     """As many texts as facts are looked for in, and the files that are left out."""
     texts: dict[str, str] = {}
     room, left_out = COMPARISON.facts_bytes, []
@@ -385,110 +367,3 @@ def _signers(old: ReleaseRecord, new: ReleaseRecord, chain: KeysetChain, now: da
     lost = next((fingerprint for fingerprint in before if fingerprint not in after), None)
     history = signer_history(chain, new, now, lost)
     return SignerChange(before, after, history.old_key, history.key_since)
-
-
-# -- files -----------------------------------------------------------------------------------------------------------------
-
-
-def _files(old: Side, new: Side) -> Iterable[FileChange]:
-    """The item's own file first, then the attached ones by path."""
-    before, after = _listed(old), _listed(new)
-    renamed = _renamed(before, after)
-    budget, room, lines_left = Budget(), COMPARISON.all_text_bytes, COMPARISON.all_lines
-    own = (item_file_name(new.record), item_file_name(old.record))
-    for path in sorted(before.keys() | after.keys(), key=lambda path: (path not in own, path)):
-        if path in renamed.values() or before.get(path) == after.get(path):
-            continue
-        earlier = renamed.get(path, path)
-        one, other = before.get(earlier), after.get(path)
-        change = FileChange(
-            path=path,
-            is_own=path in own,
-            state=_state(one, other, path != earlier),
-            form="same-bytes",
-            renamed_from=earlier if path != earlier else None,
-            old=one,
-            new=other,
-        )
-        if one is not None and other is not None and one.sha256 == other.sha256:
-            yield change
-            continue
-        size = (one.size if one else 0) + (other.size if other else 0)
-        form, texts = _texts(old.files.get(earlier) if one else b"", new.files.get(path) if other else b"")
-        lines = sum(text.count("\n") for text in texts)
-        if form == "text" and (size > room or lines > lines_left):
-            form = "too-large"
-        if form == "text":
-            room, lines_left = room - size, lines_left - lines
-            change = _with_lines(change, text_changes(*texts, budget), _notes(*texts))
-        yield replace(change, form=form)
-
-
-def _listed(side: Side) -> dict[str, FileSide]:
-    release = side.record.release
-    files = {item_file_name(side.record): FileSide(release.file.size, release.file.sha256, False)}
-    files.update((entry.path, FileSide(entry.size, entry.sha256, entry.executable)) for entry in release.attached)
-    return files
-
-
-def _renamed(before: Mapping[str, FileSide], after: Mapping[str, FileSide]) -> dict[str, str]:
-    """New path → old path of files that only moved: the same bytes, which nothing else has on either side."""
-    gone = _by_hash(before, after)
-    come = _by_hash(after, before)
-    return {come[sha256][0]: gone[sha256][0] for sha256 in come if len(come[sha256]) == len(gone.get(sha256, ())) == 1}
-
-
-def _by_hash(files: Mapping[str, FileSide], others: Mapping[str, FileSide]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for path, file in files.items():
-        if path not in others and file.size:
-            found.setdefault(file.sha256, []).append(path)
-    return found
-
-
-def _state(old: FileSide | None, new: FileSide | None, moved: bool) -> FileState:
-    if old is None:
-        return "added"
-    if new is None:
-        return "removed"
-    if moved:
-        return "renamed"
-    return "mode" if old.sha256 == new.sha256 else "changed"
-
-
-def _texts(old: bytes | None, new: bytes | None) -> tuple[FileForm, tuple[str, str]]:
-    """Both sides as text, where both are; a file that is not there on one side has no lines on it."""
-    if old is None or new is None:
-        return "gone", ("", "")
-    if max(len(old), len(new)) > COMPARISON.text_bytes:
-        return "too-large", ("", "")
-    try:
-        texts = old.decode("utf-8"), new.decode("utf-8")
-    except UnicodeDecodeError:
-        return "binary", ("", "")
-    return ("binary", ("", "")) if "\0" in texts[0] or "\0" in texts[1] else ("text", texts)
-
-
-def _notes(old: str, new: str) -> tuple[str, ...]:
-    """What readers of the lines may miss."""
-    found = []
-    hidden_before, hidden_after = len(hidden_characters(old)), len(hidden_characters(new))
-    if hidden_after:
-        found.append(f"The new text has {_count(hidden_after, 'character')} that readers do not see, marked below.")
-    if hidden_before and not hidden_after:
-        found.append(f"{_count(hidden_before, 'character')} that readers did not see are gone.")
-    if old and new and old.replace("\r\n", "\n") == new.replace("\r\n", "\n"):
-        found.append("Only line ends differ.")
-    elif old and new and "".join(old.split()) == "".join(new.split()):
-        found.append("Only spaces and line breaks differ.")
-    return tuple(found)
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
-
-
-def _with_lines(change: FileChange, lines: Changes, notes: tuple[str, ...]) -> FileChange:
-    return replace(
-        change, hunks=lines.hunks, added=lines.added, removed=lines.removed, skipped=lines.skipped, notes=notes
-    )

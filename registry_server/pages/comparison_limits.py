@@ -26,6 +26,8 @@ class ComparisonLimits(Struct, frozen=True):
     """Text of one side that facts are looked for in."""
     page_characters: int = 30_000
     """HTML of a comparison's rows and lines on one page; the others are on the next ones."""
+    stage_characters: int = 16_000
+    """The same on the page of a release that waits for a signature, which has no further pages."""
     kept_bytes: int = 128 * MIB
     """Comparisons that are kept."""
     kept_factor: int = 4

@@ -7,17 +7,20 @@ next page, row by row in the same order, so nothing is left out and nothing is t
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import astuple, replace
 
-from registry_server.pages.comparison import Comparison, FileChange, Hooks, Lists, Rights, Tools
+from registry_server.pages.comparison import Differences, Hooks, Lists, Rights, Tools
 from registry_server.pages.comparison import Facts as FactChanges
 from registry_server.pages.comparison_limits import COMPARISON
+from registry_server.pages.file_changes import FileChange
 from registry_server.pages.hidden import marked, marked_within
 from registry_server.pages.limits import PAGES
 from registry_server.pages.text_changes import Hunk, Line, Part
+
+D = TypeVar("D", bound=Differences)
 
 _ROW, _LINE, _PART, _FILE = 220, 150, 30, 900
 """HTML around a row of a list, a line of a diff, a marked part of one, and a file's lines."""
@@ -33,27 +36,27 @@ class _Row(Struct, frozen=True):
     hunk: int = -1
 
 
-class Paged(Struct, frozen=True):
+class Paged(Struct, Generic[D], frozen=True):
     """A comparison and the rows of each of its pages."""
 
-    whole: Comparison
+    whole: D
     pages: tuple[tuple[_Row, ...], ...]
 
-    def page(self, number: int) -> Comparison:
+    def page(self, number: int) -> D:
         """What is on page ``number``, from 1; nothing on one that there is not."""
         return _built(self.whole, self.pages[number - 1] if 1 <= number <= len(self.pages) else ())
 
 
-def paged(whole: Comparison) -> Paged:
-    """The comparison on as few pages as it fits on. There is always one."""
+def paged(whole: D, most: int = COMPARISON.page_characters) -> Paged[D]:
+    """The comparison on as few pages as it fits on, each of ``most`` characters of HTML. There is always one."""
     pages: list[list[_Row]] = [[]]
-    room = COMPARISON.page_characters
+    room = most
     open_file = open_hunk = -1
     for row in _rows(whole):
         extra = (_FILE if row.file != open_file and row.file >= 0 else 0) + (_ROW if row.hunk != open_hunk else 0)
         if room < row.cost + extra and pages[-1]:
             pages.append([])
-            room = COMPARISON.page_characters
+            room = most
             extra = _FILE + _ROW if row.file >= 0 else 0
         pages[-1].append(row)
         room -= row.cost + extra
@@ -61,7 +64,7 @@ def paged(whole: Comparison) -> Paged:
     return Paged(whole, tuple(map(tuple, pages)))
 
 
-def _rows(whole: Comparison) -> Iterator[_Row]:
+def _rows(whole: Differences) -> Iterator[_Row]:
     for slot, rows in _lists(whole).items():
         for row in rows:
             yield _Row(slot, row, _ROW + _cost(row))
@@ -74,7 +77,7 @@ def _rows(whole: Comparison) -> Iterator[_Row]:
                 yield _Row("line", fitted, cost, at, hunk_at)
 
 
-def _lists(whole: Comparison) -> dict[str, tuple[Any, ...]]:
+def _lists(whole: Differences) -> dict[str, tuple[Any, ...]]:
     """The lists in the order in which they are read."""
     return {
         "unknown": whole.unknown,
@@ -121,7 +124,7 @@ def _fitted(line: Line) -> Line:
     return line if not left_out else replace(line, parts=tuple(parts), after=line.after + left_out)
 
 
-def _built(whole: Comparison, rows: Sequence[_Row]) -> Comparison:
+def _built(whole: D, rows: Sequence[_Row]) -> D:
     slots: dict[str, list[Any]] = {}
     for row in rows:
         slots.setdefault(row.slot, []).append(row.value)
@@ -139,7 +142,7 @@ def _built(whole: Comparison, rows: Sequence[_Row]) -> Comparison:
     )
 
 
-def _files(whole: Comparison, rows: Sequence[_Row]) -> Iterator[FileChange]:
+def _files(whole: Differences, rows: Sequence[_Row]) -> Iterator[FileChange]:
     """The files that have a row on the page, each with its lines there."""
     for at in dict.fromkeys(row.file for row in rows):
         file = whole.files[at]

@@ -112,11 +112,11 @@ def in_order(versions: Sequence[str]) -> list[str]:
     return sorted(versions, key=lambda text: (comparable(text) is not None, comparable(text) or lowest, text))
 
 
-_kept: Kept[tuple[str, ...], Paged] = Kept(COMPARISON.kept_bytes)
+_kept: Kept[tuple[str, ...], Paged[Comparison]] = Kept(COMPARISON.kept_bytes)
 """Comparisons of the last time, for those who read on: a page of one costs as much as all of them."""
 
 
-def _compared(look: Look, old: ReleaseRecord, new: ReleaseRecord) -> Paged:
+def _compared(look: Look, old: ReleaseRecord, new: ReleaseRecord) -> Paged[Comparison]:
     """The comparison, for a reader who may see both versions. It is a function of the head and of the bytes that are there."""
     key = (look.ledger.origin, look.head.tag, str(old.identity), old.version, new.version)
     found = _kept.get(key)
@@ -130,7 +130,7 @@ def _compared(look: Look, old: ReleaseRecord, new: ReleaseRecord) -> Paged:
     return found
 
 
-def diff_view(compared: Paged, number: int, versions: Sequence[str]) -> DiffView:
+def diff_view(compared: Paged[Comparison], number: int, versions: Sequence[str]) -> DiffView:
     """One page of a comparison."""
     whole, pages = compared.whole, len(compared.pages)
     part = compared.page(number)

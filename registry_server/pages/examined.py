@@ -7,24 +7,27 @@ why and shows what can be read all the same.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 from msgspec import Struct
 
 from registry_server.pages.limits import PAGES
 from rye.errors import RyeError
-from rye.installation.mentions import item_file_name
+from rye.installation.mentions import release_file_name
 from rye.items.agent_tools import AgentTools
 from rye.items.published import read_published
-from rye.items.reading import HookAction, Metadata, Run
+from rye.items.reading import HookAction, Metadata, ReadOptions, Run
 from rye.items.runs import attached_runs
 from rye.permissions.risk import Tier, highest
 from rye.permissions.tool_risk import tools_tier
+from rye.registry.protocol.statements import Release
 from rye.registry.trust.file_acceptance import Refusal, judge_release_file
-from rye.registry.trust.records import ReleaseRecord
 from rye.signing.keys import PublicKey
 from rye.text.facts import Fact, find_facts, severity
 from rye.text.facts.decoding import readable_text
+
+_INSTALLING = ReadOptions()
 
 
 class Examined(Struct, frozen=True):
@@ -38,6 +41,8 @@ class Examined(Struct, frozen=True):
     """Why clients refuse the file, or why there is none to read."""
     unread: tuple[str, ...] = ()
     """Attached files whose bytes could not be read: nobody looked whether they can run."""
+    signer: str | None = None
+    """Fingerprint of the key of the in-file signature; None: clients refuse the file, or it is not there."""
 
     @property
     def tier(self) -> Tier | None:
@@ -55,23 +60,29 @@ class Facts(Struct, frozen=True):
     """Files that were not looked into: too much text, or bytes that are gone."""
 
 
-def examine(record: ReleaseRecord, data: bytes | None, attached: Mapping[str, bytes | None]) -> Examined:
-    """``data``: the item's own file; ``attached``: by path. None: the bytes are not there."""
-    release = record.release
+def examine(
+    release: Release,
+    keys: Sequence[bytes],
+    data: bytes | None,
+    attached: Mapping[str, bytes | None],
+    options: ReadOptions = _INSTALLING,
+) -> Examined:
+    """``keys``: raw, of the keyset that the release is signed under; ``data``: the item's own file; ``attached``: by path. None:
+    the bytes are not there."""
     if data is None:
         return Examined(
             release.capabilities,
             problem="its file is not there",
             unread=tuple(path for path, content in attached.items() if content is None),
         )
-    found = judge_release_file(release, data, [PublicKey(raw) for raw in record.link.keyset.keys])
-    problem = None
+    found = judge_release_file(release, data, [PublicKey(raw) for raw in keys], options)
+    problem = signer = None
     metadata: Metadata | None
     if isinstance(found, Refusal):
         problem = found.reason
-        metadata = _read_anyway(record, data)
+        metadata = _read_anyway(release, data)
     else:
-        metadata = found.metadata
+        metadata, signer = found.metadata, found.signer.fingerprint
     heads = [
         (entry.path, entry.executable, entry.sha256, attached.get(entry.path) or b"") for entry in release.attached
     ]
@@ -83,12 +94,12 @@ def examine(record: ReleaseRecord, data: bytes | None, attached: Mapping[str, by
         tuple(sorted({*own, *attached_runs(heads)})),
         problem,
         tuple(entry.path for entry in release.attached if attached.get(entry.path) is None),
+        signer,
     )
 
 
-def _read_anyway(record: ReleaseRecord, data: bytes) -> Metadata | None:
+def _read_anyway(release: Release, data: bytes) -> Metadata | None:
     """What a file that clients refuse says, as far as it can be read."""
-    release = record.release
     try:
         paths = [entry.path for entry in release.attached]
         return read_published(release.identity, release.file.suffix, data, paths).metadata
@@ -96,9 +107,9 @@ def _read_anyway(record: ReleaseRecord, data: bytes) -> Metadata | None:
         return None
 
 
-def facts_of(record: ReleaseRecord, data: bytes | None, attached: Mapping[str, bytes | None]) -> Facts:
+def facts_of(release: Release, data: bytes | None, attached: Mapping[str, bytes | None]) -> Facts:
     """Facts of the item's own file, then of attached files, the small ones first, as far as there is room."""
-    files = {item_file_name(record): data, **attached}
+    files = {release_file_name(release): data, **attached}
     texts: dict[str, str] = {}
     unread = []
     room = PAGES.facts_bytes
@@ -109,7 +120,18 @@ def facts_of(record: ReleaseRecord, data: bytes | None, attached: Mapping[str, b
         texts[path] = readable_text(content)
         room -= len(content)
     found: dict[tuple[str, str], Fact] = {}
-    for fact in find_facts(texts):
+    for fact in facts_in(texts):
         found.setdefault(fact.key, fact)
     worst_first = sorted(found.values(), key=lambda fact: (-severity(fact.level), fact.fact, fact.path, fact.line))
     return Facts(tuple(worst_first), tuple(sorted(unread)))
+
+
+def facts_in(texts: Mapping[str, str]) -> tuple[Fact, ...]:
+    """:func:`rye.text.facts.find_facts`, remembered: a hostile text costs seconds, and a page asks about the same one for what it
+    may do and for what changed in it."""
+    return _facts_in(tuple(sorted(texts.items())))
+
+
+@lru_cache(maxsize=8)
+def _facts_in(texts: tuple[tuple[str, str], ...]) -> tuple[Fact, ...]:
+    return find_facts(dict(texts))

@@ -99,7 +99,7 @@ def examined_of(record: ReleaseRecord, read: Callable[[], Bytes]) -> Examined:
     if known is not None and record.takedown is None:
         return known
     own, attached, is_whole = _parted(record, read())
-    made = examine(record, own, attached)
+    made = examine(record.release, record.link.keyset.keys, own, attached)
     if is_whole:
         _examined.put(_key(record), made)
     return made
@@ -110,7 +110,7 @@ def mentioned(record: ReleaseRecord, files: Bytes) -> Facts:
     own, attached, is_whole = _parted(record, files)
     known = _facts.get(_key(record)) if is_whole else None
     if known is None:
-        known = facts_of(record, own, attached)
+        known = facts_of(record.release, own, attached)
         if is_whole:
             _facts.put(_key(record), known)
     return known

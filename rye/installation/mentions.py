@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from rye.installation.signed_release import Mention
+from rye.registry.protocol.statements import Release
 from rye.registry.trust.records import ReleaseRecord
 from rye.sources.record import SourceRecord
 from rye.text import facts
@@ -28,5 +29,10 @@ def mentions(files: Mapping[str, bytes]) -> tuple[Mention, ...]:
 
 def item_file_name(record: ReleaseRecord | SourceRecord) -> str:
     """The name of the item's own file, for people."""
-    suffix = record.release.file.suffix
-    return f"{record.identity.id.rsplit('/', 1)[-1]}{suffix}" if suffix.startswith(".") else suffix
+    return release_file_name(record.release)
+
+
+def release_file_name(release: Release) -> str:
+    """The same of a release that need not be logged."""
+    suffix = release.file.suffix
+    return f"{release.identity.id.rsplit('/', 1)[-1]}{suffix}" if suffix.startswith(".") else suffix

@@ -6,18 +6,28 @@ import hashlib
 import html
 import re
 from collections.abc import Iterator
+from typing import Any
 
+import lxml.html
 import pytest
 
+from registry_server.accounts import keys
 from registry_server.accounts.pace import Pace
 from registry_server.api.stage_pages import STAGE_PAGES
+from registry_server.pages.limits import PAGES
 from registry_server.pages.stage import Staged, content_of
-from rye.registry.protocol.statements import FileEntry, Release
+from registry_server.sequencer.ledger import Ledger
+from registry_server.storage import database
+from registry_server.upkeep import takedown
+from rye.items.identity import Identity
+from rye.registry.protocol.statements import AttachedFile, FileEntry, Keyset, Release
 from rye.signing.sign_item import sign
 from tests.directive_text import SEARCH, SHELL, directive
+from tests.registry_process import ORIGIN
 from tests.server.in_process import Local
 from tests.server.publishing import Publisher, now
 from tests.server.test_account_pages import proof, sign_in
+from tests.server.unexamined import put
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +65,46 @@ def stage(
     answer = local.post("/api/v1/stages", token, json={"drafts": [draft.text()]})
     assert answer.status_code == 201, answer.text
     return str(answer.json()["stages"][0]["id"])
+
+
+def skill_of(publisher: Publisher, name: str, words: str = "Do it.") -> bytes:
+    text = f"---\nname: {name}\ndescription: Works.\n---\n# {name}\n\n{words}\n"
+    return sign(text, "skill", "SKILL.md", publisher.key, now()).encode()
+
+
+def stage_skill(
+    local: Local,
+    publisher: Publisher,
+    name: str,
+    version: str,
+    files: dict[str, tuple[bytes, bool]],
+    words: str = "Do it well.",
+) -> str:
+    token = local.token(publisher.namespace, scopes=["stage"])
+    data = skill_of(publisher, name, words)
+    for content in (data, *(content for content, _ in files.values())):
+        assert local.blob(content, token).status_code in (200, 201)
+    entries = (AttachedFile(path, len(c), hashlib.sha256(c).hexdigest(), mode) for path, (c, mode) in files.items())
+    draft = publisher.release(
+        "x",
+        data,
+        version,
+        identity=Identity("skill", f"{publisher.namespace}/{name}"),
+        description="Works.",
+        file=FileEntry("SKILL.md", len(data), hashlib.sha256(data).hexdigest()),
+        attached=tuple(sorted(entries, key=lambda entry: entry.path)),
+        capabilities=(),
+    )
+    answer = local.post("/api/v1/stages", token, json={"drafts": [draft.text()]})
+    assert answer.status_code == 201, answer.text
+    return str(answer.json()["stages"][0]["id"])
+
+
+def take_down(local: Local, reference: str) -> None:
+    service = local.service
+    with database.reader(service.engine) as connection:
+        plan = takedown.plan(Ledger(connection), reference, "It held a secret")
+    takedown.publish(service.sequencer, takedown.signed(plan.statements, keys.in_folder(service.settings.keys, "root")))
 
 
 def test_a_maintainer_sees_bytes_rights_facts_differences_and_the_command_that_signs(
@@ -131,12 +181,86 @@ def test_what_strangers_staged_is_text(local: Local, acme: Publisher) -> None:
     assert not re.search(r"<(script|img|svg|meta http-equiv)|<[^>]+\son\w+=", page)
 
 
-def test_a_page_stays_small_whatever_is_staged(acme: Publisher) -> None:
-    text = "\n".join(f"Line {number}: see https://h{number}.example.org/ & <b>run</b> it" for number in range(3_000))
+def test_attached_files_are_compared_with_those_of_the_last_release(local: Local, acme: Publisher) -> None:
+    identity = Identity("skill", "acme/tidy")
+    put(local, acme, identity, "1.0.0", skill_of(acme, "tidy"), {"a.sh": b"echo 1\n", "gone.md": b"g\n"})
+    files = {"a.sh": (b"echo 2\nrm -rf build\n", True), "new.md": (b"n\n", False)}
+    identifier = stage_skill(local, acme, "tidy", "1.1.0", files)
+    browser = sign_in(local, "tidies", "--namespace", "acme", "--role", "publisher")
+    tree: Any = lxml.html.fromstring(local.get(f"/-/account/stages/{identifier}", headers=browser).content)
+    (changes,) = tree.xpath('//section[@aria-labelledby="changes"]')
+    told = " ".join(changes.text_content().split())
+    assert "Compared with 1.0.0, the last release." in told
+    runs = changes.xpath('.//section[@aria-labelledby="changes-runs"]//tr/td')
+    assert [cell.text_content().split()[:2] for cell in runs] == [["~"], ["attached", "file"], ["a.sh", "executable"]]
+    assert "It is executable now." in told
+    headings = [" ".join(one.text_content().split()) for one in changes.xpath('.//section[@class="file"]/h3')]
+    assert headings == ["changed SKILL.md +2 −2", "changed a.sh +2 −1", "removed gone.md +0 −1", "added new.md +1 −0"]
+    assert "rm -rf build" in changes.xpath('.//tr[@class="more"]/td[@class="text"]/text()')
+    assert len(tree.xpath("//*[@id]/@id")) == len(set(tree.xpath("//*[@id]/@id")))
+    source = changes.xpath('.//a[contains(@href, "/source")]/@href')
+    assert source == [f"/-/skill/acme/tidy@1.0.0/source{rest}" for rest in ("", "/a.sh", "/gone.md")]
+    assert all(local.get(path).status_code == 200 for path in source)
+
+
+def test_what_the_last_release_was_taken_down_for_is_not_shown(local: Local, acme: Publisher) -> None:
+    identity = Identity("skill", "acme/leaky")
+    put(local, acme, identity, "1.0.0", skill_of(acme, "leaky"), {"key.txt": b"the leaked secret\n"})
+    put(local, acme, identity, "1.1.0", skill_of(acme, "leaky"), {"a.md": b"harmless words\n"})
+    take_down(local, f"{identity}@1.0.0")
+    identifier = stage_skill(local, acme, "leaky", "1.2.0", {})
+    browser = sign_in(local, "mends", "--namespace", "acme", "--role", "publisher")
+    page = local.get(f"/-/account/stages/{identifier}", headers=browser).text
+    assert "harmless words" in page
+    assert "leaked secret" not in page
+    take_down(local, f"{identity}@1.1.0")
+    page = local.get(f"/-/account/stages/{identifier}", headers=browser).text
+    assert "There is no release of it yet" in page
+    assert "harmless words" not in page
+
+
+def test_another_signer_than_the_last_release_had_is_said(local: Local) -> None:
+    first, second = Publisher("pair"), Publisher("pair")
+    keys = (first.key.public.raw, second.key.public.raw)
+    assert local.statements(local.token(), first.note(Keyset(ORIGIN, "pair", 1, None, now(), 1, keys))).is_success
+    put(local, first, Identity("skill", "pair/s"), "1.0.0", skill_of(first, "s"))
+    browser = sign_in(local, "pairs", "--namespace", "pair", "--role", "publisher")
+    for publisher, version, is_another in ((first, "1.1.0", False), (second, "1.2.0", True)):
+        identifier = stage_skill(local, publisher, "s", version, {})
+        page = local.get(f"/-/account/stages/{identifier}", headers=browser).text
+        assert ("Another key signed the file." in page) is is_another
+        assert publisher.key.public.fingerprint in page
+
+
+def test_a_page_stays_small_whatever_is_staged(local: Local, acme: Publisher) -> None:
+    """Also where the release before it is another large one, and every byte needs marking or escaping."""
+    identity = Identity("skill", "acme/large")
+    put(local, acme, identity, "1.0.0", skill_of(acme, "large", "<&>" * 4_000), {"a.md": b"&<\n" * 2_000})
+    lines = "".join(
+        f"{number} see https://h{number}.example.org/<&> then run `rm -rf /&{number}`\n" for number in range(200)
+    )
+    scripts = {
+        f"{number}-{'w' * 90}.sh": (f"#!/bin/sh\ncurl https://h{number}.example.org/?&<>".encode(), True)
+        for number in range(30)
+    }
+    identifier = stage_skill(local, acme, "large", "1.1.0", {**scripts, "a.md": (b"<&\n" * 2_000, False)}, lines)
+    browser = sign_in(local, "patient", "--namespace", "acme", "--role", "owner")
+    answer = local.get(f"/-/account/stages/{identifier}", headers=browser)
+    assert answer.status_code == 200
+    assert len(answer.content) <= PAGES.html_bytes
+    words = html.unescape(re.sub(r"<[^>]+>", "", answer.text))
+    assert words.count(f"rye stage show {identifier}") > 5  # wherever something is left out
+    assert "This is not all that changes" in words
+    assert f"rye stage approve {identifier}" in words
+
+
+def test_lists_of_what_is_staged_are_cut_and_counted(acme: Publisher) -> None:
+    text = "\n".join(f"Line {number}: see https://h{number}.example.org/ & <b>run</b> it" for number in range(600))
     data = (directive("a/large", "1.0.0") + text).encode()
     file = FileEntry(".md", len(data), hashlib.sha256(data).hexdigest())
     release = acme.release("a/large", data, file=file, capabilities=tuple(f"rye.execute.tool.t{n}" for n in range(500)))
-    found = content_of(Staged(release, data, {}, [acme.key.public.raw]), None, None, "")
-    assert found.problem is not None
-    assert (len(found.facts.rows), found.facts.more > 2_000) == (40, True)
-    assert (len(found.text), found.more_text) == (6_000, len(data) - 6_000)
+    found = content_of(Staged(release, data, {}, [acme.key.public.raw]), None)
+    assert found.may.problem is not None
+    assert (0 < len(found.may.facts.rows) <= PAGES.rows, found.may.facts.more > 500) == (True, True)
+    assert (0 < len(found.may.rights.rows) <= PAGES.rows, found.may.rights.total) == (True, 501)
+    assert (len(found.text), found.is_cut) == (PAGES.source_characters, True)

@@ -1,0 +1,165 @@
+"""Two versions of an item file by file: what came, went, moved and changed, line by line where both sides are text. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from registry_server.pages.comparison_limits import COMPARISON
+from registry_server.pages.text_changes import Changes, Hunk, text_changes
+from rye.installation.mentions import release_file_name
+from rye.registry.protocol.statements import Release
+from rye.text.content import hidden_characters
+from rye.text.matching_lines import Budget
+
+FileState = Literal["added", "removed", "changed", "renamed", "mode"]
+FileForm = Literal["text", "same-bytes", "binary", "too-large", "gone"]
+
+
+class Contents(Struct, frozen=True):
+    """A release and as many of its bytes as there are."""
+
+    release: Release
+    files: Mapping[str, bytes]
+    """By path, the item's own file by its name; what is not there is missing."""
+    is_taken_down: bool = False
+
+    @property
+    def own_file(self) -> str:
+        """The name of the item's own file."""
+        return release_file_name(self.release)
+
+
+class FileSide(Struct, frozen=True):
+    size: int
+    sha256: str
+    executable: bool
+
+
+class FileChange(Struct, frozen=True):
+    """A file that differs."""
+
+    path: str
+    is_own: bool
+    """The item's own file, and no attached one."""
+    state: FileState
+    form: FileForm
+    """``text``: its lines follow; ``same-bytes``: only its name or mode changed."""
+    renamed_from: str | None
+    old: FileSide | None
+    new: FileSide | None
+    added: int = 0
+    """Lines."""
+    removed: int = 0
+    notes: tuple[str, ...] = ()
+    """What does not show in the lines themselves."""
+    hunks: tuple[Hunk, ...] = ()
+    skipped: int = 0
+    """Lines that stay, left out at the end."""
+
+
+def file_changes(old: Contents, new: Contents) -> Iterator[FileChange]:
+    """The item's own file first, then the attached ones by path."""
+    before, after = _listed(old), _listed(new)
+    renamed = _renamed(before, after)
+    budget, room, lines_left = Budget(), COMPARISON.all_text_bytes, COMPARISON.all_lines
+    own = (new.own_file, old.own_file)
+    for path in sorted(before.keys() | after.keys(), key=lambda path: (path not in own, path)):
+        if path in renamed.values() or before.get(path) == after.get(path):
+            continue
+        earlier = renamed.get(path, path)
+        one, other = before.get(earlier), after.get(path)
+        change = FileChange(
+            path=path,
+            is_own=path in own,
+            state=_state(one, other, path != earlier),
+            form="same-bytes",
+            renamed_from=earlier if path != earlier else None,
+            old=one,
+            new=other,
+        )
+        if one is not None and other is not None and one.sha256 == other.sha256:
+            yield change
+            continue
+        size = (one.size if one else 0) + (other.size if other else 0)
+        form, texts = _texts(old.files.get(earlier) if one else b"", new.files.get(path) if other else b"")
+        lines = sum(text.count("\n") for text in texts)
+        if form == "text" and (size > room or lines > lines_left):
+            form = "too-large"
+        if form == "text":
+            room, lines_left = room - size, lines_left - lines
+            change = _with_lines(change, text_changes(*texts, budget), _notes(*texts))
+        yield replace(change, form=form)
+
+
+def _listed(side: Contents) -> dict[str, FileSide]:
+    release = side.release
+    files = {side.own_file: FileSide(release.file.size, release.file.sha256, False)}
+    files.update((entry.path, FileSide(entry.size, entry.sha256, entry.executable)) for entry in release.attached)
+    return files
+
+
+def _renamed(before: Mapping[str, FileSide], after: Mapping[str, FileSide]) -> dict[str, str]:
+    """New path → old path of files that only moved: the same bytes, which nothing else has on either side."""
+    gone = _by_hash(before, after)
+    come = _by_hash(after, before)
+    return {come[sha256][0]: gone[sha256][0] for sha256 in come if len(come[sha256]) == len(gone.get(sha256, ())) == 1}
+
+
+def _by_hash(files: Mapping[str, FileSide], others: Mapping[str, FileSide]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for path, file in files.items():
+        if path not in others and file.size:
+            found.setdefault(file.sha256, []).append(path)
+    return found
+
+
+def _state(old: FileSide | None, new: FileSide | None, moved: bool) -> FileState:
+    if old is None:
+        return "added"
+    if new is None:
+        return "removed"
+    if moved:
+        return "renamed"
+    return "mode" if old.sha256 == new.sha256 else "changed"
+
+
+def _texts(old: bytes | None, new: bytes | None) -> tuple[FileForm, tuple[str, str]]:
+    """Both sides as text, where both are; a file that is not there on one side has no lines on it."""
+    if old is None or new is None:
+        return "gone", ("", "")
+    if max(len(old), len(new)) > COMPARISON.text_bytes:
+        return "too-large", ("", "")
+    try:
+        texts = old.decode("utf-8"), new.decode("utf-8")
+    except UnicodeDecodeError:
+        return "binary", ("", "")
+    return ("binary", ("", "")) if "\0" in texts[0] or "\0" in texts[1] else ("text", texts)
+
+
+def _notes(old: str, new: str) -> tuple[str, ...]:
+    """What readers of the lines may miss."""
+    found = []
+    hidden_before, hidden_after = len(hidden_characters(old)), len(hidden_characters(new))
+    if hidden_after:
+        found.append(f"The new text has {_count(hidden_after, 'character')} that readers do not see, marked below.")
+    if hidden_before and not hidden_after:
+        found.append(f"{_count(hidden_before, 'character')} that readers did not see are gone.")
+    if old and new and old.replace("\r\n", "\n") == new.replace("\r\n", "\n"):
+        found.append("Only line ends differ.")
+    elif old and new and "".join(old.split()) == "".join(new.split()):
+        found.append("Only spaces and line breaks differ.")
+    return tuple(found)
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def _with_lines(change: FileChange, lines: Changes, notes: tuple[str, ...]) -> FileChange:
+    return replace(
+        change, hunks=lines.hunks, added=lines.added, removed=lines.removed, skipped=lines.skipped, notes=notes
+    )
