@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-.PHONY: demo test test-fast test-clients test-browser screenshots lint bench fuzz mutate requirements completion-table schemas dist clean
+.PHONY: demo test test-fast test-clients test-browser screenshots format lint check bench fuzz mutate requirements completion-table schemas dist clean
 
 # A stamp for each set of pinned requirements: installing is skipped until the pins or the project's metadata change.
 $(VENV)/.runtime: requirements/runtime.txt pyproject.toml
@@ -43,10 +43,19 @@ SCREENSHOTS ?= build/screenshots
 screenshots: $(VENV)/.dev
 	$(BIN)/python -m tests.browser.screenshots $(SCREENSHOTS)
 
+format: $(VENV)/.dev
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# Before you send a change: format, lint, types, and the tests of what changed since BASE, uncommitted changes included.
+BASE ?= main
+check: lint
+	$(BIN)/python -m tests.changed $(BASE)
 
 # Measures against what a user would pick instead; prints ratios. See benchmarks/README.md.
 bench: $(VENV)/.dev

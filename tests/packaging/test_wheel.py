@@ -39,7 +39,7 @@ def build(place: Path, *, umask: int, moment: float) -> Path:
     source.mkdir(parents=True)
     for name in ("rye", "registry_server"):
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "README.md"):
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
     for path in source.rglob("*"):
         os.utime(path, (moment, moment))
