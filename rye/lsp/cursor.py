@@ -17,7 +17,7 @@ What = Literal["element", "attribute", "value", "text", "placeholder", "capabili
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})[ \t]*xml\b[^\n]*\n", re.MULTILINE | re.IGNORECASE)
 _PIECE = re.compile(
     r"<!--(?s:.*?)(?:-->|\Z)|<!\[CDATA\[(?s:.*?)(?:\]\]>|\Z)"
-    r"|<(/?)([A-Za-z_][\w.-]*+)((?:[^<>\"']++|\"[^\"<]*+\"|'[^'<]*+')*+)>"
+    r"|<(/?)([A-Za-z_][\w.-]*+)((?>(?:[^<>\"']++|\"[^\"<]*+\"|'[^'<]*+')*))>"
 )
 _OPEN_ELEMENT = re.compile(r"</?([A-Za-z_][\w.-]*)?\Z")
 _OPEN_VALUE = re.compile(r"([A-Za-z_][\w.-]*)\s*=\s*(?:\"([^\"]*)|'([^']*))\Z")
@@ -27,7 +27,7 @@ _ATTRIBUTES = re.compile(r"([A-Za-z_][\w.-]*)\s*=\s*(?:\"([^\"<]*)\"|'([^'<]*)')
 _PLACEHOLDER = re.compile(r"\{input:([A-Za-z0-9_]*)\Z")
 _CALL = re.compile(r"rye_(execute|search|load|sign)\(([^()\n`]*)\Z")
 _CAPABILITY = re.compile(r"(?<![\w.])rye\.[A-Za-z0-9_.*?\[\]!-]*\Z")
-_INPUT = re.compile(r"<input\b((?:[^<>\"']++|\"[^\"<]*+\"|'[^'<]*+')*+)/?>")
+_INPUT = re.compile(r"<input\b((?>(?:[^<>\"']++|\"[^\"<]*+\"|'[^'<]*+')*))/?>")
 _STEP_END = "</step>"
 _IN_LINE = 400
 """Characters before the place that a line's form is looked for in."""

@@ -129,7 +129,7 @@ def _renamed(text: str, finding: Diagnostic, new: str, span: tuple[int, int]) ->
 def _closing(text: str, opened: re.Match[str]) -> tuple[int, int] | None:
     """The name in the closing tag of an element; None where it closes itself, or is too long to look through."""
     name = re.escape(opened[1])
-    tag = re.compile(rf"<(/?){name}(?=[\s/>])((?:[^<>\"']++|\"[^\"<]*+\"|'[^'<]*+')*+)>")
+    tag = re.compile(rf"<(/?){name}(?=[\s/>])((?>(?:[^<>\"']++|\"[^\"<]*+\"|'[^'<]*+')*))>")
     depth = 0
     for found in tag.finditer(text, opened.start(), opened.start() + _MOST):
         if found[1]:

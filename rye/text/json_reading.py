@@ -36,7 +36,7 @@ def read_json(data: bytes | str) -> object:
 @cache
 def _tokens() -> re.Pattern[str]:
     """A string, closed or not, or what opens or closes an object or array."""
-    return re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)
+    return re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[{]|[\]}]', re.DOTALL)
 
 
 @cache

@@ -17,14 +17,14 @@ SPECIAL = frozenset("#`~*+_=<>-0123456789")
 BULLETS = frozenset("*+-0123456789")
 """What a list item can start with."""
 
-PLAIN = lazy_pattern(rf"(?: {{0,3}}+[^{_STARTS}\[ \t\n][^\n]*+\n|[ \t]*+\n)*+")
+PLAIN = lazy_pattern(rf"(?>(?: {{0,3}}+[^{_STARTS}\[ \t\n][^\n]*+\n|[ \t]*+\n)*)")
 """Lines that start nothing but paragraphs, and blank ones."""
 LAZY = lazy_pattern(rf"(?:[^{_STARTS} \t\n][^\n]*+\n)++")
 """Lines at the margin that go on with any open paragraph."""
 ATX = lazy_pattern(r" {0,3}(#{1,6})(?![^ \t\n])")
 ITEM = lazy_pattern(rf"([*+-]|([0-9]{{1,9}})[.)]) {{1,4}}(?=[^{_STARTS}\[ \t\n])")
 """A list item at the start of a line that starts with a paragraph: what most lists are made of."""
-CODE_LINES = lazy_pattern(r"(?:(?:[ \t]*+\n)*+(?: {4}| {0,3}\t)[ \t]*+[^ \t\n][^\n]*+\n)*+")
+CODE_LINES = lazy_pattern(r"(?>(?:(?:[ \t]*+\n)*+(?: {4}| {0,3}\t)[ \t]*+[^ \t\n][^\n]*+\n)*)")
 """Indented code to its last line, the blank ones after that left out."""
 BLANK_LINE = lazy_pattern(r"\n[ \t]*+\n")
 """A blank line with the end of the line before it."""
@@ -49,7 +49,7 @@ def html_open() -> re.Pattern[str]:
     return re.compile(
         rf"(<(?i:script|pre|textarea|style)(?:\s|>|$))|(<!--)|(<\?)|(<![A-Za-z])|(<!\[CDATA\[)"
         rf"|(</?(?i:{names})(?:\s|/?>|$))"
-        rf"|((?:<[A-Za-z][A-Za-z0-9-]*+(?:{attribute})*+\s*/?>|</[A-Za-z][A-Za-z0-9-]*+\s*>)[ \t]*$)"
+        rf"|((?:<[A-Za-z][A-Za-z0-9-]*+(?>(?:{attribute})*)\s*/?>|</[A-Za-z][A-Za-z0-9-]*+\s*>)[ \t]*$)"
     )
 
 
@@ -66,9 +66,11 @@ def first_html_close() -> re.Pattern[str]:
 @cache
 def definition() -> re.Pattern[str]:
     """A link reference definition at the start of a paragraph, with the end of its last line."""
+    title = r"\"[^\"\\]*+(?:\\.[^\"\\]*+)*+\"|'[^'\\]*+(?:\\.[^'\\]*+)*+'|\([^()\\]*+(?:\\.[^()\\]*+)*+\)"
     return re.compile(
-        r"[ \t]*\[(?=[^\]]*[^\s\]])(?:[^\\\[\]]|\\.){1,999}+\]:[ \t]*\n?[ \t]*(?:<(?:[^<>\\\n]|\\.)*+>|(?!<)[^\s]++)"
-        r"(?:(?:[ \t]*\n[ \t]*|[ \t]+)(?:\"(?:[^\"\\]|\\.)*+\"|'(?:[^'\\]|\\.)*+'|\((?:[^()\\]|\\.)*+\)))?+[ \t]*(?:\n|\Z)",
+        r"[ \t]*\[(?=[^\]]*[^\s\]])(?>(?:[^\\\[\]]|\\.){1,999})\]:"
+        r"[ \t]*\n?[ \t]*(?:<[^<>\\\n]*+(?:\\.[^<>\\\n]*+)*+>|(?!<)[^\s]++)"
+        rf"(?>(?:(?:[ \t]*\n[ \t]*|[ \t]+)(?:{title}))?)[ \t]*(?:\n|\Z)",
         re.DOTALL,
     )
 

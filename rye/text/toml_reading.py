@@ -18,7 +18,7 @@ from rye.text.yaml_reading import hidden_by_escape
 _PART = r"(?>[A-Za-z0-9_-]+|\"[^\"\n]*\"|'[^'\n]*')"
 _ERROR_PLACE = re.compile(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)$")
 _HEADER = re.compile(r"[ \t]*(\[\[?)[ \t]*([^\]\n]+?)[ \t]*\]")
-_KEY = re.compile(rf"[ \t]*({_PART}(?>[ \t]*\.[ \t]*{_PART})*+)[ \t]*=")
+_KEY = re.compile(rf"[ \t]*({_PART}(?>(?>[ \t]*\.[ \t]*{_PART})*))[ \t]*=")
 _STRING_OR_BREAK = re.compile(r"\"\"\"|'''|\"|'|#|\n")
 
 
@@ -100,8 +100,11 @@ def _line_starts(text: str) -> list[tuple[int, str]]:
     """The lines (numbered from 1) that do not begin inside a multi-line string."""
     out: list[tuple[int, str]] = []
     number, position, begin = 1, 0, 0
-    closers = {'"""': re.compile(r'(?:[^"\\]|\\[\s\S]|"(?!""))*+"""'), "'''": re.compile(r"(?:[^']|'(?!''))*+'''")}
-    simple = {'"': re.compile(r'(?:[^"\\\n]|\\[^\n])*+"?'), "'": re.compile(r"[^'\n]*+'?")}
+    closers = {
+        '"""': re.compile(r'(?>(?:[^"\\]++|\\[\s\S]|"(?!""))*)"""'),
+        "'''": re.compile(r"(?>(?:[^']++|'(?!''))*)'''"),
+    }
+    simple = {'"': re.compile(r'[^"\\\n]*+(?:\\[^\n][^"\\\n]*+)*+"?'), "'": re.compile(r"[^'\n]*+'?")}
     while match := _STRING_OR_BREAK.search(text, position):
         token, position = match[0], match.end()
         if token == "\n":

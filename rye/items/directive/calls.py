@@ -19,7 +19,7 @@ from rye.text.lazy_pattern import lazy_pattern
 _TICKS = lazy_pattern(r"`+")
 _BLANK_LINE = lazy_pattern(r"\n[ \t]*\n")
 _CALL = lazy_pattern(r"(?<![A-Za-z0-9_])rye_(execute|search|load|sign)[ \t\r\n]*\(")
-_QUOTED = lazy_pattern(r"\"(?:[^\"\\]++|\\.)*+\"|'(?:[^'\\]++|\\.)*+'", re.DOTALL)
+_QUOTED = lazy_pattern(r"\"[^\"\\]*+(?:\\.[^\"\\]*+)*+\"|'[^'\\]*+(?:\\.[^'\\]*+)*+'", re.DOTALL)
 _PIECE = lazy_pattern(r"[\"'(\[{)\]},]|(?<![A-Za-z0-9_])rye_(?:execute|search|load|sign)[ \t\r\n]*\(")
 """What matters inside a call: quotes, brackets, commas, and another call."""
 _PLAIN_ARGUMENT = lazy_pattern(r"\s*([A-Za-z_]\w*)\s*=\s*\"([^\"\\]*)\"\s*,")

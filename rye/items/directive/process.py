@@ -33,8 +33,8 @@ _FENCE_END = lazy_pattern(r"[ \t>]*(`{3,}|~{3,})[ \t]*$")
 _PARAGRAPH_END = lazy_pattern(r"\n[ \t]*(?:\n|(?=</?(?:step|process|success_criteria|criterion)\b))")
 _TICKS = lazy_pattern(r"`+")
 _EVENT = lazy_pattern(
-    rf"(?:[^`<]++|(?<!`)`[^`\n]++`(?!`)|<(?!!--|/?(?:{_NAMES})[\s/>]))*+"
-    rf"([`<])(?:(?<=`)`*+|(?<=<)(?:(!--)|(/?)({_NAMES})((?:\s(?:[^<>\"'/]++|\"[^\"]*+\"|'[^']*+'|/(?!>))*+)?)(/?)>)?)"
+    rf"(?>(?:[^`<]++|(?<!`)`[^`\n]++`(?!`)|<(?!!--|/?(?:{_NAMES})[\s/>]))*)"
+    rf"([`<])(?:(?<=`)`*+|(?<=<)(?:(!--)|(/?)({_NAMES})((?:\s(?>(?:[^<>\"'/]++|\"[^\"]*+\"|'[^']*+'|/(?!>))*))?)(/?)>)?)"
 )
 """The next run of backticks, start of a comment, tag of the format, or a ``<`` that nearly was one. What comes before is passed
 over without a stop, and code spans of one backtick on one line with it. To be matched, never searched."""

@@ -136,8 +136,8 @@ class Element(Struct, frozen=True, gc=False):
 
 _DOCTYPE = lazy_pattern(r"<!\s*doctype", re.IGNORECASE)
 _TOKEN = lazy_pattern(
-    r"<(?:([^\s<>/=\"'!?]++)((?:[^<>\"']++|\"[^\"<]*+\"|'[^'<]*+')*+)>(?:(?<!/>)[^<]*+(</)\1>)?"
-    r"|/([^\s<>/=\"'!?]++)(?:[^<>\"']++|\"[^\"<]*+\"|'[^'<]*+')*+>"
+    r"<(?:([^\s<>/=\"'!?]++)((?>(?:[^<>\"']++|\"[^\"<]*+\"|'[^'<]*+')*))>(?:(?<!/>)[^<]*+(</)\1>)?"
+    r"|/([^\s<>/=\"'!?]++)(?>(?:[^<>\"']++|\"[^\"<]*+\"|'[^'<]*+')*)>"
     r"|!--(?s:.*?)-->|!\[CDATA\[(?s:.*?)\]\]>|(.?))"
 )
 """A start tag, with what follows it up to its closing tag where that is only text; a closing tag; a comment, a CDATA section; or,

@@ -22,7 +22,7 @@ _NAME = r"__[a-z][a-z0-9_]{0,60}__"
 _DUNDER = re.compile(_NAME)
 _NEEDS = "__needs__"
 _COMMENT = re.compile(rf"({_NAME})[ \t]*[:=][ \t]*(.*)")
-_TEXT = re.compile(r"\"(?:[^\"\\\n]|\\.)*+\"|'(?:[^'\\\n]|\\.)*+'|`[^`\\$\n]*+`")
+_TEXT = re.compile(r"\"[^\"\\\n]*+(?:\\.[^\"\\\n]*+)*+\"|'[^'\\\n]*+(?:\\.[^'\\\n]*+)*+'|`[^`\\$\n]*+`")
 _OURS = frozenset(["version", "category", "tool_description", "description", "dependencies", "tool_id", "needs"])
 """What is read of the names; Python code may do with the others (``__all__``) what it likes."""
 
@@ -30,9 +30,9 @@ _DECLARATION = re.compile(r"(?:export[ \t]+)?(?:const|let|var)[ \t]+|(?:module[ 
 _DECLARATOR = re.compile(r"([A-Za-z_$][\w$]*)[ \t]*(?::[ \t]*[^=,;\n]{1,100})?=(?![=>])\s*")
 _TYPED = re.compile(r"[ \t]+(?:as|satisfies)[ \t]+[\w \t.<>\[\]|\"']{1,60}")
 _NUMBER = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?(?![\w.])|(?:true|false|null)\b")
-_ARRAY = re.compile(rf"\[\s*+(?:(?:{_TEXT.pattern})\s*+,?\s*+)*+\]")
+_ARRAY = re.compile(rf"\[\s*+(?>(?:(?:{_TEXT.pattern})\s*+,?\s*+)*)\]")
 _KEY = rf"(?:[A-Za-z_]\w{{0,30}}+|{_TEXT.pattern})\s*+:\s*+"
-_OBJECT = re.compile(rf"\{{\s*+(?:{_KEY}{_ARRAY.pattern}\s*+,?\s*+)*+\}}")
+_OBJECT = re.compile(rf"\{{\s*+(?>(?:{_KEY}{_ARRAY.pattern}\s*+,?\s*+)*)\}}")
 _ENTRY = re.compile(rf"({_KEY})({_ARRAY.pattern})")
 _END = re.compile(r"[ \t]*(,\s*|;|(?=\n|//|/\*|$))")
 _REQUIRE = re.compile(r"(?:const|let|var)\b[^\n=]{1,400}=[ \t]*require\([^\n]*")
@@ -46,7 +46,9 @@ _ASSIGNMENTS = re.compile(
     r"(?:(?:readonly|export|declare|typeset)(?:[ \t]+-[a-zA-Z]+)*[ \t]+)?(?=[A-Za-z_][A-Za-z0-9_]*=)"
 )
 _SHELL_NAME = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=")
-_WORD = re.compile(r"(?:'[^']*+'|\"(?:[^\"\\$`]|\\.)*+\"|[^\s\"'\\$`;&|<>()#]|(?<=\S)#|\\.)*+", re.DOTALL)
+_WORD = re.compile(
+    r"(?>(?:'[^']*+'|\"[^\"\\$`]*+(?:\\.[^\"\\$`]*+)*+\"|[^\s\"'\\$`;&|<>()#]++|(?<=\S)#|\\.)*)", re.DOTALL
+)
 _SETTING = re.compile(r"(?:set[ \t]+[-+]|shopt\b)[^\n;]*")
 
 
