@@ -2,9 +2,9 @@
 
     python benchmarks/pages.py [--items 200] [--readers 16] [--rounds 3] [--each 2000]
 
-A page is asked for as a browser asks, over a connection that is kept. *First* pages are made after a publish has changed the
-head; *kept* ones were made before. Then two publishers publish, alone and beside the readers, in turns; of the rounds the
-median counts.
+A page is asked for as a browser asks, over a connection that is kept. *First* pages are asked for the first time after a publish
+has changed the head; *kept* ones were asked for since. Then two publishers publish, alone and beside the readers, in turns; of
+the rounds the median counts.
 """
 
 from __future__ import annotations

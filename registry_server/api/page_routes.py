@@ -37,10 +37,10 @@ _STYLE_CACHE = "public, max-age=31536000, immutable"
 
 
 async def page(
-    request: _Request, path: str, make: Maker, prepare: Callable[[sa.Engine], None] | None = None
+    request: _Request, path: str, make: Maker, prepare: Callable[[sa.Engine, int], None] | None = None
 ) -> Response[bytes]:
     """The answer to a GET or HEAD of a page. ``path``: canonical, with the part of the query that matters; ``prepare``: what has
-    to be written before the page is made."""
+    to be written before the page is made, of a log of so many entries."""
     wanted = replace(asked(request, path), prepare=prepare)
     return sent(request, await service_of(request).pages.answer(wanted, make))
 

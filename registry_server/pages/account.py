@@ -19,6 +19,7 @@ from registry_server.pages import frame
 from registry_server.pages.addresses import namespace_path
 from registry_server.pages.frame import Headers, Page
 from registry_server.pages.look import Site
+from registry_server.pages.reads import Now
 from rye.registry.protocol.wire import StageRow
 
 HOME = "/-/account"
@@ -227,7 +228,7 @@ def stages_page(signed: Signed, rows: list[StageRow]) -> Page:
 
 
 def html(page: Page, site: Site, now: datetime) -> bytes:
-    return frame.render(page, "html", site, now).body
+    return frame.render(page, "html", site, Now(now)).whole(site)
 
 
 def moment(text: str | None) -> datetime | None:

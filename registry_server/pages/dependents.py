@@ -1,14 +1,15 @@
 """Who depends on an item: a table that is filled from the log as far as someone had to know it.
 
 Publishing does not wait for it. A page that shows dependents first reads the entries that came since, many at a time and for a
-bounded time; it says how far it got. The last few entries are read for each head and not written, so that looking at pages
-hardly ever writes.
+bounded time; it says how far it got. The last few entries are read once for each head and not written, so that looking at
+pages hardly ever writes.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from weakref import WeakKeyDictionary
 
 import sqlalchemy as sa
 from msgspec import Struct
@@ -41,48 +42,69 @@ class Dependents(Struct, frozen=True):
     rows: tuple[Dependent, ...]
     more: bool
     """Whether there are others beyond the limit."""
-    entries: int
-    """The log was read so far. Fewer than the head's: others may be missing."""
+    is_whole: bool
+    """Whether the whole log was looked at. If not, others may be missing."""
 
 
-def catch_up(engine: sa.Engine) -> None:
-    """Read entries that came since into the table, for a bounded time."""
+def catch_up(engine: sa.Engine, size: int) -> None:
+    """Read entries of a log of ``size`` that came since into the table, for a bounded time."""
+    known = _filled.get(engine)
+    if known is not None and size - known < PAGES.catch_up_entries:
+        return
     until = time.monotonic() + PAGES.catch_up_seconds
     while _fill(engine) and time.monotonic() < until:
         pass
 
 
+_filled: WeakKeyDictionary[sa.Engine, int] = WeakKeyDictionary()
+"""How many entries of each log the table is known to hold: it only ever grows."""
+
+
 def dependents_of(look: Look, identity: Identity) -> Dependents:
     """Who depends on an item now. Withdrawn releases do not count."""
-    target = str(identity)
-    cursor = _cursor(look.connection)
-    end = min(look.head.size, cursor + PAGES.catch_up_entries)
+    return look.ask(lambda quiet: _dependents_of(quiet, str(identity)))
+
+
+def entries_read(look: Look) -> int:
+    """How many entries of the log dependents are looked for in."""
+    return min(look.head.size, _cursor(look.connection) + PAGES.catch_up_entries)
+
+
+def _dependents_of(look: Look, target: str) -> Dependents:
+    cursor, end = _cursor(look.connection), entries_read(look)
     found = _OF.rows(look.connection, {"target": target})
-    is_whole = len(found) < PAGES.dependents
-    for of, name, version in _tail(look, cursor, end):
-        if of == target:
-            found += _RELEASED.rows(look.connection, {"name": name, "version": version})
+    is_complete = len(found) < PAGES.dependents
+    for name, version in _tail(look, cursor, end).get(target, ()):
+        found += _RELEASED.rows(look.connection, {"name": name, "version": version})
     newest: dict[str, tuple[int, str]] = {}
     for name, version, position in found:
         if look.may_read(name.partition(":")[2].partition("/")[0]) and position > newest.get(name, (-1, ""))[0]:
             newest[name] = (position, version)
     listed = [Dependent(name, newest[name][1]) for name in sorted(newest)]
-    return Dependents(tuple(listed[: PAGES.rows]), len(listed) > PAGES.rows or not is_whole, end)
+    is_more = len(listed) > PAGES.rows or not is_complete
+    return Dependents(tuple(listed[: PAGES.rows]), is_more, end == look.head.size)
 
 
-def _tail(look: Look, start: int, end: int) -> tuple[tuple[str, str, str], ...]:
-    """``(target, name, version)`` of the entries that are not in the table yet."""
+_Tail = Mapping[str, Sequence[tuple[str, str]]]
+"""``(name, version)`` of the releases that say they depend on a name."""
+
+
+def _tail(look: Look, start: int, end: int) -> _Tail:
+    """What the entries say that are not in the table yet."""
     if end <= start:
-        return ()
+        return {}
     key = (look.site.origin, look.site.fingerprint, start, end)
     known = _tails.get(key)
     if known is None:
-        known = tuple(_relations(look.ledger.leaves(start, end)))
+        made: dict[str, list[tuple[str, str]]] = {}
+        for target, name, version in _relations(look.leaves(start, end)):
+            made.setdefault(target, []).append((name, version))
+        known = made
         _tails.put(key, known)
     return known
 
 
-_tails: Kept[tuple[str, str, int, int], tuple[tuple[str, str, str], ...]] = Kept(8)
+_tails: Kept[tuple[str, str, int, int], _Tail] = Kept(8)
 
 
 def _relations(leaves: Iterable[bytes]) -> Iterator[tuple[str, str, str]]:
@@ -105,7 +127,8 @@ def _fill(engine: sa.Engine) -> bool:
         )
         leaves = [bytes(leaf) for leaf in connection.scalars(query.order_by(log_entries.c.position))]
     if len(leaves) < PAGES.catch_up_entries:
-        return False  # so few are read anew for each head
+        _filled[engine] = first
+        return False  # so few are read again for each head
     found = sorted(set(_relations(leaves)))
     with database.change(engine) as connection:
         for target, name, version in found:
@@ -117,12 +140,14 @@ def _fill(engine: sa.Engine) -> bool:
 
 
 def _cursor(connection: sa.Connection) -> int:
-    return int(connection.scalar(sa.select(registry.c.value).where(registry.c.key == _CURSOR)) or 0)
+    row = _READ_SO_FAR.first(connection, {"key": _CURSOR})
+    return int(row[0]) if row is not None else 0
 
 
 _INSERT = sa.text(
     "INSERT INTO dependents (target, name, version) VALUES (:target, :name, :version) ON CONFLICT DO NOTHING"
 )
+_READ_SO_FAR = Prepared(sa.select(registry.c.value).where(registry.c.key == sa.bindparam("key")))
 _OF = Prepared(
     sa.select(releases.c.name, releases.c.version, releases.c.position)
     .join(

@@ -1,8 +1,9 @@
 """Where pages are made: beside everything else, by threads and database connections of their own, and kept once they are.
 
 At most ``page_threads`` pages are made at the same moment and ``page_waiting`` wait; any further one is refused at once
-(``busy``: 503 with ``Retry-After``). A page that is kept costs neither: it counts as long as the head and the hour are the
-same. The head is looked at a few times a second.
+(``busy``: 503 with ``Retry-After``). A page that is kept costs neither as long as the head and the hour are the same. Under
+another head it counts if everything that it was made from is the same (:mod:`registry_server.pages.reads`): then only its foot is
+new. The head is looked at a few times a second.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import TypeVar
 
 import sqlalchemy as sa
 from msgspec import Struct
+from msgspec.structs import replace
 
 from registry_server.pages import frame
 from registry_server.pages.frame import Headers, Page, Rendered
@@ -25,6 +27,7 @@ from registry_server.pages.kept import Kept
 from registry_server.pages.limits import PAGES
 from registry_server.pages.look import Head, Look, Reader, Site, head_of
 from registry_server.pages.negotiation import Form, form_of
+from registry_server.pages.reads import Now, Reads
 from registry_server.search.desk import search_engine
 from registry_server.sequencer.ledger import Ledger
 from registry_server.settings import Settings
@@ -45,8 +48,8 @@ class Asked(Struct, frozen=True):
     reader: Reader
     accept: str = ""
     if_none_match: str = ""
-    prepare: Callable[[sa.Engine], None] | None = None
-    """What has to be written before the page's transaction begins."""
+    prepare: Callable[[sa.Engine, int], None] | None = None
+    """What has to be written before the page's transaction begins, of a log of so many entries."""
 
 
 class Answer(Struct, frozen=True):
@@ -58,11 +61,22 @@ class Answer(Struct, frozen=True):
 
 
 class _Made(Struct, frozen=True):
-    """A page that is kept, and what it was made from."""
+    """A page, and what it was made from."""
 
-    stamp: str
+    head: Head
+    hour: datetime
     tag: str
+    """Empty: the page is partial, and not kept."""
     page: Rendered
+    sha256: str
+    """Of the page's body."""
+    reads: Reads | None
+    """None: something was read that no look notes, so it counts for this head only."""
+    now: Now
+
+    def holds(self, look: Look, hour: datetime) -> bool:
+        """Whether it would be the same page, above its foot, as this look sees the registry."""
+        return self.reads is not None and self.now.is_same(hour) and look.hold(self.reads)
 
 
 class PageDesk:
@@ -91,7 +105,7 @@ class PageDesk:
         self._head: tuple[float, Head] | None = None
         self._looking: asyncio.Task[Head] | None = None
         with database.reader(self._engine) as connection:  # the first page may be one that is not made here
-            self._known_site(Ledger(connection))
+            self._know(Ledger(connection))
 
     async def answer(self, asked: Asked, make: Maker) -> Answer:
         """The answer to a GET. Raises RyeError: what the maker raises, and ``busy``."""
@@ -99,29 +113,44 @@ class PageDesk:
         async def known() -> Maker:
             return make
 
-        return await self.answer_after(asked, known)
+        return await self._answer(asked, known, is_noted=True)
 
     async def answer_after(self, asked: Asked, prepare: Callable[[], Awaitable[Maker]]) -> Answer:
-        """The same where something else has to be asked first, such as a search: ``prepare`` gives the maker."""
+        """The same where something else has to be asked first, such as a search: ``prepare`` gives the maker. Nobody notes what
+        was asked, so the page counts for one head."""
+        return await self._answer(asked, prepare, is_noted=False)
+
+    async def _answer(self, asked: Asked, prepare: Callable[[], Awaitable[Maker]], *, is_noted: bool) -> Answer:
         form = form_of(asked.accept)
         key = (asked.path, form, asked.reader.namespaces, self._address())
-        stamp = _stamp(await self._newest(), self._hour())
+        head, hour = await self._newest(), self._hour()
         made = self._made.get(key)
-        if made is None or made.stamp != stamp:
-            make = await prepare()
-            made = await self._in_thread(lambda: self._make(asked, form, make))
-            if made.stamp == stamp:  # else the registry moved on between two questions
-                self._made.put(key, made, len(made.page.body) + 1_000)
-        tag, media_type = made.tag if made.stamp == stamp else "", made.page.media_type
-        headers = frame.headers(form, is_private=asked.reader.is_private, tag=tag, media_type=media_type)
-        if asked.if_none_match and made.page.status == 200 and frame.is_same(asked.if_none_match, made.tag):
+        if made is None or (made.head.tag, made.hour) != (head.tag, hour):
+            before, make, began = made, await prepare(), time.monotonic()
+            made = await self._in_thread(lambda: self._make(asked, form, make, before, is_noted=is_noted))
+            if made.tag:
+                reads = len(made.reads.ran) if made.reads is not None else 0
+                self._made.put(key, made, len(made.page.body) + 400 * reads + 1_000)
+            if made.head.size > head.size:  # the registry moved on between two questions
+                self._head = (began, made.head)
+        media_type = made.page.media_type
+        headers = frame.headers(form, is_private=asked.reader.is_private, tag=made.tag, media_type=media_type)
+        if (
+            made.tag
+            and asked.if_none_match
+            and made.page.status == 200
+            and frame.is_same(asked.if_none_match, made.tag)
+        ):
             return Answer(304, headers, b"")
-        return Answer(made.page.status, headers, made.page.body)
+        return Answer(made.page.status, headers, made.page.whole(self._site(made.head)))
 
     def site(self) -> Site:
         """What is known of the registry without asking anybody."""
+        return self._site(self._head[1] if self._head is not None else None)
+
+    def _site(self, head: Head | None) -> Site:
         origin, fingerprint = self._fixed or ("", "")
-        return Site(origin, fingerprint, self._address(), self._head[1] if self._head is not None else None)
+        return Site(origin, fingerprint, self._address(), head)
 
     def forget_head(self) -> None:
         """Look at the head again for the next page."""
@@ -142,27 +171,38 @@ class PageDesk:
 
     # -- in the threads --------------------------------------------------------------------------------------------------
 
-    def _make(self, asked: Asked, form: Form, make: Maker) -> _Made:
+    def _make(self, asked: Asked, form: Form, make: Maker, before: _Made | None, *, is_noted: bool) -> _Made:
+        """The page as of now: ``before`` again, where it would be the same, or another one."""
         hour = self._hour()
-        if asked.prepare is not None:
-            asked.prepare(self._writing)
+        if asked.prepare is not None and self._head is not None:
+            asked.prepare(self._writing, self._head[1].size)
         with database.reader(self._engine) as connection:
-            look = Look(connection, self._store, self._known_site(Ledger(connection)), asked.reader, hour)
-            page = make(look)
-        stamp = _stamp(look.head, hour) if not look.is_partial else ""
-        parts = (stamp, frame.version(), asked.path, form, repr(asked.reader.namespaces), self._address())
-        tag = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
-        return _Made(stamp, tag, frame.render(page, form, look.site, hour))
+            look = Look(connection, self._store, self._site(None), asked.reader, hour)
+            head = look.newest()
+            if before is not None and before.holds(look, hour):
+                tag = self._tag(asked, form, head, before.sha256)
+                return replace(before, head=head, hour=hour, tag=tag)
+            noting = look.noting()
+            page = make(noting)
+            rendered = frame.render(page, form, noting.site, noting.now)
+            reads = noting.reads() if is_noted else None
+        sha256 = hashlib.sha256(rendered.body).hexdigest()
+        tag = self._tag(asked, form, head, sha256) if not page.is_partial else ""
+        return _Made(head, hour, tag, rendered, sha256, reads, noting.now)
 
-    def _known_site(self, ledger: Ledger) -> Site:
+    def _tag(self, asked: Asked, form: Form, head: Head, sha256: str) -> str:
+        """The entity tag: of head, templates, and everything above the foot."""
+        parts = (head.tag, frame.version(), asked.path, form, repr(asked.reader.namespaces), self._address(), sha256)
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
+
+    def _know(self, ledger: Ledger) -> None:
         if self._fixed is None:
             self._fixed = (ledger.origin, ledger.roots()[0].sha256())
-        return self.site()
 
     def _look_at_head(self) -> Head:
         with database.reader(self._engine) as connection:
             ledger = Ledger(connection)
-            self._known_site(ledger)
+            self._know(ledger)
             published = ledger.published()
         if published is None:
             raise RyeError("database-unavailable", "The registry has no head.", "rye-registry verify")
@@ -197,7 +237,3 @@ class PageDesk:
 
     def _hour(self) -> datetime:
         return self._clock().replace(minute=0, second=0, microsecond=0)
-
-
-def _stamp(head: Head, hour: datetime) -> str:
-    return f"{head.tag} {hour:%Y-%m-%dT%H}"

@@ -112,18 +112,20 @@ def in_order(versions: Sequence[str]) -> list[str]:
     return sorted(versions, key=lambda text: (comparable(text) is not None, comparable(text) or lowest, text))
 
 
-_kept: Kept[tuple[str, ...], Paged[Comparison]] = Kept(COMPARISON.kept_bytes)
+_kept: Kept[tuple[object, ...], Paged[Comparison]] = Kept(COMPARISON.kept_bytes)
 """Comparisons of the last time, for those who read on: a page of one costs as much as all of them."""
 
 
 def _compared(look: Look, old: ReleaseRecord, new: ReleaseRecord) -> Paged[Comparison]:
-    """The comparison, for a reader who may see both versions. It is a function of the head and of the bytes that are there."""
-    key = (look.ledger.origin, look.head.tag, str(old.identity), old.version, new.version)
+    """The comparison, for a reader who may see both versions. It is a function of the item's history and of the bytes that are
+    there; they are read in any case, so that the look notes what became of them."""
+    sides = _side(look, old), _side(look, new)
+    there = tuple(tuple(sorted(side.files)) for side in sides)
+    key = (look.origin, str(old.identity), *look.basis(old.identity), old.version, new.version, there)
     found = _kept.get(key)
     if found is None:
-        sides = _side(look, old), _side(look, new)
-        chain = look.chain(old.identity.namespace)
-        found = paged(compare_sides(*sides, chain, look.published.time))
+        namespace = old.identity.namespace
+        found = paged(compare_sides(*sides, look.chain(namespace), look.since(namespace)))
         size = sum(len(data) for side in sides for data in side.files.values())
         rows = sum(map(len, found.pages))
         _kept.put(key, found, COMPARISON.kept_factor * size + COMPARISON.kept_row_bytes * rows + 10_000)

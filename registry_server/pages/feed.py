@@ -76,7 +76,7 @@ def feed_page(namespace: str | None = None) -> Maker:
 def feed_of(look: Look, path: str, namespace: str | None) -> Feed:
     """The newest entries that this reader may see."""
     entries = tuple(_entries(look, namespace))
-    origin = look.ledger.origin
+    origin = look.origin
     return Feed(
         origin=origin,
         address=look.site.address,
@@ -112,12 +112,12 @@ def _newest(look: Look, namespace: str | None) -> Iterator[tuple[int, bytes]]:
     if wanted is not None:
         for position in newest_positions(look.connection, stretches(wanted), 2 * RECORDS.feed_entries):
             if position < size:
-                yield position, look.ledger.leaves(position, position + 1)[0]
+                yield position, look.leaves(position, position + 1)[0]
         return
     least = max(size - RECORDS.feed_looks, 0)
     for end in range(size, least, -RECORDS.feed_entries):
         start = max(end - RECORDS.feed_entries, least)
-        leaves = look.ledger.leaves(start, end)
+        leaves = look.leaves(start, end)
         yield from ((start + at, leaves[at]) for at in range(len(leaves) - 1, -1, -1))
 
 

@@ -13,11 +13,12 @@ Templates lie in ``templates/``, extend ``base.html`` and fill the block ``conte
 ``fitted``       the same with its lines, cut to a size of its HTML
 ``plain``        the same for attributes
 ``day``, ``time`` a time as ``2026-11-22`` and as ``2026-11-22T15:30:00Z``
-``age``          how long a time lies before the page's hour: ``3 days ago``
 ``rendered``     Markdown as HTML that does nothing (:mod:`registry_server.pages.markdown`)
 ``beginning``    as much of a text as fits, and whether that is all
 ``number``       1,234
 ``bytes``        1.2 kB
+
+``now`` knows ages: ``now.age(time)`` is ``3 days ago``, ``now.is_past(time)`` a truth. Which of them a page asked for is noted.
 
 ``macros.html`` has what pages share: tier badges, ages, notices, code to copy. A page that would be larger than it may be is made
 again with a smaller ``share``, a number up to 1 that templates multiply their room for long texts with.
@@ -26,9 +27,9 @@ again with a smaller ``share``, a number up to 1 that templates multiply their r
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Protocol
 
@@ -36,12 +37,14 @@ import msgspec
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from msgspec import Struct
+from msgspec.structs import replace
 
 from registry_server.pages import addresses, directive_text, hidden, markdown
 from registry_server.pages.kept import Kept
 from registry_server.pages.limits import PAGES
 from registry_server.pages.look import Site
 from registry_server.pages.negotiation import Form
+from registry_server.pages.reads import Now
 from rye.registry.protocol.lines import write_time
 from rye.signing.sign_item import unsigned_text
 from rye.signing.signature_line import layout_of
@@ -77,33 +80,51 @@ class Page(Struct, frozen=True):
     """The path of a feed that belongs to it."""
     document: Document | None = None
     """What is sent instead of template and view, in whichever form was asked for."""
+    is_partial: bool = False
+    """Whether it says less than it could: it is not kept, and its template may say so."""
+    json_fields: Callable[[], dict[str, object]] | None = None
+    """Fields of the view that only JSON has. They are asked for only then."""
 
 
 class Rendered(Struct, frozen=True):
     """A page in one form."""
 
     body: bytes
+    """Without the foot."""
     status: int = 200
     media_type: str = ""
     """Empty: the form's."""
+    has_foot: bool = False
+    """Whether :func:`foot` follows. It shows the head, so it is another one for each."""
+
+    def whole(self, site: Site) -> bytes:
+        """What is sent."""
+        return self.body + foot(site) if self.has_foot else self.body
 
 
-def render(page: Page, form: Form, site: Site, now: datetime) -> Rendered:
+def render(page: Page, form: Form, site: Site, now: Now) -> Rendered:
     """A page in the form that was asked for."""
     if page.document is not None:
         return Rendered(page.document.body, page.status, page.document.media_type)
     if form == "json":
-        return Rendered(msgspec.json.encode(page.view) + b"\n", page.status)
-    return Rendered(_html(page, site, now), page.status)
+        view = replace(page.view, **page.json_fields()) if page.json_fields is not None else page.view
+        return Rendered(msgspec.json.encode(view) + b"\n", page.status)
+    return Rendered(_html(page, site, now), page.status, has_foot=True)
 
 
-def _html(page: Page, site: Site, now: datetime) -> bytes:
+@lru_cache(maxsize=4)
+def foot(site: Site) -> bytes:
+    """What ends every page of HTML: the head and the fingerprint."""
+    return environment().get_template("foot.html").render(site=site).encode()
+
+
+def _html(page: Page, site: Site, now: Now) -> bytes:
     template = environment().get_template(page.template)
     words = {"page": page, "view": page.view, "site": site, "now": now, "style": style_path(), "icon": icon_path()}
     share = 1.0
     for _ in range(PAGES.shrinkings):
         made = template.render(**words, paths=addresses, share=share).encode()
-        if len(made) <= PAGES.html_bytes or page.is_whole_source:
+        if len(made) <= PAGES.html_bytes - PAGES.foot_bytes or page.is_whole_source:
             break
         share /= 2
     return made
@@ -197,7 +218,6 @@ def environment() -> Environment:
         plain=hidden.plain,
         day=_day,
         time=_time,
-        age=_age,
         number=_number,
         bytes=_bytes,
         rendered=_rendered,
@@ -277,17 +297,6 @@ def _day(time: datetime) -> str:
 
 def _time(time: datetime) -> str:
     return write_time(time)
-
-
-def _age(then: datetime, now: datetime) -> str:
-    """How long before ``now``, in the largest unit that gives at least two; ``now`` is a full hour."""
-    hours = int((now - then).total_seconds() // 3600)
-    for unit, size in (("years", 8_760), ("months", 730), ("days", 24), ("hours", 1)):
-        if hours >= 2 * size:
-            return f"{hours // size} {unit} ago"
-    if hours < -1:
-        return "dated in the future"
-    return "today" if then.date() >= now.date() else "yesterday"
 
 
 def _number(value: int) -> str:

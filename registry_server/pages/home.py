@@ -45,14 +45,13 @@ class HomeView(Struct, frozen=True):
 
 def home_page(look: Look) -> Page:
     """The maker of ``/``."""
-    view = home_view(look.site, newest(look))
+    view = home_view(look.site, look.head.size, newest(look))
     words = f"{view.origin} is a registry of signed text for software agents: directives, skills, tools, agents."
     return Page("home.html", view, "Registry", words, "/", feed="/feed.atom")
 
 
-def home_view(site: Site, found: Sequence[NewRelease]) -> HomeView:
+def home_view(site: Site, entries: int, found: Sequence[NewRelease]) -> HomeView:
     pin = f"rye registry add {site.address} --fingerprint {site.fingerprint}"
-    entries = site.head.size if site.head is not None else 0
     return HomeView(site.origin, site.fingerprint, site.address, pin, entries, tuple(found))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from registry_server.pages.addresses import ItemAddress, item_path
-from registry_server.pages.dependents import dependents_of
+from registry_server.pages.dependents import dependents_of, entries_read
 from registry_server.pages.desk import Maker
 from registry_server.pages.diff import newest_offered
 from registry_server.pages.examined import Examined, Facts, examine, facts_of
@@ -33,8 +33,6 @@ def item_page(address: ItemAddress) -> Maker:
         files = files_of(look, record)
         name = item_file_name(record)
         dependents = dependents_of(look, identity)
-        if dependents.entries < look.head.size:
-            look.is_partial = True
         page = item_path(identity, record.version)
         found = Found(
             history=history,
@@ -47,16 +45,19 @@ def item_page(address: ItemAddress) -> Maker:
             if files[name] is not None
             else None,
             dependents=dependents,
+            dependents_entries=0 if dependents.is_whole else entries_read(look),
         )
         title = f"{identity.kind} {identity.id} {record.version}"
         return Page(
             "item.html",
-            item_view(found, look.head.time),
+            item_view(found, look.since(identity.namespace)),
             title,
             release.description or title,
             address.path,
             status=451 if record.takedown is not None else 200,
             is_indexed=not record.is_withdrawn,
+            is_partial=not dependents.is_whole,
+            json_fields=lambda: {"dependents_entries": entries_read(look)},
         )
 
     return make

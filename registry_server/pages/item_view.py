@@ -223,10 +223,11 @@ class ItemView(Struct, frozen=True):
     proof: Proof
     dependencies: Rows[RelationRow]
     dependents: Rows[DependentRow]
-    dependents_entries: int
-    """Entries of the log that dependents were looked for in; fewer than the head's: others may be missing."""
     versions: Rows[VersionRow]
     """The newest first."""
+    dependents_entries: int = 0
+    """Entries of the log that dependents were looked for in; fewer than the head's: others may be missing. HTML names it only
+    then, so that it is not another page for each head."""
 
 
 _RUN_WORDS = {
@@ -250,10 +251,12 @@ class Found(Struct, frozen=True):
     facts: Facts
     content: Content | None
     dependents: Dependents
+    dependents_entries: int
+    """Of the log, where not all of them were looked at."""
 
 
 def item_view(found: Found, snapshot: datetime) -> ItemView:
-    """``snapshot``: the head's time, by which keysets are in effect."""
+    """``snapshot``: the head's time, by which keysets are in effect, or the latest recovery before it."""
     record, release, identity = found.record, found.record.release, found.record.identity
     effective = found.chain.effective(snapshot)
     keys = tuple(keys_in_force(effective))
@@ -310,7 +313,7 @@ def item_view(found: Found, snapshot: datetime) -> ItemView:
             lambda row: 120 + 3 * len(row.reference) + len(row.range),
         ),
         dependents=_dependents(found.dependents),
-        dependents_entries=found.dependents.entries,
+        dependents_entries=found.dependents_entries,
         versions=rows(tuple(_versions(found.history)), lambda row: 330 + line_cost(row.yanked or row.taken_down or "")),
     )
 

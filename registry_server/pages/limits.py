@@ -13,6 +13,8 @@ class PageLimits(Struct, frozen=True):
 
     html_bytes: int = 50_000
     """HTML of a page, uncompressed; only the view of a whole source may be larger."""
+    foot_bytes: int = 1_000
+    """Of these the foot, which is another one for each head."""
     shrinkings: int = 5
     """How often a page that is too large is made again with half the text."""
     text_characters: int = 14_000

@@ -126,7 +126,7 @@ def log_page(before: int | None = None) -> Maker:
         if not 0 < end <= size:
             raise look.missing(path)
         start = max(end - RECORDS.log_rows, 0)
-        leaves = look.ledger.leaves(start, end)
+        leaves = look.leaves(start, end)
         rows = [_row(start + number, leaf) for number, leaf in enumerate(leaves)]
         view = log_view(look, fitting(rows[::-1], RECORDS.list_characters, _cost), end)
         words = (
@@ -173,7 +173,7 @@ def log_view(look: Look, rows: Sequence[EntryRow], end: int) -> LogView:
     checkpoint = Checkpoint.parse(notes.parse(published.checkpoint).text)
     after = min(end + RECORDS.log_rows, published.size)
     return LogView(
-        origin=look.ledger.origin,
+        origin=look.origin,
         fingerprint=look.site.fingerprint,
         size=published.size,
         time=published.time,
@@ -192,7 +192,7 @@ def entry_view(look: Look, position: int) -> EntryView:
     published = look.published
     if not 0 <= position < published.size:
         raise look.missing(entry_path(position))
-    (leaf,) = look.ledger.leaves(position, position + 1)
+    (leaf,) = look.leaves(position, position + 1)
     note, checkpoint_note = notes.parse(leaf), notes.parse(published.checkpoint)
     checkpoint = Checkpoint.parse(checkpoint_note.text)
     hashes = inclusion(look, position, checkpoint)
@@ -252,11 +252,11 @@ def _signed(note: SignedNote, key: VerifierKey) -> bool:
 def _tile(look: Look, tile: Tile) -> bytes:
     """A tile's hashes: partial ones and leaves from the database, which may be ahead of the store."""
     if tile.width < WIDTH:
-        return look.ledger.edge().get(tile.level, b"")
+        return look.edge().get(tile.level, b"")
     if tile.level == 0:
         start = tile.index * WIDTH
-        return b"".join(look.ledger.leaf_hashes(start + WIDTH, start))
-    data = look.store.get(tile.path)
+        return b"".join(look.leaf_hashes(start, start + WIDTH))
+    data = look.full_tile(tile.path)
     if data is None or len(data) != WIDTH * HASH_BYTES:
         raise RyeError("busy", "The registry is writing this part of its log.", "Try again in a moment.")
     return clip(tile, data)

@@ -2,17 +2,23 @@
 
 Only a :class:`Look` knows what its reader may see. Makers of pages ask it, and never the tables directly, about anything that
 belongs to a namespace: :meth:`Look.may_read`, :meth:`Look.history`, :meth:`Look.file`.
+
+A look notes everything that it is asked (:mod:`registry_server.pages.reads`), so that a page can be kept for as long as nothing
+of it changed. A maker that asks for the head makes a page that counts for that head only; ``look.ask`` notes a narrower question.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
+from typing import Any, TypeVar, cast
 
 import sqlalchemy as sa
 from msgspec import Struct
 
 from registry_server.pages.kept import Kept
 from registry_server.pages.limits import PAGES
+from registry_server.pages.reads import Asked, Listening, Now, Reads
 from registry_server.sequencer.ledger import Ledger, Published
 from registry_server.storage.objects import Objects
 from registry_server.storage.prepared import Among, Prepared
@@ -25,6 +31,8 @@ from rye.registry.trust.keysets import KeysetChain
 from rye.registry.trust.records import ItemHistory, judge
 from rye.registry.trust.trust_error import TrustError
 from rye.registry.trust.trusted import read_line
+
+T = TypeVar("T")
 
 
 class Head(Struct, frozen=True):
@@ -46,8 +54,8 @@ class Site(Struct, frozen=True):
     """SHA-256 of root 1: what clients pin."""
     address: str
     """Without a slash at its end."""
-    head: Head | None
-    """None: an error that no head is known for."""
+    head: Head | None = None
+    """Only the foot of a page shows it. None: no head is known, or this is a look's site."""
 
 
 class Reader(Struct, frozen=True):
@@ -67,23 +75,73 @@ class Look:
 
     def __init__(self, connection: sa.Connection, store: Objects, site: Site, reader: Reader, now: datetime) -> None:
         """``now``: to the hour, so that ages are the same for everybody who gets the page."""
-        self.connection = connection
-        self.ledger = Ledger(connection)
-        self.store = store
-        self.reader = reader
-        self.now = now
-        self.is_partial = False
-        """Set by a maker that could not read all it wanted: the page is not kept."""
-        published = self.ledger.published()
+        self._ledger = Ledger(connection)
+        published = self._ledger.published()
         if published is None:
             raise RyeError("database-unavailable", "The registry has no head.", "rye-registry verify")
-        self.published: Published = published
-        self.site = Site(site.origin, site.fingerprint, site.address, head_of(published))
+        self._published: Published = published
+        self._store = store
+        self._connection = connection
+        self._listening: Listening | None = None
+        self._asked: list[Asked[Any]] = []
+        self._notes_nothing: Look | None = None
+        self.connection = connection
+        self.reader = reader
+        self.now = Now(now)
+        self.site = site
+
+    def noting(self) -> Look:
+        """The same look in the same transaction, but one that notes what it is asked."""
+        made = Look.__new__(Look)
+        made.__dict__.update(self.__dict__)
+        made._listening = Listening(self._connection)
+        made._asked = []
+        made._notes_nothing = self
+        made.connection = cast(sa.Connection, made._listening)
+        made._ledger = Ledger(made.connection)
+        made._listening.ran.clear()
+        made.now = Now(self.now.hour)
+        return made
+
+    # -- what was read ---------------------------------------------------------------------------------------------------
+
+    def ask(self, question: Callable[[Look], T]) -> T:
+        """The answer to a question, noted as one. It must be a function of the look that it is given, and hold little."""
+        answer = question(self._quiet)
+        if self._listening is not None:
+            self._asked.append(Asked(question, answer))
+        return answer
+
+    def reads(self) -> Reads:
+        """Everything that was asked so far."""
+        return Reads(tuple(self._listening.ran) if self._listening is not None else (), tuple(self._asked))
+
+    def hold(self, reads: Reads) -> bool:
+        """Whether a page for this reader that was made from this would be the same now."""
+        return reads.hold(self._quiet, self._connection)
+
+    def newest(self) -> Head:
+        """The head that this look sees, for who keeps pages: it is not noted."""
+        return head_of(self._published)
+
+    @property
+    def _quiet(self) -> Look:
+        return self._notes_nothing or self
+
+    # -- the registry ----------------------------------------------------------------------------------------------------
+
+    @property
+    def published(self) -> Published:
+        """The newest head."""
+        return self.ask(_published)
 
     @property
     def head(self) -> Head:
-        assert self.site.head is not None
-        return self.site.head
+        return head_of(self.published)
+
+    @property
+    def origin(self) -> str:
+        return self._ledger.origin
 
     def may_read(self, namespace: str) -> bool:
         return self.reader.may_read(namespace)
@@ -93,11 +151,26 @@ class Look:
         return RyeError("not-found", f"There is nothing at {path[:200]}.", None)
 
     def roots(self) -> list[Root]:
-        return self.ledger.roots()
+        return self._ledger.roots()
+
+    def leaves(self, start: int, end: int) -> list[bytes]:
+        """Entries of the log from position ``start`` up to ``end``."""
+        return self._ledger.leaves(start, end)
+
+    def leaf_hashes(self, start: int, end: int) -> Iterator[bytes]:
+        return self._ledger.leaf_hashes(end, start)
+
+    def edge(self) -> dict[int, bytes]:
+        """The tree's partial tiles."""
+        return self._ledger.edge()
+
+    def full_tile(self, path: str) -> bytes | None:
+        """A full tile, which never changes. None: the store has not got it yet."""
+        return self._stored([path])[0]
 
     def chain(self, namespace: str) -> KeysetChain:
         """The keysets of a namespace; without links for one that nobody owns."""
-        return self.ledger.chain(namespace)
+        return self._ledger.chain(namespace)
 
     def history(self, identity: Identity) -> ItemHistory | None:
         """Everything that stands about an item, judged as clients judge it. None: nothing, or this reader may not see it.
@@ -118,12 +191,12 @@ class Look:
                 found[wanted[name]] = known
             else:
                 unread[name] = key
-        for name, lines in self.ledger.index_lines(unread):
+        for name, lines in self._quiet._ledger.index_lines(unread):  # they follow from the hash, which is noted
             identity = wanted[name]
             try:
                 entries = [read_line(line, name) for line in lines]
                 judged = judge(
-                    identity, entries, self.chain(identity.namespace), self.roots(), self._since(identity.namespace)
+                    identity, entries, self.chain(identity.namespace), self.roots(), self.since(identity.namespace)
                 )
             except TrustError:
                 if len(identities) == 1:
@@ -133,15 +206,19 @@ class Look:
             _judged.put(unread[name], judged, sum(len(line.note) for line in lines))
         return found
 
-    def _since(self, namespace: str) -> datetime:
-        """The latest recovery that is in effect: between two of them, time changes no judgement."""
-        recoveries = (link.keyset.recovery for link in self.chain(namespace).links)
-        return max((at for at in recoveries if at is not None and at <= self.published.time), default=_BEGINNING)
+    def since(self, namespace: str) -> datetime:
+        """The latest recovery of a namespace that is in effect at the head: between two of them, time changes no judgement."""
+        return self.ask(lambda look: _latest_recovery(look.chain(namespace), look.published.time))
+
+    def basis(self, identity: Identity) -> tuple[object, ...]:
+        """What a judgement of an item's history rests on: another one where clients may judge it otherwise."""
+        rows = _INDEXES.rows(self.connection, {"some": [str(identity)]})
+        return (*(row[1] for row in rows), *self._basis(identity.namespace))
 
     def _basis(self, namespace: str) -> tuple[object, ...]:
         """What a judgement rests on beside the index."""
         links = self.chain(namespace).links
-        return links[-1].sha256 if links else "", len(links), len(self.roots()), self._since(namespace)
+        return links[-1].sha256 if links else "", len(links), len(self.roots()), self.since(namespace)
 
     def file(self, namespace: str, sha256: str) -> bytes | None:
         """The bytes of a released file; None where they are gone, or for another reader."""
@@ -154,14 +231,30 @@ class Look:
         """
         found: dict[str, bytes | None] = dict.fromkeys(hashes)
         if self.may_read(namespace):
-            gone = self.ledger.taken_down(hashes)
+            gone = self._ledger.taken_down(hashes)
             wanted = [sha256 for sha256 in found if sha256 not in gone]
-            found.update(zip(wanted, self.store.get_all(list(map(wire.blob_path, wanted))), strict=True))
+            found.update(zip(wanted, self._stored(list(map(wire.blob_path, wanted))), strict=True))
+        return found
+
+    def _stored(self, paths: Iterable[str]) -> list[bytes | None]:
+        """What the store has under names that fix every byte. What is missing now may be there for another head."""
+        found = self._store.get_all(list(paths))
+        if None in found:
+            self.ask(_published)
         return found
 
 
 def head_of(published: Published) -> Head:
     return Head(published.size, published.time, f"{published.size}-{published.map[:16]}")
+
+
+def _published(look: Look) -> Published:
+    return look._published
+
+
+def _latest_recovery(chain: KeysetChain, time: datetime) -> datetime:
+    recoveries = (link.keyset.recovery for link in chain.links)
+    return max((at for at in recoveries if at is not None and at <= time), default=_BEGINNING)
 
 
 _BEGINNING = datetime.min.replace(tzinfo=UTC)

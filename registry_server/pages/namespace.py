@@ -117,7 +117,7 @@ def namespace_page(namespace: str, after: str, owners: Sequence[roles.Given]) ->
             raise look.missing(path)
         rows = item_rows(look.connection, stretches([namespace]), after, RECORDS.items + 1)
         items = fitting([_item(*row) for row in rows[: RECORDS.items]], RECORDS.list_characters, _item_cost)
-        view = namespace_view(chain, look.published.time, owners, items)
+        view = namespace_view(chain, look.since(namespace), owners, items)
         if len(rows) > len(items):
             view = replace(view, next_page=page_path(namespace, rows[len(items) - 1][0]))
         words = f"Who may publish as {namespace}: {_count(len(view.keys), 'key')}, since {view.claimed:%Y-%m-%d}."
@@ -148,7 +148,7 @@ def _is_plain(text: str) -> bool:
 def namespace_view(
     chain: KeysetChain, now: datetime, owners: Sequence[roles.Given], items: Sequence[ItemRow]
 ) -> NamespaceView:
-    """Of a namespace that has a keyset. ``now``: the snapshot's time, as clients judge."""
+    """Of a namespace that has a keyset. ``now``: the snapshot's time, as clients judge, or the latest recovery before it."""
     effective = chain.effective(now)
     rows = keyset_rows(chain, now)
     in_force = effective[-1] if effective else chain.links[0]
