@@ -8,6 +8,7 @@ import os
 import shutil
 import signal
 import subprocess
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -142,8 +143,8 @@ class Seat(Struct, frozen=True):
     tools: Path
     """A folder with a ``rye`` that serves tools; it stands first in PATH."""
 
-    def run(self, *words: str, ok: bool = True) -> Done:
-        """Run it; what it started ends with it. ``ok``: it must end with 0."""
+    def run(self, *words: str, ok: bool = True, linger: float = 0.0) -> Done:
+        """Run it; what it started ends with it, or ``linger`` seconds later. ``ok``: it must end with 0."""
         node = Path(str(shutil.which("node"))).parent
         environment = {
             "HOME": str(self.home),
@@ -155,13 +156,16 @@ class Seat(Struct, frozen=True):
             "NO_PROXY": "127.0.0.1",
             **self.environment,
         }
-        done = run_bounded([*self.program.command(), *words], self.folder, environment, SECONDS)
+        done = run_bounded([*self.program.command(), *words], self.folder, environment, SECONDS, linger)
         assert not ok or done.code == 0, (words, done)
         return done
 
 
-def run_bounded(command: Sequence[str], folder: Path, environment: Mapping[str, str], seconds: float) -> Done:
-    """Run a program in a process group of its own, which ends with it or with the time."""
+def run_bounded(
+    command: Sequence[str], folder: Path, environment: Mapping[str, str], seconds: float, linger: float = 0.0
+) -> Done:
+    """Run a program in a process group of its own, which ends with it or with the time. ``linger``: what it started may take so
+    many seconds more."""
     running = subprocess.Popen(
         command,
         cwd=folder,
@@ -173,6 +177,11 @@ def run_bounded(command: Sequence[str], folder: Path, environment: Mapping[str, 
     )
     try:
         out, err = running.communicate(timeout=seconds)
+        with contextlib.suppress(ProcessLookupError):
+            end = time.monotonic() + linger
+            while time.monotonic() < end:
+                os.killpg(running.pid, 0)
+                time.sleep(0.05)
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(running.pid, signal.SIGKILL)

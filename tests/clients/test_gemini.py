@@ -43,7 +43,7 @@ def acknowledge(seat: Seat) -> None:
 def tools(seat: Seat, provider: Provider, agent: str, said: str) -> set[str]:
     """The tools of one agent, which the session's model calls."""
     provider.asked.clear()
-    provider.call = {"name": "invoke_agent", "args": {"agent_name": agent, "prompt": "hello"}}
+    provider.call = ("invoke_agent", {"agent_name": agent, "prompt": "hello"})
     seat.run("-p", "hello", "--yolo", "-m", "gemini-2.5-flash")
     return provider.tools(said)
 

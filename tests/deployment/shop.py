@@ -157,6 +157,7 @@ class Shop(Program):
         version: str = "1.0.0",
         asked: bool = True,
         depends: tuple[str, ...] = (),
+        capabilities: tuple[str, ...] = (),
         agreed: bool = True,
     ) -> LockedItem:
         """The item on disk and in the lock, in place of an older version. ``agreed``: by this user, and not by a colleague."""
@@ -183,6 +184,8 @@ class Shop(Program):
             signer="SHA256:" + "A" * 43,
             attached=rows,
             dependencies=depends,
+            capabilities=capabilities,
+            approved_capabilities=capabilities if agreed else (),
         )
         self.write(item_path(item), data)
         for name, content in (attached or {}).items():

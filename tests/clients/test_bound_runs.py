@@ -1,0 +1,163 @@
+"""A bound agent and the real `rye mcp serve`: what the directive's rights allow runs, anything else is denied, and the run's log
+tells both (design: agents 3.4). The model tries the program's own shell, too: the agent has none."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rye.errors import RyeError
+from rye.runtime.sandbox.choosing import backend
+from tests.clients import test_claude, test_copilot, test_gemini
+from tests.clients.model import Provider
+from tests.clients.program import PROGRAMS, Seat
+from tests.clients.tool_server import TOOLS
+from tests.deployment.shop import Shop
+from tests.directive_text import directive
+from tests.mcp.workshop import tool
+
+pytestmark = [pytest.mark.clients, pytest.mark.processes]
+RIGHTS = "<search><tool>acme/fs/*</tool></search><execute><tool>acme/fs/*</tool></execute>"
+CAPABILITIES = ("rye.execute.tool.acme.fs.*", "rye.search.tool.acme.fs.*")
+INSTRUCTIONS = "<process>"
+"""What only the bound agent's model is told."""
+RUNS, DENIED = "acme/fs/count", "acme/net/send"
+LINGER = 10.0
+"""Seconds that the server has to write the end of its log after its program is gone."""
+_START = "from rye.cli.start import main; main()"
+_OWN_SHELL = {"claude": "Bash", "copilot": "bash", "gemini": "run_shell_command", "opencode": "bash"}
+
+
+class Bound:
+    """A project with a directive that is deployed as a bound agent, and two tools, one of which it may run."""
+
+    def __init__(self, base: Path, provider: Provider):
+        self.shop = Shop(base / "shop", "")
+        text = directive("work/ship", permissions=RIGHTS)
+        self.shop.install("directive", "acme/work/ship", text, capabilities=CAPABILITIES)
+        self.shop.install("tool", RUNS, tool("fs/count", "return {'counted': len(params['text'])}"))
+        self.shop.install("tool", DENIED, tool("net/send", "return {'sent': True}"))
+        self.provider = provider
+        self.home, self.tools = base / "person", base / "tools"
+        for folder in (self.home, self.tools):
+            folder.mkdir()
+        kept = (f"export {name}={shlex.quote(value)}" for name, value in self.shop.environment.items())
+        start = f'exec {shlex.join([sys.executable, "-c", _START])} "$@"'
+        program = self.tools / "rye"
+        program.write_text("\n".join(["#!/bin/sh", *kept, start, ""]), "utf-8")
+        program.chmod(0o755)
+
+    def seat(self, name: str, environment: Mapping[str, str]) -> Seat:
+        """A person at the program, after `rye deploy` for it; skips where the program is not installed."""
+        program = PROGRAMS[name]
+        if not program.is_installed():
+            pytest.skip(program.why_not())
+        self.shop.ok("deploy", "--target", name)
+        return Seat(program, self.home, self.shop.folder, environment, self.tools)
+
+    def play(self, name: str, prefix: str) -> None:
+        """What the bound agent's model will call."""
+        execute = f"{prefix}rye_execute"
+        self.provider.script[INSTRUCTIONS] = [
+            (execute, {"item_type": "tool", "item_id": RUNS, "parameters": {"text": "abcde"}}),
+            (execute, {"item_type": "tool", "item_id": DENIED}),
+            (_OWN_SHELL[name], {"command": f"touch {self.mark}", "description": "mark"}),
+        ]
+
+    @property
+    def mark(self) -> Path:
+        """A file that the program's own shell would make."""
+        return self.shop.folder / "made-by-the-shell"
+
+    def events(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self.shop.ok("runs", "show", "last", "--json").json["events"]
+        return found
+
+
+def claude(bound: Bound) -> None:
+    seat = bound.seat("claude", test_claude.environment(bound.provider))
+    test_claude.trust(seat, seat.folder)
+    seat.run("-p", "hello", "--agent", "ship", "--allowedTools", "mcp__rye-ship", ok=False, linger=LINGER)
+
+
+def copilot(bound: Bound) -> None:
+    seat = bound.seat("copilot", test_copilot.environment(bound.provider))
+    seat.run("-p", "hello", "--agent", "ship", "--trust-folder", "--allow-all-tools", linger=LINGER)
+
+
+def gemini(bound: Bound) -> None:
+    seat = bound.seat("gemini", test_gemini.environment(bound.provider))
+    test_gemini.configure(seat)
+    test_gemini.acknowledge(seat)
+    bound.provider.call = ("invoke_agent", {"agent_name": "ship", "prompt": "hello"})
+    seat.run("-p", "hello", "--yolo", "-m", "gemini-2.5-flash", linger=LINGER)
+
+
+def opencode(bound: Bound) -> None:
+    seat = bound.seat("opencode", {})
+    model = {"name": "m", "tool_call": True, "limit": {"context": 100000, "output": 1000}}
+    options = {"baseURL": f"{bound.provider.url}/v1", "apiKey": "none"}
+    local = {"npm": "@ai-sdk/openai-compatible", "name": "local", "options": options, "models": {"m": model}}
+    settings = seat.home / ".config/opencode/opencode.json"
+    settings.parent.mkdir(parents=True)
+    settings.write_text(json.dumps({"provider": {"local": local}, "model": "local/m", "small_model": "local/m"}))
+    bound.provider.call = ("task", {"subagent_type": "ship", "description": "ship", "prompt": "hello"})
+    seat.run("run", "hello", "--model", "local/m", linger=LINGER)
+
+
+@pytest.fixture(autouse=True)
+def sandboxed() -> None:
+    try:
+        backend({})
+    except RyeError as error:
+        pytest.skip(error.message)
+
+
+TOLD = [
+    ("call", f"tool:{RUNS}", None),
+    ("allow", f"tool:{RUNS}@1.0.0", "allowed"),
+    ("return", f"tool:{RUNS}@1.0.0", "done"),
+    ("call", f"tool:{DENIED}", None),
+    ("deny", f"tool:{DENIED}", "denied"),
+    ("end", None, None),
+]
+"""What the log tells: event, item, decision."""
+
+
+@pytest.mark.parametrize(
+    ("run", "prefix", "always"),
+    [
+        (claude, "mcp__rye-ship__", {"DeferredToolPlaceholder"}),
+        (copilot, "rye-ship-", test_copilot.ALWAYS),
+        (gemini, "mcp_rye-ship_", test_gemini.ALWAYS),
+        (opencode, "rye-ship_", set()),
+    ],
+    ids=["claude", "copilot", "gemini", "opencode"],
+)
+def test_a_bound_agent_does_what_its_directive_may_and_nothing_else(
+    tmp_path: Path, provider: Provider, run: Callable[[Bound], None], prefix: str, always: set[str]
+) -> None:
+    bound = Bound(tmp_path, provider)
+    bound.play(run.__name__, prefix)
+    run(bound)
+    assert provider.tools(INSTRUCTIONS) - always == {f"{prefix}{name}" for name in TOOLS}
+    assert provider.script[INSTRUCTIONS] == [], "the model made all of its calls"
+    heard = provider.heard(INSTRUCTIONS)
+    assert "counted" in heard
+    assert f"rye.execute.tool.{DENIED.replace('/', '.')}" in heard
+    assert not bound.mark.exists()
+    told = [(event["event"], event["item"], event["decision"]) for event in bound.events()]
+    verified = bound.shop.run("runs", "verify", "last", "--json")
+    if run is copilot and verified.json["state"] == "incomplete":  # it kills its servers as soon as it ends
+        assert told in (TOLD, TOLD[:-1])
+    else:
+        assert told == TOLD
+        assert (verified.code, verified.json["state"]) == (0, "ok")
+    (listed,) = bound.shop.ok("runs", "list", "--json").json["runs"]
+    assert (listed["principal"], listed["calls"], listed["denied"]) == ("directive:acme/work/ship@1.0.0", 2, 1)
