@@ -16,7 +16,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from rye.errors import RyeError
+from rye.errors import RyeError, UsageError
 from rye.limits import MIB
 
 READERS = ("skills", "git", "apm", "renovate", "osv")
@@ -290,27 +290,27 @@ def _checked(name: str, value: object, where: str) -> object:
     if kind is None:
         near = difflib.get_close_matches(name, _TYPES, n=1)
         hint = f"Did you mean {near[0]}?" if near else "See docs/how-to/registry.md for the settings there are."
-        raise RyeError("unknown-setting", f"{name} in {where} is no setting.", hint)
+        raise UsageError("unknown-setting", f"{name} in {where} is no setting.", hint)
     if kind is float and type(value) is int:
         value = float(value)
     if kind is tuple and isinstance(value, list):
         value = tuple(value)
     if type(value) is not kind:
         what = "list" if kind is tuple else kind.__name__
-        raise RyeError("bad-setting", f"{name} in {where} is {value!r}, which is no {what}.", None)
+        raise UsageError("bad-setting", f"{name} in {where} is {value!r}, which is no {what}.", None)
     if isinstance(value, tuple):
         strange = [part for part in value if part not in _PARTS[name]]
         if strange or len(set(value)) < len(value):
             hint = f"A list of some of these, each once: {', '.join(_PARTS[name])}."
-            raise RyeError("bad-setting", f"{name} in {where} is {list(value)!r}.", hint)
+            raise UsageError("bad-setting", f"{name} in {where} is {list(value)!r}.", hint)
     choices = _CHOICES.get(name)
     if choices is not None and value not in choices:
-        raise RyeError("bad-setting", f"{name} in {where} is {value!r}.", f"It is one of {', '.join(choices)}.")
+        raise UsageError("bad-setting", f"{name} in {where} is {value!r}.", f"It is one of {', '.join(choices)}.")
     if isinstance(value, int | float) and not isinstance(value, bool) and value < 0:
-        raise RyeError("bad-setting", f"{name} in {where} is negative.", "Give a number from 0.")
+        raise UsageError("bad-setting", f"{name} in {where} is negative.", "Give a number from 0.")
     most = _MOST.get(name)
     if most is not None and isinstance(value, int | float) and value > most:
-        raise RyeError("bad-setting", f"{name} in {where} is {value}.", f"Give a number up to {most}.")
+        raise UsageError("bad-setting", f"{name} in {where} is {value}.", f"Give a number up to {most}.")
     return value
 
 
@@ -324,4 +324,4 @@ def _from_text(name: str, text: str) -> object:
             return _checked(name, [part.strip() for part in text.split(",") if part.strip()], where)
         return _checked(name, kind(text), where)
     except (ValueError, KeyError):
-        raise RyeError("bad-setting", f"{where} is {text!r}, which is no {kind.__name__}.", None) from None
+        raise UsageError("bad-setting", f"{where} is {text!r}, which is no {kind.__name__}.", None) from None

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
-from rye.errors import RyeError
+from rye.errors import UsageError
 
 _Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 _ADDRESS_CHARACTERS = 64
@@ -20,7 +20,7 @@ def networks(setting: str) -> tuple[_Network, ...]:
     try:
         return tuple(ipaddress.ip_network(word) for word in words)
     except ValueError as error:
-        raise RyeError(
+        raise UsageError(
             "bad-setting",
             f"trusted_proxies: {error}.",
             "Give addresses or networks, e.g. 10.0.0.0/8, separated by commas.",

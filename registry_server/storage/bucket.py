@@ -18,7 +18,7 @@ from registry_server.settings import Settings
 from registry_server.storage.first_line import first_line
 from registry_server.storage.served import served
 from registry_server.storage.store_seam import ABSENT, YOUNG_SECONDS, ChangedError, portions
-from rye.errors import RyeError
+from rye.errors import RyeError, UsageError
 from rye.limits import MIB
 
 if TYPE_CHECKING:
@@ -196,7 +196,7 @@ class _Recent:
 def open_bucket(settings: Settings, part: str) -> Bucket:
     """The bucket that the setting ``objects`` names; ``part``: the folder below its prefix. Raises RyeError."""
     if not settings.objects.startswith("s3://"):
-        raise RyeError(
+        raise UsageError(
             "bad-setting", f"objects is {settings.objects!r}.", "Leave it empty, or give s3://bucket/prefix."
         )
     bucket, _, prefix = settings.objects.removeprefix("s3://").partition("/")

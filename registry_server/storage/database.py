@@ -30,7 +30,7 @@ from sqlalchemy import event
 
 from registry_server.storage.first_line import first_line
 from registry_server.storage.prepared import Prepared
-from rye.errors import RyeError
+from rye.errors import RyeError, UsageError
 
 #: Key of PostgreSQL's advisory lock: the ASCII text "rye-log" as a number.
 _WRITER_LOCK = int.from_bytes(b"rye-log", "big")
@@ -66,7 +66,7 @@ def engine_of(url: str, *, wait_seconds: float = 30.0, idle_seconds: float = 20.
                 pool_timeout=wait_seconds,
             )
         else:
-            raise RyeError("bad-setting", f"{address.get_backend_name()} databases are not supported.", _HINT)
+            raise UsageError("bad-setting", f"{address.get_backend_name()} databases are not supported.", _HINT)
     except (sa.exc.SQLAlchemyError, ModuleNotFoundError) as error:
         raise RyeError("database-unavailable", f"The database cannot be opened: {_reason(error)}", _HINT) from error
     return engine
@@ -190,7 +190,7 @@ def _sqlite(address: sa.URL, wait_seconds: float) -> sa.Engine:
     """An engine that makes the file now, where it is missing, and never later: a database that vanishes is an error."""
     path = address.database
     if path is None or path in ("", ":memory:"):
-        raise RyeError("bad-setting", "A database in memory would lose the registry.", _HINT)
+        raise UsageError("bad-setting", "A database in memory would lose the registry.", _HINT)
     place = Path(path).absolute()
     if not place.exists():
         try:

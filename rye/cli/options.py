@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rye.cli.console import Console
-from rye.errors import RyeError, UsageError
+from rye.errors import RyeError
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -111,7 +111,7 @@ def _enter(_ctx: click.Context, _param: click.Parameter, value: str | None) -> P
 
     path = Path(value)
     if not path.is_dir():
-        raise UsageError("no-such-folder", f"There is no folder {value!r}.", "Give an existing folder to -C.")
+        raise RyeError("no-such-folder", f"There is no folder {value!r}.", "Give an existing folder to -C.")
     return path
 
 

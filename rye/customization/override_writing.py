@@ -122,6 +122,6 @@ def with_directive(existing: str, directive: str) -> str:
     reading = read_overrides(existing)
     if reading.file is None:
         first = next(finding for finding in reading.diagnostics if finding.severity == "error")
-        raise RyeError("rejected-overrides", f"The overrides file is rejected: {first.message}", first.hint)
+        raise UsageError("rejected-overrides", f"The overrides file is rejected: {first.message}", first.hint)
     text, form = read_form(existing)
     return form.write(text.rstrip("\n") + "\n\n" + directive)

@@ -131,9 +131,9 @@ def rye_places(project: Project | None) -> Places:
 
 
 def gastown_places(town: Path, rig: str | None) -> Places:
-    """The folders of a Gas Town. Raises UsageError for a rig that is no item name, or a town or rig that is not there."""
+    """The folders of a Gas Town. Raises UsageError for a rig that is no item name, RyeError for a town or rig that is not there."""
     if not town.is_dir():
-        raise UsageError("no-such-folder", f"There is no town {str(town)!r}.", "Give its folder to --town.")
+        raise RyeError("no-such-folder", f"There is no town {str(town)!r}.", "Give its folder to --town.")
     levels: list[tuple[Level, Path]] = [("user", town)]
     if rig is not None:
         if not is_segment(rig):
@@ -143,7 +143,7 @@ def gastown_places(town: Path, rig: str | None) -> Places:
                 "Names are lower-case letters, digits, '-' and '_', at most 64, and no path.",
             )
         if not (town / rig).is_dir():
-            raise UsageError("no-such-folder", f"There is no rig {rig!r} in {str(town)!r}.", "Check --rig.")
+            raise RyeError("no-such-folder", f"There is no rig {rig!r} in {str(town)!r}.", "Check --rig.")
         levels.append(("project", town / rig))
     overlays = tuple(Folder(level, path / "formula-overlays", town, town) for level, path in levels)
     directives = tuple(Folder(level, path / "directives", town, town) for level, path in levels)

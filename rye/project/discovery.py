@@ -44,7 +44,7 @@ def expand(arguments: Iterable[str], base: Path) -> list[Found]:
 
 def _expand_one(argument: str, base: Path) -> Iterator[Found]:
     if not argument:
-        raise UsageError("no-such-file", "A path is empty.", "Name a file, a folder or a pattern.")
+        raise RyeError("no-such-file", "A path is empty.", "Name a file, a folder or a pattern.")
     path = base / argument
     if _is_folder(path):
         main = main_file_in(path)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from rye.errors import RyeError
+from rye.errors import RyeError, UsageError
 from rye.items.identity import Identity, is_id
 from rye.items.reading import Metadata
 from rye.project.item_file import ItemFile
@@ -75,7 +75,7 @@ def publishable(
         raise _invalid(item, errors)
     identity = Identity(item.kind.name, f"{namespace}/{item.location.local_id}")
     if not is_id(identity.id):
-        raise RyeError(
+        raise UsageError(
             "bad-name",
             f"{item.shown}: {identity.id!r} cannot be published: names are a-z, 0-9, '-' and '_'.",
             "Rename the file or its folders.",
@@ -98,7 +98,7 @@ def _invalid(item: ItemFile, errors: Sequence[Diagnostic]) -> RyeError:
 def _version(item: ItemFile, metadata: Metadata, given: str | None) -> str:
     if metadata.version is None:
         if given is None:
-            raise RyeError(
+            raise UsageError(
                 "no-version",
                 f"{item.shown} carries no version.",
                 f"Give one: `rye publish {item.shown} --version 1.0.0`.",
@@ -116,7 +116,7 @@ def _strict(item: ItemFile, version: str, what: str) -> str:
     try:
         return read_version(version)
     except StatementError:
-        raise RyeError(
+        raise UsageError(
             "bad-version",
             f"{item.shown} cannot be published: {what} is not X.Y.Z or X.Y.Z-pre (build metadata is not allowed).",
             "Give a version such as 1.0.0.",

@@ -9,7 +9,7 @@ from nacl.pwhash import argon2id
 from nacl.secret import SecretBox
 from nacl.utils import random
 
-from rye.errors import RyeError
+from rye.errors import RyeError, UsageError
 from rye.signing.keys import PrivateKey
 from rye.signing.sealed_form import Sealed, read_sealed, write_sealed
 
@@ -17,7 +17,9 @@ from rye.signing.sealed_form import Sealed, read_sealed, write_sealed
 def seal(key: PrivateKey, passphrase: str, *, operations: int = 3, memory: int = 256 * 1024 * 1024) -> str:
     """Encrypt a private key under a passphrase (Argon2id, SecretBox). An empty passphrase is refused."""
     if not passphrase:
-        raise RyeError("empty-passphrase", "An empty passphrase seals nothing.", "Give one, or store the key unsealed.")
+        raise UsageError(
+            "empty-passphrase", "An empty passphrase seals nothing.", "Give one, or store the key unsealed."
+        )
     salt = random(16)
     box = SecretBox(_derive(passphrase, salt, operations, memory))
     return write_sealed(Sealed(operations, memory, salt, key.public, bytes(box.encrypt(key.seed))))

@@ -133,4 +133,4 @@ def test_folders_without_skills(rye: Program) -> None:
     rye.path("empty").mkdir()
     assert rye.run("adopt", "empty", "--json").error["code"] == "no-skills"
     missing = rye.run("adopt", "nowhere", "--json")
-    assert (missing.code, missing.error["code"]) == (2, "no-such-folder")
+    assert (missing.code, missing.error["code"]) == (1, "no-such-folder")

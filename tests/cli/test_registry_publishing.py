@@ -90,10 +90,10 @@ class TestPublish:
     def test_an_item_without_a_version_needs_one(self, acme: User) -> None:
         acme.write(".ai/skills/plain/SKILL.md", "---\nname: plain\ndescription: Plain\n---\n# Plain\n")
         acme.ok("sign", ".ai/skills/plain")
-        error = acme.fails("publish", ".ai/skills/plain", code="no-version")
+        error = acme.fails("publish", ".ai/skills/plain", code="no-version", exit_code=2)
         assert "--version 1.0.0" in error["hint"]
         for version in ("1", "1.0.0+build", "01.0.0", "latest"):
-            acme.fails("publish", ".ai/skills/plain", "--version", version, code="bad-version")
+            acme.fails("publish", ".ai/skills/plain", "--version", version, code="bad-version", exit_code=2)
         assert acme.ok("publish", ".ai/skills/plain", "--version", "0.1.0", "--json").json["published"]
         path = acme.directive("work/versioned")
         acme.fails("publish", path, "--version", "2.0.0", code="other-version")
@@ -129,7 +129,7 @@ class TestBarePublish:
     def test_a_project_with_nothing_that_has_a_version_is_an_error(self, registry: Registry, tmp_path: Path) -> None:
         user = registry.owner(tmp_path, "versionless")
         user.write(".ai/skills/plain/SKILL.md", "---\nname: plain\ndescription: Plain\n---\n# Plain\n")
-        user.fails("publish", code="no-version")
+        user.fails("publish", code="no-version", exit_code=2)
 
 
 class TestRefusedBeforeAnythingIsSent:

@@ -173,7 +173,7 @@ def test_directory_option_works_before_and_after_the_command(rye: Program) -> No
     for arguments in (("-C", ".ai", "validate", "directives"), ("validate", "directives", "-C", ".ai")):
         assert rye.ok(*arguments, "--json").json["results"][0]["path"] == "directives/workflows/deploy.md"
     missing = rye.run("validate", "-C", "nowhere", "--json")
-    assert (missing.code, missing.error["code"]) == (2, "no-such-folder")
+    assert (missing.code, missing.error["code"]) == (1, "no-such-folder")
 
 
 # Hostile files: each a clear error, within a second and 200 MB.

@@ -48,10 +48,16 @@ def test_a_gas_town_has_its_own_folders(tmp_path: Path) -> None:
     assert len(gastown_places(tmp_path, None).overlays) == 1
 
 
-@pytest.mark.parametrize("rig", ["..", "../x", "a/b", "", ".", "RIG", "none"])
-def test_a_rig_is_an_item_name_of_a_folder_that_is_there(tmp_path: Path, rig: str) -> None:
+@pytest.mark.parametrize("rig", ["..", "../x", "a/b", "", ".", "RIG"])
+def test_a_rig_is_an_item_name(tmp_path: Path, rig: str) -> None:
     with pytest.raises(UsageError):
         gastown_places(tmp_path, rig)
+
+
+def test_a_rig_is_a_folder_that_is_there(tmp_path: Path) -> None:
+    with pytest.raises(RyeError) as caught:
+        gastown_places(tmp_path, "none")
+    assert (caught.value.code, caught.value.exit_code) == ("no-such-folder", 1)
 
 
 @pytest.mark.parametrize("name", ["..", "../x", "a/b", "", "x.toml", "X", "a\nb"])

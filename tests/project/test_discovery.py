@@ -131,7 +131,7 @@ def test_what_is_not_there_is_an_error(base: Path, argument: str, code: str) -> 
 
 
 def test_an_empty_argument_is_not_the_current_folder(base: Path) -> None:
-    with pytest.raises(UsageError):
+    with pytest.raises(RyeError):
         expand([""], base)
 
 

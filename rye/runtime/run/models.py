@@ -25,7 +25,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rye.errors import RyeError, UsageError
+from rye.errors import RyeError
 from rye.items.directive.model import Model as DirectiveModel
 from rye.limits import RUN
 from rye.project.user_config import config_path
@@ -138,7 +138,7 @@ def with_choices(models: Mapping[str, Model], choices: Mapping[str, str]) -> dic
         elif tier in models:
             chosen[tier] = replace(models[tier], model=value, input_price=None, output_price=None, chosen=True)
         else:
-            raise UsageError(
+            raise RyeError(
                 "no-model", f"--model {tier}={value}: no model is set up as {tier!r} or {value!r}.", hint(models)
             )
     return chosen

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
-from rye.errors import RyeError, UsageError
+from rye.errors import RyeError
 from rye.items.attached import attached_files
 from rye.items.identity import is_segment
 from rye.items.skill.adoption import AdoptableFile, analyze
@@ -92,7 +92,7 @@ class AdoptedSkill(Struct, frozen=True):
 def adopt_skills(context: Context, request: AdoptRequest) -> Iterator[AdoptedSkill]:
     """Adopt the skills of a folder one by one; each is given when it is done.
 
-    All are read before the first is written. Raises UsageError ``no-such-folder``, RyeError ``no-skills``, ``changed-meanwhile``.
+    All are read before the first is written. Raises RyeError ``no-such-folder``, ``no-skills``, ``changed-meanwhile``.
     """
     found = [_look(path, shown, request.in_place) for path, shown in _skills(request.folder)]
     taken: dict[str, str] = {}
@@ -103,7 +103,7 @@ def adopt_skills(context: Context, request: AdoptRequest) -> Iterator[AdoptedSki
 def _skills(folder: NamedFile) -> list[tuple[Path, str]]:
     root = folder.path
     if not root.is_dir():
-        raise UsageError(
+        raise RyeError(
             "no-such-folder",
             f"There is no folder {folder.shown!r}.",
             "Give the folder of one skill, or a folder with several.",

@@ -51,7 +51,7 @@ class AgentSet(Struct, frozen=True):
 def read_agents(context: Context, folder: str | None = None) -> AgentSet:
     """The agents of a folder; None: of the project's. A file that does not parse is a finding, and the rest goes on.
 
-    Raises UsageError ``no-such-folder``, RyeError ``no-agents``.
+    Raises RyeError ``no-such-folder``, ``no-agents``.
     """
     checked = tuple(
         entry
@@ -74,7 +74,7 @@ def _agent_files(context: Context, folder: str | None) -> list[Found]:
         folder = os.path.relpath(places[0], context.cwd)
     path = context.cwd / folder
     if not path.is_dir():
-        raise UsageError("no-such-folder", f"There is no folder {folder!r}.", "Give a folder of agents.")
+        raise RyeError("no-such-folder", f"There is no folder {folder!r}.", "Give a folder of agents.")
     direct = [
         Found(file, os.path.join(folder, file.name), path) for file in sorted(path.glob("*.md")) if file.is_file()
     ]

@@ -10,7 +10,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from rye.customization.legacy import Migration, migrate_legacy
-from rye.customization.merge import MergeResult, drift
+from rye.customization.merge import MergeResult, RejectedOverrides, drift
 from rye.customization.merge import merge as merge_texts
 from rye.customization.places import decode
 from rye.customization.recovery import recover
@@ -19,6 +19,7 @@ from rye.items.location import locate
 from rye.limits import OVERRIDES
 from rye.project.bounded_file import read_bytes
 from rye.storage.atomic import replace_file
+from rye.text.diagnostics import Diagnostic
 from rye.workspace.named_file import NamedFile
 
 
@@ -43,7 +44,7 @@ class Merged(Struct, frozen=True):
 def merge(request: MergeRequest) -> Merged:
     """Merge the files. A rejected overrides file gives a result without output, and nothing is written.
 
-    Raises RyeError for a file that cannot be read or written, UsageError for overrides that are not text.
+    Raises RyeError for a file that cannot be read or written, RejectedOverrides for overrides that are not text.
     """
     _refuse_overwriting(request.output, (request.base, request.overrides))
     base = _read(request.base)
@@ -109,7 +110,9 @@ def _read(file: NamedFile, *, rejects: bool = False) -> str:
     try:
         return decode(data, repr(file.shown))
     except RyeError as error:
-        raise UsageError(error.code, error.message, error.hint) if rejects else error from None
+        if not rejects:
+            raise
+        raise RejectedOverrides((Diagnostic("error", error.code, error.message, hint=error.hint),)) from error
 
 
 def _write(path: Path, text: str) -> None:

@@ -6,7 +6,7 @@ import re
 
 from msgspec.structs import replace
 
-from rye.errors import UsageError
+from rye.errors import RyeError, UsageError
 from rye.items.identity import is_segment
 from rye.project.declared_sources import (
     GIT_PREFIX,
@@ -71,7 +71,7 @@ def _with_prefix(word: str) -> str:
 def named(source: Source, manifest: Manifest, name: str | None) -> Source:
     """The source with its name: the one given; that of the same place in rye.toml; else the last part of its address.
 
-    Raises UsageError ``bad-name``, ``source-name-taken``.
+    Raises UsageError ``bad-name``, RyeError ``source-name-taken``.
     """
     same = next((one for one in manifest.sources.values() if _place(one) == _place(source)), None)
     chosen = name or (same.name if same is not None else _own_name(source))
@@ -81,10 +81,10 @@ def named(source: Source, manifest: Manifest, name: str | None) -> Source:
     taken = manifest.sources.get(chosen)
     if taken is not None and _place(taken) != _place(source):
         message = f"rye.toml has a source {chosen!r} already: {taken.spec}."
-        raise UsageError("source-name-taken", message, "Give this one another name: --as NAME.")
+        raise RyeError("source-name-taken", message, "Give this one another name: --as NAME.")
     if chosen in manifest.registries or chosen == manifest.namespace:
         message = f"{chosen!r} is a namespace of a registry, or of this project, already."
-        raise UsageError("source-name-taken", message, "Give the source another name: --as NAME.")
+        raise RyeError("source-name-taken", message, "Give the source another name: --as NAME.")
     return replace(source, name=chosen)
 
 

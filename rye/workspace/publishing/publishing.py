@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from rye.errors import RyeError
+from rye.errors import RyeError, UsageError
 from rye.items.identity import Identity, fold, lookup_key
 from rye.items.placeholder_text import placeholder_text
 from rye.items.reading import ReadOptions
@@ -150,7 +150,7 @@ def _chosen(context: Context, request: PublishRequest, namespace: str) -> tuple[
         more = f" and {len(left_out) - 1} more" if len(left_out) > 1 else ""
         hint = f"Give one: `rye publish {left_out[0]} --version 1.0.0`."
         if not collected.items:
-            raise RyeError("no-version", f"{left_out[0]}{more} carries no version.", hint)
+            raise UsageError("no-version", f"{left_out[0]}{more} carries no version.", hint)
         context.warn(f"{left_out[0]}{more} carries no version and is left out.", hint)
     _refuse_needs_of_sources(context, collected.items)
     return collected.items

@@ -16,7 +16,7 @@ from urllib.parse import quote
 import httpx
 from msgspec import Struct
 
-from rye.errors import RyeError
+from rye.errors import RyeError, UsageError
 from rye.limits import REGISTRY
 from rye.text.loopback import is_loopback
 from rye.workspace.registries.trusted_publishing import api_of
@@ -107,7 +107,7 @@ def _number(document: Mapping[str, Any], name: str, default: float) -> float:
 
 
 def _without_browser(address: str) -> RyeError:
-    return RyeError(
+    return UsageError(
         "no-token",
         f"No token is given, and {address} has no page to confirm a login.",
         "Give --token TOKEN, --token - to read it from standard input, or RYE_TOKEN.",
