@@ -25,7 +25,7 @@ FLOORS = (
     ("workspace",),
     ("runtime",),
     ("mcp", "deployment", "lsp"),
-    ("schemas",),
+    ("schemas", "explaining"),
     ("cli",),
     ("__main__",),
 )

@@ -1,0 +1,213 @@
+"""The table of codes is the code's: every code that is raised has a row, every row is raised, and each has one exit status."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from rye.deployment.targets import protocol
+from rye.explaining.table import AREAS, CODES, Code, by_code, load
+from tests.explaining.raised import CODE, ROOT, Site, reading
+from tests.hints import commands_in, problem
+
+TABLE: Mapping[str, Code] = by_code(load())
+PASSED_ON = frozenset(
+    {
+        # The code of an error or finding that was raised elsewhere, and is reported again.
+        "registry_server/accounts/issuers.py self._failed[1].code",
+        "registry_server/api/examiners.py done.code",
+        "registry_server/sequencer/admission.py error.code",
+        "rye/cli/customize/merge.py errors[0].code",
+        "rye/cli/runs/run_tool.py failed.code",
+        "rye/customization/effective_text.py finding.code",
+        "rye/customization/recheck.py error.code",
+        "rye/deployment/survey.py error.code",
+        "rye/deployment/survey.py finding.rule",
+        "rye/deployment/survey.py one.widening.code",
+        "rye/deployment/survey.py r.code",
+        "rye/installation/audit.py error.code",
+        "rye/installation/audit.py problem.rule",
+        "rye/installation/resolving.py error.code",
+        "rye/lsp/checker.py error.code",
+        "rye/lsp/manifest_findings.py error.code",
+        "rye/project/checking.py error.code",
+        "rye/registry/client.py error.code",
+        "rye/registry/mirroring.py error.code",
+        "rye/registry/transport/api.py error.code",
+        "rye/registry/transport/seam.py self.reason.code",
+        "rye/registry/trust/auditing.py error.code",
+        "rye/registry/trust/trusted.py error.code",
+        "rye/runtime/run/loop.py error.code",
+        "rye/runtime/session.py error.code",
+        "rye/runtime/trying.py error.code",
+        "rye/signing/trust_store.py error.code",
+        "rye/workspace/authoring/agent_sets.py error.code",
+        "rye/workspace/customizing/health.py error.code",
+        "rye/workspace/customizing/overlaying.py error.code",
+        "rye/workspace/customizing/merging.py error.code",
+        "rye/workspace/customizing/overriding.py error.code",
+        "rye/workspace/customizing/overriding.py errors[0].code",
+        "rye/workspace/installing/install_steps.py outage.code",
+        "rye/workspace/items/effective_item.py first.code",
+        "rye/workspace/registries/airgap_access.py error.code",
+        "rye/workspace/registries/log_audit.py error.code",
+        # What the started server's program said.
+        "rye/cli/registry/registry_serve.py error.get('code', 'registry-failed')",
+    }
+)
+
+
+def literals(path: str, pattern: str) -> frozenset[str]:
+    return frozenset(re.findall(f'"({pattern})"', (ROOT / path).read_text("utf-8")))
+
+
+COMPUTED: Mapping[str, frozenset[str]] = {
+    "rye/deployment/plan_ledger.py code": frozenset(get_args(protocol.Code)),
+    "rye/items/directive/reader.py error.code": literals("rye/items/directive/xml_tree.py", r"D\d{3}"),
+}
+"""What cannot be followed from the raising place, and the codes that come from there."""
+OTHER_STATUS = {"interrupted": 130}
+"""The one place where the program ends otherwise than its error says: as shells expect it of a program that Ctrl-C ended."""
+
+
+def sites() -> Mapping[str, list[Site]]:
+    found: dict[str, list[Site]] = defaultdict(list)
+    for site in reading().sites:
+        found[site.code].append(site)
+    return found
+
+
+@pytest.fixture(scope="module")
+def raised() -> Mapping[str, list[Site]]:
+    return sites()
+
+
+def test_what_cannot_be_followed_is_known() -> None:
+    """A new computed code fails here: list where its codes come from, or that it passes on another error's."""
+    unread = {" ".join(each) for each in reading().unread}
+    assert unread == PASSED_ON | COMPUTED.keys()
+
+
+def test_every_code_that_is_raised_has_a_row_and_every_row_is_raised(raised: Mapping[str, list[Site]]) -> None:
+    known = raised.keys() | {code for codes in COMPUTED.values() for code in codes}
+    assert sorted(known - TABLE.keys()) == [], "raised without a row in rye/explaining/codes"
+    assert sorted(TABLE.keys() - known) == [], "rows that nothing raises"
+
+
+def test_every_rule_number_in_the_source_has_a_row() -> None:
+    """A second, cruder reading: what looks like a rule's number in quotes is one, apart from the names of JOSE algorithms."""
+    written = {
+        code
+        for package in ("rye", "registry_server")
+        for path in (ROOT / package).rglob("*.py")
+        for code in re.findall(r'"([ABCDFGKNRST]\d{1,3})"', path.read_text("utf-8"))
+    }
+    assert sorted(written - TABLE.keys() - {"S256"}) == []
+
+
+def test_each_code_has_one_exit_status_and_the_table_says_it(raised: Mapping[str, list[Site]]) -> None:
+    wrong = []
+    for code, places in sorted(raised.items()):
+        statuses = {each.status for each in places if each.status is not None}
+        if len(statuses) > 1:
+            wrong.append(f"{code}: " + ", ".join(f"{each.path}:{each.line} {each.status}" for each in places))
+        elif statuses and OTHER_STATUS.get(code, min(statuses)) != TABLE[code].exit:
+            wrong.append(f"{code}: raised with {min(statuses)}, the table has {TABLE[code].exit}")
+    assert wrong == []
+
+
+def test_a_code_of_findings_alone_fails_or_does_not(raised: Mapping[str, list[Site]]) -> None:
+    assert all(TABLE[code].exit in (0, 1) for code in TABLE if not any(each.status for each in raised.get(code, ())))
+
+
+def test_each_code_stands_once() -> None:
+    assert len(TABLE) == sum(len(area.codes) for area in load())
+    assert sorted(path.stem for path in CODES.iterdir()) == sorted(AREAS)
+
+
+def faults(row: Code) -> list[str]:
+    found = [] if CODE.fullmatch(row.code) else ["it is no code"]
+    for text in (row.title, row.text):
+        if text != text.strip() or "\n" in text or not text.endswith(".") or not 10 <= len(text) <= 320:
+            found.append(f"{text!r} is no plain sentence")
+    if ". " in row.title:
+        found.append("its title has more than one sentence")
+    if not (ROOT / row.page).is_file():
+        found.append(f"there is no page {row.page}")
+    return found
+
+
+def test_each_row_says_something_and_names_a_page() -> None:
+    assert {row.code: found for row in TABLE.values() if (found := faults(row))} == {}
+
+
+def test_no_two_codes_of_one_area_say_all_the_same() -> None:
+    said: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+    for row in TABLE.values():
+        said[row.area, row.title, row.text].append(row.code)
+    assert [
+        codes for codes in said.values() if len(codes) > 1 and codes != ["nothing-to-back-up", "nothing-to-export"]
+    ] == []
+
+
+def test_the_commands_in_the_rows_can_be_run() -> None:
+    wrong = []
+    for row in TABLE.values():
+        for command in commands_in(row.text):
+            said = problem(command.replace("COMMAND", "list"))
+            if said is not None:
+                wrong.append(f"{row.code}: {command}: {said}")
+    assert wrong == []
+
+
+class TestTheReadingItself:
+    """What the reading would miss, on small sources."""
+
+    def read(self, tmp_path: Path, source: str) -> tuple[set[tuple[str, int | None]], set[str]]:
+        from tests.explaining.raised import Reading
+
+        package = tmp_path / "rye"
+        package.mkdir()
+        (package / "__init__.py").write_text("")
+        (package / "errors.py").write_text(
+            "class RyeError(Exception):\n    exit_code = 1\n    def __init__(self, code, message): ...\n"
+            "class UsageError(RyeError):\n    exit_code = 2\n"
+        )
+        (package / "one.py").write_text("from rye.errors import RyeError, UsageError\n" + source)
+        found = Reading(tmp_path, ("rye",))
+        return {(site.code, site.status) for site in found.sites}, {each[1] for each in found.unread}
+
+    @pytest.mark.parametrize(
+        ("source", "wanted"),
+        [
+            ("raise RyeError('a-b', '')", {("a-b", 1)}),
+            ("raise UsageError(message='', code='a-b')", {("a-b", 2)}),
+            ("raise RyeError('a-b' if x else 'c-d', '')", {("a-b", 1), ("c-d", 1)}),
+            ("CODE = 'a-b'\ndef f():\n    raise RyeError(CODE, '')", {("a-b", 1)}),
+            ("def fail(what, code='a-b'):\n    raise RyeError(code, what)\nfail('', 'c-d')", {("a-b", 1), ("c-d", 1)}),
+            ("T = {'x': 'a-b'}\ndef f(x):\n    raise RyeError(T.get(x, 'c-d'), '')", {("a-b", 1), ("c-d", 1)}),
+            (
+                "def f():\n    for c, m in (('a-b', 1), ('c-d', 2)):\n        raise RyeError(c, m)",
+                {("a-b", 1), ("c-d", 1)},
+            ),
+            ("def g():\n    return 'a-b', 1\ndef f():\n    c, m = g()\n    raise RyeError(c, m)", {("a-b", 1)}),
+            (
+                "class E(RyeError):\n    exit_code = 3\n    def __init__(self):\n        super().__init__('a-b', '')",
+                {("a-b", 3)},
+            ),
+            (
+                "class C:\n    def no(self, code):\n        raise RyeError(code, '')\ndef f(c):\n    c.no('a-b')",
+                {("a-b", 1)},
+            ),
+        ],
+    )
+    def test_ways_to_raise_a_code(self, tmp_path: Path, source: str, wanted: set[tuple[str, int | None]]) -> None:
+        assert self.read(tmp_path, source) == (wanted, set())
+
+    def test_what_it_cannot_follow_it_says(self, tmp_path: Path) -> None:
+        assert self.read(tmp_path, "def f(error):\n    raise RyeError(error.code, '')") == (set(), {"error.code"})
