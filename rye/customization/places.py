@@ -131,7 +131,7 @@ def rye_places(project: Project | None) -> Places:
 
 
 def gastown_places(town: Path, rig: str | None) -> Places:
-    """The folders of a Gas Town. Raises UsageError for a rig that is no item name, RyeError for a town or rig that is not there."""
+    """The folders of a Gas Town. Raises UsageError for a malformed name of a rig, RyeError for a missing folder."""
     if not town.is_dir():
         raise RyeError("no-such-folder", f"There is no town {str(town)!r}.", "Give its folder to --town.")
     levels: list[tuple[Level, Path]] = [("user", town)]

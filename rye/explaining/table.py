@@ -3,7 +3,7 @@
 ::
 
     title = "Keys, signatures, trust"          the area
-    page = "docs/security.md"                  where its subject is explained; a code may name another page
+    page = "docs/explanation/security.md"                  where its subject is explained; a code may name another page
 
     [wrong-passphrase]
     exit = 1

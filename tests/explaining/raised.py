@@ -166,8 +166,8 @@ class Reading:
             methods: dict[Key, set[Sink]] = defaultdict(set)
             for key, sinks in self.sinks.items():
                 for inside in {self._class_of(one) for one in self.functions.get(key, ())} - {None}:
-                    for module in {key[0], *self._heirs[key[0], str(inside)]}:
-                        methods[_folder(module), key[1]] |= sinks
+                    for name in {key[0], *self._heirs[key[0], str(inside)]}:
+                        methods[_folder(name), key[1]] |= sinks
             for module, call in self._calls:
                 for sink in self._reached(module, call, methods):
                     given = _argument(call, sink)

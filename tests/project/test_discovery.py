@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rye.errors import RyeError, UsageError
+from rye.errors import RyeError
 from rye.project.discovery import expand, own_items, walk
 
 DIRECTIVE = '# T\n\n```xml\n<directive name="a" version="1.0.0">\n</directive>\n```\n'
