@@ -13,6 +13,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "new": ("rye new directive workflows/deploy", "rye new skill pdf-tools"),
     "validate": ("rye validate", "rye validate --strict .ai/directives/workflows/deploy.md"),
     "sign": ("rye sign", "rye sign .ai/skills/pdf-tools"),
+    "version": ("rye version bump patch", "rye version bump 2.0.0 .ai/directives/workflows/deploy.md"),
     "migrate": ("rye migrate --help",),
     "agent": ("rye agent graph --entry planner",),
     "adopt": ("rye adopt skills/pdf-tools --dry-run",),
@@ -29,6 +30,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "facts": ("rye facts .ai/skills", "rye facts new/SKILL.md --against old/SKILL.md"),
     "verify": ("rye verify", "rye verify .ai/packages --trusted-key acme.pem"),
     "init": ("rye init", "rye init --namespace acme"),
+    "check": ("rye check", "rye check --offline"),
     "add": ("rye add acme/workflows/deploy", "rye add 'tool:acme/shell/docker@^1.2' --group dev"),
     "import": ("rye import --dry-run", "rye import skills-lock.json --without left-pad"),
     "remove": ("rye remove acme/workflows/deploy",),
@@ -77,5 +79,5 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "demo": ("rye demo",),
     "keys": ("rye keys generate", "rye keys list"),
     "trust": ("rye trust add acme.pem", "rye trust project"),
-    "help": ("rye help update", "rye help namespace keys add"),
+    "help": ("rye help update", "rye help namespace keys add", "rye help options"),
 }

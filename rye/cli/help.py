@@ -7,7 +7,7 @@ from typing import cast
 import click
 
 from rye.cli.main import Families, unknown_command
-from rye.cli.options import Session, command
+from rye.cli.options import Session, command, global_options
 from rye.errors import UsageError
 
 
@@ -15,8 +15,14 @@ from rye.errors import UsageError
 @click.argument("words", nargs=-1, metavar="[COMMAND]…")
 @click.pass_context
 def show_help(ctx: click.Context, words: tuple[str, ...]) -> None:
-    """Show how a command is used: the same page as `rye COMMAND --help`."""
+    """Show how a command is used: the same page as `rye COMMAND --help`.
+
+    `rye help options` shows the options that every command takes, and their environment variables.
+    """
     context = ctx.find_root()
+    if words == ("options",):
+        _answer(ctx, _options(context))
+        return
     for word in words:
         group = context.command
         if not isinstance(group, Families):
@@ -27,5 +33,25 @@ def show_help(ctx: click.Context, words: tuple[str, ...]) -> None:
         if found is None:
             raise unknown_command(word, group.table, context.command_path)
         context = click.Context(found, info_name=word, parent=context)
-    text = context.command.get_help(context)
+    _answer(ctx, context.command.get_help(context))
+
+
+_FIRST_WINS = (
+    "Every command takes these options, before or after its name. The command line wins over the environment, that over "
+    "rye.toml, and that over your own settings (`rye config`)."
+)
+
+
+def _options(context: click.Context) -> str:
+    formatter = context.make_formatter()
+    formatter.write(click.wrap_text(_FIRST_WINS, formatter.width) + "\n")
+    with formatter.section("Options"):
+        formatter.write_dl([record for each in global_options(shown=None) if (record := each.get_help_record(context))])
+    named = [(str(each.envvar), str(each.opts[-1])) for each in global_options() if each.envvar]
+    with formatter.section("Environment"):
+        formatter.write_dl([(variable, f"The same as {option}.") for variable, option in named])
+    return formatter.getvalue().rstrip("\n")
+
+
+def _answer(ctx: click.Context, text: str) -> None:
     cast("Session", ctx.obj).console.answer({"help": text}, text)

@@ -30,6 +30,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "new": ("rye.cli.author.new:new", "Author", "Write a new item that conforms, with only what is needed."),
     "validate": ("rye.cli.author.validate:validate", "Author", "Check items against the rules of their format."),
     "sign": ("rye.cli.author.sign:sign", "Author", "Sign items that are valid."),
+    "version": ("rye.cli.author.version:version", "Author", "Raise the versions of your items."),
     "lsp": ("rye.cli.editors.lsp:lsp", "Author", "Serve an editor: findings, completion, quick fixes."),
     "migrate": ("rye.cli.author.migrate:migrate", "Author", "Bring items of an older form to today's rules."),
     "agent": ("rye.cli.author.agent:agent", "Author", "Agents: their transition graph, and from YAML to Markdown."),
@@ -59,6 +60,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     ),
     "verify": ("rye.cli.trust.verify:verify", "Trust", "Check the signatures of items."),
     "init": ("rye.cli.project.init:init", "Project", "Make a project."),
+    "check": ("rye.cli.project.check:check", "Project", "Check everything here, and end in one line."),
     "import": ("rye.cli.project.importing:import_command", "Project", "Take over what another tool installs."),
     "add": ("rye.cli.project.add:add", "Project", "Add items and install them."),
     "remove": ("rye.cli.project.remove:remove", "Project", "Take items out."),
@@ -165,7 +167,6 @@ _SYNONYMS = {
     "i": "install",
     "sync": "install",
     "ls": "list",
-    "check": "validate",
     "lint": "validate",
     "create": "new",
     "find": "search",
@@ -177,7 +178,7 @@ _SYNONYMS = {
 """What other package managers call it, for the hint."""
 
 _OTHER_WAYS = {
-    "version": "`rye --version` prints it.",
+    "bump": "`rye version bump patch` raises the version of your items.",
     "exec": "`rye run ID` runs a directive; `rye render ID` prints its prompt for the agent.",
 }
 """What other package managers have as a command and Rye has not, for the hint."""
@@ -203,12 +204,16 @@ def family(name: str, section_help: str, table: dict[str, tuple[str, str]]) -> F
 
 def _print_version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
     if value and not ctx.resilient_parsing:
-        session = ctx.ensure_object(Session)
-        if session.json:
-            session.console.document({"name": "rye", "version": __version__})
-        else:
-            click.echo(f"rye {__version__}")
+        print_version(ctx.ensure_object(Session))
         ctx.exit()
+
+
+def print_version(session: Session) -> None:
+    """``rye --version`` and ``rye version``."""
+    if session.json:
+        session.console.document({"name": "rye", "version": __version__})
+    else:
+        click.echo(f"rye {__version__}")
 
 
 def program() -> Families:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 
@@ -21,6 +22,17 @@ def replace_file(path: Path, data: bytes) -> None:
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+def replace_files(changes: Sequence[tuple[Path, bytes, bytes]]) -> None:
+    """Replace each file (path, old bytes, new bytes); where one cannot be written, those before it get their old bytes back."""
+    for index, (path, _, new) in enumerate(changes):
+        try:
+            replace_file(path, new)
+        except OSError:
+            for written, old, _ in changes[:index]:
+                replace_file(written, old)
+            raise
 
 
 def _mode(path: Path) -> int:

@@ -53,6 +53,12 @@ def test_it_is_as_wide_as_the_terminal(rye: Program, columns: int, least: int, m
     assert least <= width <= most
 
 
+def test_the_global_options_have_a_page_of_their_own(rye: Program) -> None:
+    page = rye.ok("help", "options").stdout
+    assert options(page) == {*GLOBAL, "--offline"}
+    assert set(re.findall(r"RYE_[A-Z_]+", page)) >= {"RYE_JSON", "RYE_COLOR", "RYE_REGISTRY", "RYE_OFFLINE"}
+
+
 @pytest.mark.parametrize("words", [("update",), ("namespace", "keys", "add"), ("registry",)])
 def test_help_is_the_same_page(rye: Program, words: tuple[str, ...]) -> None:
     assert rye.ok("help", *words).stdout == rye.ok(*words, "--help").stdout

@@ -137,6 +137,6 @@ def test_a_file_that_cannot_be_written_leaves_all_as_they_were(tmp_path: Path, m
             raise OSError(28, "No space left on device")
         replace_file(path, data)
 
-    monkeypatch.setattr("rye.workspace.authoring.signing.replace_file", full)
+    monkeypatch.setattr("rye.storage.atomic.replace_file", full)
     assert rye.run("sign", "--json").code == 1
     assert [path.read_bytes() for path in paths] == before

@@ -5,12 +5,11 @@ from __future__ import annotations
 import click
 
 from rye.cli.console import printable
+from rye.cli.customize.checks import show_check
 from rye.cli.customize.layouts import layout_options, places
 from rye.cli.options import Session, command
-from rye.customization.doctor import MARKS, Check, clock
 from rye.errors import RyeError
 from rye.workspace.customizing.health import Fixed, customizations, fix_overlays, machine, registry
-from rye.workspace.registries.registry_access import configured
 
 
 @command("doctor")
@@ -24,7 +23,7 @@ def doctor(session: Session, fix: bool, layout: str, town: str | None, rig: str 
     problems: list[RyeError] = []
     if fix:
         fixed, problems = fix_overlays(session, where)
-    checks = [*customizations(session, where), *machine(), *_registry(session)]
+    checks = [*customizations(session, where), *machine(), *registry(session)]
     failed = bool(problems) or any(check.status == "error" for check in checks)
     if session.json:
         session.console.document(
@@ -43,23 +42,5 @@ def doctor(session: Session, fix: bool, layout: str, town: str | None, rig: str 
     for problem in problems:
         session.console.error(problem)
     for check in checks:
-        _print(session, check)
+        show_check(session, check)
     return 1 if failed else 0
-
-
-def _print(session: Session, check: Check) -> None:
-    mark = session.console.style(MARKS[check.status], check.status)
-    lines = printable(check.message).split("\n")
-    session.console.data(f"{mark} {check.name}: {lines[0]}")
-    for line in lines[1:]:
-        session.console.data(f"    {line}")
-    if check.hint and not session.quiet:
-        session.console.say(f"  {check.hint}", "hint")
-
-
-def _registry(session: Session) -> tuple[Check, Check]:
-    try:
-        address = configured(session).default
-    except RyeError as error:
-        return Check("registry", "error", error.message, hint=error.hint), clock(session.now(), None)
-    return registry(session, address)

@@ -13,7 +13,7 @@ from rye.project.context import arguments_or_own_items, read_options
 from rye.signing.keys import PublicKey
 from rye.signing.sign_item import sign_bytes
 from rye.signing.verification import verify
-from rye.storage.atomic import replace_file
+from rye.storage.atomic import replace_files
 
 if TYPE_CHECKING:
     from rye.workspace.context import Context
@@ -43,7 +43,7 @@ def sign_items(
     invalid = tuple(entry for entry in checked if any(d.severity == "error" for d in entry.diagnostics))
     if invalid:
         return SignOutcome(invalid=invalid)
-    _refuse_installed(checked)
+    refuse_installed(checked)
     private = keys.private(key)
     # Without --key, what any key of this person has signed as a whole needs nothing: a new default key must not touch
     # every file, and with it every version that is published already.
@@ -59,19 +59,13 @@ def sign_items(
         else:
             signed.append((item, sign_bytes(item.data, found, name, private, now)))
     changed = [(item, data) for item, data in signed if data != item.data]
-    for index, (item, data) in enumerate(changed):
-        try:
-            replace_file(item.path.resolve(), data)
-        except (OSError, RyeError):  # all or nothing: what was written goes back
-            for written, _ in changed[:index]:
-                replace_file(written.path.resolve(), written.data)
-            raise
+    replace_files([(item.path.resolve(), item.data, data) for item, data in changed])
     results = [SignedItem(item.shown, item.location.kind, data != item.data, private.public) for item, data in signed]
     return SignOutcome(signed=tuple(results))
 
 
-def _refuse_installed(checked: Sequence[Checked]) -> None:
-    """An installed item carries its author's signature; with another one it would no longer be what was installed."""
+def refuse_installed(checked: Sequence[Checked]) -> None:
+    """Raises RyeError ``installed-item``: an installed item stays as its author signed it, byte for byte."""
     for entry in checked:
         if entry.item is not None and entry.item.location.namespace is not None:
             raise RyeError(

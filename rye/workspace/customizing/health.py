@@ -31,7 +31,7 @@ from rye.workspace.customizing.overlaying import OverlayChecked, formula_problem
 from rye.workspace.customizing.overriding import check_overrides
 from rye.workspace.customizing.roles import known_roles
 from rye.workspace.registries.pin_question import require_contact
-from rye.workspace.registries.registry_access import reading_token
+from rye.workspace.registries.registry_access import configured, reading_token
 from rye.workspace.trusting.customizations import remember_made_here
 
 
@@ -83,9 +83,13 @@ def machine() -> Iterator[Check]:
         )
 
 
-def registry(context: Context, address: str | None) -> tuple[Check, Check]:
+def registry(context: Context) -> tuple[Check, Check]:
     """Whether the registry answers with a head that can be trusted, and this machine's clock against the time that it signed."""
     now = context.now()
+    try:
+        address = configured(context).default
+    except RyeError as error:
+        return Check("registry", "error", error.message, hint=error.hint), checks.clock(now, None)
     if address is None:
         hint = "`rye registry add ADDRESS --default` pins one."
         return Check("registry", "ok", "none configured", hint=hint), checks.clock(now, None)

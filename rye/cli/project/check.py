@@ -1,0 +1,62 @@
+"""``rye check``: everything that can be wrong in a project, one line for each check and one for all of them."""
+
+from __future__ import annotations
+
+import click
+
+from rye.cli.customize.checks import show_check
+from rye.cli.options import Session, command
+from rye.customization.doctor import Check
+from rye.deployment.auditing import audit_deployed
+from rye.errors import RyeError
+from rye.project.layout import Project
+from rye.workspace.customizing.health import customizations, machine, registry
+from rye.workspace.customizing.layouts import customization_places
+from rye.workspace.installing.auditing import audit
+from rye.workspace.project_checks import audited, check_own_items
+from rye.workspace.projects import project_of
+
+
+@command("check")
+@click.pass_obj
+def check(session: Session) -> int:
+    """Check everything here: your items, their signatures, what is installed and deployed, your customizations, and this machine.
+
+    It runs what `rye validate`, `verify`, `audit`, `override check`, `deploy --check` and `doctor` run, and writes nothing.
+    Exit 1 on errors; warnings alone are not. With --offline, the registry is as it was last seen.
+    """
+    project = project_of(session)
+    checks = (
+        *check_own_items(session),
+        _installed(session, project),
+        *customizations(session, customization_places(session, "rye", None, None)),
+        *machine(),
+        *registry(session),
+    )
+    errors = sum(each.status == "error" for each in checks)
+    warnings = sum(each.status == "warning" for each in checks)
+    if session.json:
+        session.console.document({"checks": [each.as_json() for each in checks], "ok": not errors})
+        return 1 if errors else 0
+    for each in checks:
+        show_check(session, each)
+    session.console.data(session.console.style(_summary(len(checks), errors, warnings), "removed" if errors else "ok"))
+    return 1 if errors else 0
+
+
+def _installed(session: Session, project: Project) -> Check:
+    """What ``rye audit`` finds, deployed files included, as one check."""
+    try:
+        found = audit(session, project).joined(audit_deployed(session, project))
+    except RyeError as error:
+        return Check("audit", "error", error.message, hint=error.hint)
+    return audited(found)
+
+
+def _summary(total: int, errors: int, warnings: int) -> str:
+    counted = [
+        f"{count} {noun}{'' if count == 1 else 's'}"
+        for count, noun in ((errors, "error"), (warnings, "warning"))
+        if count
+    ]
+    return f"{total} checks: " + (", ".join(counted) if counted else "all is well")

@@ -1,0 +1,138 @@
+"""Raising the versions of a person's own items: the version changes, and no other byte (DESIGN 9)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from rye.errors import RyeError, UsageError
+from rye.items.reading import Metadata
+from rye.project.checking import check_files
+from rye.project.context import arguments_or_own_items, read_options
+from rye.project.item_file import ItemFile, item_of
+from rye.resolution.versions import Version
+from rye.storage.atomic import replace_files
+from rye.workspace.authoring.signing import refuse_installed
+
+if TYPE_CHECKING:
+    from rye.workspace.context import Context
+
+STEPS = ("patch", "minor", "major")
+_PLACES = 64
+"""Places in one file that read like its version and are tried, from the top."""
+
+
+class Bumped(Struct, frozen=True):
+    """One item whose version was raised."""
+
+    shown: str
+    kind: str
+    old: str
+    new: str
+
+    def as_json(self) -> dict[str, str]:
+        """An entry of ``results`` of ``rye version bump --json``."""
+        return {"path": self.shown, "kind": self.kind, "old": self.old, "new": self.new}
+
+
+def bump_versions(context: Context, step: str, paths: Sequence[str]) -> tuple[Bumped, ...]:
+    """Raise the version of each item by ``step``, or to it; no ``paths``: the project's own items. All of them, or none.
+
+    Raises UsageError ``bad-version``; RyeError ``no-version``, ``version-not-newer``, ``version-not-found``, ``installed-item``.
+    """
+    if step not in STEPS:
+        Version.parse(step)
+    options = read_options(context.cwd)
+    checked = check_files(arguments_or_own_items(context.cwd, paths), None, options)
+    refuse_installed(checked)
+    changes: list[tuple[ItemFile, bytes]] = []
+    bumped: list[Bumped] = []
+    for entry in checked:
+        item = entry.item
+        if item is None or item.reading.metadata is None:
+            raise RyeError(
+                "invalid-item",
+                f"{entry.shown} cannot be read; no version was changed.",
+                f"`rye validate {entry.shown}` shows what to fix.",
+            )
+
+        def read(data: bytes, item: ItemFile = item) -> Metadata | None:
+            return item_of(item.path, data, item.shown, kind=item.location.kind, options=options).reading.metadata
+
+        old = item.reading.metadata.version
+        new = raised(entry.shown, old, step)
+        changes.append((item, with_version(entry.shown, item.data, item.reading.metadata, new, read)))
+        bumped.append(Bumped(item.shown, item.location.kind, old or "", new))
+    replace_files([(item.path.resolve(), item.data, data) for item, data in changes])
+    return tuple(bumped)
+
+
+def raised(shown: str, old: str | None, step: str) -> str:
+    """The version after ``old``. A pre-release is raised to its own release where the step reaches no further (1.2.0-rc.1 by
+    patch or minor is 1.2.0). Raises RyeError ``no-version`` and ``version-not-newer``."""
+    if not old:
+        raise RyeError(
+            "no-version",
+            f"{shown} has no version.",
+            "Write one where its kind keeps it; `rye new KIND NAME` shows how.",
+        )
+    try:
+        now = Version.parse(old)
+    except UsageError as error:
+        raise RyeError("no-version", f"{shown} has the version {old!r}, which is not X.Y.Z.", error.hint) from None
+    if step not in STEPS:
+        if Version.parse(step) <= now:
+            raise RyeError(
+                "version-not-newer",
+                f"{shown} has version {old}, and {step} is not newer.",
+                "A version only goes up. Give a higher one, or only the paths that need it.",
+            )
+        return step
+    major, minor, patch = now.major, now.minor, now.patch
+    open_patch = now.is_prerelease
+    open_minor = open_patch and patch == 0
+    open_major = open_minor and minor == 0
+    if step == "patch":
+        return f"{major}.{minor}.{patch if open_patch else patch + 1}"
+    if step == "minor":
+        return f"{major}.{minor if open_minor else minor + 1}.0"
+    return f"{major if open_major else major + 1}.0.0"
+
+
+def with_version(
+    shown: str, data: bytes, metadata: Metadata, new: str, read: Callable[[bytes], Metadata | None]
+) -> bytes:
+    """``data`` with the version replaced in the one place that means it: where reading the result finds the new version, and
+    everything else as it was. Raises RyeError ``version-not-found``."""
+    wanted = _without_hashes(replace(metadata, version=new))
+    for old_text, new_text in _spellings(metadata.version or "", new):
+        place = -1
+        for _ in range(_PLACES):
+            place = data.find(old_text, place + 1)
+            if place < 0:
+                break
+            changed = data[:place] + new_text + data[place + len(old_text) :]
+            found = read(changed)
+            if found is not None and _without_hashes(found) == wanted:
+                return changed
+    raise RyeError(
+        "version-not-found",
+        f"{shown}: the place of version {metadata.version} was not found.",
+        "Change the version by hand; `rye show` says which one Rye reads.",
+    )
+
+
+def _spellings(old: str, new: str) -> list[tuple[bytes, bytes]]:
+    """What may stand in the file for ``old``, each with what is to stand there: a formula writes 1 for 1.0.0."""
+    spelled = [(old, new)]
+    if old.endswith(".0.0"):
+        spelled.append((old[:-4], new[:-4] if new.endswith(".0.0") else f'"{new}"'))
+    return [(before.encode(), after.encode()) for before, after in spelled]
+
+
+def _without_hashes(metadata: Metadata) -> Metadata:
+    """A tool's own code has another hash with every byte that changes."""
+    return replace(metadata, runs=tuple(replace(run, sha256="") for run in metadata.runs))

@@ -1,0 +1,75 @@
+"""What ``rye check`` says of a project, one value for each check: its own items, and what an audit found."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rye.customization.doctor import Check
+from rye.customization.overlay_health import Status
+from rye.errors import RyeError
+from rye.text.diagnostics import has_errors
+from rye.workspace.authoring.signature_check import VerifiedFile, verify_items
+from rye.workspace.authoring.validating import validate_items
+
+if TYPE_CHECKING:
+    from rye.project.checking import Checked
+    from rye.workspace.context import Context
+    from rye.workspace.installing.auditing import Audit
+
+_UNPROVEN = frozenset({"unsigned", "untrusted", "partial"})
+"""Verdicts that are warnings: nothing is wrong with the text, but nobody that you trust vouches for it."""
+
+
+def check_own_items(context: Context) -> tuple[Check, ...]:
+    """``validate`` and ``verify`` of the project's own items, as one check each. A project without any passes."""
+    try:
+        checked, verified = validate_items(context, ()), verify_items(context, ())
+    except RyeError as error:
+        if error.code == "no-items":
+            return (Check("validate", "ok", "no items of your own"),)
+        return (Check("validate", "error", error.message, hint=error.hint),)
+    return (_rules(checked), _signatures(verified))
+
+
+def audited(found: Audit) -> Check:
+    """What ``rye audit`` found, as one check; infos are left out."""
+    told = [each for each in found.findings if each.severity != "info"]
+    lines = [f"{each.severity}[{each.rule}]: {each.message}" for each in told]
+    status: Status = "error" if any(each.severity == "error" for each in told) else "warning" if told else "ok"
+    head = f"{found.items} installed, {len(told)} finding{'' if len(told) == 1 else 's'}"
+    hint = "`rye audit` shows what to do about each." if told else None
+    return Check("audit", status, "\n".join([head, *lines]), hint=hint)
+
+
+def _rules(checked: Sequence[Checked]) -> Check:
+    lines = [
+        f"{each.shown}{f':{one.line}' if one.line else ''}: {one.severity}[{one.code}]: {one.message}"
+        for each in checked
+        for one in each.diagnostics
+        if one.severity != "info"
+    ]
+    failed = sum(has_errors(each.diagnostics) for each in checked)
+    status: Status = "error" if failed else "warning" if lines else "ok"
+    total = _items(len(checked))
+    head = f"{failed} of {total} failed" if failed else f"{total} valid"
+    return Check(
+        "validate", status, "\n".join([head, *lines]), hint="`rye validate` shows how to fix each." if lines else None
+    )
+
+
+def _signatures(verified: Sequence[VerifiedFile]) -> Check:
+    counts = Counter(each.verification.verdict for each in verified)
+    wrong = [each for each in verified if each.verification.verdict != "valid"]
+    broken = any(each.verification.verdict not in _UNPROVEN for each in wrong)
+    lines = [f"{each.shown}: {each.verification.verdict}" for each in wrong]
+    head = ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items()))
+    status: Status = "error" if broken else "warning" if wrong else "ok"
+    return Check(
+        "verify", status, "\n".join([head, *lines]), hint="`rye sign` signs what you changed." if wrong else None
+    )
+
+
+def _items(count: int) -> str:
+    return f"{count} item{'' if count == 1 else 's'}"

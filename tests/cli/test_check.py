@@ -1,0 +1,95 @@
+"""``rye check`` finds what the other checks find, names orphaned overrides, and passes in a project without items (DESIGN 9)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.cli.running import Program
+from tests.directive_text import directive
+from tests.installation.real_registry import RealRegistry, serving
+
+pytestmark = pytest.mark.processes
+
+
+@pytest.fixture(scope="module")
+def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealRegistry]:
+    yield from serving(tmp_path_factory)
+
+
+def checks(rye: Program, *words: str) -> tuple[int, dict[str, str], dict[str, str]]:
+    """Exit, and status and message of each check."""
+    found = rye.run("check", *words, "--json")
+    rows = found.json["checks"]
+    assert found.json["ok"] is (found.code == 0)
+    return found.code, {row["name"]: row["status"] for row in rows}, {row["name"]: row["message"] for row in rows}
+
+
+def test_a_project_without_items_of_its_own_passes(tmp_path_factory: pytest.TempPathFactory) -> None:
+    rye = Program(tmp_path_factory.mktemp("empty"))
+    rye.ok("init")
+    rye.ok("keys", "generate")
+    code, status, message = checks(rye)
+    assert code == 0
+    assert (status["validate"], message["validate"]) == ("ok", "no items of your own")
+    assert "error" not in status.values()
+    assert rye.ok("check").stdout.splitlines()[-1].endswith("all is well")
+
+
+def test_an_invalid_item_and_a_broken_signature_are_errors_and_an_unsigned_item_is_not(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    rye = Program(tmp_path_factory.mktemp("own"))
+    rye.ok("init")
+    rye.ok("keys", "generate")
+    path = rye.write(".ai/directives/work/a.md", directive("work/a", "1.0.0"))
+    code, status, _ = checks(rye)
+    assert (code, status["verify"]) == (0, "warning")
+    rye.ok("sign")
+    rye.ok("version", "bump", "patch")
+    code, status, message = checks(rye)
+    assert (code, status["validate"], status["verify"]) == (1, "warning", "error")
+    assert ".ai/directives/work/a.md" in message["verify"]
+    path.write_text("# nothing\n")
+    code, status, message = checks(rye)
+    assert (code, status["validate"]) == (1, "error")
+    assert rye.run("check").stdout.splitlines()[-1].startswith(f"{len(status)} checks: ")
+
+
+def test_an_orphaned_override_is_named(tmp_path_factory: pytest.TempPathFactory) -> None:
+    rye = Program(tmp_path_factory.mktemp("orphan"))
+    rye.ok("init")
+    rye.write(".ai/overrides/acme/gone.overrides.md", "---\nagent: gone\nbase-version: 1.0.0\n---\n")
+    _, status, message = checks(rye)
+    assert status["override-health"] != "ok"
+    assert "acme/gone" in message["override-health"]
+
+
+def test_a_changed_installed_file_and_a_deployed_one_are_errors(registry: RealRegistry) -> None:
+    author, user = registry.author("checked"), registry.user()
+    author.release("work/ship")
+    user.ok("add", "checked/work/ship", "--yes")
+    user.ok("deploy", "--target", "claude", "--yes")
+    assert checks(user)[1]["audit"] == "ok"
+    (deployed,) = user.path(".claude").rglob("*.md")
+    text = deployed.read_text()
+    deployed.write_text(text + "More.\n")
+    assert "deployed" in checks(user)[2]["audit"]
+    deployed.write_text(text)
+    installed = user.path(".ai/packages/checked/directives/work/ship.md")
+    installed.write_text(installed.read_text() + "More.\n")
+    code, status, message = checks(user)
+    assert (code, status["audit"]) == (1, "error")
+    assert "work/ship.md" in message["audit"]
+
+
+def test_a_registry_that_does_not_answer_is_an_error_but_not_offline(registry: RealRegistry) -> None:
+    author, user = registry.author("silent"), registry.user()
+    author.release("work/ship")
+    user.ok("add", "silent/work/ship", "--yes")
+    registry.stop()
+    code, status, _ = checks(user)
+    assert (code, status["audit"]) == (1, "error")
+    code, status, _ = checks(user, "--offline")
+    assert (code, status["audit"]) == (0, "ok")

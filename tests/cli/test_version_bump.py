@@ -1,0 +1,121 @@
+"""``rye version bump`` changes the version and nothing else, never downwards, in all items or in none (DESIGN 9)."""
+
+from __future__ import annotations
+
+import pytest
+
+from rye.items.kinds import KINDS
+from rye.workspace.authoring.version_bump import raised
+from tests.cli.running import Program
+from tests.directive_text import directive
+
+NAMES = {"directive": "work/ship", "tool": "text/count", "knowledge": "notes/style"}
+
+
+@pytest.mark.parametrize(
+    ("old", "step", "new"),
+    [
+        ("1.2.3", "patch", "1.2.4"),
+        ("1.2.3", "minor", "1.3.0"),
+        ("1.2.3", "major", "2.0.0"),
+        ("0.9.9", "patch", "0.9.10"),
+        ("1.2.3-rc.1", "patch", "1.2.3"),
+        ("1.2.3-rc.1", "minor", "1.3.0"),
+        ("1.3.0-rc.1", "minor", "1.3.0"),
+        ("1.3.0-rc.1", "major", "2.0.0"),
+        ("2.0.0-rc.1", "major", "2.0.0"),
+        ("1.2.3+build", "patch", "1.2.4"),
+        ("1.2.3", "1.2.4-rc.1", "1.2.4-rc.1"),
+    ],
+)
+def test_the_next_version(old: str, step: str, new: str) -> None:
+    assert raised("x", old, step) == new
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "role"])
+def test_every_kind_that_has_a_version_gets_the_next_one_and_keeps_every_other_byte(
+    kind: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    rye = Program(tmp_path_factory.mktemp(kind))
+    rye.ok("init", "--namespace", "acme")
+    path = rye.new(kind, NAMES.get(kind, "thing"))
+    before = path.read_bytes()
+    found = rye.run("version", "bump", "minor", "--json")
+    if found.code:
+        assert found.error["code"] == "no-version"
+        assert path.read_bytes() == before
+        return
+    (row,) = found.json["results"]
+    assert row["kind"] == kind
+    spelled = {"formula": (b"version = 1", b'version = "1.1.0"')}
+    old, new = spelled.get(kind, (row["old"].encode(), row["new"].encode()))
+    assert path.read_bytes() == before.replace(old, new, 1)
+    assert rye.ok("show", row["path"], "--json").json["version"] == row["new"]
+
+
+def test_a_formulas_whole_number_stays_one(tmp_path_factory: pytest.TempPathFactory) -> None:
+    rye = Program(tmp_path_factory.mktemp("formula"))
+    rye.ok("init")
+    path = rye.new("formula", "release")
+    before = path.read_bytes()
+    rye.ok("version", "bump", "major")
+    assert path.read_bytes() == before.replace(b"version = 1\n", b"version = 2\n")
+
+
+def test_a_version_that_also_stands_elsewhere_is_changed_in_its_own_place(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    rye = Program(tmp_path_factory.mktemp("elsewhere"))
+    rye.ok("init")
+    text = "<!-- needs 1.0.0 of the tool, tested on 11.0.0 -->\n" + directive("work/ship", "1.0.0") + "\nSince 1.0.0.\n"
+    path = rye.write(".ai/directives/work/ship.md", text)
+    rye.ok("version", "bump", "patch")
+    assert path.read_text() == text.replace('version="1.0.0"', 'version="1.0.1"')
+
+
+def test_line_ends_and_a_byte_order_mark_stay(tmp_path_factory: pytest.TempPathFactory) -> None:
+    rye = Program(tmp_path_factory.mktemp("ends"))
+    rye.ok("init")
+    data = b"\xef\xbb\xbf" + directive("work/ship", "1.0.0").replace("\n", "\r\n").encode()
+    path = rye.write(".ai/directives/work/ship.md", data)
+    rye.ok("version", "bump", "patch")
+    assert path.read_bytes() == data.replace(b'"1.0.0"', b'"1.0.1"')
+
+
+def test_nothing_is_written_when_one_item_cannot_follow(tmp_path_factory: pytest.TempPathFactory) -> None:
+    rye = Program(tmp_path_factory.mktemp("one"))
+    rye.ok("init")
+    one = rye.write(".ai/directives/work/a.md", directive("work/a", "1.0.0"))
+    two = rye.write(".ai/directives/work/b.md", directive("work/b", "2.5.0"))
+    before = one.read_bytes(), two.read_bytes()
+    found = rye.run("version", "bump", "2.0.0", "--json")
+    assert (found.code, found.error["code"]) == (1, "version-not-newer")
+    assert (one.read_bytes(), two.read_bytes()) == before
+    rye.ok("version", "bump", "2.0.0", ".ai/directives/work/a.md")
+    assert two.read_bytes() == before[1]
+    assert one.read_bytes() == before[0].replace(b"1.0.0", b"2.0.0")
+
+
+@pytest.mark.parametrize(("step", "code"), [("1.0", "bad-version"), ("v2.0.0", "bad-version"), ("huge", "bad-version")])
+def test_what_is_no_step_and_no_version_is_refused(
+    step: str, code: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    rye = Program(tmp_path_factory.mktemp("step"))
+    rye.ok("init")
+    rye.write(".ai/directives/work/a.md", directive("work/a", "1.0.0"))
+    found = rye.run("version", "bump", step, "--json")
+    assert (found.code, found.error["code"]) == (2, code)
+
+
+def test_an_installed_item_keeps_its_version(tmp_path_factory: pytest.TempPathFactory) -> None:
+    rye = Program(tmp_path_factory.mktemp("installed"))
+    rye.ok("init")
+    path = rye.write(".ai/packages/acme/directives/work/a.md", directive("work/a", "1.0.0"))
+    found = rye.run("version", "bump", "patch", str(path), "--json")
+    assert (found.code, found.error["code"]) == (1, "installed-item")
+
+
+def test_without_a_command_it_prints_the_programs_version(tmp_path_factory: pytest.TempPathFactory) -> None:
+    rye = Program(tmp_path_factory.mktemp("own"))
+    assert rye.ok("version").stdout == rye.ok("--version").stdout
+    assert rye.ok("version", "--json").json["name"] == "rye"
