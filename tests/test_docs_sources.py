@@ -30,6 +30,9 @@ def test_the_pages_commands_do_what_it_says(tmp_path: Path) -> None:
         shared = program.folder.parent / "shared-items" / "review"
         shared.mkdir(parents=True)
         (shared / "SKILL.md").write_text(skill("review"))
+        drafts = program.folder.parent / "drafts" / "notes"
+        drafts.mkdir(parents=True)
+        (drafts / "SKILL.md").write_text(skill("notes"))
         program.ok("init")
         ran = 0
         for what, text in _BLOCKS.findall(PAGE.read_text("utf-8")):
@@ -42,7 +45,7 @@ def test_the_pages_commands_do_what_it_says(tmp_path: Path) -> None:
                 result = program.run(*shlex.split(line.removeprefix("$ rye ")))
                 assert (result.code == 0) is (what == "run"), f"{line}: {result}"
                 ran += 1
-        assert ran == 13
+        assert ran == 19
         names = sorted(row["id"] for row in program.ok("list", "--json").json["items"])
         assert names == ["kit/docx", "kit/pptx", "kit/xlsx", "shared-items/review", "team/pdf"]
 

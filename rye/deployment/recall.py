@@ -3,7 +3,8 @@
 Remembered is a run that left everything as it should be, under a hash of all that it read: rye.toml, rye.lock and the state file
 as the run left it, every installed file, every customization, the policies, the state files of the projects around, which files
 this user's rye wrote, and what was asked. The answer counts while every deployed file has the bytes that the run gave it, and
-what the releases are judged by is the same. It lies among the user's verdicts (:mod:`rye.storage.verdicts`), which nobody who
+what the releases are judged by is the same. A project with an editable folder is never answered from here: its items are in none
+of these files. It lies among the user's verdicts (:mod:`rye.storage.verdicts`), which nobody who
 commits can write.
 
 This imports next to nothing: most runs of ``rye deploy`` end here.
@@ -28,6 +29,7 @@ from rye.installation.policy_files import other_files
 from rye.limits import DEPLOY
 from rye.project.agent_programs import STATE
 from rye.project.layout import Project
+from rye.project.lock_file import editable_rows
 from rye.project.spaces import user_space
 from rye.workspace.installing.project_texts import bytes_of, joined_manifests
 from rye.workspace.registries.project_registries import user_basis, user_verdicts
@@ -57,6 +59,8 @@ def recall(project: Project, root: Path, words: Iterable[str]) -> Recalled | Non
     """What the same run said, if nothing changed since. ``words``: what was asked."""
     verdicts = user_verdicts()
     try:
+        if editable_rows(project):
+            return None
         data = verdicts.get([verdicts.key("deployed", *_inputs(project, root, words, scan(project)))])
     except (OSError, RyeError):
         return None

@@ -30,7 +30,6 @@ from rye.errors import RyeError
 from rye.installation.audit import Finding
 from rye.installation.graph import chains
 from rye.installation.on_disk import Present, read_present, scan
-from rye.installation.placement import item_path
 from rye.items.identity import Identity
 from rye.limits import DEPLOY
 from rye.project.agent_programs import STATE, is_made_place, program_names
@@ -39,6 +38,7 @@ from rye.project.layout import Project
 from rye.project.lock import Lock, LockedItem
 from rye.project.lock_file import read_lock
 from rye.project.manifest import Manifest
+from rye.project.placement import item_path
 from rye.project.project_file import read_project_file
 from rye.workspace.context import Context
 from rye.workspace.items.installed_items import installed_item, require_installed
@@ -221,8 +221,8 @@ def survey(
 
 
 def _is_installed(row: LockedItem, present: Mapping[str, Present]) -> bool:
-    """Whether the row's group was installed here: of one that was left out, nothing is there."""
-    return "main" in row.groups or item_path(row) in present
+    """Whether the row's group was installed here: of one that was left out, nothing is there, and an editable one never is."""
+    return "main" in row.groups or row.is_editable or item_path(row) in present
 
 
 def _render_all(

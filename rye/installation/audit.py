@@ -22,6 +22,7 @@ pending-recovery   warning      The registry's owners will give a namespace to o
 yanked             warning      The publisher took this version back.
 unsigned           info         The item comes from a git repository or a folder, and nobody whose key counts here signed it.
 source-changed     error        A folder that an item comes from is another than the lock says.
+editable-source    warning      An item is used as it lies in an editable folder: the lock fixes nothing of it.
 shadows-installed  error        An own item of the project has an installed item's id, and would be used in its place.
 orphaned-override  warning      An override is for an item, or for a part of one, that is not there.
 G1 … G6            error        The lock is not the whole answer to rye.toml (:mod:`rye.installation.completeness`).
@@ -52,7 +53,6 @@ from rye.installation.fact_rules import late_alarms, refused_alarms
 from rye.installation.on_disk import Present, drift
 from rye.installation.origin_check import expect_origin
 from rye.installation.overruled import overruled
-from rye.installation.placement import item_folder, item_path
 from rye.installation.shadows import Shadow
 from rye.installation.signed_release import Mention, SignedRelease
 from rye.installation.source_rows import source_refused, with_signers
@@ -66,6 +66,7 @@ from rye.project.forced_versions import unused
 from rye.project.layout import LOCK, MANIFEST
 from rye.project.lock import Lock, LockedFile, LockedItem
 from rye.project.manifest import Manifest
+from rye.project.placement import item_folder, item_path
 from rye.registry.protocol.lines import write_time
 from rye.registry.trust.keysets import Link
 from rye.registry.trust.records import ItemHistory, ReleaseRecord, find_locked
@@ -100,6 +101,7 @@ RULES: Mapping[str, str] = {
     "unused-override": "A line of [overrides] of rye.toml forces nothing.",
     "unsigned": "An item comes from a git repository or a folder, and no key that counts here signed it.",
     "source-changed": "A folder that an item comes from is not what the lock says.",
+    "editable-source": "An item is used as it lies in an editable folder: the lock fixes nothing of it.",
     "deploy-missing": "A deployed file is missing.",
     "deploy-drift": "A deployed file was edited.",
     "deploy-stale": "A deployed file is not what the lock and the customizations make today.",
@@ -155,6 +157,7 @@ HELP: Mapping[str, str] = {
     shadows.CODE: "Rename your own item, or use the installed one.",
     "unsigned": "Nothing is wrong. [policy] sources says where items may come from.",
     "source-changed": "Run `rye install`: it shows what changed, and writes rye.lock.",
+    "editable-source": "Take `editable = true` out of [sources] in rye.toml before anybody relies on it; run `rye install`.",
     "deploy-missing": _DEPLOY,
     "deploy-drift": _DEPLOY,
     "deploy-stale": _DEPLOY,
@@ -432,6 +435,9 @@ def audit_sources(
         path, name = item_path(item), f"{item.identity} {item.version}"
         if item.is_unsigned:
             found.append(Finding("unsigned", "info", f"{name} is signed by {item.signed_by}.", path, item))
+        if item.is_editable:
+            message = f"{name} is used as it lies in the folder {item.registry}; nothing of it is verified."
+            found.append(Finding("editable-source", "warning", message, path, item))
         refused = source_refused(policy, item)
         if refused is None and not policy.accepts_signer([item.signer]):
             refused = "no key that the policy requires signed it"

@@ -2,7 +2,8 @@
 
 A row says by which rules its ``approved-facts`` were found. Under other rules the same bytes may mention more, or the same in
 other words: of a row that is installed as it was agreed to, such an alarm is a caution, and nothing is refused. A text that
-changed is another row, whose alarms are asked about as ever.
+changed is another row, whose alarms are asked about as ever. So is what an editable folder has: nothing says that its text is
+the one that was agreed to.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ if TYPE_CHECKING:
 
 
 def by_other_rules(row: LockedItem) -> bool:
-    """Whether what the row approves was found by rules that are not this rye's. Of a row that nobody installed yet: no."""
-    return row.facts_rules != RULES_VERSION and row.approved_signer is None
+    """Whether what the row approves was found by rules that are not this rye's. Of a row that nobody installed yet, or of an
+    editable folder: no."""
+    return row.facts_rules != RULES_VERSION and row.approved_signer is None and not row.is_editable
 
 
 def refused_alarms(row: LockedItem, mentions: Iterable[Mention] | None) -> list[Mention]:

@@ -19,7 +19,6 @@ from rye.installation.fact_rules import by_other_rules
 from rye.installation.mentions import item_file_name, mentions
 from rye.installation.on_disk import INSTALLED, written_text
 from rye.installation.overruled import overruled
-from rye.installation.placement import item_files, item_folder, item_path
 from rye.installation.plan import Consent, Plan, approved_items, make_plan
 from rye.installation.resolving import Chosen, Environment, locked_records
 from rye.installation.signed_release import Mention
@@ -37,6 +36,7 @@ from rye.project.forced_versions import unused
 from rye.project.freshness import wanted_ranges
 from rye.project.lock import Lock, LockedItem, lock_text
 from rye.project.manifest import Manifest
+from rye.project.placement import item_files, item_folder, item_path
 from rye.registry.trust.records import ReleaseRecord, check_installable
 from rye.sources.record import SourceRecord
 from rye.storage.verdicts import Verdicts
@@ -256,6 +256,8 @@ def changes(
     keep: set[str] = set()
     here = [item for item in new.items if item.identity in items]
     for item in here:
+        if item.is_editable:
+            continue
         verified = items[item.identity]
         keep.update(item_files(item))
         found.append(Change(item_path(item), verified.data))

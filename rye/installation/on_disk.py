@@ -20,10 +20,10 @@ from typing import Literal
 from msgspec import Struct
 
 from rye.errors import RyeError
-from rye.installation.placement import item_files
 from rye.limits import PROJECT
 from rye.project.layout import Project
 from rye.project.lock import LockedItem
+from rye.project.placement import item_files
 from rye.project.project_file import read_project_file
 
 State = Literal["missing", "changed", "extra", "wrong-flag"]

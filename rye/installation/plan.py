@@ -355,6 +355,8 @@ def _approve(change: ItemChange, consent: Consent) -> LockedItem:
     hooks = change.new.hooks if explicit else tuple(hook for hook in change.new.hooks if hook in known)
     before = change.old.approved_facts if change.old is not None else ()
     facts = {mention.word for mention in change.mentions if explicit or mention.word in before}
+    if change.new.is_editable:  # every later reading of it is compared with what it mentioned when it was agreed to
+        facts |= {mention.word for mention in change.mentions if not mention.is_alarm}
     rules = RULES_VERSION
     if change.old is not None and change.action == "keep" and by_other_rules(change.old) and not explicit:
         facts, rules = set(before), change.old.facts_rules

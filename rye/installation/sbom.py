@@ -93,6 +93,7 @@ def _origin(item: LockedItem) -> list[tuple[str, str]]:
         ("source", item.registry),
         *((name, value) for name, value in named if value is not None),
         ("place", item.source.place),
+        *([("editable", "true")] if item.is_editable else []),
         ("signer", item.signed_by),
     ]
 

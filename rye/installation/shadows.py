@@ -14,10 +14,10 @@ from pathlib import Path
 from msgspec import Struct
 
 from rye.errors import RyeError
-from rye.installation.placement import item_path
 from rye.items.identity import lookup_key
 from rye.project.layout import Project
 from rye.project.lock import LockedItem
+from rye.project.placement import item_path
 from rye.project.spaces import Entry, entries
 
 CODE = "shadows-installed"

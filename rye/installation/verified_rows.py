@@ -11,6 +11,7 @@ Rules:
   no part of it.
 * The value is what the signed release says: rights, tools, hooks, runs, cautions and alarms, and relations.
 * It lies in the user's data folder. Nothing that comes with a repository can put a row there.
+* A row of an editable folder is never remembered: what lies there may change at any time.
 """
 
 from __future__ import annotations
@@ -75,13 +76,18 @@ def check_words(items: Iterable[LockedItem], signed: Mapping[Identity, SignedRel
 
 
 def check_row(locked: LockedItem, found: LockedItem) -> None:
-    """Where the lock names the very release that was verified, all that it says of it must be so: reviews rely on it.
+    """Where the lock names the very release that was verified, all that it says of it must be so: reviews rely on it. The same
+    bytes in another source, another commit, or another place of a folder are not what the lock names.
 
     Raises RyeError ``lock-mismatch``.
     """
-    if (locked.version, locked.sha256, locked.log) == (found.version, found.sha256, found.log):
-        fields = RELEASE_FIELDS if found.source is None else tuple(name for name in RELEASE_FIELDS if name != "signer")
-        _check(locked, found, (*fields, "source"))
+    if (locked.version, locked.sha256, locked.log) != (found.version, found.sha256, found.log):
+        return
+    if locked.source is None or found.source is None:
+        _check(locked, found, (*RELEASE_FIELDS, "source"))
+    elif locked.source.origin == found.source.origin and locked.source.commit == found.source.commit:
+        fields = tuple(name for name in RELEASE_FIELDS if name != "signer")
+        _check(locked, found, fields if found.source.commit is None else (*fields, "source"))
 
 
 def mismatch(item: LockedItem, what: str) -> RyeError:
@@ -96,7 +102,7 @@ def mismatch(item: LockedItem, what: str) -> RyeError:
 
 def _key(verdicts: Verdicts, item: LockedItem, basis: TrustBasis) -> bytes | None:
     grounds = basis(item.registry, item.id.partition("/")[0])
-    if grounds is None:
+    if grounds is None or item.is_editable:
         return None
     row = (
         item.kind,

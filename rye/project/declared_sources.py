@@ -5,6 +5,7 @@
     [sources]
     team   = { git = "https://git.example.org/team/prompts.git", rev = "v1.4.0", path = "items" }
     shared = { path = "../shared-items" }
+    drafts = { path = "../drafts", editable = true }
 
 What stands here comes from whoever can commit, and goes to a program (``git``) and to the disk. So an address is one of few
 forms: ``https`` without a user, ``ssh`` without a password, ``http`` to this machine alone; plain ASCII; no part that a program
@@ -24,6 +25,9 @@ from rye.text.loopback import is_loopback
 
 GIT_PREFIX = "git+"
 PATH_PREFIX = "path+"
+EDITABLE_PREFIX = "editable+"
+"""Of a folder whose items are used as they lie there. To agree to a copy of a folder's items is not to agree to that."""
+FOLDER_PREFIXES = (PATH_PREFIX, EDITABLE_PREFIX)
 HEAD = "HEAD"
 """The ref of a source that names none: the repository's default branch."""
 
@@ -69,10 +73,12 @@ class PathSource(Struct, frozen=True):
     name: str
     path: str
     """Relative to the project, or absolute; with ``/``."""
+    editable: bool = False
+    """Whether its items are read where they lie each time, and not copied."""
 
     @property
     def origin(self) -> str:
-        return f"{PATH_PREFIX}{self.path}"
+        return f"{EDITABLE_PREFIX if self.editable else PATH_PREFIX}{self.path}"
 
     @property
     def spec(self) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from rye.errors import UsageError
+from rye.errors import RyeError, UsageError
+from rye.project.declared_sources import PathSource
 from rye.project.forced_versions import forced_range
 from rye.project.lock import Lock, LockedItem
 from rye.project.manifest import Manifest, Wanted
@@ -43,6 +44,18 @@ def wrongly_forced(items: Iterable[LockedItem], manifest: Manifest) -> list[Lock
     if not overrides:
         return [item for item in items if item.forced is not None]
     return [item for item in items if item.forced != forced_range(overrides, item.identity)]
+
+
+def require_fixed(items: Iterable[LockedItem], manifest: Manifest) -> None:
+    """That no item comes from an editable folder: its bytes are those of no lock. Raises RyeError ``editable-source``."""
+    names = {item.registry for item in items if item.is_editable}
+    names |= {one.origin for one in manifest.sources.values() if isinstance(one, PathSource) and one.editable}
+    if names:
+        raise RyeError(
+            "editable-source",
+            f"{', '.join(sorted(names))}: items of an editable folder are used as they lie there, so rye.lock fixes nothing.",
+            "Take `editable = true` out of [sources] in rye.toml and run `rye install`, which copies and locks them.",
+        )
 
 
 def require_groups(manifest: Manifest, named: frozenset[str]) -> None:

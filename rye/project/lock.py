@@ -21,6 +21,7 @@ from rye.items.identity import Identity, is_id
 from rye.items.kinds import KINDS
 from rye.items.reading import HookAction, Run
 from rye.project.declared_sources import (
+    EDITABLE_PREFIX,
     GIT_PREFIX,
     PATH_PREFIX,
     BadSource,
@@ -83,11 +84,16 @@ class LockedSource(Struct, frozen=True, forbid_unknown_fields=True):
     tree: str | None = None
     """The hash of the commit's whole tree."""
     path: str | None = None
+    editable: bool = False
+    """Of a folder: whether the item is read where it lies each time. Then it is not in ``.ai/packages``, and the row says what
+    was agreed to and no more."""
 
     @property
     def origin(self) -> str:
         """The repository or the folder, whatever its state."""
-        return f"{GIT_PREFIX}{self.git}" if self.git is not None else f"{PATH_PREFIX}{self.path}"
+        if self.git is not None:
+            return f"{GIT_PREFIX}{self.git}"
+        return f"{EDITABLE_PREFIX if self.editable else PATH_PREFIX}{self.path}"
 
     def as_json(self) -> dict[str, object]:
         """For programs: every field, the ones that do not apply as null."""
@@ -98,12 +104,15 @@ class LockedSource(Struct, frozen=True, forbid_unknown_fields=True):
             "tree": self.tree,
             "path": self.path,
             "place": self.place,
+            "editable": self.editable,
         }
 
     @property
     def unsigned(self) -> str:
         """What stands for a signer where nobody signed."""
-        return f"none (git commit {self.commit})" if self.git is not None else f"none (folder {self.path})"
+        if self.git is not None:
+            return f"none (git commit {self.commit})"
+        return f"none ({'editable ' * self.editable}folder {self.path})"
 
 
 class LockedItem(Struct, frozen=True, forbid_unknown_fields=True, rename=_KEYS):
@@ -171,6 +180,11 @@ class LockedItem(Struct, frozen=True, forbid_unknown_fields=True, rename=_KEYS):
     def with_signer(self, fingerprint: str | None) -> LockedItem:
         """An item of a source with the key that was found to have signed it; any other item as it is."""
         return self if self.source is None or fingerprint is None else replace(self, signer=fingerprint)
+
+    @property
+    def is_editable(self) -> bool:
+        """Whether it is read from its folder each time; nothing of it is in ``.ai/packages``."""
+        return self.source is not None and self.source.editable
 
     @property
     def is_unsigned(self) -> bool:
@@ -284,7 +298,8 @@ def _attached(entry: LockedFile) -> str:
 def _source(source: LockedSource) -> str:
     named = (source.git, source.ref, source.commit, source.tree, source.path)
     pairs = [f"{key} = {_quote(value)}" for key, value in zip(_SOURCE_KEYS, named, strict=True) if value is not None]
-    return f"{{ {', '.join([*pairs, f'place = {_quote(source.place)}'])} }}"
+    pairs.append(f"place = {_quote(source.place)}")
+    return f"{{ {', '.join([*pairs, *(['editable = true'] if source.editable else [])])} }}"
 
 
 def _run(run: Run) -> str:
@@ -390,6 +405,8 @@ def _of_source(item: LockedItem, source: LockedSource) -> LockedItem:
     for_git = (source.ref, source.commit, source.tree)
     if is_git == (source.path is not None):
         raise LockError(f"{item.id}: its source is neither a git repository nor a folder.")
+    if is_git and source.editable:
+        raise LockError(f"{item.id}: only a folder's items are editable.")
     if (None in for_git) if is_git else (for_git != (None, None, None)):
         raise LockError(f"{item.id}: a git repository has ref, commit and tree; a folder has none of them.")
     try:

@@ -4,13 +4,24 @@ from __future__ import annotations
 
 from rye.limits import PROJECT
 from rye.project.layout import Project
-from rye.project.lock import Lock, LockError, parse_lock
+from rye.project.lock import Lock, LockedItem, LockError, parse_lock
 from rye.project.project_file import read_project_file
 
 
 def read_lock(project: Project) -> Lock:
     """The project's lock; an empty one where there is none. Raises LockError."""
+    return _parsed(read_project_file(project.lock_path, PROJECT.lock_bytes))
+
+
+def editable_rows(project: Project) -> tuple[LockedItem, ...]:
+    """The rows of editable folders. A lock without any, as nearly all are, is not parsed. Raises LockError."""
     data = read_project_file(project.lock_path, PROJECT.lock_bytes)
+    if data is None or b"editable" not in data:
+        return ()
+    return tuple(row for row in _parsed(data).items if row.is_editable)
+
+
+def _parsed(data: bytes | None) -> Lock:
     try:
         return parse_lock(data.decode("utf-8").replace("\r\n", "\n")) if data is not None else Lock()
     except UnicodeDecodeError:

@@ -423,8 +423,8 @@ class _Reader:
                 rev = values.get("rev")
                 inner = inner_path(values.get("path") or "")
                 return GitSource(name, git_address(values["git"] or ""), git_rev(rev) if rev else None, inner)
-            self.known(row, where, {"path"})
-            return PathSource(name, folder_path(values.get("path") or ""))
+            self.known(row, where, {"path", "editable"})
+            return PathSource(name, folder_path(values.get("path") or ""), self.flag(row, where, "editable") or False)
         except BadSource as error:
             named = next(
                 (f"{key} = {values[key]!a}" for key in ("git", "path") if key in values), "has no git and no path"

@@ -88,6 +88,8 @@ def add_source(text: str, source: Source) -> str:
             row["path"] = source.path
     else:
         row["path"] = source.path
+        if source.editable:
+            row["editable"] = True
     table[source.name] = row
     return mark + _with_line_ends_of(text, tomlkit.dumps(document))
 

@@ -20,6 +20,8 @@ from rye.limits import CONTENT
 from rye.project.bounded_file import read_bytes
 from rye.project.discovery import main_file_in, own_items
 from rye.project.layout import Project
+from rye.project.lock_file import editable_rows
+from rye.project.placement import item_path
 from rye.text.spelling import close_words
 
 SPACES = ("project", "installed", "user", "system")
@@ -32,6 +34,8 @@ class Entry(Struct, frozen=True):
     path: Path
     location: Location
     namespace: str | None
+    editable: bool = False
+    """Whether it is an item of an editable folder: nothing is at ``path`` (:mod:`rye.workspace.items.editable_items`)."""
 
     @property
     def id(self) -> str:
@@ -83,12 +87,23 @@ def _by_title(location: Location, path: Path) -> Location:
 
 
 def installed(project: Project) -> Iterable[Entry]:
-    """The items below ``.ai/packages``, sorted by namespace, kind and path."""
-    if not project.packages.is_dir():
-        return
-    for folder in sorted(project.packages.iterdir()):
-        if folder.is_dir() and not folder.is_symlink() and is_segment(folder.name):
-            yield from _entries("installed", folder, folder.name)
+    """The items below ``.ai/packages``, sorted by namespace, kind and path, then those of editable folders. Where rye.lock has an
+    item as editable, a file at its place is not that item, and nothing finds it."""
+    editable = {entry.path: entry for entry in _editable(project)}
+    if project.packages.is_dir():
+        for folder in sorted(project.packages.iterdir()):
+            if folder.is_dir() and not folder.is_symlink() and is_segment(folder.name):
+                found = _entries("installed", folder, folder.name)
+                yield from (entry for entry in found if entry.path not in editable)
+    yield from editable.values()
+
+
+def _editable(project: Project) -> Iterable[Entry]:
+    for row in editable_rows(project):
+        path = project.root / item_path(row)
+        category, _, name = row.identity.local_id.rpartition("/")
+        location = Location(row.kind, name, category, row.identity.namespace)
+        yield Entry("installed", path, location, row.identity.namespace, editable=True)
 
 
 def find(reference: Reference, project: Project | None, namespace: str | None) -> Entry:

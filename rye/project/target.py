@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from msgspec import Struct
@@ -30,10 +31,14 @@ class Target(Struct, frozen=True):
         return self.entry.id if self.entry is not None else self.item.location.local_id
 
 
-def find_target(argument: str, cwd: Path, kind: str | None = None) -> Target:
+ReadEditable = Callable[[Entry, Project, ReadOptions], ItemFile]
+"""Reads an item of an editable folder, of which nothing is at its entry's path."""
+
+
+def find_target(argument: str, cwd: Path, kind: str | None = None, read_editable: ReadEditable | None = None) -> Target:
     """Read the item that the argument means, **unchecked**: only :mod:`rye.workspace.items.effective_item` calls this.
 
-    Raises RyeError when there is none, or more than one.
+    ``read_editable``: None: an item of an editable folder is not there. Raises RyeError when there is none, or more than one.
     """
     project = find_project(cwd)
     manifest = load_manifest(project) if project is not None else None
@@ -43,7 +48,10 @@ def find_target(argument: str, cwd: Path, kind: str | None = None) -> Target:
         return Target(item, None, project)
     reference = parse_reference(argument if kind is None or ":" in argument else f"{kind}:{argument}")
     entry = find(reference, project, manifest.namespace if manifest else None)
-    item = load_item(entry.path, shown=str(entry.path), kind=entry.location.kind, options=options)
+    if entry.editable and project is not None and read_editable is not None:
+        item = read_editable(entry, project, options)
+    else:
+        item = load_item(entry.path, shown=str(entry.path), kind=entry.location.kind, options=options)
     _check_version(item, reference.range, argument)
     return Target(item, entry, project)
 

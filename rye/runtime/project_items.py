@@ -39,6 +39,7 @@ from rye.workspace.context import Context
 from rye.workspace.installing.hook_approval import approved_hooks
 from rye.workspace.items.agreement import require_agreed
 from rye.workspace.items.effective_item import EffectiveItem, effective_entry
+from rye.workspace.items.installed_items import installed_item
 from rye.workspace.items.local_search import score
 from rye.workspace.items.rights import capabilities_here
 from rye.workspace.trusting.known_advisories import known_advisories
@@ -170,6 +171,8 @@ class ProjectItems:
         row = read_lock(self.project).find(Identity(kind, entry.id))
         if row is None:
             raise RyeError("not-locked", f"{kind}:{entry.id} is not in rye.lock.", "Install it with `rye add`.")
+        if row.is_editable:
+            return dict(installed_item(self.context, self.project, row, self._manifest).attached)
         found = {}
         for file in row.attached:
             data = read_bytes(folder / file.path, CONTENT.attached_bytes)

@@ -46,6 +46,7 @@ def lock_schema() -> Schema:
         {
             "required": ["git", "ref", "commit", "tree"],
             "not": {"required": ["path"]},
+            "properties": {"editable": {"const": False}},
         },
         {"required": ["path"], "not": {"anyOf": [{"required": [key]} for key in ("git", "ref", "commit", "tree")]}},
     ]

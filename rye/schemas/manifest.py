@@ -98,7 +98,10 @@ def _sources() -> Schema:
     )
     folder = table(
         "A folder of this machine.",
-        {"path": path},
+        {
+            "path": path,
+            "editable": {"type": "boolean", "description": "Use its items as they lie there; copy nothing."},
+        },
         required=("path",),
     )
     made = mapping("Where items come from beside registries.", {"oneOf": [git, folder]}, SEGMENT)

@@ -88,6 +88,7 @@ def read_files(root: Path, paths: Iterable[str], most_bytes: int) -> dict[str, b
             with os.fdopen(os.open(root / path, flags), "rb") as stream:
                 if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
                     raise SourceError("source-unreadable", f"{path!r} is no regular file any more.")
+                _require_inside(root, path, os.fstat(stream.fileno()))
                 found[path] = stream.read(most_bytes + 1)
         except OSError as error:
             raise _unreadable(path, error) from None
@@ -95,6 +96,25 @@ def read_files(root: Path, paths: Iterable[str], most_bytes: int) -> dict[str, b
         if len(found[path]) > most_bytes or left < 0:
             raise too_large(f"a file of more than {most_bytes:,} bytes")
     return found
+
+
+def _require_inside(root: Path, path: str, opened: os.stat_result) -> None:
+    """That the file that was opened is the one that is reached without following a link: a folder that became one since the
+    listing leads elsewhere. Raises SourceError, OSError."""
+    if os.open not in os.supports_dir_fd:
+        return
+    *folders, name = path.split("/")
+    here = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        for part in folders:
+            below = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=here)
+            os.close(here)
+            here = below
+        found = os.stat(name, dir_fd=here, follow_symlinks=False)
+    finally:
+        os.close(here)
+    if not os.path.samestat(found, opened):
+        raise SourceError("source-unreadable", f"{path!r} changed while it was read.")
 
 
 def _unreadable(path: str, error: OSError) -> SourceError:

@@ -63,6 +63,7 @@ class OpenSource:
             commit=self.state.commit,
             tree=self.state.tree,
             path=self.state.path,
+            editable=self.state.editable,
         )
 
     def judge(self, wanted: Iterable[Found]) -> dict[tuple[str, str], Judged | str]:
@@ -140,8 +141,11 @@ class Opener:
         """
         if isinstance(source, PathSource):
             root = folder.source_folder(self._project, source)
-            state = LockedSource(place="", path=source.path)
-            return OpenSource(source, state, folder.read_folder(root), _FolderFiles(root), self._keys)
+            state = LockedSource(place="", path=source.path, editable=source.editable)
+            keys = (
+                Keys() if source.editable else self._keys
+            )  # a signature of what may change at any time vouches for nothing
+            return OpenSource(source, state, folder.read_folder(root), _FolderFiles(root), keys)
         same = locked if locked is not None and locked.git == source.url else None
         if same is not None and not moves and _asks_for(source, same):
             found = Target(same.ref or "", same.commit or "")

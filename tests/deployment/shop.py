@@ -161,7 +161,7 @@ class Shop(Program):
         agreed: bool = True,
     ) -> LockedItem:
         """The item on disk and in the lock, in place of an older version. ``agreed``: by this user, and not by a colleague."""
-        from rye.installation.placement import item_folder, item_path
+        from rye.project.placement import item_folder, item_path
 
         suffix = {"skill": "SKILL.md", "formula": ".formula.toml", "bundle": ".bundle.toml", "tool": ".py"}.get(
             kind, ".md"
@@ -208,7 +208,7 @@ class Shop(Program):
         """Out of rye.toml, the lock and ``.ai/packages``."""
         import shutil
 
-        from rye.installation.placement import item_folder, item_path
+        from rye.project.placement import item_folder, item_path
 
         path = self.project.lock_path
         lock = parse_lock(path.read_text())

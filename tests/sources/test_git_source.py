@@ -130,6 +130,22 @@ def test_update_moves_along_the_branch_and_shows_both_versions(server: GitServer
     assert "Read it twice." in program.path(PDF).read_text()
 
 
+def test_an_item_that_numbers_itself_and_stays_as_it_is_moves_with_its_repository(
+    server: GitServer, program: Program
+) -> None:
+    """Same version and same bytes in another commit: the row moves along, and nothing is said of a forged lock."""
+    repository = server.repository("prompts")
+    files = {"skills/pdf/SKILL.md": skill("pdf", 'metadata:\n  version: "1.0.0"')}
+    repository.commit(files)
+    program.ok("add", f"git+{server.url('prompts')}#main", "pdf", "-y")
+    now = repository.commit({**files, "README.md": "# Kit\n"})
+    program.ok("update", "-y")
+    [row] = locked(program).items
+    assert row.source is not None
+    assert (row.version, row.source.commit) == ("1.0.0", now)
+    program.ok("ci")
+
+
 def test_an_update_that_brings_something_to_run_stops(server: GitServer, program: Program) -> None:
     repository = team(server)
     add(program, server, "pdf", rev="#main:items")

@@ -93,6 +93,22 @@ def test_a_folder_that_is_gone_is_an_error_that_names_it(program: Program, share
     assert "'../shared' does not exist" in refused.error["message"]
 
 
+def test_what_moves_and_keeps_its_bytes_is_looked_at_again(program: Program, shared: Path) -> None:
+    program.ok("add", "../shared", "pdf", "-y")
+    (shared / "skills").mkdir()
+    (shared / "pdf").rename(shared / "skills" / "pdf")
+    assert program.run("ci", "--json").error["code"] == "source-changed"
+    program.ok("install")
+    [row] = parse_lock(program.path("rye.lock").read_text()).items
+    assert row.source is not None
+    assert row.source.place == "skills/pdf/SKILL.md"
+    shared.rename(shared.with_name("other"))
+    program.write("rye.toml", program.path("rye.toml").read_text().replace("../shared", "../other"))
+    assert program.run("install", "-y", "--json").error["code"] == "consent-needed"
+    program.ok("install", "--approve", f"shared/pdf@{row.version}")
+    program.ok("ci")
+
+
 def test_a_rye_project_is_a_source_and_its_items_depend_on_each_other(program: Program, shared: Path) -> None:
     other = shared.with_name("other")
     write(

@@ -20,6 +20,7 @@ from rye.workspace.projects import project_of
 @click.argument("items", nargs=-1, required=True, metavar="[KIND:]ID[@RANGE]… | SOURCE [NAME…]")
 @click.option("--all", "everything", is_flag=True, help="Every item of the source.")
 @click.option("--as", "name", metavar="NAME", help="The source's name in rye.toml: its items' namespace here.")
+@click.option("--editable", is_flag=True, help="Use a folder's items as they lie there; nothing is copied.")
 @install_options("group", "member", "approve", "dry_run", "discard", "airgap")
 @click.pass_obj
 def add(
@@ -27,6 +28,7 @@ def add(
     items: tuple[str, ...],
     everything: bool,
     name: str | None,
+    editable: bool,
     group: str,
     member: str | None,
     approved: tuple[str, ...],
@@ -41,6 +43,7 @@ def add(
     said = [
         *(["--all"] if everything else []),
         *(["--as", name] if name else []),
+        *(["--editable"] if editable else []),
     ]
     request = InstallRequest(
         command_text("add", (*items, *said), group, member=member),
@@ -53,11 +56,11 @@ def add(
     if is_source_word(items[0]):
         from rye.workspace.installing.adding_source import SourceRequest, add_from_source  # git, for sources alone
 
-        wanted = SourceRequest(items[0], items[1:], everything, name, group, member)
+        wanted = SourceRequest(items[0], items[1:], everything, name, group, member, editable)
         outcome = add_from_source(session, project_of(session), request, wanted, agreement(session))
         return show_outcome(session, outcome, dry_run=dry_run)
-    if everything or name is not None:
-        message = "--all and --as are for a source: git+https://… or a folder's path."
+    if everything or editable or name is not None:
+        message = "--all, --as and --editable are for a source: git+https://… or a folder's path."
         raise UsageError("bad-source", message, "Name the source before its items.")
     outcome = add_items(session, project_of(session), request, items, group, agreement(session), member)
     return show_outcome(session, outcome, dry_run=dry_run)

@@ -20,7 +20,7 @@ from rye.workspace.installing.install_outcome import InstallOutcome
 from rye.workspace.installing.install_request import Agree, InstallRequest
 from rye.workspace.installing.install_session import InstallSession, open_session, retry_when_overtaken
 from rye.workspace.installing.install_steps import install_from, session_sources
-from rye.workspace.installing.source_words import named, read_source
+from rye.workspace.installing.source_words import as_editable, named, read_source
 
 _LISTED = 40
 
@@ -38,6 +38,8 @@ class SourceRequest(Struct, frozen=True):
     group: str = "main"
     member: str | None = None
     """The workspace's member that asks for the items; None: as for ``rye add ID``. The source is the whole workspace's."""
+    editable: bool = False
+    """Whether a folder's items are used as they lie there, and not copied."""
 
 
 def add_from_source(
@@ -54,6 +56,8 @@ def add_from_source(
     if wanted.everything and wanted.items:
         raise UsageError("contradiction", "--all takes every item, and items are named.", "Leave one of the two out.")
     source = read_source(wanted.word)
+    if wanted.editable:
+        source = as_editable(source)
 
     def attempt() -> InstallOutcome:
         session = open_session(context, project, request, agree)

@@ -27,7 +27,6 @@ from rye.installation.audit import (
 )
 from rye.installation.audit_choice import SetAside, check_rules, set_aside
 from rye.installation.on_disk import scan
-from rye.installation.placement import item_files
 from rye.installation.resolving import Environment
 from rye.installation.sarif import Mentioned, sarif
 from rye.installation.shadows import project_shadows
@@ -38,6 +37,7 @@ from rye.items.identity import Identity
 from rye.project.freshness import in_groups, require_groups
 from rye.project.layout import LOCK, Project
 from rye.project.lock import LockedItem, row_lines
+from rye.project.placement import item_files
 from rye.workspace.context import Context
 from rye.workspace.customizing.orphaned_overrides import orphaned_overrides
 from rye.workspace.installing.project_state import read_state

@@ -11,7 +11,6 @@ from rye.installation.graph import locked_item
 from rye.installation.hand_edits import edit_diff, signed_hash
 from rye.installation.on_disk import Drift, edited, read_written, scan
 from rye.installation.origin_check import expect_origin
-from rye.installation.placement import item_folder
 from rye.installation.released import fetch_releases, find_release, identify_one
 from rye.installation.source_rows import differs, locked_source_record, source_item
 from rye.installation.sources import Sources
@@ -21,6 +20,7 @@ from rye.items.identity import parse_reference
 from rye.project.layout import Project, find_project
 from rye.project.lock import Lock, LockedItem
 from rye.project.manifest import Manifest
+from rye.project.placement import item_folder
 from rye.registry.trust.records import ReleaseRecord, find_locked
 from rye.sources.record import SourceHistory
 from rye.workspace.context import Context

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from rye.errors import RyeError
 from rye.installation.on_disk import Drift, Present, edited, read_written
-from rye.installation.placement import item_files
 from rye.project.layout import Project
 from rye.project.lock import LockedItem
+from rye.project.placement import item_files
 
 SHOWN_DIFF_LINES = 40
 

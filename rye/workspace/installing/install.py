@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from rye.installation.fact_rules import by_other_rules
 from rye.installation.on_disk import scan
 from rye.installation.unlock import Unlock
-from rye.project.freshness import in_groups, is_stale
+from rye.project.freshness import in_groups, is_stale, require_fixed
 from rye.workspace.installing.following import follow
 from rye.workspace.installing.install_outcome import InstallOutcome
 from rye.workspace.installing.install_session import InstallSession, Look, open_session, retry_when_overtaken
@@ -36,6 +36,8 @@ def install(context: Context, project: Project, request: InstallRequest, agree: 
 
 def carry_out(session: InstallSession, unlock: Unlock) -> InstallOutcome:
     """Bring disk and lock to what the session's manifest asks for."""
+    if session.request.lock_use != "repair":
+        require_fixed(session.before.lock.items, session.manifest)
     stale = session.request.lock_use != "repair" and is_stale(session.before.lock, session.manifest)
     look = None if stale else _look(session, unlock)
     if look is not None and look.in_order and not look.waiting:

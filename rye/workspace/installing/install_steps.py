@@ -12,7 +12,6 @@ from rye.installation.held_back import held_back
 from rye.installation.install import Prepared, changes, check_rows, choose_locked, new_lock, prepare, verify_chosen
 from rye.installation.on_disk import read_written, scan
 from rye.installation.override_check import override_findings
-from rye.installation.placement import item_files
 from rye.installation.resolving import Chosen, Environment, resolve
 from rye.installation.rollback import keep_previous
 from rye.installation.sources import Sources
@@ -20,10 +19,11 @@ from rye.installation.transaction import Round, exclusive
 from rye.installation.unlock import Unlock
 from rye.installation.verified import signed_words
 from rye.items.identity import Identity
-from rye.project.declared_sources import PATH_PREFIX
+from rye.project.declared_sources import FOLDER_PREFIXES
 from rye.project.freshness import in_groups, is_stale
 from rye.project.layout import LOCK, MANIFEST
 from rye.project.lock import Lock, LockedItem
+from rye.project.placement import item_files
 from rye.registry.transport.seam import NoAnswer
 from rye.workspace.installing.consent import accept_lock, obtain_consent
 from rye.workspace.installing.following import follow
@@ -225,7 +225,9 @@ def install_chosen(
         remember_accepted(before.project, agreed | texts(in_groups(lock.items, request.without)))
     signers = {change.new.signer for change in prepared.plan.changes if change.new is not None}
     signers |= {change.new.registry for change in prepared.plan.changes if change.new is not None and change.new.source}
-    signers = {signer for signer in signers if not signer.startswith(PATH_PREFIX)}  # another project's ../x is another
+    signers = {
+        signer for signer in signers if not signer.startswith(FOLDER_PREFIXES)
+    }  # another project's ../x is another
     if trusted:  # committers agreed to these, not this user
         signers -= {one.value for one in relied if one.what in ("signer", "source")}
     remember_signers(signers)

@@ -46,9 +46,10 @@ class ItemRow(Struct, frozen=True):
     """Fingerprint; None for what is not installed."""
     space: str
     state: str
-    """``ok``. Of an installed item also ``changed``, ``missing``, ``wrong-flag``, and ``unverified`` for a row of rye.lock that
-    this user's rye has not verified; of others ``invalid`` for what cannot be read, and ``shadows-installed`` for an own item
-    with an installed item's id, which nobody can use by it."""
+    """``ok``. Of an installed item also ``changed``, ``missing``, ``wrong-flag``, ``unverified`` for a row of rye.lock that this
+    user's rye has not verified, and ``editable`` for one that is read from its folder as it lies there; of others ``invalid``
+    for what cannot be read, and ``shadows-installed`` for an own item with an installed item's id, which nobody can use by
+    it."""
     registry: str | None
     groups: tuple[str, ...]
     capabilities: tuple[str, ...]
@@ -88,6 +89,9 @@ def _installed(project: Project, kind: str | None) -> list[ItemRow]:
     rows = []
     for item in items:
         if kind in (None, item.kind):
+            if item.is_editable:
+                rows.append(_locked(item, "editable"))
+                continue
             found = drifted.get(item.identity, set()) | ({"unverified"} if item.identity not in verified else set())
             rows.append(_locked(item, next((state for state in _WORST_FIRST if state in found), "ok")))
     return rows

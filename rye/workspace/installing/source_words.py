@@ -58,6 +58,14 @@ def read_source(word: str) -> Source:
     return found
 
 
+def as_editable(source: Source) -> PathSource:
+    """The source with its items used as they lie there. Raises UsageError ``bad-source`` for what is no folder."""
+    if isinstance(source, PathSource):
+        return replace(source, editable=True)
+    message = "--editable is for a folder: a commit of a repository does not change."
+    raise UsageError("bad-source", message, "Clone the repository, and add the clone's folder with --editable.")
+
+
 def _with_prefix(word: str) -> str:
     """How a bare address is written as a source: with ``git+``, and a scheme where it has none."""
     if "://" in word:
@@ -79,6 +87,11 @@ def named(source: Source, manifest: Manifest, name: str | None) -> Source:
         hint = "Give it one: --as NAME (a-z, 0-9, '-' and '_'). It is the namespace of its items here."
         raise UsageError("bad-name", f"{chosen!a} cannot be a source's name.", hint)
     taken = manifest.sources.get(chosen)
+    if isinstance(taken, PathSource) and isinstance(source, PathSource) and _only_other_way(taken, source):
+        way = "is editable" if taken.editable else "is copied"
+        message = f"The source {chosen!r} of rye.toml {way}, and so are all of its items."
+        hint = "Change `editable` in [sources] of rye.toml, or give this source another name: --as NAME."
+        raise UsageError("source-name-taken", message, hint)
     if taken is not None and _place(taken) != _place(source):
         message = f"rye.toml has a source {chosen!r} already: {taken.spec}."
         raise RyeError("source-name-taken", message, "Give this one another name: --as NAME.")
@@ -91,6 +104,11 @@ def named(source: Source, manifest: Manifest, name: str | None) -> Source:
 def _place(source: Source) -> tuple[str, str]:
     """What makes two sources the same: the repository and the folder in it, whatever the rev."""
     return (source.origin, source.path if isinstance(source, GitSource) else "")
+
+
+def _only_other_way(one: PathSource, other: PathSource) -> bool:
+    """Whether two sources are one folder, copied in one and editable in the other."""
+    return one.path == other.path and one.editable != other.editable
 
 
 def _own_name(source: Source) -> str:

@@ -9,6 +9,7 @@ another item file, such as a formula's parent, hand it to :func:`refuse_changed`
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Iterable, MutableMapping
 from datetime import date
@@ -66,6 +67,11 @@ class EffectiveItem(Struct, frozen=True):
     def id(self) -> str:
         """The qualified id where a namespace is known, else the local id."""
         return self.entry.id if self.entry is not None else self.item.location.local_id
+
+    @property
+    def is_editable(self) -> bool:
+        """Whether it is read from an editable folder: nothing is at its file's path."""
+        return self.installed is not None and self.installed.row.is_editable
 
     def version(self) -> str | None:
         """Its own, else the one that it was installed as."""
@@ -139,9 +145,10 @@ def effective_item(
     ``shadows-installed`` where an own item has the id of an installed one.
     """
     refuse_named_like_installed(context, argument)
-    target = find_target(argument, context.cwd, kind)
+    editable = _Editable(context)
+    target = find_target(argument, context.cwd, kind, editable.read)
     _refuse_shadow(context, argument, target.entry, target.project)
-    installed = checked_item(context, target.item)
+    installed = editable.checked or checked_item(context, target.item)
     found = EffectiveItem(target.item, target.entry, target.project, installed=installed)
     return found if base else customized(context, found, inspect=inspect, today=today)
 
@@ -160,9 +167,28 @@ def effective_entry(
     named = f"{entry.location.kind}:{entry.id}"
     _refuse_shadow(context, named, entry, project)
     options = ReadOptions(tools=manifest.tools)
-    item = load_item(entry.path, shown=_shown(entry.path, project), kind=entry.location.kind, options=options)
-    installed = checked_item(context, item, locks)
+    if entry.editable:
+        editable = _Editable(context)
+        item = editable.read(entry, project, options)
+        installed = editable.checked
+    else:
+        item = load_item(entry.path, shown=_shown(entry.path, project), kind=entry.location.kind, options=options)
+        installed = checked_item(context, item, locks)
     return customized(context, EffectiveItem(item, entry, project, installed=installed), manifest=manifest)
+
+
+class _Editable:
+    """Reads an item of an editable folder, checks it, and keeps what it was found to be."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self.checked: CheckedItem | None = None
+
+    def read(self, entry: Entry, project: Project, options: ReadOptions) -> ItemFile:
+        reader = importlib.import_module("rye.workspace.items.editable_items")  # sources and git, for these items alone
+        item: ItemFile
+        item, self.checked = reader.read_entry(self._context, entry, project, options)
+        return item
 
 
 def _shown(path: Path, project: Project) -> str:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from rye.errors import RyeError
 from rye.installation.attached_check import attached_problem
-from rye.installation.placement import item_path
 from rye.items.identity import Identity
 from rye.items.kinds import KINDS
 from rye.items.location import locate
@@ -17,6 +16,7 @@ from rye.project.item_file import ItemFile
 from rye.project.layout import Project
 from rye.project.lock import Lock, LockedItem
 from rye.project.lock_file import read_lock
+from rye.project.placement import item_path
 from rye.workspace.context import Context
 from rye.workspace.trusting.agreed_here import CheckedItem
 from rye.workspace.trusting.verified_items import require_verified

@@ -6,15 +6,16 @@ attached to them: the folders are looked through once, and the rows are asked ab
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
+from typing import Any
 
 from msgspec import Struct
 
 from rye.customization.places import Places
 from rye.errors import RyeError
 from rye.installation.on_disk import Drift, Present, drift, scan
-from rye.installation.placement import item_files, item_folder, item_path
 from rye.installation.signed_release import SignedRelease
 from rye.items.identity import Identity
 from rye.items.reading import ReadOptions
@@ -24,6 +25,7 @@ from rye.project.item_file import load_item
 from rye.project.layout import Project
 from rye.project.lock import LockedItem
 from rye.project.manifest import Manifest
+from rye.project.placement import item_files, item_folder, item_path
 from rye.project.spaces import Entry
 from rye.workspace.context import Context
 from rye.workspace.items.effective_item import EffectiveItem, customized
@@ -46,12 +48,16 @@ def require_installed(
     context: Context, project: Project, rows: Sequence[LockedItem], present: Mapping[str, Present] | None = None
 ) -> Mapping[Identity, SignedRelease]:
     """What the releases of these rows say: each row is verified, and its files are on disk, byte for byte, and no others in their
-    folders.
+    folders. Of an item of an editable folder: what the folder has now.
 
     ``present``: what :func:`rye.installation.on_disk.scan` found. Raises RyeError ``unverified-item``, ``modified-item``,
-    ``not-installed``.
+    ``not-installed``, and what :func:`rye.workspace.items.editable_items.editable_items` raises.
     """
-    signed = require_verified(context, project, rows)
+    editable, rows = [row for row in rows if row.is_editable], [row for row in rows if not row.is_editable]
+    signed = dict(require_verified(context, project, rows))
+    if editable:
+        now = _reader().editable_items(context, project, editable)
+        signed.update((identity, found.release) for identity, found in now.items())
     present = scan(project) if present is None else present
     folders = tuple(f"{item_folder(row)}/" for row in rows if row.attached or row.suffix == "SKILL.md")
     known = {path for row in rows for path in item_files(row)}
@@ -71,6 +77,13 @@ def installed_item(
     """
     options = ReadOptions(tools=manifest.tools)
     path = project.root / item_path(row)
+    if row.is_editable:
+        reader = _reader()
+        now = reader.editable_item(context, project, row)
+        item = reader.file_of(now, project, options)
+        place = Entry("installed", path, item.location, row.identity.namespace, editable=True)
+        found = customized(context, EffectiveItem(item, place, project), manifest=manifest, places=places)
+        return InstalledItem(now.row, found, now.data, now.attached)
     item = load_item(path, shown=item_path(row), kind=row.kind, options=options)
     if sha256(item.data).hexdigest() != row.sha256:
         raise _wrong(Drift(item_path(row), "changed", row))
@@ -83,6 +96,11 @@ def installed_item(
     place = Entry("installed", path, item.location, row.identity.namespace)
     found = customized(context, EffectiveItem(item, place, project), manifest=manifest, places=places)
     return InstalledItem(row, found, item.data, attached)
+
+
+def _reader() -> Any:
+    """What reads editable folders: sources and git, for their items alone."""
+    return importlib.import_module("rye.workspace.items.editable_items")
 
 
 def _wrong(entry: Drift) -> RyeError:

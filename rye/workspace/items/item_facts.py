@@ -18,6 +18,7 @@ from rye.items.kinds import KINDS
 from rye.items.location import Location
 from rye.limits import CONTENT
 from rye.project.bounded_file import read_bytes
+from rye.project.context import load_manifest
 from rye.project.discovery import Found, expand
 from rye.project.item_file import place
 from rye.project.spaces import looks_like_path
@@ -25,6 +26,7 @@ from rye.text.facts import Fact, as_json, difference, find_facts
 from rye.text.facts.decoding import readable_text
 from rye.workspace.context import Context
 from rye.workspace.items.effective_item import EffectiveItem, effective_item, refuse_named_like_installed
+from rye.workspace.items.installed_items import installed_item
 
 
 class ItemFacts(Struct, frozen=True):
@@ -78,6 +80,8 @@ def _of_argument(context: Context, argument: str) -> list[ItemFacts]:
     if (context.cwd / argument).exists() or looks_like_path(argument, context.cwd) or "*" in argument:
         return [_of_file(context, entry) for entry in expand([argument], context.cwd)]
     found = effective_item(context, argument, inspect=True)
+    if found.is_editable:
+        return [_of_editable(context, found)]
     path = found.item.path
     shown = str(path.relative_to(context.cwd)) if path.is_relative_to(context.cwd) else str(path)
     return [_of_file(context, Found(path, shown), found)]
@@ -94,6 +98,20 @@ def _customizing_texts(found: EffectiveItem) -> dict[str, str]:
     if found.item.kind.name == "role":
         return {file.path: file.text for file in directives_of(places, name).sources if file.text}
     return {}
+
+
+def _of_editable(context: Context, found: EffectiveItem) -> ItemFacts:
+    """The facts of an item of an editable folder, from the bytes that were judged."""
+    assert found.project is not None
+    assert found.installed is not None
+    now = installed_item(context, found.project, found.installed.row, load_manifest(found.project))
+    folder = Path(found.item.shown).parent
+    files = {found.item.shown: now.found.item.data}
+    files |= {(folder / path).as_posix(): data for path, data in now.attached.items()}
+    texts = {path: readable_text(content) for path, content in files.items()}
+    facts = find_facts({**texts, **_customizing_texts(now.found)})
+    placed = tuple(_placed(fact, found.item.shown, now.found) for fact in facts)
+    return ItemFacts(found.item.shown, found.id, placed)
 
 
 def _of_file(context: Context, entry: Found, used: EffectiveItem | None = None) -> ItemFacts:

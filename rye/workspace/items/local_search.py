@@ -12,9 +12,10 @@ from rye.project.context import load_manifest
 from rye.project.item_file import load_item
 from rye.project.layout import find_project
 from rye.project.lock_file import read_lock
+from rye.project.manifest import Manifest
 from rye.project.spaces import entries
 from rye.workspace.context import Context
-from rye.workspace.items.effective_item import installed_problem
+from rye.workspace.items.effective_item import effective_entry, installed_problem
 
 if TYPE_CHECKING:
     from rye.project.lock import Lock
@@ -53,17 +54,20 @@ def search_local(
     project = find_project(context.cwd)
     installed = read_lock(project).items if project is not None else ()
     locks: dict[Path, Lock] = {}
-    own = load_manifest(project).namespace if project is not None else None
+    manifest = load_manifest(project) if project is not None else Manifest()
     rows: dict[tuple[str, str], dict[str, Any]] = {}
-    for space, present in entries(project, own):
+    for space, present in entries(project, manifest.namespace):
         for entry in present:
             if (kind and entry.location.kind != kind) or (namespace and entry.namespace != namespace):
                 continue
             try:
-                item = load_item(entry.path, kind=entry.location.kind)
+                if entry.editable and project is not None:
+                    item = effective_entry(context, entry, project, manifest).item
+                else:
+                    item = load_item(entry.path, kind=entry.location.kind)
             except RyeError:  # one unreadable file must not hide all others; `rye validate` names it
                 continue
-            if space == "installed" and installed_problem(context, item, locks) is not None:
+            if space == "installed" and not entry.editable and installed_problem(context, item, locks) is not None:
                 continue
             if project is not None and shadow_of(entry, installed, project.root) is not None:
                 continue

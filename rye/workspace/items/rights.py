@@ -109,7 +109,8 @@ def _rights(found: EffectiveItem, agreed: AgreedHere | None) -> Rights:
     found.parsed()
     metadata = found.item.reading.metadata
     declared = metadata.capabilities if metadata else ()
-    tools, runs = metadata.agent_tools if metadata else None, runs_of(found.item)
+    tools = metadata.agent_tools if metadata else None
+    runs = found.installed.release.runs if found.is_editable and found.installed is not None else runs_of(found.item)
     allowed = declared if agreed is None else agreed.allowed(declared)
     if agreed is not None and agreed.waits_for("tool"):
         tools = None  # a tool counts with its restrictions, so all of them or none

@@ -79,10 +79,11 @@ def agreed_here(context: Context, item: CheckedItem, trust_lock: bool = False) -
         waiting += unseen_alarms(item.project, [row], {row.identity: item.release})
     refused = {one.value for one in waiting if one.what == "right"}
     agreed = tuple(pattern for pattern in row.approved_capabilities if pattern not in refused)
-    return AgreedHere(row.identity, agreed, waiting, tuple(_not_approved(row, item.release)))
+    return AgreedHere(row.identity, agreed, waiting, tuple(not_approved(row, item.release)))
 
 
-def _not_approved(row: LockedItem, release: SignedRelease) -> Iterable[Approval]:
+def not_approved(row: LockedItem, release: SignedRelease) -> Iterable[Approval]:
+    """What a release comes with beyond what its row approves, hooks left out."""
     name = str(row.identity)
     for pattern in _beyond(row.approved_capabilities, release.capabilities):
         yield Approval(name, "right", pattern)

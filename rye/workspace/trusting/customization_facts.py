@@ -17,7 +17,6 @@ from rye.customization.item_overrides import entry_sources
 from rye.customization.places import rye_places
 from rye.customization.provenance import Origin, file_lines, origin_of
 from rye.errors import RyeError
-from rye.installation.placement import item_path
 from rye.installation.policy_files import read_other_policies
 from rye.items.location import locate
 from rye.items.reading import ReadOptions
@@ -26,6 +25,7 @@ from rye.project.bounded_file import read_bytes
 from rye.project.layout import Project
 from rye.project.lock import LockedItem
 from rye.project.manifest import Manifest
+from rye.project.placement import item_path
 from rye.project.spaces import Entry
 from rye.registry.store.cache import Cache
 from rye.storage.folders import cache_dir

@@ -18,13 +18,13 @@ from msgspec.structs import replace
 from rye.customization.item_overrides import SUFFIX, means, named_for
 from rye.customization.places import DIRECTIVE_SUFFIX, OVERLAY_SUFFIX, Folder, rye_places
 from rye.errors import RyeError
-from rye.installation.placement import item_path
 from rye.items.kinds import KINDS
 from rye.items.location import locate
 from rye.project.context import load_manifest
 from rye.project.layout import Project
 from rye.project.lock import LockedItem
 from rye.project.lock_file import read_lock
+from rye.project.placement import item_path
 from rye.project.spaces import Entry
 from rye.workspace.trusting.acceptance import Approval, remember, unseen
 

@@ -15,6 +15,7 @@ def relied_on(plan: Plan) -> set[Approval]:
         asked = {asked.pattern for asked in change.asks}
         asked.update(hook_text(hook) for hook in change.hooks)
         asked.update(run_text(run) for run in change.runs)
+        asked.update(mention.word for mention in change.new_mentions)
         if change.forces_anew and change.forced is not None:
             asked.add(change.forced)  # this run's own, which rye.lock did not have
         if change.signer_changed:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
-from rye.project.declared_sources import GIT_PREFIX, PATH_PREFIX
+from rye.project.declared_sources import FOLDER_PREFIXES, GIT_PREFIX
 from rye.storage.folders import config_dir
 
 _STORE = "trusted-keys.toml"
@@ -12,7 +12,7 @@ _STORE = "trusted-keys.toml"
 
 def is_source(origin: str) -> bool:
     """Whether an origin is a source's and no registry's: no registry is called like one."""
-    return origin.startswith((GIT_PREFIX, PATH_PREFIX))
+    return origin.startswith((GIT_PREFIX, *FOLDER_PREFIXES))
 
 
 def source_grounds(origin: str, basis: str) -> str:

@@ -24,9 +24,9 @@ from typing import Any, Literal
 
 from msgspec.structs import replace
 
-from rye.installation.placement import item_path
 from rye.items.identity import Identity
 from rye.project.lock import Lock, LockedItem, lock_text, parse_lock
+from rye.project.placement import item_path
 from tests.attacks.hostile_repository.world import World
 from tests.cli.running import Program, Result
 

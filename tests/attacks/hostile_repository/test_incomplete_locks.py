@@ -76,8 +76,8 @@ def brought(identity: Identity, version: str = "1.0.0", *, wanted: bool = False)
     """A real row and its signed file from another project. ``wanted``: rye.toml asks for it, too."""
 
     def act(clone: Clone) -> None:
-        from rye.installation.placement import item_path
         from rye.project.lock import parse_lock
+        from rye.project.placement import item_path
 
         other = elsewhere(clone.world, identity, version)
         found = parse_lock(other.path("rye.lock").read_text()).find(identity)

@@ -1,4 +1,8 @@
-"""Where an installed item's files stand: ``.ai/packages/<namespace>/<kind folder>/<category>/<name><suffix>`` (DESIGN §6)."""
+"""Where an installed item's files stand: ``.ai/packages/<namespace>/<kind folder>/<category>/<name><suffix>`` (DESIGN §6).
+
+An item of an editable folder has that place, which is its name in messages and look-ups, and no file there: whoever reads the
+place without knowing finds nothing.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +25,9 @@ def item_path(item: LockedItem) -> str:
 
 
 def item_files(item: LockedItem) -> dict[str, tuple[str, bool]]:
-    """Every file of the item: path → (SHA-256, executable)."""
+    """Every file of the item: path → (SHA-256, executable). Of an editable one nothing is there."""
+    if item.is_editable:
+        return {}
     files = {item_path(item): (item.sha256, False)}
     if item.attached:
         folder = item_folder(item)

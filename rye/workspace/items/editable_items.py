@@ -1,0 +1,178 @@
+"""Items of editable folders, as their folders have them now: read once, judged, and those bytes used (docs/sources.md).
+
+They are not copied, so no check of installed files ever sees them, and nothing of them is verified: a row of rye.lock says what
+was agreed to, not what lies in the folder. This is the one place that reads them, and every reading asks all of it again:
+
+* rye.toml has the folder as editable, under the row's name, and this user agreed to that in this project. ``RYE_TRUST_LOCK`` does
+  not: it is for what is fixed.
+* The folder is read as any source is: no link is followed, nothing outside is reached, what cannot be used is refused.
+* Rights, agent tools, things that can run, cautions and alarms are those of the text as it is. One that rye.lock does not approve
+  is an error; so are another version, place or dependency. Hooks are denied one by one, as ever.
+* Nothing is at the item's place below ``.ai/packages``. A file there was not installed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from rye.errors import RyeError
+from rye.installation.install import verify_chosen
+from rye.installation.resolving import Chosen, Environment
+from rye.installation.signed_release import SignedRelease, identities_of
+from rye.installation.source_rows import differs, source_refused
+from rye.installation.unlock import Unlock
+from rye.installation.verified import VerifiedItem
+from rye.items.identity import Identity
+from rye.items.kinds import KINDS
+from rye.items.reading import ReadOptions
+from rye.project.context import load_manifest
+from rye.project.declared_sources import PathSource
+from rye.project.item_file import ItemFile, item_of
+from rye.project.layout import Project
+from rye.project.lock import Lock, LockedItem
+from rye.project.lock_file import editable_rows
+from rye.project.manifest import Manifest
+from rye.project.placement import item_folder, item_path
+from rye.project.spaces import Entry
+from rye.workspace.context import Context
+from rye.workspace.items.installed_check import modified_item
+from rye.workspace.registries.project_sources import judging_environment, project_sources
+from rye.workspace.trusting.acceptance import Approval, approvals, unseen
+from rye.workspace.trusting.agreed_here import CheckedItem, not_approved, unapproved
+
+_APPROVED = (
+    "approved_capabilities",
+    "approved_hooks",
+    "approved_tools",
+    "approved_limits",
+    "approved_runs",
+    "approved_facts",
+    "facts_rules",
+)
+
+
+class EditableItem(Struct, frozen=True):
+    """One item in the state of its folder at one moment."""
+
+    row: LockedItem
+    """What rye.lock would say of these bytes, with the approvals that it has."""
+    release: SignedRelease
+    """What these bytes say. Nobody signed it."""
+    data: bytes
+    attached: Mapping[str, bytes]
+    """The files attached to it, by their path in its folder."""
+
+    @property
+    def shown(self) -> str:
+        """Where its own file is, for a person."""
+        assert self.row.source is not None
+        return f"{self.row.source.path}/{self.row.source.place}"
+
+
+def read_entry(context: Context, entry: Entry, project: Project, options: ReadOptions) -> tuple[ItemFile, CheckedItem]:
+    """The item of an entry of :func:`rye.project.spaces.entries`. Its ``path`` is its place below ``.ai/packages``, where nothing
+    is. Raises what :func:`editable_items` raises."""
+    identity = Identity(entry.location.kind, entry.id)
+    row = next((row for row in editable_rows(project) if row.identity == identity), None)
+    if row is None:
+        raise RyeError("not-locked", f"{identity} is not in rye.lock.", "Install it with `rye add`.")
+    found = editable_item(context, project, row)
+    return file_of(found, project, options), CheckedItem(project, found.row, found.release)
+
+
+def file_of(found: EditableItem, project: Project, options: ReadOptions) -> ItemFile:
+    """The item as a file that was read, from the bytes that were judged."""
+    path = project.root / item_path(found.row)
+    return item_of(path, found.data, found.shown, kind=found.row.kind, options=options)
+
+
+def editable_item(context: Context, project: Project, row: LockedItem) -> EditableItem:
+    """As :func:`editable_items`, for one row."""
+    return editable_items(context, project, [row])[row.identity]
+
+
+def editable_items(context: Context, project: Project, rows: Sequence[LockedItem]) -> dict[Identity, EditableItem]:
+    """The items of these rows of rye.lock.
+
+    Raises RyeError ``lock-does-not-fit``, ``project-not-accepted``, ``source-changed``, ``consent-needed``, ``policy-violation``,
+    ``modified-item``, SourceError.
+    """
+    manifest = load_manifest(project)
+    for row in rows:
+        _require_declared(manifest, row)
+        _require_agreed(project, row)
+        _require_no_file(project, row)
+    environment = judging_environment(context, manifest)
+    with project_sources(context, manifest, project.root, offline=True, asks=False) as sources:
+        sources.go_by(Lock({}, tuple(rows)), Unlock.nothing())
+        histories = sources.histories(row.identity for row in rows)
+        chosen = {}
+        for row in rows:
+            if row.identity not in histories:
+                raise differs(row, "there is no such item in it")
+            record = histories[row.identity].records[0]
+            chosen[row.identity] = Chosen(record, row.dependencies, row.groups, row.forced)
+        now = verify_chosen(chosen, sources)
+    return {row.identity: _judged(row, now[row.identity], manifest, environment) for row in rows}
+
+
+def _require_declared(manifest: Manifest, row: LockedItem) -> None:
+    source = manifest.sources.get(row.identity.namespace)
+    if not isinstance(source, PathSource) or not source.editable or source.origin != row.registry:
+        raise RyeError(
+            "lock-does-not-fit",
+            f"rye.lock has {row.identity} from {row.registry}, and [sources] of rye.toml has no such folder.",
+            "Run `rye install`, which chooses again and shows what changes.",
+        )
+
+
+def _require_agreed(project: Project, row: LockedItem) -> None:
+    """That this user agreed to the folder, before anything in it is read."""
+    waiting = [one for one in unseen(project, approvals([row])) if one.what == "source"]
+    if row.approved_signer is None and not waiting:
+        return
+    raise RyeError(
+        "project-not-accepted",
+        f"{row.identity} is read from the folder {row.registry} as it lies there, and you have not agreed to that.",
+        "`rye install` or `rye trust project` shows it on a terminal, and asks. Nothing else agrees to an editable folder.",
+        details={"approvals": [{"item": row.identity.namespace, "what": "source", "value": row.registry}]},
+    )
+
+
+def _require_no_file(project: Project, row: LockedItem) -> None:
+    place = item_path(row)
+    folder = item_folder(row) if KINDS[row.kind].main_file is not None else place
+    if os.path.lexists(project.root / folder):
+        raise modified_item(f"{folder} was not installed: {row.identity} is of an editable folder.", None)
+
+
+def _judged(row: LockedItem, now: VerifiedItem, manifest: Manifest, environment: Environment) -> EditableItem:
+    found = replace(now.locked, **{name: getattr(row, name) for name in _APPROVED})
+    if found.source != row.source or found.suffix != row.suffix:
+        raise differs(row, "it is at another place")
+    if now.metadata.version is not None and now.metadata.version != row.version:
+        raise differs(row, f"its version is {now.metadata.version}, not {row.version}")
+    provides = frozenset(manifest.provides)
+    if identities_of(now.signed.needs(provides)) != tuple(sorted(row.dependencies)):
+        raise differs(row, "it depends on other items")
+    refused = source_refused(environment.policy, found)
+    if refused is None and not environment.policy.accepts_signer([found.signer]):
+        refused = "no key that the policy requires signed it"
+    if refused is not None:
+        raise RyeError("policy-violation", f"{row.identity} may not be used: {refused}.", "Choose another item.")
+    environment.require([(found, now.signed.mentions or ())])
+    beyond = (*not_approved(row, now.signed), *_new_cautions(row, now.signed))
+    if beyond:
+        raise unapproved(row.identity, beyond)
+    return EditableItem(found, now.signed, now.data, now.attached)
+
+
+def _new_cautions(row: LockedItem, now: SignedRelease) -> Iterator[Approval]:
+    """Cautions of the text that it did not have when it was agreed to: an update that brings one stops, too."""
+    for mention in now.mentions or ():
+        if not mention.is_alarm and not mention.is_note and mention.word not in row.approved_facts:
+            yield Approval(str(row.identity), "fact", mention.word)
