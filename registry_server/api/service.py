@@ -83,7 +83,8 @@ class Service:
         self.form_pace = Pace(settings.form_tries)
         self.exchange = Exchange(self.engine, self.issuers, settings.read != "public")
         self.searches = SearchDesk(settings)
-        self.pages = PageDesk(settings, self.engine, self.public, lambda: self.address)
+        self._writing = 0
+        self.pages = PageDesk(settings, self.engine, self.public, lambda: self.address, lambda: self._writing > 0)
         self.readers = ReaderDesk(self.public, settings, lambda: self.address)
         self.deliverer = Deliverer(self.engine, self.origin)
         self._writes = threading.BoundedSemaphore(max(settings.concurrent_writes, 1))
@@ -128,7 +129,11 @@ class Service:
     def writing(self, account: Account) -> Iterator[None]:
         """One of the places for writing requests. Raises RyeError ``too-many-requests``, and ``busy`` when all are taken."""
         with self.shares.place(account.owner), self._place():
-            yield
+            self._writing += 1
+            try:
+                yield
+            finally:
+                self._writing -= 1
 
     @contextmanager
     def _place(self) -> Iterator[None]:

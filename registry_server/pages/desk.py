@@ -4,6 +4,9 @@ At most ``page_threads`` pages are made at the same moment and ``page_waiting`` 
 (``busy``: 503 with ``Retry-After``). A page that is kept costs neither as long as the head and the hour are the same. Under
 another head it counts if everything that it was made from is the same (:mod:`registry_server.pages.reads`): then only its foot is
 new. The head is looked at a few times a second.
+
+Publishing comes first. While a publish is at work, pages take turns ``pace_seconds`` apart, and one that would wait longer than
+``turn_seconds`` is refused.
 """
 
 from __future__ import annotations
@@ -88,15 +91,19 @@ class PageDesk:
         engine: sa.Engine,
         store: Objects,
         address: Callable[[], str],
+        is_publishing: Callable[[], bool] = lambda: False,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         """``engine``: for the little that pages write; ``address``: asked for each page, since a registry may learn its
-        port late."""
+        port late; ``is_publishing``: whether a request that publishes is at work now."""
         self._writing = engine
         self._engine = search_engine(settings)
         self._is_private = settings.read != "public"
         self._store = store
         self._address = address
+        self._is_publishing = is_publishing
+        self._next_turn = 0.0
+        self._paced_until = 0.0
         self._clock = clock
         self._threads = ThreadPoolExecutor(max(settings.page_threads, 1), thread_name_prefix="rye-pages")
         self._places = threading.BoundedSemaphore(max(settings.page_threads, 1) + max(settings.page_waiting, 0))
@@ -121,6 +128,7 @@ class PageDesk:
         return await self._answer(asked, prepare, is_noted=False)
 
     async def _answer(self, asked: Asked, prepare: Callable[[], Awaitable[Maker]], *, is_noted: bool) -> Answer:
+        await self._turn()
         form = form_of(asked.accept)
         key = (asked.path, form, asked.reader.namespaces, self._address())
         head, hour = await self._newest(), self._hour()
@@ -209,6 +217,21 @@ class PageDesk:
         return head_of(published)
 
     # -- on the event loop -----------------------------------------------------------------------------------------------
+
+    async def _turn(self) -> None:
+        """While a publish is at work, and for a moment after it, wait for this page's turn: pages and publishing share one
+        interpreter. Raises RyeError ``busy``."""
+        now = time.monotonic()
+        if self._is_publishing():
+            self._paced_until = now + PAGES.pace_lasts_seconds
+        if now >= self._paced_until:
+            return
+        turn = max(now, self._next_turn)
+        if turn - now > PAGES.turn_seconds:
+            raise RyeError("busy", "The registry is publishing, and many wait for its pages.", "Try again in a moment.")
+        self._next_turn = turn + PAGES.pace_seconds
+        if turn > now:
+            await asyncio.sleep(turn - now)
 
     async def _newest(self) -> Head:
         known = self._head

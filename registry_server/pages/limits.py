@@ -53,6 +53,12 @@ class PageLimits(Struct, frozen=True):
     """For how long the head is believed to be the newest."""
     accept_characters: int = 1_000
     """Of ``Accept`` and ``If-None-Match`` that are read."""
+    pace_seconds: float = 0.002
+    """Between two pages while the registry publishes, which leaves the rest of the time to publishing."""
+    pace_lasts_seconds: float = 0.05
+    """For how long after a publish pages keep this pace: publishers send one after the other."""
+    turn_seconds: float = 1.0
+    """For how long a page waits for its turn at most."""
     catch_up_entries: int = 256
     """Entries of the log that are read at once to know who depends on what."""
     catch_up_seconds: float = 0.5
