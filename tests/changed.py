@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 ROOT = Path(__file__).resolve().parents[1]
 ALWAYS = (
     *("tests/test_rooms.py", "tests/test_faces.py", "tests/test_local_imports.py", "tests/test_line_ends.py"),
-    "tests/items/test_kinds_named_once.py",
+    *("tests/test_citations.py", "tests/items/test_kinds_named_once.py"),
 )
 """The tests of the frame."""
 _PACKAGES = ("rye", "registry_server", "tests", "benchmarks")

@@ -5,6 +5,14 @@ This room's one thin shell.
 Only regular files, only paths of safe segments, no symlinks (neither followed nor attached), at most the limits' number and
 bytes. Hidden files and what ``.ryeignore`` matches stay out. Files are opened without following a link and checked after
 opening, so that a file which is swapped meanwhile is not read.
+
+Findings, which :mod:`rye.items.skill.reader` gives with its own. A file with one is left out:
+
+S10   A link, device, pipe or socket.
+S11   A path that is not safe on every system.
+S12   Too many files or entries.
+S13   Too many bytes.
+S14   A file that cannot be read.
 """
 
 from __future__ import annotations
@@ -48,11 +56,7 @@ def is_safe_path(path: str) -> bool:
 def attached_files(
     main_file: Path, limits: ContentLimits = CONTENT
 ) -> tuple[tuple[AttachedFile, ...], tuple[Diagnostic, ...]]:
-    """The files attached to the item whose signed file is ``main_file``, by path, and what is wrong with them.
-
-    S10: a symlink, device, pipe or socket. S11: a path that is not safe everywhere. S12: too many files or entries. S13:
-    too many bytes. S14: a file that cannot be read. Files with a finding are left out.
-    """
+    """The files attached to the item whose signed file is ``main_file``, by path, and what is wrong with them."""
     walk = _Walk(main_file, _ignore_patterns(main_file.parent, limits), limits)
     walk.run()
     files = sorted(walk.files)

@@ -1,7 +1,7 @@
 """The diagnostic codes of a directive, and the collector that its readers report to.
 
 ``R01`` to ``R12`` are the format document's numbered validation rules as DECISIONS Directives 3 sharpens them; ``Dnnn`` is the
-rest: what the document says elsewhere, what DECISIONS add, and what a safe reading demands. The codes are stable.
+rest: what the document says elsewhere, what the other decisions add, and what a safe reading demands. The codes are stable.
 """
 
 from __future__ import annotations
