@@ -1,4 +1,4 @@
-"""Items of editable folders, as their folders have them now: read once, judged, and those bytes used (docs/sources.md).
+"""Items of editable folders, as their folders have them now: read once, judged, and those bytes used (docs/how-to/sources.md).
 
 They are not copied, so no check of installed files ever sees them, and nothing of them is verified: a row of rye.lock says what
 was agreed to, not what lies in the folder. This is the one place that reads them, and every reading asks all of it again:
