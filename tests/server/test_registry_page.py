@@ -12,7 +12,8 @@ from registry_server.api.forwarded import client_address, is_secure, networks
 from rye.errors import RyeError
 from tests.registry_process import init, run
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "how-to" / "registry.md").read_text("utf-8")
+HOW_TO = Path(__file__).resolve().parents[2] / "docs" / "how-to"
+PAGE = "".join((HOW_TO / name).read_text("utf-8") for name in ("registry.md", "registry-access.md"))
 
 
 def commands(heading: str) -> list[list[str]]:
@@ -27,7 +28,7 @@ def commands(heading: str) -> list[list[str]]:
 def test_who_may_do_what(tmp_path: Path) -> None:
     data = tmp_path / "data"
     init(data)
-    played = commands("Who may do what")
+    played = commands("Tokens, accounts, roles")
     assert len(played) >= 9
     for words in played:
         run(*words, "--data", str(data))

@@ -59,8 +59,8 @@ def test_a_folder_without_a_registry_says_how_to_make_one(tmp_path: Path) -> Non
     assert "rye-registry init" in (caught.value.hint or "")
 
 
-def test_every_setting_stands_in_the_operators_page() -> None:
+def test_every_setting_is_on_the_page_of_settings() -> None:
     from registry_server.settings import _TYPES
 
-    page = (Path(__file__).parents[2] / "docs" / "how-to" / "registry.md").read_text("utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "registry-settings.md").read_text("utf-8")
     assert [name for name in _TYPES if f"`{name}`" not in page] == []
