@@ -16,6 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rye.installation.fact_rules import by_other_rules
+from rye.installation.graph import reached
 from rye.installation.mentions import item_file_name, mentions
 from rye.installation.on_disk import INSTALLED, written_text
 from rye.installation.overruled import overruled
@@ -73,10 +74,12 @@ def prepare(
     environment: Environment,
     without: frozenset[str] = frozenset(),
     known_signers: frozenset[str] | None = None,
+    wanted_before: Manifest | None = None,
 ) -> Prepared:
     """Fetch and verify what is chosen, and compare with what is locked. Raises RyeError, TrustError; writes nothing.
 
-    ``known_signers``: the keys that this user agreed to before; None: none is new.
+    ``known_signers``: the keys that this user agreed to before; None: none is new. ``wanted_before``: the manifest as the
+    command found it; None: the same.
 
     Items that only the groups ``without`` need are neither asked about nor installed; a lock that was made before keeps them as
     they are.
@@ -96,6 +99,7 @@ def prepare(
         mentions=mentions_of(items),
         mentions_before={identity: words.mentions or () for identity, words in known.items()},
         known_signers=known_signers,
+        brought=reached(Lock({}, tuple(item.locked for item in items.values())), wanted_before or manifest),
     )
     plan = _with_histories(plan, chosen, sources)
     waiting = [item.locked for identity, item in verified.items() if identity in left_out]

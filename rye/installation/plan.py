@@ -11,7 +11,8 @@ The rules of consent (DESIGN §7):
 * ``rye lock`` approves nothing: an entry that it wrote is compared with what was approved before it (``approved_signer``).
 * Tools of the agent program (an agent's ``tools``, a skill's ``allowed-tools``) are no ``rye.`` rights, but they are asked
   for all the same, together with what restricts them: a restriction that goes away is a tool more.
-* A first item of a signer that this user never agreed to asks, whether it has rights or not.
+* A first item of a signer that this user never agreed to asks, whether it has rights or not. So does each item that nobody signed
+  and that this command did not name: a line of rye.toml that somebody else wrote is no wish of this user.
 * Cautions and alarms are what the texts talk about (:mod:`rye.text.facts`). An alarm stops a first installation off a terminal,
   a new caution or alarm stops an update; ``--yes`` approves neither.
 * A first installation asks for all of these. An update that asks for more, brings along another item that does, or comes
@@ -21,7 +22,7 @@ The rules of consent (DESIGN §7):
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
@@ -81,6 +82,8 @@ class ItemChange(Struct, frozen=True):
     """It is new here, and this user never agreed to anything that this key signed."""
     history: SignerHistory | None = None
     """The age of release, key and namespace; None where nothing new is installed."""
+    brought: bool = False
+    """New here, signed by nobody, and wanted by rye.toml as it was, not by what this command named."""
     pulled_in: bool = False
     """Added because the new version of an installed item needs it: nobody named it."""
 
@@ -131,11 +134,11 @@ class ItemChange(Struct, frozen=True):
 
     @property
     def needs_consent(self) -> bool:
-        return self.newly_forced or self._asks
+        return self.newly_forced or self.brought or self._asks
 
     @property
     def _asks(self) -> bool:
-        """Whether the item itself asks for a yes. What rye.toml forces may be this user's own line, which ``--yes`` answers."""
+        """Whether the item itself asks for a yes. What rye.toml forces or brings may be the user's line: ``--yes`` answers."""
         return self.new is not None and bool(
             self.asks
             or self.hooks
@@ -167,11 +170,13 @@ def make_plan(
     mentions: Mapping[Identity, tuple[Mention, ...]] | None = None,
     mentions_before: Mapping[Identity, tuple[Mention, ...]] | None = None,
     known_signers: frozenset[str] | None = None,
+    brought: Container[Identity] = (),
 ) -> Plan:
     """Compare what is installed with what shall be. The new entries' own approvals are ignored: only the old lock's count.
 
     ``mentions``: cautions and alarms by item, ``mentions_before`` those of the old entries, as far as they are known; what is not
-    known counts as new. ``known_signers``: fingerprints that this user agreed to before; None: not asked.
+    known counts as new. ``known_signers``: fingerprints that this user agreed to before; None: not asked. ``brought``: the items
+    that rye.toml wanted before this command.
     """
     before = old.by_identity()
     after = {item.identity: item for item in new}
@@ -206,6 +211,7 @@ def make_plan(
                 signer_unknown=known_signers is not None
                 and (was is None or never_approved(was))
                 and not _is_known(shall, known_signers, signers.get(identity.namespace, set())),
+                brought=shall.is_unsigned and (was is None or never_approved(was)) and identity in brought,
             )
         )
     return Plan(_mark_pulled_in(changes))

@@ -36,7 +36,7 @@ def show_proposal(console: Console, proposal: Proposal) -> None:
 
 _UNSEEN_TITLES = {
     "signer": "Keys that sign its items",
-    "source": "Sources of items that no publisher signed",
+    "source": "Items that no publisher signed, and their sources",
     "right": "Rights",
     "hook": "Hooks",
     "run": "What can run",

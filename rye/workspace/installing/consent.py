@@ -137,6 +137,8 @@ def _why(change: ItemChange) -> str:
         reasons.append(f"is the first item of a source that you never agreed to ({change.new.registry})")
     elif change.signer_unknown:
         reasons.append("is the first item of a signer that you never agreed to")
+    elif change.brought and change.new is not None:
+        reasons.append(f"is a new item of {change.new.registry}, which nobody signed")
     if change.signer_changed:
         reasons.append(_why_signer(change))
     if change.newly_forced:

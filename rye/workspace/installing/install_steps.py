@@ -23,6 +23,7 @@ from rye.project.declared_sources import FOLDER_PREFIXES
 from rye.project.freshness import in_groups, is_stale
 from rye.project.layout import LOCK, MANIFEST
 from rye.project.lock import Lock, LockedItem
+from rye.project.manifest import Manifest
 from rye.project.placement import item_files
 from rye.registry.transport.seam import NoAnswer
 from rye.workspace.installing.consent import accept_lock, obtain_consent
@@ -185,7 +186,14 @@ def install_chosen(
     request, before = session.request, session.before
     with session.context.progress("fetching"):
         prepared = prepare(
-            before.lock, session.manifest, chosen, sources, environment, request.without, agreed_signers()
+            before.lock,
+            session.manifest,
+            chosen,
+            sources,
+            environment,
+            request.without,
+            agreed_signers(),
+            _found_manifest(session),
         )
     if request.lock_use != "repair":
         _refuse_approvals_beyond(session, chosen, prepared)
@@ -232,6 +240,17 @@ def install_chosen(
         signers -= {one.value for one in relied if one.what in ("signer", "source")}
     remember_signers(signers)
     return InstallOutcome("installed", prepared.plan.effective, prepared.warnings, written, followed=followed)
+
+
+def _found_manifest(session: InstallSession) -> Manifest:
+    """What rye.toml and its members wanted before this command changed them. One that cannot be read is replaced as a whole, and
+    then nothing of the new one was named."""
+    if session.keeps_manifests:
+        return session.manifest
+    try:
+        return session.before.manifest
+    except RyeError:
+        return session.manifest
 
 
 def _forced_at_first_contact(session: InstallSession, prepared: Prepared) -> set[Approval]:

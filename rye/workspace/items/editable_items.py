@@ -139,7 +139,7 @@ def _require_agreed(project: Project, row: LockedItem) -> None:
         "project-not-accepted",
         f"{row.identity} is read from the folder {row.registry} as it lies there, and you have not agreed to that.",
         "`rye install` or `rye trust project` shows it on a terminal, and asks. Nothing else agrees to an editable folder.",
-        details={"approvals": [{"item": row.identity.namespace, "what": "source", "value": row.registry}]},
+        details={"approvals": [{"item": str(row.identity), "what": "source", "value": row.registry}]},
     )
 
 

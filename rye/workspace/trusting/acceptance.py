@@ -58,7 +58,7 @@ class Approval(Struct, frozen=True, order=True):
     """One thing that a lock approves, a customization of an installed item, or a grant of rye.toml to a tool."""
 
     item: str
-    """``kind:id``; of a signer or a source its namespace, since it speaks for all its items."""
+    """``kind:id``; of a signer its namespace, since it speaks for all its items."""
     what: What
     value: str
     """The pattern, the hook as :func:`hook_text` writes it, the tool as :func:`tool_texts` does, what can run as :func:`run_text`
@@ -112,8 +112,8 @@ def approvals(items: Iterable[LockedItem]) -> set[Approval]:
         found.update(Approval(name, "fact", fact) for fact in item.approved_facts)
         found.update(forced_versions([item]))
         signer = item.signer if item.approved_signer is None else item.approved_signer
-        if signer and item.source is not None:  # it is the source that is agreed to, whoever signed an item of it
-            found.add(Approval(item.identity.namespace, "source", item.registry))
+        if signer and item.source is not None:  # nobody vouches for a source's items, so each of them is agreed to
+            found.add(Approval(name, "source", item.registry))
         elif signer:
             found.add(Approval(item.identity.namespace, "signer", signer))
     return found
