@@ -20,10 +20,11 @@ class ContentLimits(Struct, frozen=True):
     attached_path_characters: int = 200
     """One attached file's relative path."""
     yaml_depth: int = 32
+    """Nesting of YAML collections."""
     json_depth: int = 64
     """Objects and arrays inside each other in JSON that a person gives: inputs, a context."""
     json_digits: int = 400
-    """Nesting of YAML collections."""
+    """Digits of one number in such JSON."""
     yaml_aliases: int = 64
     """Aliases in one YAML document."""
     yaml_nodes: int = 20_000

@@ -110,6 +110,11 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "trust": ("rye.cli.trust.trust:trust", "Trust", "Whose signatures count."),
     "help": ("rye.cli.help:show_help", "Use", "How a command is used."),
 }
+_PLAINER = {
+    " is not a valid integer range.": " is not a whole number.",
+    " is not a valid float range.": " is not a number.",
+}
+"""How click words a mistake, and how a person says it."""
 ALIASES = {"completions": "completion"}
 """Other spellings of a command, which the help does not list."""
 _WIDEST = 160
@@ -290,6 +295,8 @@ def run(arguments: list[str], session: Session) -> int:
     except click.UsageError as error:
         path = error.ctx.command_path if error.ctx else "rye"
         message = " ".join(error.format_message().split())
+        for theirs, ours in _PLAINER.items():
+            message = message.replace(theirs, ours)
         session.console.error(UsageError("usage", message, f"`{path} --help` shows how it is used."))
         return 2
     except (click.Abort, KeyboardInterrupt):

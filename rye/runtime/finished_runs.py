@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,7 @@ from rye.project.layout import Project
 from rye.runtime.approvals import Question, approve, read_question
 from rye.runtime.event_log import EVENTS, HEAD, Verdict, parse_head, verify
 from rye.runtime.opening import RUNS
-from rye.runtime.ulid import is_ulid
+from rye.runtime.ulid import is_ulid, time_of
 from rye.storage.regular_files import open_regular
 from rye.workspace.context import Context
 
@@ -66,11 +68,7 @@ class RunLog(Struct, frozen=True):
 def list_runs(context: Context) -> list[RunSummary]:
     """The newest runs, the newest first."""
     folder = _folder(require_project(context.cwd))
-    try:
-        names = sorted((name for name in os.listdir(folder) if is_ulid(name)), reverse=True)
-    except OSError:
-        return []
-    return [_read(folder / name).summary() for name in names[: RUNTIME.runs_listed]]
+    return [_read(folder / name).summary() for name in _names(folder, context.now())[: RUNTIME.runs_listed]]
 
 
 def read_run(context: Context, run: str) -> RunLog:
@@ -82,10 +80,10 @@ def run_folder(context: Context, run: str) -> Path:
     """The folder of one run. Raises RyeError ``no-such-run``, UsageError ``bad-run``."""
     folder = _folder(require_project(context.cwd))
     if run == "last":
-        newest = list_runs(context)
+        newest = _names(folder, context.now())
         if not newest:
             raise RyeError("no-such-run", "This project has no runs.", "`rye run` and `rye mcp serve` make them.")
-        return folder / newest[0].run
+        return folder / newest[0]
     if not is_ulid(run.upper()):
         raise UsageError("bad-run", f"{run!r} is no run.", "`rye runs list` shows the runs.")
     found = folder / run.upper()
@@ -110,6 +108,26 @@ def approve_call(context: Context, run: str, call: int, show: Callable[[Question
 
 def _folder(project: Project) -> Path:
     return project.ai / RUNS
+
+
+def _names(folder: Path, now: datetime) -> list[str]:
+    """The runs in the folder, the newest first. Runs that this user did not make here come last: whoever can commit can add
+    a log, and name it as they like."""
+    try:
+        names = [name for name in os.listdir(folder) if is_ulid(name)]
+    except OSError:
+        return []
+    return sorted(names, key=lambda name: (_is_own(folder / name, name, now), name), reverse=True)
+
+
+def _is_own(run: Path, name: str, now: datetime) -> bool:
+    """Whether a run looks like one of this user's: its start is past, and its log is private, as version control makes none."""
+    try:
+        log = os.lstat(run / EVENTS)
+    except OSError:
+        return False
+    private = stat.S_ISREG(log.st_mode) and log.st_uid == os.geteuid() and not stat.S_IMODE(log.st_mode) & 0o077
+    return private and time_of(name) <= now
 
 
 def _read(folder: Path) -> RunLog:

@@ -27,7 +27,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 if TYPE_CHECKING:
-    from rye.items.directive.model import Directive
+    from rye.items.directive.model import Directive, Spend
 
 LIMITS = ("turns", "tokens", "spend", "duration", "depth", "spawns", "calls", "tool_seconds")
 SUMMED = ("turns", "tokens", "spend", "spawns", "calls", "tool_seconds")
@@ -120,11 +120,18 @@ def of_directive(directive: Directive) -> Limits:
             Limits(
                 turns=context.turns if context is not None else None,
                 tokens=context.max_tokens if context is not None else None,
-                spend=cost.spend.amount if cost is not None and cost.spend is not None else None,
+                spend=cost.spend.amount
+                if cost is not None and cost.spend is not None and in_dollars(cost.spend)
+                else None,
                 duration=cost.duration if cost is not None else None,
             ),
         )
     )
+
+
+def in_dollars(spend: Spend) -> bool:
+    """Whether an amount of ``<spend>`` can be counted: prices are in dollars, and no rate of exchange is known here."""
+    return spend.currency is None or spend.currency.upper() == "USD"
 
 
 def minimum(all_limits: Iterable[Limits]) -> Limits:

@@ -63,6 +63,18 @@ def test_where_limits_and_cost_both_speak_the_lesser_counts() -> None:
     assert found == Limits(4, 4096, Decimal("0.40"), 60)
 
 
+@pytest.mark.parametrize(
+    ("currency", "spend"),
+    [("", Decimal(5)), (' currency="USD"', Decimal(5)), (' currency="usd"', Decimal(5)), (' currency="EUR"', None)],
+)
+def test_only_dollars_are_counted(currency: str, spend: Decimal | None) -> None:
+    cost = (
+        f'<cost><context estimated_usage="low" turns="4">9000</context><duration>9</duration>'
+        f"<spend{currency}>5</spend></cost>"
+    )
+    assert of_directive(parsed('<limits max_turns="6" max_tokens="4096" />', cost)).spend == spend
+
+
 @pytest.mark.parametrize("name", LIMITS)
 def test_reaching_is_allowed_and_going_beyond_is_not(name: str) -> None:
     bound = Bound(replace(Limits(), **{name: Decimal(5) if name == "spend" else 5}))

@@ -33,7 +33,7 @@ def list_runs(session: Session) -> None:
             )
             for each in found
         ],
-        ("run", "for", "started", "calls", "denied", "log"),
+        ("run", "as", "started", "calls", "denied", "log"),
     )
 
 

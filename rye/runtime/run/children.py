@@ -6,10 +6,12 @@ directive declares come back. It ends with its parent: when the socket between t
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from threading import Event
 
 from msgspec.structs import replace
@@ -78,11 +80,13 @@ class Children:
     def _run(self, start: ChildStart, cancel: Event, label: str) -> Ends:
         ours, theirs = socket.socketpair()
         with ours:
-            with theirs:
+            with (
+                theirs
+            ):  # no variable may mean something in the project's folder, where others write: so it starts elsewhere
                 process = subprocess.Popen(
                     [sys.executable, "-P", "-m", "rye.runtime.run.child", str(theirs.fileno())],
                     pass_fds=(theirs.fileno(),),
-                    cwd=start.project,
+                    cwd="/",
                     env=self._environment,
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
@@ -147,6 +151,9 @@ def _outputs(ended: Ends, label: str) -> dict[str, object]:
     )
 
 
-def without(environment: Mapping[str, str], names: frozenset[str]) -> dict[str, str]:
-    """The variables of a child: all but the keys."""
-    return {name: value for name, value in environment.items() if name not in names}
+def for_child(environment: Mapping[str, str], withheld: frozenset[str], project: Path) -> dict[str, str]:
+    """The variables of a child: all but the keys, and no module comes from the project's folder."""
+    kept = {name: value for name, value in environment.items() if name not in withheld}
+    places = [place for place in kept.pop("PYTHONPATH", "").split(os.pathsep) if place]
+    outside = [place for place in map(os.path.realpath, places) if not Path(place).is_relative_to(project.resolve())]
+    return {**kept, "PYTHONPATH": os.pathsep.join(outside)} if outside else kept

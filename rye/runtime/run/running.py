@@ -14,18 +14,17 @@ from msgspec.structs import replace
 from rye.errors import RyeError
 from rye.items.directive.model import Directive
 from rye.project.context import require_project
-from rye.project.layout import Project
 from rye.project.user_config import config_path
 from rye.rendering.inputs import resolve
 from rye.rendering.prompt import first_uses, render, source_of
 from rye.runtime.approvals import Question
 from rye.runtime.chain import Chain, Level
 from rye.runtime.effects import Tools
-from rye.runtime.limits import Limits
+from rye.runtime.limits import Limits, in_dollars
 from rye.runtime.opening import Opened, open_session
 from rye.runtime.project_items import ProjectItems
 from rye.runtime.run.child_messages import ChildStart
-from rye.runtime.run.children import Children, without
+from rye.runtime.run.children import Children, for_child
 from rye.runtime.run.endpoint import Endpoint, Post
 from rye.runtime.run.hooks import Hooks, Loops
 from rye.runtime.run.http_post import HttpPost
@@ -124,6 +123,7 @@ def _run(
     if not wanted[0].priced and session.meter.left("spend") is not None:
         hint = f"Add input-price and output-price to [models.{wanted[0].tier}] in {config_path()}."
         raise RyeError("unpriced-model", unpriced(wanted[0]).message, hint)
+    _require_dollars(item.directive, session.meter.left("spend") is not None)
     prompt = _prompt(item.directive, request, faces.ask_input)
     loops = Loops()
     watch = faces.watch
@@ -154,6 +154,14 @@ def _run(
         http.close()
 
 
+def _require_dollars(directive: Directive, limited: bool) -> None:
+    """Raises RyeError ``unpriced-model`` for a limit in another currency, unless a limit in dollars holds, too."""
+    spend = directive.cost.spend if directive.cost is not None else None
+    if spend is not None and not in_dollars(spend) and not limited:
+        message = f"The directive may spend {spend.amount} {spend.currency}, and prices of models are in dollars."
+        raise RyeError("unpriced-model", message, "Give a limit in dollars: --max-spend N.")
+
+
 def _prompt(directive: Directive, request: RunRequest, ask: AskInput | None) -> str:
     source = source_of(directive)
     uses = first_uses(source)
@@ -167,9 +175,11 @@ def _prompt(directive: Directive, request: RunRequest, ask: AskInput | None) -> 
 
 
 def _children(context: Context, keys: Keys, withheld: frozenset[str], faces: Faces) -> Children:
+    root = require_project(context.cwd).root
+
     def start(reference: str, inputs: Mapping[str, object], chain: Chain, limits: Limits) -> ChildStart:
         return ChildStart(
-            str(_project(context).root),
+            str(root),
             reference,
             chain.caller,
             dict(inputs),
@@ -181,11 +191,7 @@ def _children(context: Context, keys: Keys, withheld: frozenset[str], faces: Fac
             context.offline,
         )
 
-    return Children(start, without(context.environment, withheld), faces.ask, faces.watch)
-
-
-def _project(context: Context) -> Project:
-    return require_project(context.cwd)
+    return Children(start, for_child(context.environment, withheld, root), faces.ask, faces.watch)
 
 
 def _log(opened: Opened) -> str:

@@ -92,7 +92,7 @@ def program_for(tool: ToolRun, environ: Mapping[str, str]) -> Program:
     """How to start the tool. Raises RyeError ``not-runnable`` where no interpreter can, ``invalid-parameters`` for what a shell
     cannot take."""
     if len(tool.code) > SANDBOX.code_bytes:
-        raise RyeError("not-runnable", f"{tool.item} is larger than {SANDBOX.code_bytes} bytes.")
+        raise RyeError("not-runnable", f"{tool.item} is larger than {SANDBOX.code_bytes} bytes.", "Split the tool.")
     stdin, parameters = _call(tool)
     if tool.suffix == ".py":
         python, exposes = python_of(tool.profile.project)

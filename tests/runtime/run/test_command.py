@@ -16,6 +16,7 @@ import pytest
 
 from rye.mcp.serving import open_run
 from rye.runtime.calls import CallError
+from rye.runtime.run.children import for_child
 from rye.workspace.context import LibraryContext
 from tests.directive_text import directive
 from tests.mcp.workshop import INPUTS, Workshop
@@ -127,6 +128,20 @@ def test_dollars_need_prices(made: Workshop) -> None:
     assert run(made, script, "acme/work/ship", prices=False)["cost"]["spend"] is None
 
 
+def test_a_limit_in_another_currency_needs_one_in_dollars(made: Workshop) -> None:
+    """500 yen are not 500 dollars; nothing here knows what they are."""
+    text = directive("work/yen", permissions=RIGHTS).replace(
+        "<cost>", '<cost>\n      <spend currency="JPY">500</spend>'
+    )
+    made.sign("directives/work/yen.md", text)
+    script = Script(returns(result="x"))
+    refused = run(made, script, "acme/work/yen")
+    assert refused["error"]["code"] == "unpriced-model"
+    assert "500 JPY" in refused["error"]["message"]
+    assert script.asked == []
+    assert run(made, script, "acme/work/yen", "--max-spend", "0.001")["status"] == "limit"
+
+
 def test_a_tier_that_nobody_set_up(made: Workshop) -> None:
     Path(made.environment["RYE_CONFIG_DIR"], "config.toml").write_text("")
     found = json.loads(made.run("run", "acme/work/ship", "--json").stdout)
@@ -182,6 +197,32 @@ def test_a_child_has_its_own_rights_and_limits_and_its_use_counts(made: Workshop
     assert told == [{"outputs": {"result": "child"}}]
     verdicts = [made.verdict(number) for number in (-1, -2)]
     assert verdicts == ["ok", "ok"]
+
+
+def test_a_child_takes_no_module_from_the_project(made: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever can commit would else run code in the process that holds the keys of models."""
+    taken = made.home / "taken"
+    module = made.write("msgspec.py", f"open({str(taken)!r}, 'w').close()\n")
+    inner = made.write("lib/msgspec.py", module.read_text())
+    link = made.home / "link"
+    link.symlink_to(made.folder)
+    monkeypatch.chdir(made.folder)
+    try:
+        for path in (".", "", f":{os.pathsep}", "lib", "./lib/..", str(made.folder), str(inner.parent), str(link)):
+            script = by_prompt([calls(SUB), returns(result="parent")], [returns(result="child")])
+            found = run(made, script, "acme/work/ship", env={"PYTHONPATH": path})
+            assert (found["status"], taken.exists()) == ("ok", False), path
+            assert script.results == [{"outputs": {"result": "child"}}]
+    finally:
+        for made_here in (module, inner, link):
+            made_here.unlink()
+
+
+def test_a_child_keeps_the_modules_that_its_user_has_elsewhere(made: Workshop) -> None:
+    elsewhere, inside = made.home / "modules", made.folder / "lib"
+    given = {"PYTHONPATH": f"{elsewhere}{os.pathsep}{inside}{os.pathsep}", "MODEL_KEY": KEY, "LANG": "C"}
+    assert for_child(given, frozenset({"MODEL_KEY"}), made.folder) == {"PYTHONPATH": str(elsewhere), "LANG": "C"}
+    assert for_child({"PYTHONPATH": str(inside)}, frozenset(), made.folder) == {}
 
 
 def test_a_child_that_deviates_fails_its_call_and_no_more(made: Workshop) -> None:
