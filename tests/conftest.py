@@ -1,29 +1,39 @@
 """``make test-fast`` runs what needs neither a second process nor patience; this holds it to the first half of that.
 
 Tests that start a process carry the marker ``processes``, slow ones without a process ``slow``. With ``RYE_TEST_FAST`` set, an
-unmarked test that starts a process fails, so that the marker cannot be forgotten.
+unmarked test that starts a process fails, so that the marker cannot be forgotten, and properties are tried with few examples.
 
 Every hint that an error of this process carries is read: a command in it that the command line does not know fails the test that
 met it (``tests/hints.py``; ``tests/test_hints.py`` reads the sources).
 
-Registries that tests serve are forked, not started (``tests/forked_registry.py``).
+Registries that tests serve are forked, not started (``tests/forked_registry.py``), and their empty databases are copies of one
+that the migrations made (``tests/migrated_database.py``).
 
-No example of a property has a deadline: on a busy machine it would fail for the time that other programs took.
+Examples of properties are the same in every run, so that a run fails for what was changed and not by chance; ``make fuzz`` draws
+new ones. None has a deadline, and making them may take long: on a busy machine they would fail for the time that other
+programs took.
+
+What is there once the tests are collected stays until the end. The garbage collector does not look through it again and again.
 """
 
 from __future__ import annotations
 
+import gc
 import os
+import re
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import hypothesis
 import pytest
 
 import registry_server.embedded
+from registry_server.migrations import opening
 from rye.errors import RyeError
-from tests import forked_registry
+from tests import forked_registry, migrated_database
+from tests.effort import FUZZ
 
 _STARTS = frozenset({"subprocess.Popen", "os.posix_spawn", "os.fork", "os.forkpty", "os.system", "os.exec"})
 
@@ -33,13 +43,20 @@ def _refuse(event: str, _arguments: tuple[Any, ...]) -> None:
         raise AssertionError(f"{event} in make test-fast: mark the test with pytest.mark.processes")
 
 
-if os.environ.get("RYE_TEST_FAST"):
+FAST = bool(os.environ.get("RYE_TEST_FAST"))
+_FAST_EXAMPLES = 15
+_LEFT_OUT = re.compile(
+    r"^pytestmark = \[?(pytest\.mark\.\w+, )*pytest\.mark\.(processes|slow|clients|browser)\b(?!\()", re.MULTILINE
+)
+if FAST:
     sys.addaudithook(_refuse)
 
-
-hypothesis.settings.register_profile("rye", deadline=None)
+hypothesis.settings.register_profile(
+    "rye", deadline=None, derandomize=not FUZZ, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
 hypothesis.settings.load_profile("rye")
 registry_server.embedded.launch = forked_registry.launch
+opening._upgrade = migrated_database.upgrade
 _hints: set[str] = set()
 """Hints with a command that no test has met before."""
 _read: set[str] = set()
@@ -53,6 +70,32 @@ def _make_and_note(self: RyeError, code: str, message: str, hint: str | None = N
 
 
 RyeError.__init__ = _make_and_note  # type: ignore[method-assign]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if not FAST:
+        return
+    for function in {item.function for item in items if isinstance(item, pytest.Function)}:
+        found = getattr(function, "_hypothesis_internal_use_settings", None)
+        if found is not None and found.max_examples > _FAST_EXAMPLES:
+            function._hypothesis_internal_use_settings = hypothesis.settings(found, max_examples=_FAST_EXAMPLES)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """``make test-fast`` does not even import a file whose tests are all left out."""
+    if FAST and collection_path.suffix == ".py" and _LEFT_OUT.search(collection_path.read_text("utf-8")):
+        return True
+    return None
 
 
 @pytest.fixture(autouse=True)

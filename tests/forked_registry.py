@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import gc
 import json
 import os
 import select
@@ -179,4 +180,5 @@ if __name__ == "__main__":
     for name in _NEEDED:
         with contextlib.suppress(ImportError):  # the framework imports what is installed
             import_module(name)
+    gc.freeze()
     _serve(socket.socket(fileno=int(sys.argv[1])))

@@ -62,6 +62,7 @@ _OPENING = frozenset(
     }
 )
 _PRINTING = frozenset({"print", "click.echo", "click.secho", "sys.stdout.write", "sys.stderr.write"})
+_LAST_NAMES = frozenset(name.rpartition(".")[2] for name in _PRINTING)
 
 
 def opened(source: str) -> list[int]:
@@ -118,7 +119,9 @@ def printed(source: str) -> list[int]:
     return sorted(
         node.lineno
         for node in ast.walk(ast.parse(source))
-        if isinstance(node, ast.Call) and ast.unparse(node.func) in _PRINTING
+        if isinstance(node, ast.Call)
+        and (node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")) in _LAST_NAMES
+        and ast.unparse(node.func) in _PRINTING
     )
 
 

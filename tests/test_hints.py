@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -41,13 +42,22 @@ def texts(source: str) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.value
 
 
-@pytest.mark.slow
-def test_every_command_in_the_sources_can_be_run() -> None:
-    wrong = {
-        f"{path.relative_to(ROOT)}:{line}: {command}": why
+@cache
+def commands_of_the_sources() -> tuple[tuple[str, str], ...]:
+    """Place and words of every command that a text of the sources names."""
+    return tuple(
+        (f"{path.relative_to(ROOT)}:{line}", command)
         for path in SOURCES
         for line, text in texts(path.read_text("utf-8"))
         for command in commands_in(text)
+    )
+
+
+@pytest.mark.slow
+def test_every_command_in_the_sources_can_be_run() -> None:
+    wrong = {
+        f"{place}: {command}": why
+        for place, command in commands_of_the_sources()
         if (why := problem(command)) is not None
     }
     assert not wrong, "\n".join(f"{place}: {why}" for place, why in wrong.items())
@@ -63,8 +73,7 @@ def test_every_command_has_an_example_and_each_parses() -> None:
 
 @pytest.mark.slow
 def test_enough_is_found_to_mean_something() -> None:
-    found = {command for path in SOURCES for _, text in texts(path.read_text("utf-8")) for command in commands_in(text)}
-    assert len(found) > 120
+    assert len({command for _, command in commands_of_the_sources()}) > 120
 
 
 @pytest.mark.parametrize(

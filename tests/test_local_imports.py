@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,7 @@ def local_imports(source: str) -> list[int]:
     return [line for line, _ in sorted(places)]
 
 
+@cache
 def found() -> dict[str, list[int]]:
     """Lines by file, for every file that has any."""
     files = (path for room in ("rye", "registry_server") for path in sorted((ROOT / room).rglob("*.py")))

@@ -181,6 +181,7 @@ def test_groups_namespaces_sources_targets_settings_and_keys_are_offered(tmp_pat
     assert done.stdout == b"plain,work\n"
 
 
+@pytest.mark.slow
 def test_what_a_repository_holds_makes_neither_words_nor_waits(tmp_path: Path) -> None:
     """A pipe for a lock, a name with a line break or an escape, a million rows: none reaches the terminal, none holds it."""
     os.mkfifo(tmp_path / "rye.lock")

@@ -89,6 +89,7 @@ def test_order_matters_to_opencode() -> None:
     assert list(fields["permission"]["read"])[:3] == ["*", "*.env", "*.env.*"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", program_names())
 @pytest.mark.parametrize("blocked", [(), ("Bash",)])
 def test_no_program_gets_a_tool_that_is_not_allowed_without_a_question(name: str, blocked: tuple[str, ...]) -> None:

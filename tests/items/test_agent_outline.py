@@ -60,6 +60,7 @@ def test_containers_nested_beyond_the_limit_are_told() -> None:
     assert outline("\n\n" + "> " * 50 + "x").too_deep == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [
@@ -95,6 +96,7 @@ def test_link_paths_lose_anchor_query_and_percent_escapes() -> None:
     assert link.path == "b c.md"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["](" * 100_000, "[" * 200_000, "](<" * 60_000, "` " * 100_000, "<a " * 60_000])
 def test_hostile_links_take_bounded_time(text: str) -> None:
     started = time.process_time()

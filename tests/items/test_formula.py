@@ -295,6 +295,7 @@ def test_all_real_formulas_parse() -> None:
 # --- hostile input ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "toml",
     [

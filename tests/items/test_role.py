@@ -467,6 +467,7 @@ def test_no_text_crashes_the_reader(text: str) -> None:
         json.dumps(as_json(reading.value))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", ["a," * 100_000, "(" * 200_000, "a or " * 50_000, ")" * 200_000, " — " * 60_000])
 def test_hostile_hand_off_lines_take_bounded_time(line: str) -> None:
     text = role_text({"Handoff Protocol": f"**You receive work from:** {line}\n**You hand off to:** {line}"})

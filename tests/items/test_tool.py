@@ -212,6 +212,7 @@ def test_the_template_is_valid_and_publishable() -> None:
     assert read(Source(template("t", "a/b"), "t.py", "t", "a/b"), ReadOptions(publishing=True)).diagnostics == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [
@@ -237,6 +238,7 @@ def test_hostile_python_takes_bounded_time(text: str) -> None:
     assert time.process_time() - started < 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".js", ".sh"])
 @pytest.mark.parametrize(
     "text",

@@ -180,6 +180,7 @@ def test_a_number_of_thousands_of_digits_is_refused() -> None:
         read_yaml("a: " + "9" * 200_000)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

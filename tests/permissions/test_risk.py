@@ -110,11 +110,13 @@ def test_the_tiers_of_a_set_are_those_of_its_members() -> None:
     assert tiers([]) == {}
 
 
+@pytest.mark.slow
 def test_many_ordinary_patterns_are_all_told_exactly() -> None:
     many = [f"rye.execute.tool.acme.n{number}.*" for number in range(500)]
     assert set(tiers(many).values()) == {tier(many[0])} == {Tier.ELEVATED}
 
 
+@pytest.mark.slow
 def test_a_long_set_of_hard_patterns_is_told_within_one_bound() -> None:
     """Each by itself takes a tenth of a second, and a release note has room for two thousand."""
     hard = [f"rye.*a{'?' * 12}*{number}b" for number in range(1500)]

@@ -108,6 +108,7 @@ class TestCopy:
         assert again.before == 600
         assert again.fetched < 10
 
+    @pytest.mark.slow
     def test_a_partial_tile_that_became_full_meanwhile_is_cut(self, tmp_path: Path) -> None:
         registry = filled()
         state = trusted(registry)

@@ -67,6 +67,7 @@ def same(root: Root[str], graph: Graph, grown: Graph) -> bool:
     return True
 
 
+@pytest.mark.slow
 def test_packages_that_nobody_needs_change_neither_choice_nor_proof() -> None:
     solved = sum(same(*case, with_strangers(case[1], seed)) for seed in range(SEEDS) for case in [random_graph(seed)])
     assert SEEDS * 0.2 < solved < SEEDS * 0.8

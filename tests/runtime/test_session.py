@@ -510,6 +510,7 @@ def test_parallel_calls_write_one_chain(tmp_path: Path) -> None:
     assert (found.state, found.lines) == ("ok", 61)
 
 
+@pytest.mark.slow
 def test_five_hundred_calls_hold_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.fdatasync", lambda descriptor: None)  # time, and nothing of memory
     run = ship(tmp_path)

@@ -307,6 +307,7 @@ def test_each_kind_with_metadata_in_yaml_or_toml_has_a_schema() -> None:
     assert set(KINDS) - set(CATALOG) == {"directive", "role"}
 
 
+@pytest.mark.slow
 @pytest.mark.corpus
 def test_real_items_are_taken_by_the_schema_where_the_reader_takes_them() -> None:
     """The skills, agents and entries of knowledge of the corpus, each read as its kind's reader reads it."""

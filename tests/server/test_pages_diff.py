@@ -302,6 +302,7 @@ class TestText:
 
 
 class TestBounds:
+    @pytest.mark.slow
     def test_a_large_change_is_read_part_by_part_and_nothing_is_left_out(self, shelf: Shelf) -> None:
         old = "".join(f"line {number} <&> {'a' * 40}\n" for number in range(1500))
         new = "".join(f"line {number} <&> {'b' * 40}\n" for number in range(1500))
@@ -351,6 +352,7 @@ class TestBounds:
         identity = shelf.directives("a\n", "b\n")
         assert shelf.local.get(f"{path_of(identity, '1.0.0', '2.0.0')}?page=2", headers=JSON).status_code == 404
 
+    @pytest.mark.slow
     def test_hostile_texts_are_answered_in_time(self, shelf: Shelf) -> None:
         """difflib needs minutes for each of these."""
         pairs = [
@@ -372,6 +374,7 @@ class TestBounds:
         assert (file["form"], file["hunks"]) == ("too-large", [])
         assert "Too large to compare" in page(shelf.local, path_of(identity, "1.0.0", "2.0.0")).text_content()
 
+    @pytest.mark.slow
     def test_rights_that_are_too_complex_to_compare_count_as_widened(self, shelf: Shelf) -> None:
         identity = shelf.item()
         hard = tuple(f"rye.*a{'?' * 20}{letter}*b*{'?' * 12}c" for letter in "defghijklmno")

@@ -104,6 +104,7 @@ def test_a_cut_process_says_so_and_begins_as_it_is_written() -> None:
     assert len(found.html) < 3_300
 
 
+@pytest.mark.slow
 def test_many_openings_take_no_long_time() -> None:
     started = time.process_time()
     for text in (

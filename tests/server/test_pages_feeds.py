@@ -268,6 +268,7 @@ class TestSitemap:
         assert answer.content.count(b"<loc>") == RECORDS.sitemap_names
 
 
+@pytest.mark.processes
 def test_names_have_the_same_order_on_postgresql(empty: str) -> None:
     """Its own order leaves hyphens and slashes out, so a part could begin before the one before it ends."""
     engine = sa.create_engine(empty)
@@ -287,6 +288,7 @@ def test_names_have_the_same_order_on_postgresql(empty: str) -> None:
     engine.dispose()
 
 
+@pytest.mark.processes
 def test_every_page_of_the_log_is_made_from_postgresql_too(empty: str, tmp_path: Path) -> None:
     data = tmp_path / "data"
     found(data, ORIGIN, {"database": empty}, None, 365)

@@ -232,6 +232,7 @@ class TestHostileText:
             for character in "\u202e\u200b":
                 assert character not in answer.text
 
+    @pytest.mark.slow
     def test_a_page_stays_small_whatever_is_in_it(self, shelf: Shelf) -> None:
         for text in ("\u200b" * 80_000, "*a* " * 60_000, "<" * 200_000, "- " * 100_000, "|a" * 100_000, "&" * 250_000):
             identity = shelf.put(
@@ -458,6 +459,7 @@ class TestSearch:
         assert "<h1>" in answer.text
 
 
+@pytest.mark.processes
 def test_items_and_search_are_made_from_postgresql_too(
     empty: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -125,6 +125,7 @@ class TestNothingIsSwallowed:
         text += "1. one\n2. two\n\n| a |\n|---|\n| b |\n"
         assert render(text, 5_000).lost == ()
 
+    @pytest.mark.slow
     def test_a_cut_says_so_and_shows_a_beginning(self) -> None:
         for text in (
             "word " * 6_000,
@@ -140,6 +141,7 @@ class TestNothingIsSwallowed:
 
 
 class TestTime:
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "piece",
         ["[", "*a ", "![", "**a", "[a](", "<", "_a__", "|a", ">", "- ", "~~a", "`x", "&#1;", "[x]", "<a ", "[a]: b\n", "a\n|-\n",

@@ -192,6 +192,7 @@ class TestOwnersAndItems:
         later = document(local, f"{PAGE}?after=directive:acme/a/n004")
         assert [item["id"] for item in later["items"]] == wanted[5:]
 
+    @pytest.mark.slow
     def test_a_page_with_everything_stays_small(self, local: Local) -> None:
         acme = Publisher("acme")
         claim(local, acme)

@@ -232,6 +232,7 @@ def test_another_signer_than_the_last_release_had_is_said(local: Local) -> None:
         assert publisher.key.public.fingerprint in page
 
 
+@pytest.mark.slow
 def test_a_page_stays_small_whatever_is_staged(local: Local, acme: Publisher) -> None:
     """Also where the release before it is another large one, and every byte needs marking or escaping."""
     identity = Identity("skill", "acme/large")

@@ -66,7 +66,8 @@ pytestmark = pytest.mark.processes
 
 BLOB = b"x"
 BLOB_SHA256 = hashlib.sha256(BLOB).hexdigest()
-START = datetime.now(UTC).replace(microsecond=0)
+START = datetime.now(UTC).replace(microsecond=0) + timedelta(hours=2)
+"""Later than the registry is made, however long after collecting that is."""
 ARBITRARY = {("documents", "number"), ("map_nodes", "since")}
 """Columns in which two databases of the same registry may differ."""
 ACCOUNT_TABLES = {

@@ -341,6 +341,7 @@ class TestAnyChange:
         doubled = "\n".join((*lines[: sample.line], lines[sample.line - 1], *lines[sample.line :]))
         assert check(sample, doubled) == "modified"
 
+    @pytest.mark.slow
     @every_sample
     def test_every_byte_replaced_by_its_neighbours(self, sample: Sample) -> None:
         data = SIGNED[sample.name].encode()
@@ -394,6 +395,7 @@ def test_hypothesis_any_bytes_get_a_verdict(data: bytes, sample: Sample) -> None
     assert check(sample, data) in ("unsigned", "malformed")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "data",
     [b"<directive" * 1_000_000, b"</directive>" * 900_000, b"---\n" * 2_500_000, b"#!" + b"a" * 10_000_000],

@@ -353,6 +353,7 @@ def test_reading_stops_after_the_fence_that_was_asked_for() -> None:
     assert [fence.line for fence in blocks.fences] == [2, 4, 6]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "unit",
     [

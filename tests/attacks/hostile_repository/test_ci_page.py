@@ -164,6 +164,7 @@ def test_the_samples_run_what_the_page_is_about() -> None:
     assert {"ci", "audit", "lock", "override", "sbom", "doctor"} <= {words[0] for words in commands()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("posture", ["given", "pinned", "member"])
 def test_what_they_run_passes_for_every_reader(theatre: Theatre, posture: Posture) -> None:
     clone = theatre.clone(posture)
@@ -247,6 +248,7 @@ def test_the_page_lists_the_codes_that_a_job_meets() -> None:
     assert listed == list(CODES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", CODES)
 def test_a_code_of_the_page_is_what_ci_says(theatre: Theatre, code: str) -> None:
     clone = theatre.clone("given")

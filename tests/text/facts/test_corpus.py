@@ -50,6 +50,7 @@ def test_the_corpus_is_as_large_as_promised() -> None:
     assert len(BENIGN) >= 250
 
 
+@pytest.mark.slow
 @pytest.mark.corpus
 def test_real_skills_give_less_than_five_alarms_in_a_hundred() -> None:
     skills = list(BENCHMARK.skills())

@@ -184,6 +184,7 @@ def test_property_another_file_changes_no_fact_of_this_one(text: str) -> None:
     assert [fact for fact in find_facts({"a.sh": text, "z.txt": "words\n"}) if fact.path == "a.sh"] == list(alone)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "unit",
     [
@@ -230,6 +231,7 @@ def test_sixty_kilobytes_of_one_hostile_piece_come_to_an_end(unit: str) -> None:
 HOSTILE = 60_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "flood",
     [

@@ -75,6 +75,7 @@ def text_of(unit: str, size: int) -> str:
     return "".join(unit.replace("{n}", str(index)) for index in range(number))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["SKILL.md", "a.sh"])
 @pytest.mark.parametrize("unit", UNITS.values(), ids=UNITS)
 def test_four_times_the_text_is_about_four_times_the_work(unit: str, path: str) -> None:
