@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+import pytest
+
 from tests.test_rooms import FLOOR, ROOT, imports
 
 CLI = ROOT / "rye" / "cli"
@@ -125,6 +127,7 @@ def printed(source: str) -> list[int]:
     )
 
 
+@pytest.mark.slow
 def test_only_the_command_line_prints() -> None:
     found = {
         path.relative_to(ROOT).as_posix(): lines

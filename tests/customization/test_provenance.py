@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -75,6 +76,7 @@ NO_CONTENT: list[str] = []
 DELETIONS = st.tuples(st.just("frontmatter-delete"), st.sampled_from(["size", "gone"]), st.just(NO_CONTENT))
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(st.lists(st.one_of(BODY, KEYS, DELETIONS), max_size=6))
 def test_every_line_of_a_merge_is_where_its_origin_says(

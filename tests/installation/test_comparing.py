@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import time
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -69,6 +70,7 @@ def test_a_text_that_is_made_to_be_hard_to_compare_takes_no_minutes() -> None:
     assert patched(old, found) == new
 
 
+@pytest.mark.slow
 def test_rights_that_are_hard_to_judge_are_told_within_one_bound() -> None:
     """Each by itself takes a tenth of a second: what is beyond the bound counts as the worst."""
     hard = tuple(f"rye.*c{'?' * 12}*{number}b" for number in range(500))

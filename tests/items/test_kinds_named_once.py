@@ -162,17 +162,20 @@ def found() -> dict[str, list[tuple[int, str]]]:
     }
 
 
+@pytest.mark.slow
 def test_kinds_are_named_where_there_is_a_reason_only() -> None:
     patterns = [pattern for patterns in ACCEPTED.values() for pattern in patterns]
     wrong = {path: here for path, here in found().items() if not any(fnmatch(path, pattern) for pattern in patterns)}
     assert wrong == {}, "ask the row of rye/items/kinds.py instead"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reason", ACCEPTED)
 def test_every_reason_is_needed(reason: str) -> None:
     assert any(fnmatch(path, pattern) for path in found() for pattern in ACCEPTED[reason])
 
 
+@pytest.mark.slow
 def test_the_server_and_the_security_core_need_no_exception() -> None:
     """Signing, permissions, the registry's protocol and the server treat every kind alike, but for marketplaces and pages."""
     rooms = ("registry_server/", "rye/signing/", "rye/permissions/", "rye/registry/", "rye/project/", "rye/publishing/")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -81,6 +82,7 @@ def test_a_project_cannot_lower_what_a_person_raised() -> None:
     assert combined([project, Policy()]).tier("rye.execute.*") is Tier.SAFE, "an empty policy has no table"
 
 
+@pytest.mark.slow
 def test_hundreds_of_rights_that_are_hard_to_judge_are_refused_within_one_bound() -> None:
     hard = [f"rye.*d{'?' * 12}*{number}b" for number in range(300)]
     policy = Policy(maximum_tier=Tier.WRITE, tables=(rows({"rye.load.knowledge.secret.*": "elevated"}),))

@@ -86,6 +86,7 @@ def text_of(tree: Any) -> str:
     return " ".join(tree.text_content().split())
 
 
+@pytest.mark.slow
 def test_hundreds_of_rights_that_are_hard_to_judge_take_no_minutes(shelf: Shelf) -> None:
     """Each by itself takes a tenth of a second: they share one bound, and what is beyond it counts as the worst."""
     hard = tuple(sorted(f"rye.*a{'?' * 12}*{number}b" for number in range(500)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -127,6 +128,7 @@ def test_a_huge_line_that_is_new_is_cut_at_its_end() -> None:
     assert (len(line.text), line.after, line.unended) == (COMPARISON.line_characters, 10_000 - len(line.text), True)
 
 
+@pytest.mark.slow
 def test_hostile_texts_take_no_longer_than_their_budget() -> None:
     hostile = [
         ("a b " * 60_000, "b a " * 60_000),

@@ -197,7 +197,7 @@ class TestForgeries:
     def test_a_claim_that_is_wrong(self, local: Local, changes: dict[str, Any]) -> None:
         """Times are given from now on: tests may be collected long before they run."""
         now = time.time()
-        made = {
+        made: dict[str, Any] = {
             name: int(now + value.total_seconds()) if isinstance(value, timedelta) else value
             for name, value in changes.items()
         }

@@ -76,6 +76,7 @@ def texts(tree: ast.AST) -> Iterator[tuple[int, str]]:
             yield from texts(child)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", ["rye", "registry_server", "benchmarks", "tests"])
 def test_no_pattern_repeats_a_group_possessively_that_old_interpreters_get_wrong(folder: str) -> None:
     found = [
