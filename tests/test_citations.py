@@ -9,6 +9,7 @@ import pytest
 
 from tests import rules_table
 from tests.citations import DESIGN, ROOT, Rule, cited, codes, dangling, decisions, families, files, headings, rules
+from tests.test_rooms import FLOOR
 
 KNOWN = rules()
 LETTERS = families(KNOWN)
@@ -77,6 +78,12 @@ def test_the_table_names_tests_that_cite_the_rule() -> None:
     for rule, paths in zip(shown, named, strict=True):
         assert {f"tests/{path}" for path in paths} <= set(tests[rule]), f"{rule}: run `make rules-table`"
         assert bool(paths) == bool(tests[rule]), f"{rule}: run `make rules-table`"
+
+
+def test_the_house_names_every_room() -> None:
+    """house 2."""
+    section = (DESIGN / "house.md").read_text("utf-8").partition("## 2.")[2].partition("## 3.")[0]
+    assert set(FLOOR) - {"__main__"} <= set(re.findall(r"`([a-z_]+)`", section))
 
 
 @pytest.mark.parametrize("path", ADRS, ids=lambda path: path.stem)

@@ -1,4 +1,4 @@
-"""CONTRIBUTING.md: every recipe is followed to the letter in a copy of the tree, and its commands run there."""
+"""CONTRIBUTING.md: every recipe is followed to the letter in a copy of the tree, and its commands run there (house 5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The command line keeps words and printing: below the workspace it reaches for values only, and it opens no files."""
+"""The command line keeps words and printing: below the workspace it reaches for values only, and it opens no files
+(house 1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The order of the rooms: imports point down only, imports inside functions included (``rye/__init__.py`` lists the rooms)."""
+"""The order of the rooms: imports point down only, imports inside functions included (``rye/__init__.py`` lists the rooms)
+(house 2)."""
 
 from __future__ import annotations
 

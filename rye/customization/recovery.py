@@ -1,4 +1,4 @@
-"""An overrides file from what an old merge made: a target and its merged text in, directives out (DECISIONS "Every kind").
+"""An overrides file from what an old merge made: a target and its merged text in, directives out (DECISIONS "Every kind" 8).
 
 The old merge replaced H2 sections and put keys of its own into the frontmatter, so neither its overrides file nor a reader of it
 knows all that it changed. Here both texts are compared: keys of the frontmatter, then sections down to H2. The result is proved:

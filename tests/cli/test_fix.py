@@ -55,7 +55,7 @@ def test_json_reports_each_fix(rye: Program) -> None:
 
 @pytest.mark.parametrize("kind", ["directive", "tool", "knowledge", "agent", "role", "formula", "skill", "bundle"])
 def test_crlf_and_a_byte_order_mark_go_from_every_kind(tmp_path: Path, kind: str) -> None:
-    """DECISIONS "Every kind"."""
+    """DECISIONS "Every kind" 1."""
     rye = Program(tmp_path)
     path = rye.new(kind, "some/thing" if kind in ("directive", "tool", "knowledge") else "thing")
     clean = path.read_bytes()

@@ -59,7 +59,7 @@ def test_what_does_not_validate_is_refused_and_nothing_is_signed(rye: Program) -
 
 
 def test_crlf_is_refused_with_the_command_that_mends_it(rye: Program) -> None:
-    """DECISIONS "Every kind"."""
+    """DECISIONS "Every kind" 1."""
     path = rye.path(DIRECTIVE)
     crlf = path.read_bytes().replace(b"\n", b"\r\n")
     path.write_bytes(crlf)
@@ -126,7 +126,7 @@ def test_a_new_default_key_leaves_alone_what_another_of_your_keys_has_signed(rye
 
 
 def test_a_file_that_cannot_be_written_leaves_all_as_they_were(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """DECISIONS "Every kind": all or nothing."""
+    """DECISIONS "Every kind" 4: all or nothing."""
     rye = Program(tmp_path)
     paths = [rye.new("directive", f"ops/{name}") for name in ("a", "b", "c")]
     before = [path.read_bytes() for path in paths]

@@ -70,7 +70,7 @@ def test_a_finding_has_severity_code_message_line_column_and_hint(rye: Program) 
 
 
 def test_a_missing_cost_is_a_warning_with_limits_and_an_error_when_strict(rye: Program) -> None:
-    """DECISIONS Directives 3."""
+    """DECISIONS Directives 3, Every kind 2."""
     path = rye.path(DIRECTIVE)
     text = path.read_text()
     path.write_text(without_cost(text, '    <limits max_turns="6" max_tokens="4096" />\n'))

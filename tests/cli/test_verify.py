@@ -109,7 +109,7 @@ def test_the_format_document_itself_is_a_signed_knowledge_item(tmp_path: Path) -
 
 
 def test_without_paths_the_project_s_own_items_are_meant(tmp_path: Path) -> None:
-    """DECISIONS "Every kind"."""
+    """DECISIONS "Every kind" 5."""
     rye = Program(tmp_path)
     rye.write("rye.toml", "[project]\n")
     path = rye.new("directive", "ops/deploy")

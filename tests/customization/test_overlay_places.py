@@ -1,4 +1,4 @@
-"""An overlay's error names the file and a line within its entry (DECISIONS "Every kind")."""
+"""An overlay's error names the file and a line within its entry (DECISIONS "Every kind" 7)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """``rye merge --migrate-legacy BASE EFFECTIVE`` proves the round trip and keeps what the old merge injected
-(DECISIONS "Every kind")."""
+(DECISIONS "Every kind" 8)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""``rye import`` through the program, over a git server on this machine: what it writes, and what it refuses to write."""
+"""``rye import`` through the program, over a git server on this machine: what it writes, and what it refuses to write
+(design/sources.md 2)."""
 
 from __future__ import annotations
 

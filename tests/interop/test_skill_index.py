@@ -1,4 +1,4 @@
-"""``/.well-known/agent-skills``: what OpenCode and ``npx skills`` read of a registry."""
+"""``/.well-known/agent-skills``: what OpenCode and ``npx skills`` read of a registry (design/sources.md 3)."""
 
 from __future__ import annotations
 

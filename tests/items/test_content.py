@@ -59,7 +59,7 @@ class TestDecoding:
 
 
 class TestLineEndingsAndByteOrderMark:
-    """DECISIONS "Every kind": accepted when validating, refused when signing, mended by ``rye validate --fix``."""
+    """DECISIONS "Every kind" 1: accepted when validating, refused when signing, fixed by ``rye validate --fix``."""
 
     def test_crlf_is_read_as_lf_with_a_notice_that_names_the_mending_command(self) -> None:
         decoded = decode(b"a\r\nb\r\n")

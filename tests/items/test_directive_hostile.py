@@ -1,4 +1,5 @@
-"""Files made to mislead or to exhaust the reader: each is a clear error, soon, and grants nothing."""
+"""Files made to mislead or to exhaust the reader: each is a clear error, soon, and grants nothing (DECISIONS
+Directives 2)."""
 
 from __future__ import annotations
 
@@ -231,3 +232,11 @@ def test_hostile_files_stay_below_200_megabytes() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=120)
     assert int(done.stdout) * 1024 < 200 * 1024 * 1024
+
+
+def test_findings_beyond_the_limit_are_counted_in_one() -> None:
+    content = inside("<unknown/>" * (CONTENT.listed_findings + 50))
+    found = reading(content).diagnostics
+    assert len(found) == CONTENT.listed_findings + 1
+    assert [each.code for each in found].count("D099") == 1
+    assert "50 more" in next(each.message for each in found if each.code == "D099")

@@ -160,6 +160,7 @@ def test_legacy_outputs() -> None:
 
 @pytest.mark.parametrize("tag", ["template", "example", "raw"])
 def test_opaque_sections_are_text_whatever_they_look_like(tag: str) -> None:
+    """DECISIONS Directives 11."""
     inner = "\n<permissions>*</permissions>\n<process>x</process><directive a='b'/><requires>x</requires>\n"
     content = changed("  <outputs>", f"<{tag} lang='x'>{inner}</{tag}><outputs>")
     assert findings(content) == []

@@ -1,4 +1,4 @@
-"""``compose.aspects`` of a formula is applied (DECISIONS "Every kind")."""
+"""``compose.aspects`` of a formula is applied (DECISIONS "Every kind" 6)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No kind is asked for by name outside its wing (``rye/items/<kind>``) and the table (``rye/items/kinds.py``).
+"""No kind is asked for by name outside its wing (``rye/items/<kind>``) and the table (``rye/items/kinds.py``) (house 3).
 
 Looked for in the syntax trees: a text that is a kind's name or holds a file ending that tells a kind, and an import from a wing.
 What is accepted is listed with its reason. A reason that nothing needs any more fails, too.

@@ -472,3 +472,38 @@ def test_no_text_crashes_the_reader(text: str) -> None:
 def test_hostile_hand_off_lines_take_bounded_time(line: str) -> None:
     text = role_text({"Handoff Protocol": f"**You receive work from:** {line}\n**You hand off to:** {line}"})
     check_set({"a": parse(text)})
+
+
+# --- codes that nothing above names -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "severity", "code"),
+    [
+        (role_text() + "# Another\n", "warning", "N04"),
+        (role_text() + "> " * 40 + "x\n", "error", "N06"),
+        (role_text() + "## Identity\n\nagain\n", "error", "N11"),
+        (
+            role_text(order=[*list(SECTIONS)[:-4], "Escalation Triggers", "Handoff Protocol", *list(SECTIONS)[-2:]]),
+            "warning",
+            "N13",
+        ),
+        (role_text({"Handoff Protocol": "**You hand off to:** Nexus"}), "warning", "N30"),
+        (role_text({"Behavioral Principles": "1. **One.** a\n2. **Two.** b"}), "warning", "N41"),
+        (role_text({"Identity": "See [this](other.md)."}), "warning", "N61"),
+    ],
+    ids=lambda value: value if len(value) == 3 else "",
+)
+def test_a_broken_rule_is_told_by_its_code_alone(text: str, severity: str, code: str) -> None:
+    assert [(d.severity, d.code) for d in parse(text).diagnostics] == [(severity, code)]
+
+
+def test_a_relative_link_is_an_error_to_publish() -> None:
+    text = role_text({"Identity": "See [this](other.md)."})
+    assert [(d.severity, d.code) for d in parse(text, publishing=True).diagnostics] == [("error", "N61")]
+
+
+def test_a_set_tells_an_input_from_nobody_and_two_files_of_one_role() -> None:
+    assert _problems(a=_role("Planner", "Scaffolder", "Nexus")) == [("a", "warning", "N33")]
+    twice = _problems(a=_role("Planner", "Nexus", "Nexus"), b=_role("Planner", "Nexus", "Nexus"))
+    assert twice == [("a", "error", "N34"), ("b", "error", "N34")]

@@ -393,3 +393,37 @@ def test_no_text_crashes_the_reader(text: str) -> None:
     else:
         assert found(reading)
     analyze(text.encode("utf-8", "replace"), "pdf", [_file("a.md", text.encode("utf-8", "replace"))])
+
+
+@pytest.mark.parametrize(
+    ("yaml", "code"),
+    [
+        ("- a list\n", "S01"),
+        ("name: [\n", "S01"),
+        ("name: pdf\n", "S03"),
+        ("name: pdf\ndescription: '  '\n", "S03"),
+        (f"name: pdf\ndescription: {'x' * 1025}\n", "S03"),
+        (BASE + f"compatibility: {'x' * 501}\n", "S04"),
+        (BASE + "metadata: text\n", "S04"),
+    ],
+)
+def test_metadata_that_the_format_does_not_allow_have_one_code(yaml: str, code: str) -> None:
+    assert [found_code for found_code, _ in found(parse(yaml))] == [code]
+
+
+def test_metadata_at_their_limits_are_allowed() -> None:
+    assert found(parse(f"name: pdf\ndescription: {'x' * 1024}\ncompatibility: {'x' * 500}\n")) == []
+
+
+def test_what_a_skill_runs_is_known_and_listed() -> None:
+    """DECISIONS Skills 5."""
+    fence = "```!\nls\n```\n"
+    reading = parse(BASE + "hooks:\n  Stop: echo\nmcpServers:\n  db:\n    command: serve\n", f"Now !`date`.\n\n{fence}")
+    assert reading.diagnostics == ()
+    assert reading.metadata is not None
+    assert sorted(run.what for run in reading.metadata.runs) == [
+        "frontmatter-hook",
+        "inline-command",
+        "inline-command",
+        "mcp-server",
+    ]

@@ -141,6 +141,7 @@ def test_what_only_running_would_tell_is_an_error(text: str) -> None:
     ],
 )
 def test_a_name_that_is_given_twice_is_refused(suffix: str, text: str) -> None:
+    """DECISIONS "Every kind" 3."""
     reading = parse(text, suffix)
     assert reading.metadata is not None
     assert [code for code, _ in found(reading)] == ["T02"]

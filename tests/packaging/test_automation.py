@@ -1,4 +1,5 @@
-"""What other programs' automation takes from this repository: pre-commit hooks, the GitHub Action, the GitLab component.
+"""What other programs' automation takes from this repository: pre-commit hooks, the GitHub Action, the GitLab component
+(design/sources.md 4).
 
 Each piece of shell runs as it is written, with the variables that the service would set and a `rye` that writes down its words.
 """

@@ -1,4 +1,5 @@
-"""The name map: one tree for one set of names, proofs of presence and absence, and one way to read each node.
+"""The name map: one tree for one set of names, proofs of presence and absence, and one way to read each node
+(design/server.md 2).
 
 Most tests run with leaves of 3 names instead of 128, so that small sets of names make deep trees.
 """

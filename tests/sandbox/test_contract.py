@@ -1,4 +1,5 @@
-"""What a tool gets and gives (docs/how-to/tools.md): in Python, JavaScript and shell, in every sandbox of this machine."""
+"""What a tool gets and gives (docs/how-to/tools.md): in Python, JavaScript and shell, in every sandbox of this machine
+(design/agents.md 3.2)."""
 
 from __future__ import annotations
 

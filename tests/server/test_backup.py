@@ -1,4 +1,5 @@
-"""A registry comes back from a backup, a mirror, an export, an address or its own files: whole, verified, and never as a fork."""
+"""A registry comes back from a backup, a mirror, an export, an address or its own files: whole, verified, and never as a fork
+(design/server.md 1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""How requests come together into batches: at once when nothing else is on its way, together when something is."""
+"""How requests come together into batches: at once when nothing else is on its way, together when something is
+(design/server.md 3)."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ class TestSigning:
 
     @pytest.mark.parametrize("data", [b"a\r\nb\n", b"\xef\xbb\xbfa\n"])
     def test_crlf_and_bom_are_refused_with_the_mending_command(self, data: bytes) -> None:
-        """DECISIONS "Every kind"."""
+        """DECISIONS "Every kind" 1."""
         with pytest.raises(RyeError) as caught:
             sign_bytes(data, "directive", "a.md", KEY, NOW)
         assert "rye validate --fix" in (caught.value.hint or "")

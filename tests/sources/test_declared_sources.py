@@ -1,4 +1,5 @@
-"""``[sources]`` of rye.toml and the rows of rye.lock that come of it: what is read, what is written, what is refused."""
+"""``[sources]`` of rye.toml and the rows of rye.lock that come of it: what is read, what is written, what is refused
+(design/sources.md 1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What an author of a repository who hates our users might put there: none of it runs, leads elsewhere, or is installed."""
+"""What an author of a repository who hates our users might put there: none of it runs, leads elsewhere, or is installed
+(design/sources.md 1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``compose.aspects``: the steps of an aspect woven around the steps of a workflow (DECISIONS "Every kind").
+"""``compose.aspects``: the steps of an aspect woven around the steps of a workflow (DECISIONS "Every kind" 6).
 
 An aspect's ``[[advice]]`` names steps by a pattern (``target``, ``*`` and ``?`` as in file names) and gives steps to put before
 and after each of them: ``before``, ``after``, ``around.before``, ``around.after``. Where the aspect has ``[[pointcuts]]``, only

@@ -1,7 +1,7 @@
 """Bringing items to today's rules where there is one answer: changes are proposed, and written when they are agreed to.
 
-For every kind: a byte order mark and CR LF line endings go (DECISIONS "Every kind"). A kind with a ``fixer`` does more. Installed
-items are never changed: overrides do that.
+For every kind: a byte order mark and CR LF line endings go (DECISIONS "Every kind" 1). A kind with a ``fixer`` does more.
+Installed items are never changed: overrides do that.
 """
 
 from __future__ import annotations
