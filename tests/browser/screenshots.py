@@ -15,6 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import httpx
 from playwright.sync_api import Browser
 from rich.console import Console
 from rich.text import Text
@@ -26,24 +27,38 @@ from tests.cli.registry_fixture import Registry
 
 ITEM = "/-/directive/rye/workflows/deploy_and_test"
 PICTURES = ROOT / "docs" / "pictures"
+WIDTHS = (WIDE["width"], 768, NARROW["width"])
 COLORS: tuple[Colors, ...] = ("light", "dark")
 _COLUMNS = 124
 _FONT = re.compile(r"@font-face \{.*?\}", re.DOTALL)
 
 
-def pages(shelf: Shelf) -> dict[str, str]:
+def pages(registry: Registry, shelf: Shelf) -> dict[str, str]:
     """The main pages by a name for the file."""
+    item = httpx.get(registry.url + ITEM, headers={"Accept": "application/json"}).raise_for_status().json()
+    latest, first = item["versions"]["rows"][0]["version"], item["versions"]["rows"][-1]["version"]
     return {
         "home": "/",
         "search": "/-/search?q=deploy",
         "item": ITEM,
         "item-skill": "/-/skill/acme/pdf-notes",
-        "source": f"{ITEM}@1.2.0/source",
-        "diff": f"{ITEM}/diff/1.0.1..1.2.0",
+        "item-tool": "/-/tool/acme/text/count",
+        "item-agent": "/-/agent/acme/tester",
+        "item-role": "/-/role/acme/verifier",
+        "item-formula": "/-/formula/acme/release",
+        "item-bundle": "/-/bundle/acme/starter",
+        "source": f"{ITEM}@{latest}/source",
+        "diff": f"{ITEM}@{latest}/diff",
+        "compare": f"{ITEM}/diff/{first}..{latest}",
         "namespace": "/-/namespaces/rye",
         "log": "/-/log",
+        "entry": item["proof"]["entry"],
+        "account": "/-/account",
         "account-tokens": "/-/account/tokens",
+        "account-stages": "/-/account/stages",
         "account-stage": f"/-/account/stages/{shelf.stage}",
+        "account-teams": "/-/account/teams",
+        "account-roles": "/-/account/namespaces/acme",
     }
 
 
@@ -51,15 +66,17 @@ def take(registry: Registry, shelf: Shelf, started: Browser, folder: Path) -> li
     """Take all pictures; the pages that were not there."""
     folder.mkdir(parents=True, exist_ok=True)
     cookies = cookies_of(registry, "maintainer", "--namespace", "acme", "--role", "owner")
+    shown = pages(registry, shelf)
     missing = []
     for colors in COLORS:
-        for width in (WIDE["width"], NARROW["width"]):
+        for width in WIDTHS:
             visit = Visit(started, colors=colors, width=width, cookies=cookies)
-            for name, path in pages(shelf).items():
+            for name, path in shown.items():
                 if visit.open(registry.url + path) != 200:
                     missing.append(path)
                 visit.page.screenshot(path=folder / f"{name}-{width}-{colors}.png", full_page=True)
             visit.close()
+    print(f"{len(shown) * len(WIDTHS) * len(COLORS)} pictures are in {folder}")
     return sorted(set(missing))
 
 
@@ -111,7 +128,6 @@ def main() -> int:
                     terminal_picture(registry, base, PICTURES / "terminal-consent.svg")
         finally:
             registry.stop()
-    print(f"{len(pages(shelf)) * 4} pictures are in {options.folder}")
     if missing:
         print(f"not there: {', '.join(missing)}")
     return 1 if missing else 0
