@@ -54,7 +54,7 @@ def entry_words(statement: Logged) -> EntryWords:
     if isinstance(statement, Root):
         return EntryWords("root", _root(statement), None, None, None, None, None, statement.time)
     if isinstance(statement, Snapshot | FormerSnapshot):
-        words = f"The registry stated all names as of {write_time(statement.time)}, under root {statement.root}."
+        words = f"The registry stated all its names, under root {statement.root}."
         return EntryWords("snapshot", words, None, None, None, None, None, statement.time)
     kind, words = _about_item(statement)
     identity = statement.identity

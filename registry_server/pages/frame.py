@@ -10,9 +10,10 @@ Templates lie in ``templates/``, extend ``base.html`` and fill the block ``conte
 
 ``marked``       text of strangers, with hidden characters in plain sight (:mod:`registry_server.pages.hidden`)
 ``short``        the same on one line, cut
+``parted``       the same of an id or a right, which may be broken behind its slashes and dots
 ``fitted``       the same with its lines, cut to a size of its HTML
 ``plain``        the same for attributes
-``day``, ``time`` a time as ``2026-11-22`` and as ``2026-11-22T15:30:00Z``
+``day``, ``time``, ``moment`` a time as ``2026-11-22``, as ``2026-11-22T15:30:00Z`` and as ``2026-11-22 15:30``
 ``rendered``     Markdown as HTML that does nothing (:mod:`registry_server.pages.markdown`)
 ``beginning``    as much of a text as fits, and whether that is all
 ``number``       1,234
@@ -214,10 +215,12 @@ def environment() -> Environment:
     made.filters.update(
         marked=hidden.marked,
         short=_short,
+        parted=_parted,
         fitted=fitted,
         plain=hidden.plain,
         day=_day,
         time=_time,
+        moment=_moment,
         number=_number,
         bytes=_bytes,
         rendered=_rendered,
@@ -230,6 +233,10 @@ def environment() -> Environment:
 
 def _short(text: str, most: int = PAGES.line_characters) -> Markup:
     return hidden.shown(text, most)
+
+
+def _parted(text: str, most: int = PAGES.line_characters) -> Markup:
+    return hidden.parted(text, most)
 
 
 def fitted(text: str, most: int = PAGES.fitted_characters) -> Markup:
@@ -297,6 +304,10 @@ def _day(time: datetime) -> str:
 
 def _time(time: datetime) -> str:
     return write_time(time)
+
+
+def _moment(time: datetime) -> str:
+    return f"{time:%Y-%m-%d %H:%M}"
 
 
 def _number(value: int) -> str:

@@ -6,6 +6,7 @@ character itself never reaches the browser.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from html import escape
 
@@ -45,6 +46,21 @@ def shown(text: str, most: int) -> Markup:
     cut = text[:most].replace("\n", "⏎ ").replace("\t", " ")
     rest = len(text) - most
     return Markup(f"{marked(cut)}{f'… ({rest:,} more characters)' if rest > 0 else ''}")
+
+
+def parted(text: str, most: int) -> Markup:
+    """As :func:`shown`, of an id or a right: a narrow screen may break it behind its marks, and copying it gives it whole."""
+    pieces = _JOINTS.split(text[:most])
+    if not 1 < len(pieces) <= _PIECES:
+        return shown(text, most)
+    before = pieces[:-1]
+    length = sum(map(len, before))
+    return Markup("<wbr>").join([*(shown(piece, most) for piece in before), shown(text[length:], most - length)])
+
+
+_JOINTS = re.compile(r"(?<=[/._:])(?=[^/._:\s])")
+_PIECES = 12
+"""More would be no id, and only make the page larger."""
 
 
 def plain(text: str, most: int) -> str:

@@ -251,7 +251,7 @@ TOLD: list[tuple[Logged, str, str]] = [
     (Keyset(ORIGIN, "acme", 1, None, TIME, 1, (KEY,)), "keyset", "The namespace acme was claimed with 1 key; 1 must sign"),
     (NEW_KEYS, "recovery", "give the namespace acme to 1 key with keyset 2"),
     (Root(ORIGIN, 1, None, TIME, TIME + timedelta(days=9), 1, (KEY,), (KEY,)), "root", "Root 1: 1 of 1 owners decide"),
-    (Snapshot(ORIGIN, TIME, 1, "0" * 64), "snapshot", "stated all names as of"),
+    (Snapshot(ORIGIN, TIME, 1, "0" * 64), "snapshot", "stated all its names"),
 ]  # fmt: skip
 
 

@@ -8,7 +8,7 @@ import time
 import pytest
 from lxml import html
 
-from registry_server.pages.hidden import marked, marked_within, plain, shown
+from registry_server.pages.hidden import marked, marked_within, parted, plain, shown
 from registry_server.pages.limits import PAGES
 from registry_server.pages.markdown import render
 from tests.effort import tries
@@ -193,3 +193,14 @@ class TestHiddenCharacters:
     def test_a_word_for_an_attribute_is_one_line_without_marks(self) -> None:
         assert plain('a\n"b"\u202ec', 100) == 'a "b"[U+202E]c'
         assert plain("x" * 10, 4) == "xxxx…"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["rye/workflows/deploy_and_test", "rye.execute.tool.*", "a/<b>/\u202e", "/" * 400, "a.b\tc\n/d" * 60, "", "plain"],
+)
+def test_an_id_that_may_be_broken_says_the_same_and_is_copied_whole(text: str) -> None:
+    written = str(parted(text, 300))
+    assert written.replace("<wbr>", "") == str(shown(text, 300))
+    assert len(written) <= len(shown(text, 300)) + 60
+    assert ("<wbr>" in written) == (text.startswith(("rye", "a/")))
