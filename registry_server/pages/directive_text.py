@@ -15,7 +15,7 @@ from msgspec import Struct
 from rye.items.directive.process import Tag, tags
 
 _FENCE = re.compile(r"```xml[ \t]*\n(?P<xml>\s*<directive\b.*?)^ {0,3}`{3,}[ \t]*$\n?", re.MULTILINE | re.DOTALL)
-FOLD = "Metadata, inputs and outputs: lines of xml"
+FOLD = "Metadata, inputs and outputs as XML"
 """What stands on a folded fence, before the number of its lines."""
 _OF = {"process": "step", "success_criteria": "criterion"}
 

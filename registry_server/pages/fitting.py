@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Generic, TypeVar
+
+from msgspec import Struct
 
 from registry_server.pages.hidden import shown
 from registry_server.pages.limits import PAGES
@@ -23,3 +25,19 @@ def fitting(rows: Sequence[T], room: int, cost: Callable[[T], int]) -> Sequence[
 def line_cost(text: str) -> int:
     """HTML of a text as the filter ``short`` shows it."""
     return len(shown(text, PAGES.line_characters))
+
+
+class Rows(Struct, Generic[T], frozen=True):
+    """The first rows of a list and how many it has."""
+
+    rows: tuple[T, ...] = ()
+    total: int = 0
+
+    @property
+    def more(self) -> int:
+        return self.total - len(self.rows)
+
+
+def rows(values: Sequence[T], cost: Callable[[T], int], room: int = PAGES.list_characters) -> Rows[T]:
+    """As many of the values as a page has room for."""
+    return Rows(tuple(fitting(values[: PAGES.rows], room, cost)), len(values))

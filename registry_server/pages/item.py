@@ -14,6 +14,7 @@ from registry_server.pages.item_view import Content, Found, item_view
 from registry_server.pages.kept import Kept
 from registry_server.pages.limits import PAGES
 from registry_server.pages.look import Look
+from registry_server.pages.shape import Shape, shape_of
 from rye.installation.mentions import item_file_name
 from rye.items.kinds import KINDS
 from rye.registry.protocol.wire import blob_path
@@ -41,6 +42,7 @@ def item_page(address: ItemAddress) -> Maker:
             chain=look.chain(identity.namespace),
             examined=examined_of(record, lambda: files),
             facts=mentioned(record, files),
+            shape=_shape(record, files[name]),
             content=content_of(name, files[name], f"{page}/source", release.file.sha256, is_markdown(record))
             if files[name] is not None
             else None,
@@ -87,6 +89,7 @@ def files_of(look: Look, record: ReleaseRecord) -> Bytes:
 
 _examined: Kept[tuple[str, str], Examined] = Kept(PAGES.examined)
 _facts: Kept[tuple[str, str], Facts] = Kept(PAGES.examined)
+_shapes: Kept[str, tuple[Shape | None]] = Kept(PAGES.examined)
 
 
 def _key(record: ReleaseRecord) -> tuple[str, str]:
@@ -115,6 +118,17 @@ def mentioned(record: ReleaseRecord, files: Bytes) -> Facts:
         if is_whole:
             _facts.put(_key(record), known)
     return known
+
+
+def _shape(record: ReleaseRecord, data: bytes | None) -> Shape | None:
+    """What it takes, returns and does, kept in the same way."""
+    if data is None:
+        return None
+    known = _shapes.get(record.line.note)
+    if known is None:
+        known = (shape_of(record.release, data),)
+        _shapes.put(record.line.note, known)
+    return known[0]
 
 
 def _parted(record: ReleaseRecord, files: Bytes) -> tuple[bytes | None, Bytes, bool]:

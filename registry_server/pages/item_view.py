@@ -6,9 +6,8 @@ rows it has in all, and the page names the command that lists them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from datetime import datetime
-from typing import Generic, TypeVar
 
 from msgspec import Struct
 
@@ -16,9 +15,10 @@ from registry_server.pages.addresses import diff_path, entry_path, item_path, na
 from registry_server.pages.dependents import Dependents
 from registry_server.pages.diff import in_order
 from registry_server.pages.examined import Examined, Facts
-from registry_server.pages.fitting import fitting, line_cost
+from registry_server.pages.fitting import Rows, fitting, line_cost, rows
 from registry_server.pages.limits import PAGES
 from registry_server.pages.namespace import KeyRow, keys_in_force
+from registry_server.pages.shape import Shape
 from rye.items.agent_tools import shown
 from rye.items.identity import Identity
 from rye.items.reading import HookAction, Run
@@ -29,19 +29,6 @@ from rye.registry.trust.keysets import KeysetChain
 from rye.registry.trust.records import ItemHistory, ReleaseRecord
 from rye.signing.keys import PublicKey
 from rye.text.facts import Fact
-
-T = TypeVar("T")
-
-
-class Rows(Struct, Generic[T], frozen=True):
-    """The first rows of a list and how many it has."""
-
-    rows: tuple[T, ...] = ()
-    total: int = 0
-
-    @property
-    def more(self) -> int:
-        return self.total - len(self.rows)
 
 
 class RightRow(Struct, frozen=True):
@@ -216,6 +203,8 @@ class ItemView(Struct, frozen=True):
     advisories: Rows[AdvisoryRow]
     """About this version."""
     may: MayDo
+    shape: Shape | None
+    """What it takes and returns, and its steps, where its kind declares them."""
     content: Content | None
     """Null: the bytes are gone."""
     files: Rows[FileRow]
@@ -249,6 +238,7 @@ class Found(Struct, frozen=True):
     chain: KeysetChain
     examined: Examined
     facts: Facts
+    shape: Shape | None
     content: Content | None
     dependents: Dependents
     dependents_entries: int
@@ -301,6 +291,7 @@ def item_view(found: Found, snapshot: datetime) -> ItemView:
         else None,
         advisories=rows(advisories, lambda row: 200 + line_cost(row.title)),
         may=may_do(found.examined, found.facts),
+        shape=found.shape,
         content=found.content,
         files=rows(files, lambda row: 260 + 2 * len(row.path) + len(row.page)),
         proof=_proof(record),
@@ -316,11 +307,6 @@ def item_view(found: Found, snapshot: datetime) -> ItemView:
         dependents_entries=found.dependents_entries,
         versions=rows(tuple(_versions(found.history)), lambda row: 330 + line_cost(row.yanked or row.taken_down or "")),
     )
-
-
-def rows(values: Sequence[T], cost: Callable[[T], int], room: int = PAGES.list_characters) -> Rows[T]:
-    """As many of the values as a page has room for."""
-    return Rows(tuple(fitting(values[: PAGES.rows], room, cost)), len(values))
 
 
 def may_do(examined: Examined, facts: Facts) -> MayDo:

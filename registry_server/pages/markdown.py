@@ -141,8 +141,9 @@ def _part(part: Fence | Steps | Criteria, writer: _Writer, environment: dict[str
 
     if isinstance(part, Fence):
         lines = part.xml.rstrip("\n").count("\n") + 1
+        count = f"{lines:,} line{'' if lines == 1 else 's'}"
         opened = "" if part.is_plain and not hidden_characters(part.xml) else " open"
-        return f"<details{opened}><summary>{FOLD} ({lines:,})</summary><pre><code>{marked(part.xml)}</code></pre></details>\n"
+        return f"<details{opened}><summary>{FOLD} ({count})</summary><pre><code>{marked(part.xml)}</code></pre></details>\n"
     if isinstance(part, Steps):
         steps = (f'<li><p class="step">{marked(name)}</p>{written(text)}</li>' for name, text in part.steps)
         return f'<ol class="steps">{"".join(steps)}</ol>\n'

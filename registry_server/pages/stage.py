@@ -18,9 +18,9 @@ from registry_server.pages.comparison_limits import COMPARISON
 from registry_server.pages.comparison_pages import paged
 from registry_server.pages.examined import examine, facts_of
 from registry_server.pages.file_changes import Contents
-from registry_server.pages.fitting import line_cost
+from registry_server.pages.fitting import Rows, line_cost, rows
 from registry_server.pages.frame import Page
-from registry_server.pages.item_view import MayDo, Rows, may_do, rows
+from registry_server.pages.item_view import MayDo, may_do
 from registry_server.pages.limits import PAGES
 from rye.installation.mentions import release_file_name
 from rye.items.reading import ReadOptions

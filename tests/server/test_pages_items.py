@@ -126,7 +126,8 @@ class TestEveryKind:
         shelf.local.service.pages.forget_head()
         tree, found = shelf.html(path_of(identity)), shelf.json(path_of(identity))
         headings = [heading.text_content().split(" ")[0] for heading in tree.xpath("//h2")]
-        assert headings == ["What", "Text", "Signature", "Dependencies", "Versions"]
+        declared = {"directive": ["Inputs"], "formula": ["Steps"]}.get(kind, [])
+        assert headings == ["What", *declared, "Text", "Signature", "Dependencies", "Versions"]
         assert found["kind"] == kind
         assert found["may"]["problem"] is None
         assert found["install"] == f"rye add {identity}"
