@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-.PHONY: demo test test-fast test-clients test-browser screenshots format lint check bench fuzz mutate requirements completion-table schemas rules-table dist clean
+.PHONY: demo test test-fast test-clients test-browser screenshots format lint check bench fuzz mutate requirements completion-table schemas rules-table error-pages dist clean
 
 # A stamp for each set of pinned requirements: installing is skipped until the pins or the project's metadata change.
 $(VENV)/.runtime: requirements/runtime.txt pyproject.toml
@@ -91,6 +91,10 @@ schemas: $(VENV)/.dev
 # The table of rules and the tests that cite them, docs/design/rules.md (tests/test_citations.py holds it current).
 rules-table: $(VENV)/.dev
 	$(BIN)/python -m tests.rules_table
+
+# The pages of docs/reference/errors, from the table of error codes and its examples (tests/explaining holds them current).
+error-pages: $(VENV)/.dev
+	$(BIN)/python -m rye.explaining.pages docs/reference/errors
 
 # The wheel, the same bytes for the same commit: build it twice and compare. The client's packages alone are its dependencies; `rye[server]`,
 # `rye[mcp]` and `rye[lsp]` bring the rest.

@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 FLOORS = (
-    ("errors", "limits", "extras"),
+    ("errors", "limits", "extras", "explaining"),
     ("storage",),
     ("text",),
     ("resolution",),
@@ -27,7 +27,7 @@ FLOORS = (
     ("workspace",),
     ("runtime",),
     ("mcp", "deployment", "lsp"),
-    ("schemas", "explaining"),
+    ("schemas",),
     ("cli",),
     ("__main__",),
 )

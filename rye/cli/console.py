@@ -145,6 +145,12 @@ class Console:
         if error.hint:
             for number, line in enumerate(printable(error.hint).split("\n")):
                 self._err(f"  {self._mark('hint') if number == 0 else '     '} {line}")
+        elif sys.stderr.isatty() and not self.quiet:
+            self.explained_by(error.code)
+
+    def explained_by(self, code: str) -> None:
+        """Where to read more, for a message that does not say what to do by itself."""
+        self._err(f"  `rye explain {code}` says what it means and what to do.", "dim")
 
     def diagnostics(self, path: str, findings: Iterable[Diagnostic], text: str | None = None) -> None:
         """Findings as ``path:line:column: severity[code]: message``, with the source line and a caret on a terminal."""

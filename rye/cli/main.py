@@ -106,6 +106,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "config": ("rye.cli.registry.config:config", "Registry", "Your settings."),
     "demo": ("rye.cli.registry.demo:demo", "Registry", "The whole way of an item, in a minute."),
     "schema": ("rye.cli.editors.schema:print_schema", "Author", "A JSON schema of a file or of what a command prints."),
+    "explain": ("rye.cli.use.explain:explain", "Use", "What an error code means, and what to do."),
     "keys": ("rye.cli.trust.keys:keys", "Trust", "Your own signing keys."),
     "trust": ("rye.cli.trust.trust:trust", "Trust", "Whose signatures count."),
     "help": ("rye.cli.help:show_help", "Use", "How a command is used."),

@@ -34,10 +34,10 @@ USAGE = [
     ("hooks", "eval"),
     ("show", "a", "b"),
     ("validate", "--color", "pink"),
-    ("-C", "/nonexistent", "validate"),
 ]
 FAILING = [
     ("validate",),
+    ("-C", "/nonexistent", "validate"),
     ("validate", "nowhere"),
     ("sign",),
     ("verify", "nowhere"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sys
 
 import click
 
@@ -36,9 +37,12 @@ def validate(session: Session, paths: tuple[str, ...], kind: str | None, strict:
         fixes = [change.as_json(fixed.written) for change in fixed.proposed]
     results = []
     failed = 0
+    first: str | None = None
     for entry in validate_items(session, paths, kind, strict=strict):
         ok = not has_errors(entry.diagnostics)
         failed += not ok
+        if first is None:
+            first = next((finding.code for finding in entry.diagnostics if finding.severity == "error"), None)
         results.append(
             {"path": entry.shown, "kind": entry.kind, "ok": ok, "diagnostics": [f.as_json() for f in entry.diagnostics]}
         )
@@ -47,6 +51,8 @@ def validate(session: Session, paths: tuple[str, ...], kind: str | None, strict:
         session.console.document({"results": results, **({"fixes": fixes} if fix else {})})
     else:
         _summary(session, len(results), failed)
+        if first is not None and sys.stderr.isatty() and not session.console.quiet:
+            session.console.explained_by(first)
     return 1 if failed else 0
 
 

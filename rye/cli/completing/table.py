@@ -68,6 +68,7 @@ _BY_COMMAND = {
     ("keys passphrase", "name"): "key",
     ("keys remove", "name"): "key",
     ("schema", "name"): "schema",
+    ("explain", "code"): "code",
     ("config get", "name"): "setting",
     ("config set", "name"): "setting",
     ("config unset", "name"): "setting",

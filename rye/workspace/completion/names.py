@@ -56,6 +56,7 @@ _SOURCES = {
     "registry": f"{_HERE}.cached_names:registries",
     "key": f"{_HERE}.user_names:keys",
     "target": f"{_HERE}.user_names:targets",
+    "code": f"{_HERE}.codes:codes",
     "setting": f"{_HERE}.user_names:settings",
 }
 """Each kind of value and where its names come from, imported when it is asked for: an answer must be fast."""

@@ -1,0 +1,72 @@
+"""The pages of docs/reference/errors, from the table and its examples: ``make error-pages`` writes them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from rye.explaining.example import Example, examples
+from rye.explaining.table import Area, Code, load
+
+INDEX = "README"
+_HEAD = "<!-- Made from rye/explaining by `make error-pages`. Change it there. -->"
+_INTRODUCTION = """\
+Every error and finding of Rye has a code, which does not change between versions. Findings show it in brackets; `--json` has it
+as `code`. `rye explain CODE` prints what is on these pages. **Exit** is the exit status of the command that ends with the code:
+0 for findings that are never more than a warning, 1 for a failure, 2 for a command that cannot be carried out as typed."""
+
+
+def pages() -> Mapping[str, str]:
+    """Name → text of each page."""
+    areas = load()
+    return {INDEX: _index(areas), **{area.name: _page(area, examples(area.name)) for area in areas}}
+
+
+def _index(areas: tuple[Area, ...]) -> str:
+    lines = ["# Error codes", "", _HEAD, "", _INTRODUCTION, "", "| about | codes |", "|---|---|"]
+    lines += [f"| [{area.title}]({area.name}.md) | {len(area.codes)} |" for area in areas]
+    lines += ["", "## All codes", ""]
+    known = sorted((row for area in areas for row in area.codes), key=lambda row: row.code.lower())
+    by_letter: dict[str, list[Code]] = {}
+    for row in known:
+        by_letter.setdefault(row.code[0].upper(), []).append(row)
+    for rows in by_letter.values():
+        lines += [" · ".join(f"[`{row.code}`]({row.area}.md)" for row in rows), ""]
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def _page(area: Area, shown: Mapping[str, Example]) -> str:
+    lines = [f"# {area.title}", "", _HEAD, "", "| code | exit | what it means | what to do |", "|---|---|---|---|"]
+    for row in area.codes:
+        name = f"[`{row.code}`](#{row.code.lower()})" if row.code in shown else f"`{row.code}`"
+        lines.append(f"| {name} | {row.exit} | {_cell(row.title)} | {_cell(row.text)} |")
+    read = sorted({row.page for row in area.codes})
+    links = ", ".join(f"[{page}](../../../{page})" for page in read)
+    lines += ["", f"Read more: {links}."]
+    for row in area.codes:
+        if row.code in shown:
+            lines += ["", *_section(row, shown[row.code])]
+    return "\n".join(lines) + "\n"
+
+
+def _section(row: Code, example: Example) -> Iterator[str]:
+    yield f"## {row.code}"
+    yield ""
+    yield f"{row.title} {row.text}"
+    for head, lines in example.shown:
+        yield ""
+        yield head
+        yield ""
+        yield from lines
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+if __name__ == "__main__":
+    folder = Path(sys.argv[1])
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in pages().items():
+        (folder / f"{name}.md").write_text(text, "utf-8")

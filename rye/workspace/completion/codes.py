@@ -1,0 +1,16 @@
+"""The codes that ``rye explain`` knows: their names alone, without reading what the rows say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from rye.explaining.table import CODES
+from rye.workspace.completion.place import Place
+
+_HEAD = re.compile(r"^\[([A-Za-z0-9-]+)\]$", re.MULTILINE)
+
+
+def codes(place: Place) -> Iterator[str]:
+    for path in sorted(CODES.glob("*.toml")):
+        yield from _HEAD.findall(path.read_text("utf-8"))

@@ -1,0 +1,92 @@
+"""``rye explain``, and the pages that are made from the same table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rye.explaining.pages import pages
+from rye.explaining.table import by_code, load, read
+from rye.workspace.completion.codes import codes
+from rye.workspace.completion.place import Place
+from tests.cli.running import Program
+from tests.explaining.raised import ROOT
+from tests.test_rooms import imports
+
+PAGES = ROOT / "docs" / "reference" / "errors"
+
+
+@pytest.fixture
+def rye(tmp_path: Path) -> Program:
+    return Program(tmp_path)
+
+
+def test_a_code_is_explained(rye: Program) -> None:
+    shown = rye.ok("explain", "lock-does-not-fit").stdout
+    row = by_code(load())["lock-does-not-fit"]
+    for said in (row.title, row.text, row.page, f"Exit status: {row.exit}"):
+        assert said in shown
+
+
+@pytest.mark.parametrize("word", ["r04", "R04", "error[R04]", "error[R04]:", "`R04`", "[R04]", " R04 "])
+def test_a_code_may_be_copied_as_it_was_printed(rye: Program, word: str) -> None:
+    assert rye.ok("explain", word, "--json").json["code"] == "R04"
+
+
+def test_the_document(rye: Program) -> None:
+    document = rye.ok("explain", "NO_SUCH_ITEM", "--json").json
+    assert list(document) == ["code", "exit", "title", "text", "page", "file", "bad", "good"]
+    assert (document["code"], document["exit"]) == ("no-such-item", 1)
+
+
+@pytest.mark.parametrize(
+    ("typo", "meant"), [("lock-doesnt-fit", "lock-does-not-fit"), ("R4", "R04"), ("ambigous", "ambiguous")]
+)
+def test_a_typo_is_answered_with_what_was_meant(rye: Program, typo: str, meant: str) -> None:
+    result = rye.run("explain", typo, "--json")
+    assert (result.code, result.error["code"]) == (2, "unknown-code")
+    assert meant in result.error["hint"]
+
+
+def test_without_a_code_all_are_listed(rye: Program) -> None:
+    rows = rye.ok("explain", "--json").json["codes"]
+    assert {row["code"] for row in rows} == by_code(load()).keys()
+    assert len(rye.ok("explain").stdout.splitlines()) == len(rows)
+
+
+def test_a_terminal_is_told_where_to_read_more_where_there_is_no_hint(rye: Program) -> None:
+    rye.write(".ai/skills/pdf/SKILL.md", "---\nname: PDF\n---\n")
+    assert "`rye explain S0" in rye.terminal("validate")
+    assert "rye explain" not in rye.run("validate").stderr
+
+
+def test_completion_offers_every_code() -> None:
+    assert sorted(codes(Place(".", ""))) == sorted(by_code(load()))
+
+
+@pytest.mark.parametrize("field", ["exti = 1", "exit = '1'", "page = 3"])
+def test_a_row_that_is_not_of_its_form_is_refused(field: str) -> None:
+    text = 'title = "A"\npage = "README.md"\n[a-b]\ntitle = "T."\ntext = "X."\n'
+    with pytest.raises(ValueError, match=r"Object|Expected"):
+        read("a", text + field)
+
+
+def test_no_other_command_reads_the_table() -> None:
+    readers = {
+        str(path.relative_to(ROOT))
+        for path in (ROOT / "rye").rglob("*.py")
+        if path.parent.name != "explaining" and any(name.startswith("rye.explaining") for _, name in imports(path))
+    }
+    assert readers == {"rye/workspace/explained.py", "rye/workspace/completion/codes.py"}
+    users = {path.name for path in (ROOT / "rye").rglob("*.py") if ("workspace.explained" in path.read_text("utf-8"))}
+    assert users == {"explain.py"}
+
+
+def test_the_pages_are_current() -> None:
+    written = {path.stem: path.read_text("utf-8") for path in PAGES.glob("*.md")}
+    assert written == dict(pages()), "run `make error-pages`"
+
+
+def test_no_page_takes_longer_than_ten_minutes_to_read() -> None:
+    assert {name for name, text in pages().items() if len(text.split()) > 2600} == set()
