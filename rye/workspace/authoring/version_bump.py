@@ -72,9 +72,9 @@ def bump_versions(context: Context, step: str, paths: Sequence[str]) -> tuple[Bu
 
 def raised(shown: str, old: str | None, step: str) -> str:
     """The version after ``old``. A pre-release is raised to its own release where the step reaches no further (1.2.0-rc.1 by
-    patch or minor is 1.2.0). Raises RyeError ``no-version`` and ``version-not-newer``."""
+    patch or minor is 1.2.0). Raises UsageError ``no-version``, RyeError ``version-not-newer``."""
     if not old:
-        raise RyeError(
+        raise UsageError(
             "no-version",
             f"{shown} has no version.",
             "Write one where its kind keeps it; `rye new KIND NAME` shows how.",
@@ -82,7 +82,7 @@ def raised(shown: str, old: str | None, step: str) -> str:
     try:
         now = Version.parse(old)
     except UsageError as error:
-        raise RyeError("no-version", f"{shown} has the version {old!r}, which is not X.Y.Z.", error.hint) from None
+        raise UsageError("no-version", f"{shown} has the version {old!r}, which is not X.Y.Z.", error.hint) from None
     if step not in STEPS:
         if Version.parse(step) <= now:
             raise RyeError(

@@ -91,7 +91,7 @@ def named(source: Source, manifest: Manifest, name: str | None) -> Source:
         way = "is editable" if taken.editable else "is copied"
         message = f"The source {chosen!r} of rye.toml {way}, and so are all of its items."
         hint = "Change `editable` in [sources] of rye.toml, or give this source another name: --as NAME."
-        raise UsageError("source-name-taken", message, hint)
+        raise RyeError("source-name-taken", message, hint)
     if taken is not None and _place(taken) != _place(source):
         message = f"rye.toml has a source {chosen!r} already: {taken.spec}."
         raise RyeError("source-name-taken", message, "Give this one another name: --as NAME.")
