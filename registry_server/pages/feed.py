@@ -1,4 +1,4 @@
-"""Feeds (Atom, RFC 4287): what was released, yanked, warned of and taken down, the newest first."""
+"""Feeds (Atom, RFC 4287): what was released, yanked, deprecated, warned of and taken down, the newest first."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from registry_server.pages.desk import Maker
 from registry_server.pages.entry_words import EntryWords, entry_words
 from registry_server.pages.frame import Document, Page
 from registry_server.pages.hidden import plain
+from registry_server.pages.limits import RECORDS
 from registry_server.pages.log import logged_time
 from registry_server.pages.look import Look
 from registry_server.pages.name_ranges import newest_positions, stretches
 from registry_server.pages.namespace import feed_path
-from registry_server.pages.record_limits import RECORDS
 from rye.items.identity import Identity, is_segment
 from rye.registry.protocol import notes, statements
 from rye.registry.protocol.lines import write_time
 
 ATOM = "http://www.w3.org/2005/Atom"
 _NAMESPACES: Any = {None: ATOM}
-TOLD = frozenset(("release", "yank", "unyank", "advisory", "takedown"))
+TOLD = frozenset(("release", "yank", "unyank", "deprecation", "advisory", "takedown"))
 """The entries of the log that a feed tells."""
 
 
@@ -36,8 +36,9 @@ class FeedEntry(Struct, frozen=True):
 
     position: int
     told: EntryWords
+    title: str
     summary: str
-    """What its signer wrote."""
+    """What its signer wrote; of a deprecation also what to use instead."""
     logged: datetime
     """When the registry took it into its log."""
 
@@ -95,14 +96,36 @@ def _entries(look: Look, namespace: str | None) -> Iterator[FeedEntry]:
         statement = statements.parse(notes.parse(leaf).text)
         told = entry_words(statement)
         if told.type in TOLD and told.namespace is not None and look.may_read(told.namespace):
-            summary = next(
-                (str(text) for name in ("description", "title", "reason") if (text := getattr(statement, name, None))),
-                "",
+            yield FeedEntry(
+                position,
+                told,
+                _title(statement, told),
+                _summary(statement, told),
+                logged_time(look, position) or look.published.time,
             )
-            yield FeedEntry(position, told, summary, logged_time(look, position) or look.published.time)
             left -= 1
             if not left:
                 return
+
+
+def _title(statement: statements.Logged, told: EntryWords) -> str:
+    item = f"{told.kind} {told.id}" + (f" {told.version}" if told.version is not None else "")
+    if isinstance(statement, statements.Deprecation):
+        return f"{'Deprecated' if statement.deprecated else 'Supported again'}: {item}"
+    return {
+        "release": item,
+        "yank": f"Yanked: {item}",
+        "unyank": f"Available again: {item}",
+        "advisory": f"Advisory: {item}",
+        "takedown": f"Taken down: {item}",
+    }[told.type]
+
+
+def _summary(statement: statements.Logged, told: EntryWords) -> str:
+    if isinstance(statement, statements.Deprecation):
+        return told.words
+    given = (getattr(statement, name, None) for name in ("description", "title", "reason"))
+    return next((str(text) for text in given if text), told.words)
 
 
 def _newest(look: Look, namespace: str | None) -> Iterator[tuple[int, bytes]]:
@@ -142,7 +165,7 @@ def _add_entry(root: etree._Element, feed: Feed, entry: FeedEntry) -> None:
     told = entry.told
     added = _add(root, "entry")
     _add(added, "id", tag(feed.origin, feed.since, f"log/{entry.position}"))
-    _add(added, "title", _title(told))
+    _add(added, "title", entry.title)
     _add(added, "updated", write_time(entry.logged))
     _add(added, "published", write_time(told.time))
     _add(_add(added, "author"), "name", told.namespace if told.keyset is not None else feed.origin)
@@ -151,18 +174,7 @@ def _add_entry(root: etree._Element, feed: Feed, entry: FeedEntry) -> None:
         page = item_path(Identity(told.kind, told.id), told.version)
         _add(added, "link", rel="alternate", type="text/html", href=feed.address + page)
     _add(added, "link", rel="related", type="text/html", href=feed.address + entry_path(entry.position))
-    _add(added, "summary", entry.summary or told.words, type="text")
-
-
-def _title(told: EntryWords) -> str:
-    item = f"{told.kind} {told.id}" + (f" {told.version}" if told.version is not None else "")
-    return {
-        "release": item,
-        "yank": f"Yanked: {item}",
-        "unyank": f"Available again: {item}",
-        "advisory": f"Advisory: {item}",
-        "takedown": f"Taken down: {item}",
-    }[told.type]
+    _add(added, "summary", entry.summary, type="text")
 
 
 def tag(origin: str, since: datetime, specific: str) -> str:

@@ -15,9 +15,8 @@ from lxml import etree
 from registry_server.accounts import keys
 from registry_server.pages import crawlers
 from registry_server.pages.feed import ATOM, tag, xml_text
-from registry_server.pages.limits import PAGES
+from registry_server.pages.limits import PAGES, RECORDS
 from registry_server.pages.name_ranges import EVERYTHING, offered_names, part_ends, stretches
-from registry_server.pages.record_limits import RECORDS
 from registry_server.sequencer.ledger import Ledger
 from registry_server.storage import database
 from registry_server.storage.schema import documents
@@ -88,25 +87,38 @@ ACME, OTHER = Publisher("acme"), Publisher("other")
 
 
 class TestFeed:
-    def test_releases_yanks_advisories_and_takedowns_are_told_the_newest_first(self, local: Local) -> None:
+    def test_releases_yanks_deprecations_advisories_and_takedowns_are_told_the_newest_first(self, local: Local) -> None:
         put(local, ACME, ITEM, "1.0.0", b"one")
         put(local, ACME, ITEM, "2.0.0", b"two")
         append(local, ACME, Yank(ORIGIN, ITEM, "1.0.0", True, 1, now(), "It broke"))
         append(local, ACME, Yank(ORIGIN, ITEM, "1.0.0", False, 1, now(), "It works"))
         append(local, ACME, Advisory(ORIGIN, ITEM, "A-1", "<2.0.0", "high", 1, now(), "It leaks"))
-        append(local, ACME, Deprecation(ORIGIN, ITEM, True, None, 1, now(), "Old"))
+        newer = Identity("directive", "acme/a/newer")
+        append(local, ACME, Deprecation(ORIGIN, ITEM, True, newer, 1, now(), "Old"))
+        append(local, ACME, Deprecation(ORIGIN, ITEM, False, None, 1, now(), "Back"))
         with database.reader(local.service.engine) as connection:
             plan = takedown.plan(Ledger(connection), f"{ITEM}@2.0.0", "The law")
         owners = keys.in_folder(local.service.settings.keys, "root")
         service = local.service
         takedown.publish(service.sequencer, takedown.signed(plan.statements, owners))
-        titles = ["Taken down: directive acme/a/item 2.0.0", "Advisory: directive acme/a/item",
+        titles = ["Taken down: directive acme/a/item 2.0.0",
+                  "Supported again: directive acme/a/item", "Deprecated: directive acme/a/item",
+                  "Advisory: directive acme/a/item",
                   "Available again: directive acme/a/item 1.0.0", "Yanked: directive acme/a/item 1.0.0",
                   "directive acme/a/item 2.0.0", "directive acme/a/item 1.0.0"]  # fmt: skip
         for path in ("/feed.atom", "/-/namespaces/acme/feed.atom"):
             feed = Atom(local, path)
             assert feed.values("title") == titles
-            assert feed.values("summary") == ["The law", "It leaks", "It works", "It broke", "Work", "Work"]
+            assert feed.values("summary") == [
+                "The law",
+                "The directive acme/a/item is supported again: Back",
+                "The directive acme/a/item was deprecated in favour of directive:acme/a/newer: Old",
+                "It leaks",
+                "It works",
+                "It broke",
+                "Work",
+                "Work",
+            ]
         links = [
             str(link.get("href")).removeprefix("http://127.0.0.1:8420")
             for entry in feed.all(feed.root, "entry")
