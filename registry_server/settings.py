@@ -17,7 +17,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from rye.errors import RyeError, UsageError
-from rye.limits import MIB
+from rye.limits import MIB, PUBLISHING, REGISTRY
 
 READERS = ("skills", "git", "apm", "renovate", "osv")
 """What other programs can read a registry as."""
@@ -112,8 +112,8 @@ class Settings:
     """Statements in one batch of the sequencer, i.e. under one signed head."""
     batch_interval_seconds: float = 0.0
     """From the beginning of one batch to that of the next, at least: fewer heads, and fewer new files behind a CDN."""
-    clock_skew_seconds: int = 600
-    """How far in the future a statement's time may lie."""
+    clock_skew_seconds: int = REGISTRY.clock_skew_seconds
+    """How far in the future a statement's time may lie: as far as clients accept a head's."""
     root_days: int = 365
     """For how long a new root statement is valid."""
 
@@ -122,7 +122,7 @@ class Settings:
     """One uploaded blob."""
     request_bytes: int = 4 * MIB
     """The body of ``POST /api/statements``."""
-    request_statements: int = 200
+    request_statements: int = PUBLISHING.request_statements
     """Statements in one request; they are accepted or refused together."""
     request_seconds: float = 30.0
     """A request's body must have arrived by then, however slowly its sender drips."""

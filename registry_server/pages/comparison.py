@@ -6,14 +6,13 @@ what cannot be computed is said (``unknown``), so that an empty list never stand
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Literal
 
 from msgspec import Struct
 
-from registry_server.pages.comparison_limits import COMPARISON
-from registry_server.pages.examined import facts_in
+from registry_server.pages.examined import facts_in, texts_for_facts
 from registry_server.pages.file_changes import Contents, FileChange, file_changes
 from rye.installation.comparing import Version, compare
 from rye.installation.signer_history import signer_history
@@ -28,7 +27,6 @@ from rye.registry.trust.records import ReleaseRecord
 from rye.resolution.versions import comparable
 from rye.signing.keys import PublicKey
 from rye.text.facts import Fact, difference, severity
-from rye.text.facts.decoding import readable_text
 
 
 class Side(Struct, frozen=True):
@@ -256,7 +254,7 @@ def _read(side: Contents) -> _Content:
         partly.update(("runs", "facts"))
         gone = len(release.attached) - len(present)
         unknown.append(f"{release.version}: {gone} of its attached files are gone; nothing is known of what they run.")
-    texts, left_out = _texts_for_facts(side, [name, *(entry.path for entry in present)])
+    texts, left_out = texts_for_facts(name, side.files)
     if left_out:
         partly.add("facts")
         unknown.append(
@@ -265,20 +263,6 @@ def _read(side: Contents) -> _Content:
         )
     attached = attached_runs((e.path, e.executable, e.sha256, side.files[e.path]) for e in present)
     return _Content(metadata, attached, facts_in(texts), tuple(unknown), frozenset(partly))
-
-
-def _texts_for_facts(side: Contents, paths: Sequence[str]) -> tuple[dict[str, str], list[str]]:
-    """As many texts as facts are looked for in, and the files that are left out."""
-    texts: dict[str, str] = {}
-    room, left_out = COMPARISON.facts_bytes, []
-    for path in paths:
-        data = side.files.get(path)
-        if data is not None and len(data) <= room:
-            room -= len(data)
-            texts[path] = readable_text(data)
-        elif data is not None:
-            left_out.append(path)
-    return texts, left_out
 
 
 def _any_command(metadata: Metadata) -> bool:

@@ -11,9 +11,9 @@ from msgspec import Struct
 from registry_server.pages.addresses import item_path
 from registry_server.pages.desk import Maker
 from registry_server.pages.frame import Document, Page
+from registry_server.pages.limits import RECORDS
 from registry_server.pages.look import Look
 from registry_server.pages.name_ranges import offered_names, part_ends, stretches
-from registry_server.pages.record_limits import RECORDS
 from rye.items.identity import Identity
 
 _SITEMAPS = "http://www.sitemaps.org/schemas/sitemap/0.9"

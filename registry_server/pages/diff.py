@@ -8,11 +8,11 @@ from msgspec import Struct
 
 from registry_server.pages.addresses import ItemAddress, diff_path, item_path
 from registry_server.pages.comparison import Comparison, Side, compare_sides
-from registry_server.pages.comparison_limits import COMPARISON
 from registry_server.pages.comparison_pages import Paged, paged
 from registry_server.pages.desk import Maker
 from registry_server.pages.frame import Page
 from registry_server.pages.kept import Kept
+from registry_server.pages.limits import COMPARISON
 from registry_server.pages.look import Look
 from rye.errors import RyeError
 from rye.installation.mentions import item_file_name

@@ -108,22 +108,29 @@ def _read_anyway(release: Release, data: bytes) -> Metadata | None:
 
 
 def facts_of(release: Release, data: bytes | None, attached: Mapping[str, bytes | None]) -> Facts:
-    """Facts of the item's own file, then of attached files, the small ones first, as far as there is room."""
-    files = {release_file_name(release): data, **attached}
+    """Facts of the item's own file and of attached ones, as far as there is room."""
+    name = release_file_name(release)
+    texts, unread = texts_for_facts(name, {name: data, **attached})
+    found: dict[tuple[str, str], Fact] = {}
+    for fact in facts_in(texts):
+        found.setdefault(fact.key, fact)
+    worst_first = sorted(found.values(), key=lambda fact: (-severity(fact.level), fact.fact, fact.path, fact.line))
+    return Facts(tuple(worst_first), tuple(unread))
+
+
+def texts_for_facts(own: str, files: Mapping[str, bytes | None]) -> tuple[dict[str, str], list[str]]:
+    """The texts that facts are looked for in, the item's ``own`` file first and then the small ones, as far as there is room; and
+    the paths that are left out, or whose bytes are gone."""
     texts: dict[str, str] = {}
     unread = []
     room = PAGES.facts_bytes
-    for path, content in sorted(files.items(), key=lambda entry: (entry[1] is not data, len(entry[1] or b""))):
+    for path, content in sorted(files.items(), key=lambda entry: (entry[0] != own, len(entry[1] or b""))):
         if content is None or len(content) > room:
             unread.append(path)
             continue
         texts[path] = readable_text(content)
         room -= len(content)
-    found: dict[tuple[str, str], Fact] = {}
-    for fact in facts_in(texts):
-        found.setdefault(fact.key, fact)
-    worst_first = sorted(found.values(), key=lambda fact: (-severity(fact.level), fact.fact, fact.path, fact.line))
-    return Facts(tuple(worst_first), tuple(sorted(unread)))
+    return texts, sorted(unread)
 
 
 def facts_in(texts: Mapping[str, str]) -> tuple[Fact, ...]:

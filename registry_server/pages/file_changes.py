@@ -8,7 +8,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from registry_server.pages.comparison_limits import COMPARISON
+from registry_server.pages.limits import COMPARISON
 from registry_server.pages.text_changes import Changes, Hunk, text_changes
 from rye.installation.mentions import release_file_name
 from rye.registry.protocol.statements import Release

@@ -1,4 +1,4 @@
-"""What bounds a page: the one place of its numbers."""
+"""What bounds the pages: the one place of their numbers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rye.registry.protocol.wire import SEARCH_TOTAL
 
 
 class PageLimits(Struct, frozen=True):
-    """Sizes are bytes, times seconds."""
+    """All pages, items and search. Sizes are bytes, times seconds."""
 
     html_bytes: int = 50_000
     """HTML of a page, uncompressed; only the view of a whole source may be larger."""
@@ -76,3 +76,71 @@ class PageLimits(Struct, frozen=True):
 
 
 PAGES = PageLimits()
+
+
+class RecordLimits(Struct, frozen=True):
+    """The log, namespaces, feeds and sitemaps. Sizes in bytes, lengths in characters."""
+
+    log_rows: int = 40
+    """Entries on one page of the log."""
+    list_characters: int = 20_000
+    """HTML of a page's entries or items; the others are on the next page."""
+    keysets_characters: int = 9_000
+    """HTML of the keysets on one page of a namespace."""
+    owners_characters: int = 4_000
+    """HTML of its owners."""
+    pasted_characters: int = 6 * KIB
+    """A proof that is given in a command to paste; a longer one comes as a file."""
+    keysets: int = 12
+    """Keysets on one page of a namespace, the newest first."""
+    earlier: int = 100
+    """Older keysets that are only named."""
+    items: int = 60
+    """Items on one page of a namespace."""
+    owners: int = 50
+    """Accounts and teams that are listed."""
+    feed_entries: int = 50
+    """Of a feed, the newest."""
+    feed_looks: int = 2_000
+    """Entries of the log that are looked at for a feed."""
+    feed_characters: int = 600
+    """Of one text in a feed."""
+    sitemap_names: int = 5_000
+    """Addresses in one part of the sitemap."""
+    sitemap_parts: int = 50_000
+    """Parts that the sitemap's index lists (sitemaps.org, Sitemap index files)."""
+
+
+RECORDS = RecordLimits()
+
+
+class ComparisonLimits(Struct, frozen=True):
+    """The comparison of two versions. Sizes in bytes, lengths in characters."""
+
+    context_lines: int = 3
+    """Lines that stay, shown on each side of a change."""
+    line_characters: int = 600
+    """Shown of one line."""
+    compared_characters: int = 400
+    """Of a line whose changed words are marked one by one; of a longer one the part that changed is marked as a whole."""
+    text_bytes: int = 1 * MIB
+    """A file that is compared line by line; a larger one is only said to differ."""
+    all_text_bytes: int = 4 * MIB
+    """All files of both sides that are."""
+    all_lines: int = 80_000
+    """Lines of all of them."""
+    page_characters: int = 30_000
+    """HTML of a comparison's rows and lines on one page; the others are on the next ones."""
+    stage_characters: int = 16_000
+    """The same on the page of a release that waits for a signature, which has no further pages."""
+    kept_bytes: int = 128 * MIB
+    """Comparisons that are kept."""
+    kept_factor: int = 4
+    """What one takes in memory for each byte of both versions, and"""
+    kept_row_bytes: int = 1_000
+    """for each row or line: these are values, not bytes."""
+    others: int = 12
+    """Other versions to compare with that are listed."""
+
+
+COMPARISON = ComparisonLimits()

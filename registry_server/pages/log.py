@@ -15,8 +15,8 @@ from registry_server.pages.desk import Maker
 from registry_server.pages.entry_words import EntryWords, entry_words
 from registry_server.pages.fitting import fitting, line_cost
 from registry_server.pages.frame import Document, Page
+from registry_server.pages.limits import RECORDS
 from registry_server.pages.look import Look
-from registry_server.pages.record_limits import RECORDS
 from registry_server.storage.prepared import Prepared
 from registry_server.storage.schema import log_entries
 from rye.errors import RyeError

@@ -14,9 +14,9 @@ from registry_server.pages.addresses import entry_path, item_path, namespace_pat
 from registry_server.pages.desk import Maker
 from registry_server.pages.fitting import fitting, line_cost
 from registry_server.pages.frame import Page
+from registry_server.pages.limits import RECORDS
 from registry_server.pages.look import Look
 from registry_server.pages.name_ranges import item_rows, stretches
-from registry_server.pages.record_limits import RECORDS
 from rye.items.identity import Identity, is_segment
 from rye.registry.trust.keysets import KeysetChain, Link
 from rye.signing.keys import PublicKey

@@ -14,14 +14,13 @@ from msgspec import Struct
 from registry_server.pages.account import HOME, Signed
 from registry_server.pages.addresses import item_path
 from registry_server.pages.comparison import Differences, Side, differences
-from registry_server.pages.comparison_limits import COMPARISON
 from registry_server.pages.comparison_pages import paged
 from registry_server.pages.examined import examine, facts_of
 from registry_server.pages.file_changes import Contents
 from registry_server.pages.fitting import Rows, line_cost, rows
 from registry_server.pages.frame import Page
 from registry_server.pages.item_view import MayDo, may_do
-from registry_server.pages.limits import PAGES
+from registry_server.pages.limits import COMPARISON, PAGES
 from rye.installation.mentions import release_file_name
 from rye.items.reading import ReadOptions
 from rye.registry.protocol.statements import Release

@@ -16,7 +16,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from registry_server.pages.comparison_limits import COMPARISON
+from registry_server.pages.limits import COMPARISON
 from rye.text.matching_lines import Block, Budget, hunks, matches
 
 Sign = Literal[" ", "-", "+"]

@@ -13,9 +13,9 @@ from lxml import html
 
 from registry_server.accounts import keys as server_keys
 from registry_server.accounts import roles
+from registry_server.pages.limits import RECORDS
 from registry_server.pages.name_ranges import item_rows, stretches
 from registry_server.pages.namespace import is_item_name, keyset_rows, namespace_view
-from registry_server.pages.record_limits import RECORDS
 from registry_server.sequencer.ledger import Ledger
 from registry_server.storage import database
 from rye.items.identity import Identity

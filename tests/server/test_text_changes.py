@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from registry_server.pages.comparison_limits import COMPARISON
+from registry_server.pages.limits import COMPARISON
 from registry_server.pages.text_changes import Changes, Line, text_changes
 from rye.text.matching_lines import Budget
 
