@@ -79,6 +79,9 @@ requirements:
 	for set in runtime dev; do $(PYTHON) -m uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	  --no-emit-index-url --no-emit-find-links --custom-compile-command "make requirements" \
 	  requirements/$$set.in -o requirements/$$set.txt; done
+	$(PYTHON) -m uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	  --no-emit-index-url --no-emit-find-links --custom-compile-command "make requirements" \
+	  -c requirements/runtime.txt requirements/client.in -o requirements/client.txt
 
 # The table of commands that shells' completion reads (tests/cli/completing holds it current).
 completion-table: $(VENV)/.dev

@@ -71,7 +71,8 @@ def test_two_builds_have_one_hash(wheel: Path, tmp_path: Path) -> None:
 def test_the_wheel_has_what_the_programs_read_and_nothing_else(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert "rye/cli/completing/commands.json" in names
-    assert "rye/py.typed" in names
+    assert {"rye/py.typed", "registry_server/py.typed"} <= set(names)
+    assert [name for name in names if name.endswith("licenses/LICENSE")]
     tops = {name.split("/")[0] for name in names}
     assert tops == {"rye", "registry_server", f"rye-{PROJECT['version']}.dist-info"}
     assert not [name for name in names if name.endswith((".pyc", ".pem", ".key", "~"))]
@@ -95,6 +96,34 @@ def test_the_table_of_extras_is_that_of_the_package() -> None:
     assert extra_of("no_such_module") is None
     client = {name_of(each) for each in PROJECT["dependencies"]}
     assert not client & {name_of(each) for each in PROJECT["optional-dependencies"]["server"]}
+
+
+def pins(name: str) -> dict[str, str]:
+    """Package and version of each line of a file of pins."""
+    text = (ROOT / "requirements" / name).read_text("utf-8")
+    return dict(re.findall(r"^([a-z0-9.-]+)==([^ ;]+)", text, re.MULTILINE))
+
+
+def test_the_client_is_pinned_without_the_server_at_the_same_versions() -> None:
+    client, everything = pins("client.txt"), pins("runtime.txt")
+    wanted = {name_of(each).replace(".", "-") for each in PROJECT["dependencies"]}
+    assert wanted <= set(client)
+    assert client.items() <= everything.items()
+    brought = {name_of(each) for extra in ("server", "mcp", "lsp") for each in PROJECT["optional-dependencies"][extra]}
+    assert brought & set(client) == {"markdown-it-py"}, "which rich brings along"
+    hashes = (ROOT / "requirements" / "client.txt").read_text("utf-8").count("--hash=sha256:")
+    assert hashes >= len(client)
+
+
+def test_the_action_installs_the_client_s_pins() -> None:
+    assert "requirements/client.txt" in (ROOT / "action.yml").read_text("utf-8")
+    assert "requirements/runtime.txt" not in (ROOT / "action.yml").read_text("utf-8")
+
+
+def test_make_dist_builds_as_these_tests_do() -> None:
+    recipe = (ROOT / "Makefile").read_text("utf-8").partition("\ndist:")[2].partition("\n\n")[0]
+    assert "SOURCE_DATE_EPOCH=" in recipe
+    assert "-m hatchling build -t wheel -d dist" in recipe
 
 
 def with_dependencies(names: set[str]) -> set[str]:
