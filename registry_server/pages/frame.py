@@ -13,15 +13,16 @@ Templates lie in ``templates/``, extend ``base.html`` and fill the block ``conte
 ``parted``       the same of an id or a right, which may be broken behind its slashes and dots
 ``fitted``       the same with its lines, cut to a size of its HTML
 ``plain``        the same for attributes
+``dated``        the day of a time and how long ago that is: ``2026-11-22 (3 days ago)``, with ``now``
 ``day``, ``time``, ``moment`` a time as ``2026-11-22``, as ``2026-11-22T15:30:00Z`` and as ``2026-11-22 15:30``
 ``rendered``     Markdown as HTML that does nothing (:mod:`registry_server.pages.markdown`)
 ``beginning``    as much of a text as fits, and whether that is all
 ``number``       1,234
 ``bytes``        1.2 kB
 
-``now`` knows ages: ``now.age(time)`` is ``3 days ago``, ``now.is_past(time)`` a truth. Which of them a page asked for is noted.
+``now`` is the page's hour. What a page says of it is noted, such as ``now.is_past(time)``.
 
-``macros.html`` has what pages share: tier badges, ages, notices, code to copy. A page that would be larger than it may be is made
+``macros.html`` has what pages share: tier badges, notices, code to copy. A page that would be larger than it may be is made
 again with a smaller ``share``, a number up to 1 that templates multiply their room for long texts with.
 """
 
@@ -221,6 +222,7 @@ def environment() -> Environment:
         day=_day,
         time=_time,
         moment=_moment,
+        dated=_dated,
         number=_number,
         bytes=_bytes,
         rendered=_rendered,
@@ -308,6 +310,13 @@ def _time(time: datetime) -> str:
 
 def _moment(time: datetime) -> str:
     return f"{time:%Y-%m-%d %H:%M}"
+
+
+def _dated(time: datetime, now: Now) -> Markup:
+    written = _time(time)
+    return Markup(
+        f'<time datetime="{written}" title="{written}">{_day(time)}</time> <span class="quiet">({now.age(time)})</span>'
+    )
 
 
 def _number(value: int) -> str:

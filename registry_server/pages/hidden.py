@@ -17,6 +17,8 @@ from rye.text.content import describe, hidden_characters
 
 def marked(text: str) -> Markup:
     """The text as HTML."""
+    if text.isascii() and not hidden_characters(text):
+        return Markup(escape(text))
     return Markup("".join(part for _, part in _parts(text)))
 
 

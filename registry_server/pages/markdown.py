@@ -36,6 +36,10 @@ _SCHEMES = ("http", "https", "mailto")
 _METADATA = re.compile(r"---[ \t]*\n(.*?)(?:^---[ \t]*$\n?|\Z)", re.DOTALL | re.MULTILINE)
 _TAG = re.compile(r"<[^>]*>")
 _WORD = re.compile(r"[^\W\d_]{2,}")
+_ASCII_WORD = re.compile(r"[a-z]{2,}")
+_PLAIN_LINE = r"[A-Za-z](?:[A-Za-z0-9 ,.;:()'\"/%?=+@-]*[A-Za-z0-9,.;:()'\"/%?=+@-])?"
+_PLAIN_TEXT = re.compile(rf"(?:{_PLAIN_LINE}\n)*{_PLAIN_LINE}")
+"""Each line begins with a letter, so it opens no block, and no character of it means anything to Markdown."""
 _DEPTH = 20
 
 
@@ -137,7 +141,7 @@ def _part(part: Fence | Steps | Criteria, writer: _Writer, environment: dict[str
     """A part of a directive."""
 
     def written(text: str) -> str:
-        return writer.block(_parser().parse(text, environment))
+        return plain_paragraph(text) or writer.block(_parser().parse(text, environment))
 
     if isinstance(part, Fence):
         lines = part.xml.rstrip("\n").count("\n") + 1
@@ -150,10 +154,21 @@ def _part(part: Fence | Steps | Criteria, writer: _Writer, environment: dict[str
     return f'<ul class="criteria">{"".join(f"<li>{written(text)}</li>" for text in part.texts)}</ul>\n'
 
 
+def plain_paragraph(text: str) -> str | None:
+    """The HTML of a text that is one paragraph and has nothing that Markdown reads; None: parse it."""
+    return f"<p>{marked(text)}</p>" if _PLAIN_TEXT.fullmatch(text) else None
+
+
 def _lost_words(source: str, html: str) -> Iterable[str]:
     """Words that the text has more often than what is shown of it, each once, in small letters as link definitions lose case."""
-    there = Counter(_WORD.findall(unescape(unescape(_TAG.sub(" ", html))).lower()))
-    return (word for word, count in Counter(_WORD.findall(unescape(source).lower())).items() if count > there[word])
+    shown = _words(unescape(unescape(_TAG.sub(" ", html))))
+    return (word for word, count in _words(unescape(source)).items() if count > shown[word])
+
+
+def _words(text: str) -> Counter[str]:
+    """How often each word is there."""
+    lower = text.lower()
+    return Counter((_ASCII_WORD if lower.isascii() else _WORD).findall(lower))
 
 
 def _definitions(references: Mapping[str, Mapping[str, Any]]) -> str:

@@ -17,9 +17,11 @@ def near_miss(word: str, known: Iterable[str]) -> str | None:
     best: tuple[int, str] | None = None
     for candidate in known:
         target = _plain(candidate)
-        distance = 0 if plain == target else _distance(plain, target)
         shortest = min(len(target), len(plain))
         allowed = 0 if shortest <= 2 else 1 if shortest <= 5 else 2
+        if abs(len(target) - len(plain)) > allowed:
+            continue  # as many edits at least
+        distance = 0 if plain == target else _distance(plain, target)
         if distance <= allowed and (best is None or distance < best[0]):
             best = (distance, candidate)
     return best[1] if best else None

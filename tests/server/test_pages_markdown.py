@@ -6,11 +6,13 @@ import re
 import time
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 from lxml import html
 
 from registry_server.pages.hidden import marked, marked_within, parted, plain, shown
 from registry_server.pages.limits import PAGES
-from registry_server.pages.markdown import render
+from registry_server.pages.markdown import plain_paragraph, render
 from tests.effort import tries
 
 ALLOWED = {
@@ -204,3 +206,52 @@ def test_an_id_that_may_be_broken_says_the_same_and_is_copied_whole(text: str) -
     assert written.replace("<wbr>", "") == str(shown(text, 300))
     assert len(written) <= len(shown(text, 300)) + 60
     assert ("<wbr>" in written) == (text.startswith(("rye", "a/")))
+
+
+_WORDS = "Read a step x1 1. 10) - + = -- === # / a/b (so) 'it' \"said\" http://a.example a@b.example 50% why? @ : ; , ."
+_MARKS = "&amp; & * _ ` ~~ \\ | <b> [a] ! > é \u200b"
+_PIECES = st.sampled_from([*_WORDS.split(), *_MARKS.split(), " ", "  ", "\n", "\n\n", "\t", "\r"])
+
+
+class TestPlainParagraphs:
+    @given(st.lists(_PIECES, min_size=1, max_size=12).map("".join))
+    @example("Read what is there,\nand write it down.")
+    @example("a\n===")
+    @example("a |b\n--|--")
+    @example("a  \nb")
+    def test_what_is_written_without_the_parser_is_what_it_would_write(self, text: str) -> None:
+        written = plain_paragraph(text)
+        assert written is None or written == str(render(text, 10_000).html)
+
+    def test_a_plain_text_needs_no_parser_and_any_mark_does(self) -> None:
+        assert plain_paragraph('Read it (all of it), then: "write".\nTwice.') == (
+            "<p>Read it (all of it), then: &quot;write&quot;.\nTwice.</p>"
+        )
+        for text in (
+            "",
+            "1. a",
+            "- a",
+            "# a",
+            "a *b*",
+            "a `b`",
+            "a <b>",
+            "a [b]",
+            "a\\b",
+            "a &amp; b",
+            "a\n\nb",
+            "a ",
+            " a",
+            "é",
+        ):
+            assert plain_paragraph(text) is None, text
+
+    def test_a_long_text_is_decided_in_one_pass(self) -> None:
+        for text in ("a " * 200_000 + "*", "a\n" * 200_000 + "*", "a" * 400_000 + "`"):
+            started = time.process_time()
+            assert plain_paragraph(text) is None
+            assert time.process_time() - started < 2
+
+
+def test_lost_words_are_found_whatever_their_letters() -> None:
+    assert render("| a |\n|---|\n| b | Unseen |\n", 10_000).lost == ("unseen",)
+    assert render("| a |\n|---|\n| b | Ünseen |\n", 10_000).lost == ("ünseen",)
