@@ -15,7 +15,7 @@ class EffectiveDiff(Struct, frozen=True):
     files: tuple[str, ...]
     """The overrides that were applied, in order."""
     refused: tuple[str, ...]
-    """The overrides that are in error and change nothing."""
+    """The invalid overrides, which change nothing."""
 
     def as_json(self) -> dict[str, object]:
         return {"diff": self.diff, "overrides": list(self.files), "refused": list(self.refused)}

@@ -3,7 +3,7 @@
 Each file is merged into the text that the one before it gave, the user's first. A file is *refused*, and the text stays as it was
 before it, when any of this holds; nothing is applied half:
 
-* it is rejected, or one of its directives is in error (DECISIONS Overrides 5, 16);
+* it is rejected, or one of its directives is invalid (DECISIONS Overrides 5, 16);
 * the result no longer conforms: it does not parse, or has an error that the text before it had not, hidden code points included;
 * the item would have another name: an override changes what an item says, never which item it is;
 * it would widen a directive's capabilities or add a hook, and no policy allows that.

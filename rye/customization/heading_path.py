@@ -1,8 +1,8 @@
 """A directive's target: heading selectors joined by `` > `` (DECISIONS Overrides 9, 17).
 
 A path splits on `` > `` only where one to six hashes and a blank follow, so headings may hold ``>``. Levels rise strictly.
-Selectors are read as headings are: closing hashes off, blanks after the hashes count as one, inner text exact.
-"""
+Selectors are read as headings are: without closing hashes, with any whitespace after the hashes counted as one space,
+and with the inner text exact."""
 
 from __future__ import annotations
 

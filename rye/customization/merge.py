@@ -84,7 +84,7 @@ class MergeResult(Struct, frozen=True):
 
     @property
     def exit_code(self) -> int:
-        """0: notices and warnings at most; 1: some directive was in error; 2: rejected (DECISIONS Overrides 16)."""
+        """0: notices and warnings at most; 1: some directive was invalid; 2: rejected (DECISIONS Overrides 16)."""
         if self.output is None:
             return 2
         return 1 if has_errors(self.diagnostics) else 0

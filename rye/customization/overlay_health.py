@@ -37,7 +37,7 @@ def worst(statuses: Sequence[Status]) -> Status:
 
 
 def malformed(shown: str, reading: OverlayReading) -> Health:
-    """A file that cannot be read as an overlay: a person must mend it."""
+    """A file that cannot be read as an overlay: a person must fix it."""
     first = next(finding for finding in reading.diagnostics if finding.severity == "error")
     place = f":{first.line}" if first.line is not None else ""
     return Health("error", f"malformed overlay {shown}{place}: {first.message}")

@@ -5,7 +5,7 @@ Rules are of DECISIONS, Role directives and formula overlays, 2–6, 9 and 11.
 * ``[[step-overrides]]`` entries have ``step_id``, ``mode`` (``replace``, ``append``, ``skip``, exactly) and, for replace and
   append, a ``description``; an empty one counts as missing. Anything else is an error, never ignored.
 * The project's file replaces the user's entirely, even when it overrides nothing; a malformed one never falls back.
-* Entries apply in file order. After a skip its step is unknown; whoever needed it needs what it needed.
+* Entries apply in file order. After a skip its step is unknown; steps that needed it need what it needed.
 * The fix of stale entries takes out their lines and nothing else, and proves it by reading the result again.
 """
 

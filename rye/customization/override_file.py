@@ -9,8 +9,8 @@ A file is frontmatter, a preamble that is never applied, and directives::
     content
     <!-- END DIRECTIVE -->
 
-* Opener, ``-->`` and closer lines match exactly but for trailing blanks, from column 0. Metadata is raw ``key: rest`` lines,
-  no YAML: ``## Heading`` would be a comment there. Only a quoted value is unquoted as YAML would.
+* Opener, ``-->`` and closer lines match exactly except for trailing whitespace, from column 0. Metadata is raw ``key:
+rest`` lines, no YAML: ``## Heading`` would be a comment there. Only a quoted value is unquoted as YAML would.
 * A directive that is malformed in any way is dropped whole, with an error at its line; the others go on. A second opener drops
   the directive it stands in and reading resumes there. A closer inside a longer line, or one more after the end, drops the
   directive that it belongs to: its author meant it as content, so what was read may be half of it.

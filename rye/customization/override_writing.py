@@ -49,7 +49,7 @@ def new_file(agent: str, base_version: str, reviewed: date) -> str:
     """A complete overrides file that changes nothing."""
     fields = {"agent": agent, "base-version": base_version, "last-reviewed": reviewed.isoformat()}
     head = "\n".join(f"{key}: {_quoted(value)}" for key, value in fields.items())
-    return f"---\n{head}\n---\n\nWhat is changed here, and why, for whoever reviews it.\n"
+    return f"---\n{head}\n---\n\nWhat is changed here and why, for reviewers.\n"
 
 
 def _quoted(text: str) -> str:

@@ -94,7 +94,7 @@ class DeployableItem(Struct, frozen=True):
 def deployable(context: Context, installed: InstalledItem, places: Places, *, asked: bool) -> DeployableItem:
     """The value for one installed item. ``places``: of the customizations that count.
 
-    Raises RyeError for one that does not parse, and for customizations in error.
+    Raises RyeError for one that does not parse, and for invalid customizations.
     """
     found, row = installed.found, installed.row
     value = found.parsed()

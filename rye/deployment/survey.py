@@ -119,7 +119,7 @@ class Gathered(Struct, frozen=True):
 
     items: tuple[DeployableItem, ...]
     broken: tuple[tuple[Identity, RyeError], ...]
-    """Items that cannot be read, e.g. for an override in error."""
+    """Items that cannot be read, e.g. because of an invalid override."""
     unapproved: Mapping[Identity, Finding]
     left_out: frozenset[str]
     """Items whose customizations in the user's own space do not count here, by label."""

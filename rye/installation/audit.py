@@ -1,4 +1,4 @@
-"""What is wrong with what is installed: lock, files on disk and what the registries say by now go in, findings come out.
+"""What is wrong with what is installed: lock, files on disk and what the registries now say go in, findings come out.
 
 =================  ===========  ==========================================================================================
 Rule               Severity     What it says
@@ -142,7 +142,7 @@ HELP: Mapping[str, str] = {
     ),
     "lock-mismatch": _COMPARE,
     "not-examined": "Run `rye audit` again when the registry answers. Until then nothing is known of the item.",
-    "policy": "Choose another item or version, or have the policy changed by whoever answers for it.",
+    "policy": "Choose another item or version, or ask whoever maintains the policy to change it.",
     "advisory": _UPDATE,
     "unapproved-right": _AGREE,
     "unapproved-hook": "It is denied. Run `rye hooks approve ID` to allow it.",

@@ -172,7 +172,7 @@ def make_plan(
     known_signers: frozenset[str] | None = None,
     brought: Container[Identity] = (),
 ) -> Plan:
-    """Compare what is installed with what shall be. The new entries' own approvals are ignored: only the old lock's count.
+    """Compare what is installed with what is wanted. The new entries' own approvals are ignored: only the old lock's count.
 
     ``mentions``: cautions and alarms by item, ``mentions_before`` those of the old entries, as far as they are known; what is not
     known counts as new. ``known_signers``: fingerprints that this user agreed to before; None: not asked. ``brought``: the items
@@ -187,52 +187,52 @@ def make_plan(
             signers[item.identity.namespace].add(item.registry)
     changes = []
     for identity in sorted(before.keys() | after.keys()):
-        was, shall = before.get(identity), after.get(identity)
-        if shall is None:
+        was, wanted = before.get(identity), after.get(identity)
+        if wanted is None:
             changes.append(ItemChange("remove", identity, was, None))
             continue
         approved = was.approved_capabilities if was is not None else ()
         known_hooks = _known_hooks(was) if was is not None else ()
-        action, talked = _action(was, shall), _to_show((mentions or {}).get(identity, ()))
+        action, talked = _action(was, wanted), _to_show((mentions or {}).get(identity, ()))
         changes.append(
             ItemChange(
                 action,
                 identity,
                 was,
-                shall,
-                asks=_asked(approved, shall.capabilities),
-                hooks=tuple(hook for hook in shall.hooks if hook not in known_hooks),
-                tools=widened_tools(was.tools_approved if was is not None else None, shall.tools),
-                runs=tuple(run for run in shall.runs if was is None or run not in was.approved_runs),
+                wanted,
+                asks=_asked(approved, wanted.capabilities),
+                hooks=tuple(hook for hook in wanted.hooks if hook not in known_hooks),
+                tools=widened_tools(was.tools_approved if was is not None else None, wanted.tools),
+                runs=tuple(run for run in wanted.runs if was is None or run not in was.approved_runs),
                 mentions=talked,
                 new_mentions=_new_mentions(action, was, talked, (mentions_before or {}).get(identity, ())),
-                signer_changed=was is not None and _signer_changed(was, shall),
-                signer_new=shall.signer not in signers.get(identity.namespace, set()),
+                signer_changed=was is not None and _signer_changed(was, wanted),
+                signer_new=wanted.signer not in signers.get(identity.namespace, set()),
                 signer_unknown=known_signers is not None
                 and (was is None or never_approved(was))
-                and not _is_known(shall, known_signers, signers.get(identity.namespace, set())),
-                brought=shall.is_unsigned and (was is None or never_approved(was)) and identity in brought,
+                and not _is_known(wanted, known_signers, signers.get(identity.namespace, set())),
+                brought=wanted.is_unsigned and (was is None or never_approved(was)) and identity in brought,
             )
         )
     return Plan(_mark_pulled_in(changes))
 
 
-def _signer_changed(was: LockedItem, shall: LockedItem) -> bool:
+def _signer_changed(was: LockedItem, wanted: LockedItem) -> bool:
     """Whether somebody else vouches for it. A source's bytes that stay as they are, or that a trusted key signs by now, are no
     worse vouched for than before."""
     before = _approved_signer(was)
-    if shall.source is not None and was.source is not None and was.registry == shall.registry:
-        same = (was.sha256, was.attached) == (shall.sha256, shall.attached)
-        return not same and before not in ("", shall.signer, was.registry)
-    return before not in ("", shall.signer)
+    if wanted.source is not None and was.source is not None and was.registry == wanted.registry:
+        same = (was.sha256, was.attached) == (wanted.sha256, wanted.attached)
+        return not same and before not in ("", wanted.signer, was.registry)
+    return before not in ("", wanted.signer)
 
 
-def _is_known(shall: LockedItem, known: frozenset[str], here: set[str]) -> bool:
+def _is_known(wanted: LockedItem, known: frozenset[str], here: set[str]) -> bool:
     """Whether this user agreed to the signer; of a source's item to the source, too, here or, for a repository, anywhere."""
-    if shall.source is None:
-        return shall.signer in known
+    if wanted.source is None:
+        return wanted.signer in known
     agreed = {*known, *here}
-    return shall.registry in agreed and shall.signer in agreed
+    return wanted.registry in agreed and wanted.signer in agreed
 
 
 def _mark_pulled_in(changes: Sequence[ItemChange]) -> tuple[ItemChange, ...]:
@@ -288,19 +288,19 @@ def _known_hooks(was: LockedItem) -> tuple[HookAction, ...]:
     return was.approved_hooks if was.approved_signer is not None else (*was.approved_hooks, *was.hooks)
 
 
-def _action(was: LockedItem | None, shall: LockedItem) -> Action:
+def _action(was: LockedItem | None, wanted: LockedItem) -> Action:
     if was is None:
         return "add"
-    if was.version == shall.version:
+    if was.version == wanted.version:
         return (
             "keep"
-            if (was.sha256, was.attached, was.registry) == (shall.sha256, shall.attached, shall.registry)
+            if (was.sha256, was.attached, was.registry) == (wanted.sha256, wanted.attached, wanted.registry)
             else "replace"
         )
 
-    if shall.source is not None and was.source is not None and _release(was) == _release(shall):
+    if wanted.source is not None and was.source is not None and _release(was) == _release(wanted):
         return "update"  # versions that nobody numbered: one commit or another
-    return "update" if Version.parse(shall.version) > Version.parse(was.version) else "downgrade"
+    return "update" if Version.parse(wanted.version) > Version.parse(was.version) else "downgrade"
 
 
 def _release(item: LockedItem) -> str:

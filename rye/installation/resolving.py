@@ -79,7 +79,7 @@ class Environment(Struct, frozen=True):
             raise RyeError(
                 "policy-violation",
                 f"The policy forbids what these items ask for or mention:\n{listed}",
-                "Choose another item or version, or have the policy changed by whoever answers for it.",
+                "Choose another item or version, or ask whoever maintains the policy to change it.",
                 details={
                     "violations": [
                         {

@@ -85,7 +85,7 @@ def _no_step(_name: str) -> None:
 
 @contextmanager
 def exclusive(project: Project, *, step: Step = _no_step) -> Iterator[Writer]:
-    """The project, locked for this run and mended if a run was interrupted. Raises ``project-busy`` when another run has it."""
+    """The project, locked for this run and repaired if a run was interrupted. Raises ``project-busy`` when another run has it."""
     work = _work(project)
     # Before anything is made: all this may have come with somebody else's repository.
     for place in (work, *sorted(work.glob("*")), project.packages, project.lock_path):

@@ -1,4 +1,4 @@
-"""Reading the items that shall be published from disk, with the files attached to them."""
+"""Reading the items to publish from disk, with their attached files."""
 
 from __future__ import annotations
 

@@ -186,7 +186,7 @@ class RegistryClient:
 
     @property
     def basis(self) -> Basis:
-        """What releases are judged by now, with what this run saw."""
+        """What releases are now judged by, including what this run saw."""
         keysets = {name: head.sha256 for name, head in self.state.keysets.items()}
         known = read_withdrawn(self._store.folder, self.origin)
         return make_basis(PinnedState(self.state.fingerprint, keysets), known | self._withdrawn)

@@ -1,6 +1,6 @@
 """The log of one run: ``.ai/runs/<ulid>/events.jsonl``, written and flushed before what it tells of happens.
 
-Each line is one JSON object of exactly these keys in this order, without blanks, in ASCII::
+Each line is one JSON object of exactly these keys in this order, without spaces, in ASCII::
 
     {"n","time","prev","principal","event","tool","item","sha256","params_sha256","params_redacted","decision","by","exit","seconds"}
 

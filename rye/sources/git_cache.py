@@ -328,7 +328,7 @@ def _failed(url: str, said: str) -> SourceError:
     ):
         hint = "Check that `git ls-remote` can read it: git's credential helper, or your ssh key, must know you."
     elif "fsck" in said or "malformed" in said or "bad " in said.lower():
-        return SourceError("source-malformed", f"{url} is not well formed: {reason}.", "Nothing of it is used.")
+        return SourceError("source-malformed", f"{url} is not well formed: {reason}.", "Nothing from it was used.")
     elif "dumb http" in said:
         hint = "Its server gives out files only. A repository is fetched over git's smart protocol."
     else:

@@ -115,5 +115,5 @@ def _malformed(what: str) -> SourceError:
     return SourceError(
         "source-malformed",
         f"The repository is not well formed: {what}.",
-        "Nothing of it is used. Tell whoever keeps it: `git fsck` shows the same.",
+        "Nothing from it was used. Tell its maintainers: `git fsck` shows the same.",
     )

@@ -87,7 +87,7 @@ def require_unmoved(name: str, locked: LockedSource, now: Target) -> None:
             "tag-moved",
             f"The tag {now.ref.removeprefix(_TAGS)!r} of {locked.git} was moved: rye.lock has the commit {locked.commit}, "
             f"the repository now has {now.commit}.",
-            "Nothing was changed. Ask whoever keeps the repository why. To take the new commit all the same, read it first, "
+            "Nothing was changed. Ask the repository's maintainers why. To use the new commit anyway, read it first, "
             f'then write it into rye.toml: [sources] {name}: rev = "{now.commit}".',
             details={"locked": locked.commit, "now": now.commit, "ref": now.ref},
         )
@@ -99,7 +99,7 @@ def vanished(locked: LockedSource, now: Target | None) -> SourceError:
     return SourceError(
         "commit-vanished",
         f"{locked.git} no longer has the commit {locked.commit} that rye.lock names; {where}.",
-        "Somebody rewrote the history. Ask whoever keeps the repository; `rye update` takes what is there now, and shows it.",
+        "Someone rewrote the history. Ask the repository's maintainers. `rye update` takes what is there now, and shows it.",
         details={"commit": locked.commit, "ref": locked.ref, "now": now.commit if now is not None else None},
     )
 

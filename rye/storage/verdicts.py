@@ -10,7 +10,7 @@ Rules:
   that somebody else owns or may write, or a link, is not read but replaced.
 * What must hold today (head, freshness, inclusion in the log, hashes of the bytes, keysets and recoveries, policy) is no
   verdict; it is checked each time.
-* Nothing here is needed. A damaged row is a miss, a damaged or foreign file is replaced, one that grew too large begins anew,
+* Nothing here is needed. A damaged row is a miss, a damaged or foreign file is replaced, one that grew too large starts over,
   and one that cannot be used (held by another program, on a full or read-only disk) is left alone for the rest of the run.
 """
 

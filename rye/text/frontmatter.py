@@ -1,6 +1,6 @@
 """Where YAML frontmatter ends and the body begins (DECISIONS Agents 1 and 12, Overrides 8). Nothing else decides it.
 
-Line 1 is ``---`` with trailing blanks at most; the next such line closes the block. Above it only one thing may stand: a
+Line 1 is ``---``, possibly with trailing whitespace; the next such line closes the block. Above it only one thing may stand: a
 signature line (DESIGN §4). The later form counts there; another, or a placeholder, is no signature in that place, but the file
 must be readable so that signing it can move the line to where ours stands, as a YAML comment on line 2.
 """
@@ -38,7 +38,7 @@ class FrontmatterError(ValueError):
 
 
 def is_marker(line: str) -> bool:
-    """Whether a line (without its line end) opens or closes frontmatter: ``---`` with nothing but trailing blanks."""
+    """Whether a line (without its line end) opens or closes frontmatter: ``---``, possibly with trailing whitespace."""
     return line.startswith("---") and line.rstrip(" \t") == "---"
 
 

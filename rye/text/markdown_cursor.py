@@ -42,7 +42,7 @@ class Cursor:
         self.rest_of_tab = 0
 
     def columns(self, count: int) -> None:
-        """Go on by up to ``count`` columns of blanks; a tab may be left half used."""
+        """Advance by up to ``count`` columns of whitespace; a tab may be left half used."""
         line, length = self.line, len(self.line)
         while count > 0 and self.offset < length:
             character = line[self.offset]
@@ -62,7 +62,7 @@ class Cursor:
                 return
 
     def remaining(self) -> str:
-        """The rest of the line; what is left of a tab as blanks."""
+        """The rest of the line; what is left of a tab as spaces."""
         if self.rest_of_tab:
             return " " * self.rest_of_tab + self.line[self.offset + 1 :]
         return self.line[self.offset :]

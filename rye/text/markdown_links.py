@@ -44,7 +44,7 @@ class Link(Struct, frozen=True):
 def links(outline: Outline) -> list[Link]:
     """Every link destination, in order."""
     found: list[Link] = []
-    opaque = outline.opaque  # made anew each time: asking for it line by line would take quadratic time
+    opaque = outline.opaque  # computed on each access: asking for it line by line would take quadratic time
     for number, raw in enumerate(outline.lines):
         if number in opaque:
             continue

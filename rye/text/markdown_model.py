@@ -13,7 +13,7 @@ class Heading(Struct, frozen=True):
 
     level: int
     text: str
-    """Without the hashes and the blanks around it; empty for a setext heading."""
+    """Without the hashes and the whitespace around it; empty for a setext heading."""
     line: int
     """An ATX heading's line, or the line of a setext heading's underline."""
     offset: int

@@ -200,7 +200,7 @@ def test_an_override_may_not_widen_what_a_directive_may_do(program: Program, per
     assert shown.code == 0
     assert shown.json["permissions"] == ["rye.execute.tool.acme.shell.run"]
     assert shown.json["overrides"] == []
-    assert "is in error and is left out" in shown.stderr
+    assert "is invalid and was skipped" in shown.stderr
 
 
 ALLOWS = "[policy]\nallow-override-widening = true\n"
@@ -279,7 +279,7 @@ def test_an_override_in_error_stops_rendering_and_show_warns(program: Program, t
     if isinstance(text, str):
         shown = program.run("show", "sage")
         assert shown.code == 0
-        assert "is in error and is left out" in shown.stderr
+        assert "is invalid and was skipped" in shown.stderr
     assert program.run("render", "sage", "--base").code == 0
 
 
@@ -319,7 +319,7 @@ def test_new_writes_a_complete_file_that_changes_nothing(program: Program) -> No
     assert made.stdout == "created .ai/overrides/sage.overrides.md\n"
     assert program.path(".ai/overrides/sage.overrides.md").read_text() == (
         '---\nagent: "sage"\nbase-version: "unknown"\nlast-reviewed: "2026-03-04"\n---\n\n'
-        "What is changed here, and why, for whoever reviews it.\n\n"
+        "What is changed here and why, for reviewers.\n\n"
         "<!-- DIRECTIVE: replace\ntarget: ### Rules\nreason: ours\n-->\n### Rules\n\nOld rules.\n<!-- END DIRECTIVE -->\n"
     )
     assert program.ok("render", "sage").stdout == program.ok("render", "sage", "--base").stdout

@@ -216,7 +216,7 @@ def test_a_line_of_text_says_whether_its_length_or_its_characters_are_refused() 
     for text in ("a", "~", "abc", "a b", "é"):
         assert read(text) == text
     for text in ("", " a", "a ", "abcd"):
-        assert "empty, has blanks at its ends or more than 3 characters" in refusal(read, text).message
+        assert "empty, has whitespace at its ends or more than 3 characters" in refusal(read, text).message
     for text in ("a\u200bb", "e\u0301"):
         assert "hidden characters or is not in Unicode's normal form C" in refusal(read, text).message
 

@@ -1,6 +1,6 @@
 """``rye merge``: a target with its overrides (DECISIONS Overrides 16, 19).
 
-Exit 0: notices and warnings at most. 1: a directive was in error, and the result of the rest is written all the same; or drift.
+Exit 0: notices and warnings at most. 1: a directive was invalid, and the result of the rest is still written; or drift.
 2: the overrides file is rejected, and nothing is written.
 """
 
@@ -47,7 +47,7 @@ def merge(
     """Merge OVERRIDES into BASE and print the result.
 
     With --migrate-legacy give OVERRIDES alone, or BASE and EFFECTIVE: the text that an old merge made of it. The directives for
-    the latter are proved by merging them again.
+    those are proved by merging them again.
     """
     if migrate_legacy:
         if explain or check is not None:

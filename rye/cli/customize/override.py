@@ -136,7 +136,7 @@ def show(session: Session, item: str) -> int:
     if not files:
         session.console.say(f"{name} has no overrides.")
     for file in result.files:
-        session.console.data(f"{file.source.shown} ({file.source.level})" + (" is in error" if file.refused else ""))
+        session.console.data(f"{file.source.shown} ({file.source.level})" + (" is invalid" if file.refused else ""))
         for step in file.result.steps:
             session.console.data(printable(f"  line {step.line}: {step.operation} {step.target}: {step.detail}"))
             session.console.data(printable(f"    {step.reason}"))

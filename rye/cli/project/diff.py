@@ -28,7 +28,9 @@ def diff(session: Session, items: tuple[str, ...], edited: bool, effective: bool
     Both sides come from the registry, verified. Exits 0 whether they differ or not.
     """
     if edited + effective > 1 or (edited and items):
-        raise UsageError("contradiction", "--edited goes alone.", "Run `rye diff --edited`.")
+        raise UsageError(
+            "contradiction", "--edited cannot be combined with items or other options.", "Run `rye diff --edited`."
+        )
     if edited:
         _edited(session)
     elif effective:
@@ -123,7 +125,7 @@ def _effective(session: Session, item: str) -> None:
         session.console.document({"id": found.id, "kind": found.kind, **found.text.as_json(), "capabilities": changed})
         return
     for shown in found.text.refused:
-        session.console.warn(f"{shown} is in error and is left out.", f"`rye override check {found.id}` says why.")
+        session.console.warn(f"{shown} is invalid and was skipped.", f"`rye override check {found.id}` says why.")
     if not found.text.diff:
         session.console.data(f"{found.id} is used as it was published")
         return

@@ -24,7 +24,7 @@ _OPTIONS: dict[str, Decorator] = {
     "trust_lock": click.option(
         "--trust-lock",
         is_flag=True,
-        help="Take what rye.lock approves as agreed to, in this run: whoever may commit may agree.",
+        help="Trust the approvals in rye.lock for this run: anyone who can commit can give them.",
     ),
     "group": click.option("--group", default="main", show_default=True, help="Group of dependencies."),
     "without": click.option("--without", multiple=True, metavar="GROUP", help="Leave a group out."),

@@ -1,7 +1,7 @@
 """From an agent written wholly in YAML to Markdown (DECISIONS Agents 10, 11): every field and the prompt kept, or a refusal.
 
 Where it can, the result keeps the author's own lines, comments included, and only cuts out ``systemPrompt``; else it
-writes each field anew. Either way what was written is read back, and must be what was there.
+rewrites each field. Either way the result is read back and must equal the original.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _check_prompt(body: str, prompt: str) -> None:
     if found == prompt:
         return
     if prompt != prompt.strip():
-        why = "it starts or ends with blanks, which Markdown does not keep"
+        why = "it starts or ends with whitespace, which Markdown does not keep"
     else:
         ends = [h for h in outline(prompt).headings if h.level <= 2]
         where = f"line {ends[0].line + 1} of the prompt ({ends[0].text!r})" if ends else "a line of dashes in it"

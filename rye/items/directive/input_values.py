@@ -75,7 +75,7 @@ def checked(input_type: str, value: object) -> object:
 
 
 def compact_json(value: object) -> str:
-    """JSON without blanks, in the order of the value, letters as they are. Raises ValueError for NaN and infinities."""
+    """JSON without spaces, in the order of the value, letters as they are. Raises ValueError for NaN and infinities."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 

@@ -129,7 +129,8 @@ class Step(Struct, frozen=True):
 
 
 def _dedented(text: str) -> str:
-    """``textwrap.dedent`` without its import: lines of blanks become empty, the blanks common to the others go."""
+    """``textwrap.dedent`` without its import: whitespace-only lines become empty, and the indentation common to the
+    others is removed."""
     lines = [line if line.strip(" \t") else "" for line in text.split("\n")]
     filled = [line for line in lines if line]
     if not filled:

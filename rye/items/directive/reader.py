@@ -152,7 +152,8 @@ def _introduction(
 
 
 def _stripped(lines: list[str], numbers: Sequence[int]) -> tuple[str, tuple[int, ...]]:
-    """The lines of these numbers (from 1) as one text without blanks at its ends, and the number of each line that is left."""
+    """The lines of these numbers (from 1) as one text without whitespace at its ends, and the number of each line that
+    is left."""
     text = "\n".join([lines[number - 1] for number in numbers])
     lead = text.count("\n", 0, len(text) - len(text.lstrip()))
     text = text.strip()

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from lxml.etree import _Element
 
 BLANKS = " \t\r\n"
-"""XML's white space; other blanks are text."""
+"""XML's white space; other space characters are text."""
 
 
 class XmlError(Exception):

@@ -56,7 +56,7 @@ def sections_of(scan: Outline) -> list[Section]:
 
 def lines_of(scan: Outline, section: Section) -> list[tuple[int, str]]:
     """The section's lines outside fences and comments, numbered from 1."""
-    opaque = scan.opaque  # made anew each time: asking for it line by line would take quadratic time
+    opaque = scan.opaque  # computed on each access: asking for it line by line would take quadratic time
     return [(n + 1, scan.lines[n]) for n in range(section.start, section.end) if n not in opaque]
 
 
@@ -74,7 +74,7 @@ def slug(name: str) -> str:
 
 
 def tagline_of(scan: Outline, title_line: int) -> str | None:
-    """The blockquote between the title and the first section, its lines joined by blanks."""
+    """The blockquote between the title and the first section, its lines joined by spaces."""
     end = next((h.line for h in scan.headings if h.line > title_line), len(scan.lines))
     for first, last in scan.quotes:
         if title_line < first < end:

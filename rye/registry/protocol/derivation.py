@@ -121,7 +121,7 @@ def note_description(metadata: Metadata) -> str:
 
 
 def _range(dependency: Dependency) -> str:
-    """The range as one line can carry it: runs of blanks are one, none given is any."""
+    """The range as one line can carry it: runs of spaces become one, and an absent range is ``*``."""
     return " ".join((dependency.range or "*").split()) or "*"
 
 

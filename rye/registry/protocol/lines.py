@@ -202,7 +202,7 @@ def read_version(text: str) -> str:
 
 
 def read_range(text: str) -> str:
-    """A version range as written (``*``: any), printable ASCII with single blanks between its words."""
+    """A version range as written (``*``: any), printable ASCII with single spaces between its words."""
     if len(text) > MAX_RANGE_CHARACTERS or _RANGE.fullmatch(text) is None:
         raise malformed(f"{text[:80]!r} is not a version range")
     if text != "*":
@@ -214,7 +214,7 @@ def read_range(text: str) -> str:
 
 
 def read_word(text: str) -> str:
-    """Printable ASCII without blanks."""
+    """Printable ASCII without spaces."""
     if re.fullmatch(r"[!-~]{1,512}", text) is None:
         raise malformed(f"{text[:80]!r} is not one word of printable ASCII")
     return text
@@ -225,7 +225,7 @@ def text_reader(most: int) -> Callable[[str], str]:
 
     def read(text: str) -> str:
         if not text or text != text.strip() or len(text) > most:
-            raise malformed(f"a line of text is empty, has blanks at its ends or more than {most} characters")
+            raise malformed(f"a line of text is empty, has whitespace at its ends or more than {most} characters")
         if _HIDDEN.search(text) or not unicodedata.is_normalized("NFC", text):
             raise malformed("a line of text holds hidden characters or is not in Unicode's normal form C")
         return text
@@ -234,7 +234,8 @@ def text_reader(most: int) -> Callable[[str], str]:
 
 
 def one_line(text: str, most: int, default: str) -> str:
-    """Any text as one line that :func:`text_reader` accepts: blanks folded, hidden characters dropped, cut with an ellipsis."""
+    """Any text as one line that :func:`text_reader` accepts: whitespace folded, hidden characters dropped, cut with an
+    ellipsis."""
     visible = _HIDDEN.sub("", " ".join(text[: 4 * most].split()))
     line = " ".join(unicodedata.normalize("NFC", visible).split())
     if len(line) > most:

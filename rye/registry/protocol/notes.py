@@ -77,7 +77,9 @@ class VerifierKey(Struct, frozen=True):
                 "note-key-invalid", f"The public key of {self.name!r} has {len(self.key)} bytes instead of 32."
             )
         if not is_key_name(self.name):
-            raise NoteError("note-key-invalid", f"{self.name!r} is no key name: it is empty or holds blanks or '+'.")
+            raise NoteError(
+                "note-key-invalid", f"{self.name!r} is not a key name: it is empty or contains spaces or '+'."
+            )
 
     @property
     def key_id(self) -> bytes:
@@ -199,7 +201,7 @@ def encode_base64(data: bytes) -> str:
 
 
 def decode_base64(text: str) -> bytes:
-    """Read canonical RFC 4648 §4. Raises NoteError (``note-base64``) for blanks, missing padding or stray bits."""
+    """Read canonical RFC 4648 §4. Raises NoteError (``note-base64``) for whitespace, missing padding or stray bits."""
     try:
         data = base64.b64decode(text.encode("ascii"), validate=True)
     except (binascii.Error, UnicodeEncodeError) as error:

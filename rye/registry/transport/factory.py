@@ -28,7 +28,7 @@ def open_transport(
     """
     parts = urlsplit(address)
     if parts.username or parts.password or parts.query or parts.fragment or re.search(r"[\x00-\x20\\]", address):
-        raise _bad_address(address, "it holds a user name, a query, a fragment or blanks")
+        raise _bad_address(address, "it contains a user name, a query, a fragment or spaces")
     if parts.scheme == "file":
         if parts.netloc not in ("", "localhost") or not parts.path.startswith("/"):
             raise _bad_address(address, "a file address is file:// and an absolute path")

@@ -45,7 +45,7 @@ class ProxiedConnection:
         except httpx.RemoteProtocolError as error:
             raise BrokenAnswer(str(error)) from None
         except httpx.ConnectError as error:
-            if "CERTIFICATE_VERIFY_FAILED" in str(error):  # httpx hands on the text alone
+            if "CERTIFICATE_VERIFY_FAILED" in str(error):  # httpx passes on only the text
                 raise ForeignCertificate(str(error)) from None
             raise NoConnection(str(error)) from None
         except httpx.TransportError as error:

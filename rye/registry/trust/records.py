@@ -53,7 +53,7 @@ class ReleaseRecord(Struct, frozen=True):
     advisories: tuple[Advisory, ...] = ()
     """The advisories whose range holds this version, by number."""
     takedown: Takedown | None = None
-    """Why bytes of it are gone for good; the first takedown, where there are several."""
+    """Why bytes of it are permanently gone; the first takedown, where there are several."""
 
     @property
     def identity(self) -> Identity:

@@ -219,7 +219,8 @@ class TrustedState(Struct, frozen=True):
     def accept_namespace(
         self, head: TrustedHead, namespace: str, entries: Sequence[LoggedStatement] | None
     ) -> tuple[TrustedState, KeysetChain]:
-        """N1 to N3. ``entries`` are the namespace's, checked by :meth:`TrustedHead.open_index`; None: the name map has it not."""
+        """N1 to N3. ``entries`` are the namespace's, checked by :meth:`TrustedHead.open_index`; None: the name map
+        does not have it."""
         known = self.keysets.get(namespace)
         chain = KeysetChain(self.origin, namespace)
         if entries is None:

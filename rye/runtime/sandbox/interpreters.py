@@ -159,7 +159,7 @@ def python_of(project: Path) -> tuple[Path, tuple[Path, ...]]:
         return python, exposes
     found = _found("python3", (), project)
     if found is None:
-        message = "The only Python here lies inside the project, so whoever commits could change it."
+        message = "The only Python here is inside the project, so anyone who can commit could change it."
         raise RyeError("not-runnable", message, "Install python3 from your system.")
     return found, ()
 

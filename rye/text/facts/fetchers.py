@@ -88,7 +88,7 @@ class Fetcher(NamedTuple):
 
     programs: frozenset[str]
     when: re.Pattern[str] | None = None
-    """What stands in the arguments, which blanks separate; None where one that looks like an address is enough."""
+    """What the arguments are, separated by spaces; None where one that looks like an address is enough."""
     saves: Saves = _named
 
 

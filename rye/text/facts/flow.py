@@ -94,7 +94,7 @@ class Flow:
                     outputs[id(command)] = self._command(command, group, line, outputs)
 
     def _command(self, command: shell.Command, group: shell.Group, line: Line, outputs: Outputs) -> Origin | None:
-        """Looks at one command; returns what foreign it hands on."""
+        """Look at one command; return what it passes on that comes from elsewhere."""
         incoming = self._incoming(command, group, outputs)
         own = self._origin(command, line)
         self._runs(command, line, incoming, outputs)
@@ -107,7 +107,7 @@ class Flow:
         self._move(command, first, name, brought, line)
         return brought
 
-    # What a command reads and hands on.
+    # What a command reads and passes on.
 
     def _incoming(self, command: shell.Command, group: shell.Group, outputs: Outputs) -> Origin | None:
         incoming = outputs.get(id(command.before)) if command.before is not None else None

@@ -239,7 +239,7 @@ class WrittenOverride(Struct, frozen=True):
 def new_override(context: Context, request: NewOverride) -> WrittenOverride:
     """Write a directive that changes nothing until its content is changed; a new file where there is none.
 
-    Raises UsageError for contradicting words, RyeError where the result would be in error: then nothing is written.
+    Raises UsageError for contradicting words, RyeError where the result would be invalid: then nothing is written.
     """
     _check_words(request)
     file = override_file(context, request.item, request.user)

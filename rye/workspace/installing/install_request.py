@@ -25,7 +25,7 @@ Followed: TypeAlias = "tuple[Round, object]"
 """Changes that belong to the same transaction, and what to say of them."""
 Follow = Callable[["Context", "Project"], "Followed | None"]
 """What belongs to the same transaction once the items are in place: more changes, and what to say of them, which
-:attr:`rye.workspace.installing.install_outcome.InstallOutcome.followed` hands on. None: nothing."""
+:attr:`rye.workspace.installing.install_outcome.InstallOutcome.followed` passes on. None: nothing."""
 
 
 class InstallRequest(Struct, frozen=True):

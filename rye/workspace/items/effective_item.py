@@ -138,7 +138,7 @@ def effective_item(
 ) -> EffectiveItem:
     """The item that ``FILE|ID`` means.
 
-    ``base``: as published, without overrides. ``inspect``: an overrides file in error is left out with a warning; otherwise it
+    ``base``: as published, without overrides. ``inspect``: an invalid overrides file is skipped with a warning; otherwise it
     is an error. ``today``: for the age of an override's review; None: no check.
 
     Raises RyeError where there is no such item or more than one, where an installed item is not what was installed, and
@@ -300,7 +300,7 @@ def customized(
             problem = _refused(found, file)
             if not inspect:
                 raise problem
-            context.warn(f"{file.source.shown} is in error and is left out.", problem.hint)
+            context.warn(f"{file.source.shown} is invalid and was skipped.", problem.hint)
         said = tuple(finding for finding in file.diagnostics if finding.severity in ("error", "warning"))
         if said:
             findings.append(FileFindings(file.source.shown, said))

@@ -73,7 +73,7 @@ def installed_item(
 ) -> InstalledItem:
     """One item of :func:`require_installed`. ``places``: of customizations, None: the user's and the project's.
 
-    Raises RyeError for a file that changed, and for an overrides file in error.
+    Raises RyeError for a file that changed, and for an invalid overrides file.
     """
     options = ReadOptions(tools=manifest.tools)
     path = project.root / item_path(row)

@@ -57,7 +57,7 @@ def whole_lock_key(verdicts: Verdicts, lock: bytes, manifest_text: str, items: I
 
 
 class Elsewhere(Struct, frozen=True):
-    """A locked item whose namespace is mapped to another registry by now."""
+    """A locked item whose namespace is now mapped to another registry."""
 
     item: LockedItem
     address: str

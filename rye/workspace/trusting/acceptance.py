@@ -229,8 +229,8 @@ def _refused(said: str, waiting: tuple[Approval, ...]) -> RyeError:
     return RyeError(
         "project-not-accepted",
         f"{said} what this user has not agreed to: {listed}{more}.",
-        "On a terminal, `rye trust project` shows all of it and asks. A build server that trusts whoever may commit says so: "
-        f"--trust-lock, or {TRUST_LOCK}=1.",
+        "On a terminal, `rye trust project` shows all of it and asks. On a build server that trusts everyone who can commit, "
+        f"give --trust-lock, or set {TRUST_LOCK}=1.",
         details={"approvals": [{"item": one.item, "what": one.what, "value": one.value} for one in waiting]},
     )
 

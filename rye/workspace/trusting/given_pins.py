@@ -57,7 +57,7 @@ def given_pins(context: Context) -> Mapping[str, GivenPin]:
     if project is not None and path.resolve().is_relative_to(project.root.resolve()):
         raise RyeError(
             "bad-pins",
-            f"{VARIABLE}: {named!r} lies inside the project, so whoever can commit could write it.",
+            f"{VARIABLE}: {named!r} is inside the project, so anyone who can commit could write it.",
             "Keep the file outside the checkout, where only the build server writes.",
         )
     try:

@@ -123,7 +123,7 @@ def forbidden(item: str, fact: Fact) -> RyeError:
     return RyeError(
         "policy-violation",
         f"{item}: {fact.path}:{fact.line} mentions {fact.fact}, which the policy forbids: {fact.value}",
-        "Change the customization, or have the policy changed by whoever answers for it.",
+        "Change the customization, or ask whoever maintains the policy to change it.",
         details={"fact": fact.as_json()},
     )
 

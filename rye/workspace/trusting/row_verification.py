@@ -22,7 +22,7 @@ from rye.workspace.trusting.unverified_rows import unverified
 _SAID = ("lock-mismatch", "source-changed", "source-forged", "commit-vanished")
 """What is wrong with a row itself, and no lack of a network."""
 _FINAL = ("signer-revoked", "release-taken-down")
-"""What is known of a release for good: no network makes it better."""
+"""What is permanently known about a release: no network makes it better."""
 
 
 def verify_rows(context: Context, project: Project, items: Sequence[LockedItem]) -> dict[Identity, SignedRelease]:
