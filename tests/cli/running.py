@@ -143,7 +143,7 @@ class Program:
         )
         os.close(theirs)
         shown = b""
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
             if not select.select([ours], [], [], 0.3)[0]:
                 if running.poll() is not None:
@@ -159,7 +159,7 @@ class Program:
             if not piece:
                 break
             shown += piece
-        running.wait(10)
+        running.wait(60)
         os.close(ours)
         return shown.decode().replace("\r\n", "\n")
 

@@ -10,7 +10,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from msgspec.structs import force_setattr
 
+from rye.limits import REGISTRY
 from rye.registry.client import RegistryClient
 from rye.registry.transport.http import HttpTransport
 from rye.registry.transport.http_connection import Answer
@@ -71,22 +73,28 @@ def lose_files(program: Program) -> None:
     shutil.rmtree(program.path(".ai/packages"))
 
 
-def timed(program: Program, *words: str) -> tuple[Result, float]:
-    started = time.monotonic()
-    result = program.run(*words)
-    return result, time.monotonic() - started
+def timed(program: Program, *words: str, patience: float = REGISTRY.answer_seconds) -> tuple[Result, float]:
+    """The run and its seconds; ``patience``: how long a registry may take to answer where nothing else will do."""
+    before = REGISTRY.answer_seconds
+    force_setattr(REGISTRY, "answer_seconds", patience)
+    try:
+        started = time.monotonic()
+        result = program.run(*words)
+        return result, time.monotonic() - started
+    finally:
+        force_setattr(REGISTRY, "answer_seconds", before)
 
 
 class Test_A_registry_that_is_away:
     @pytest.mark.parametrize("command", [("install",), ("ci",), ("install", "--locked"), ("install", "--frozen")])
     def test_installing_goes_on_with_one_notice(self, away: Program, command: tuple[str, ...]) -> None:
         lose_files(away)
-        done, seconds = timed(away, *command)
+        done, seconds = timed(away, *command, patience=30)
         assert (done.code, done.stderr.count("warning:")) == (0, 1)
         assert "does not answer" in done.stderr
         assert "Going on with what was last verified" in done.stderr
         assert away.path(".ai/packages/acme/directives/work/top.md").exists()
-        assert seconds < 1
+        assert seconds < 15
 
     def test_nothing_to_do_asks_nobody(self, away: Program) -> None:
         assert away.ok("install").stderr == ""
@@ -100,7 +108,7 @@ class Test_A_registry_that_is_away:
         assert (done.code, done.error["code"]) == (1, "fetch-unreachable")
         assert "does not answer" in done.error["message"]
         assert done.error["hint"]
-        assert seconds < 3
+        assert seconds < 15
         assert (away.path("rye.toml").read_bytes(), away.path("rye.lock").read_bytes()) == before
 
     def test_what_is_neither_cached_nor_installed_is_an_error(self, away: Program) -> None:
@@ -120,12 +128,12 @@ class Test_A_registry_that_is_away:
     def test_a_port_that_never_answers_holds_nobody(self, registry: RealRegistry, away: Program) -> None:
         lose_files(away)
         with socket.create_server(("127.0.0.1", int(registry.url.rsplit(":", 1)[1]))):
-            done, seconds = timed(away, "ci")
+            done, seconds = timed(away, "ci", patience=30)
             assert (done.code, done.stderr.count("warning:")) == (0, 1)
-            assert seconds < 1
+            assert seconds < 15
             done, seconds = timed(away, "outdated", "--json")
             assert (done.code, done.error["code"]) == (1, "fetch-deadline")
-            assert seconds < 3
+            assert seconds < 15
 
 
 class Test_An_unchanged_head:

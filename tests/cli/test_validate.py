@@ -223,7 +223,7 @@ def hostile_names() -> list[str]:
 @pytest.mark.parametrize("name", hostile_names())
 def test_hostile_file(rye: Program, name: str) -> None:
     rye.path(DIRECTIVE).write_bytes(HOSTILE[name])
-    result = rye.spawn("validate", DIRECTIVE, "--json", memory=200 * 1024 * 1024, timeout=5)
+    result = rye.spawn("validate", DIRECTIVE, "--json", memory=200 * 1024 * 1024, timeout=30)
     (entry,) = result.json["results"]
     assert (result.code, entry["ok"]) == ((0, True) if name in HARMLESS else (1, False))
     assert entry["ok"] or any(d["severity"] == "error" and d["message"] for d in entry["diagnostics"])
@@ -246,7 +246,7 @@ def test_hostile_files_of_other_kinds(rye: Program, path: str) -> None:
     kind = next(name for name in FOLDERS if f"/{FOLDERS[name]}/" in path)
     item = rye.new(kind, "some/thing" if "/some/" in path else "thing")
     item.write_text(item.read_text() + OTHER_KINDS[path])
-    result = rye.spawn("validate", path, "--json", memory=200 * 1024 * 1024, timeout=5)
+    result = rye.spawn("validate", path, "--json", memory=200 * 1024 * 1024, timeout=30)
     assert result.json["results"][0]["kind"] == kind
     assert result.code in (0, 1)
 
@@ -267,7 +267,7 @@ def test_what_is_no_regular_file_is_an_error(rye: Program) -> None:
     rye.path("loop.md").symlink_to("loop.md")
     rye.path("secret.md").write_text("x")
     for path, code in (("pipe.md", "not-a-file"), ("loop.md", "unreadable"), ("/dev/zero", "not-a-file")):
-        result = rye.spawn("validate", path, "--json", timeout=5)
+        result = rye.spawn("validate", path, "--json", timeout=30)
         assert (result.code, result.error["code"]) == (1, code)
     both = rye.run("validate", "pipe.md", "loop.md", DIRECTIVE, "--json")
     assert [entry["ok"] for entry in both.json["results"]] == [False, False, True]

@@ -57,11 +57,11 @@ def test_layers_with_exponentially_many_chains_end_soon() -> None:
         for number in range(width)
     ]
     lock = Lock({}, tuple(items))
-    started = time.monotonic()
+    started = time.process_time()
     found, more = chains(lock, asked("n0_0"), Identity("directive", f"acme/n{layers - 1}_0"))
     assert (len(found) <= MOST_CHAINS, more) == (True, True)
     assert len(list(tree(lock, asked("n0_0")))) <= layers * width * width
-    assert time.monotonic() - started < 5
+    assert time.process_time() - started < 5
 
 
 def test_a_chain_of_ten_thousand_needs_no_recursion() -> None:

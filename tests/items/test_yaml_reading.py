@@ -143,7 +143,7 @@ def test_alias_bombs_are_refused_before_they_grow(levels: int, width: int) -> No
     started = time.process_time()
     with pytest.raises(YamlError):
         read_yaml(_bomb(levels, width))
-    assert time.process_time() - started < 1
+    assert time.process_time() - started < 4
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_depth_is_capped_without_recursion(text: str) -> None:
     started = time.process_time()
     with pytest.raises(YamlError, match=r"nested|expected|found|mapping"):
         read_yaml(text)
-    assert time.process_time() - started < 1
+    assert time.process_time() - started < 4
 
 
 def test_the_deepest_allowed_nesting_is_read() -> None:

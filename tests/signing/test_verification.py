@@ -406,7 +406,7 @@ def test_ten_megabytes_are_judged_quickly(data: bytes) -> None:
     for kind, name in (("directive", "a.md"), ("knowledge", "a.md"), ("tool", "a.py")):
         layout = layout_of(kind, name)
         assert judge(insert(data.decode(), line_over("something else"), layout), kind, name).verdict == "modified"
-    assert time.process_time() - start < 3
+    assert time.process_time() - start < 5
 
 
 @pytest.mark.corpus

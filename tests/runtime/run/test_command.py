@@ -250,15 +250,16 @@ def test_a_child_dies_with_its_parent(made: Workshop) -> None:
         words = [sys.executable, "-m", "rye", "run", "acme/work/ship", "--json"]
         parent = subprocess.Popen(words, cwd=made.folder, env=environment, stdout=subprocess.DEVNULL)
         child = script.child  # type: ignore[attr-defined]
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while len(child.asked) < 2 and time.monotonic() < deadline:
             time.sleep(0.02)
         os.kill(parent.pid, signal.SIGKILL)
         parent.wait()
-        time.sleep(0.5)
-        count = len(child.asked)
-        time.sleep(0.5)
-        assert len(child.asked) == count
+        counts = [-1, len(child.asked)]
+        while counts[-1] != counts[-2] and len(counts) < 20:  # it ends soon, and asks for ever if it does not
+            time.sleep(0.5)
+            counts.append(len(child.asked))
+        assert counts[-1] == counts[-2]
     assert len(set(made.runs) - before) == 2
     for folder in set(made.runs) - before:
         verdict = json.loads(made.run("runs", "verify", folder.name, "--json").stdout)
@@ -275,12 +276,12 @@ def test_a_child_of_a_run_in_the_background_ends_while_it_waits(made: Workshop) 
         environment = {**made.environment, "MODEL_KEY": KEY}
         parent = subprocess.Popen(words, cwd=made.folder, env=environment, stderr=subprocess.DEVNULL)
         child = script.child  # type: ignore[attr-defined]
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while len(child.asked) < 2 and time.monotonic() < deadline:
             time.sleep(0.02)
         os.kill(parent.pid, signal.SIGKILL)
         parent.wait()
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + 20
         ends: list[str] = []
         while "cancelled" not in ends and time.monotonic() < deadline:
             time.sleep(0.05)
@@ -311,11 +312,11 @@ def test_an_interrupt_cancels_parent_and_child(made: Workshop) -> None:
         environment = {**made.environment, "MODEL_KEY": KEY}
         parent = subprocess.Popen(words, cwd=made.folder, env=environment, stdout=subprocess.PIPE)
         child = script.child  # type: ignore[attr-defined]
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while not child.asked and time.monotonic() < deadline:
             time.sleep(0.02)
         parent.send_signal(signal.SIGINT)
-        out, _ = parent.communicate(timeout=40)
+        out, _ = parent.communicate(timeout=60)
     assert json.loads(out)["status"] == "cancelled"
     assert parent.returncode == 1
     assert made.verdict() == "ok"

@@ -221,7 +221,7 @@ def test_an_answer_that_trickles_in_is_given_up_in_time() -> None:
         connection, _ = listening.accept()
         with connection, suppress(OSError):
             connection.sendall(b"HTTP/1.1 200 OK\r\n")
-            for number in range(50):
+            for number in range(400):  # twenty seconds
                 connection.sendall(b"x-%d: y\r\n" % number)
                 time.sleep(0.05)
 
@@ -233,7 +233,7 @@ def test_an_answer_that_trickles_in_is_given_up_in_time() -> None:
     post.close()
     thread.join()
     assert caught.value.sent
-    assert time.monotonic() - started < 1.5
+    assert time.monotonic() - started < 10
 
 
 @pytest.mark.processes
