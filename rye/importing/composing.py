@@ -11,6 +11,7 @@ from rye.importing.foreign import LeftOut, shown
 from rye.items.identity import is_segment
 from rye.project.declared_sources import Source
 from rye.project.manifest_edit import add_dependencies, add_source
+from rye.sources.finding import AGENTS
 
 _HEAD = "# `rye import` left these out:"
 _OTHERS = re.compile(r"[^a-z0-9_-]+")
@@ -26,7 +27,7 @@ def source_name(place: str, taken: Collection[str]) -> str:
     plain = plain.removesuffix(".git")
     parts = [part for part in (_segment(part) for part in plain.split("/")) if part]
     hidden = plain.rpartition("/")[0].rpartition("/")[2].startswith(".")
-    wanted = ["-".join(parts[-2:])] if hidden and len(parts) > 1 else parts[-1:]
+    wanted = ["-".join(parts[-2:])] if (hidden or parts[-1:] == [AGENTS]) and len(parts) > 1 else parts[-1:]
     wanted += ["-".join(parts[-2:]), "source"]
     for name in wanted:
         if is_segment(name) and name not in taken:

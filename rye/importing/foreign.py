@@ -63,9 +63,11 @@ class Entry(Struct, frozen=True):
     digests: tuple[Digest, ...] = ()
     group: str = "main"
     only: tuple[str, ...] = ()
-    """Names of the skills that are wanted; none: all items at the place."""
+    """Names of the items that are wanted; none: all items at the place."""
     is_one: bool = False
     """Whether the place is the folder of one skill."""
+    is_plugin: bool = False
+    """Whether the place is a plugin's folder, whose agents are in its folder ``agents``."""
     note: str | None = None
     """What a person should know of it, e.g. a digest that cannot be compared."""
 

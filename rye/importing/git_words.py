@@ -6,7 +6,7 @@ import re
 from urllib.parse import urlsplit
 
 from rye.importing.foreign import Cannot, shown
-from rye.project.declared_sources import BadSource, git_address, git_rev, is_commit
+from rye.project.declared_sources import HEAD, BadSource, git_address, git_rev, is_commit
 from rye.text.loopback import is_loopback
 
 GITHUB = "github.com"
@@ -35,8 +35,8 @@ def hosted(host: str, path: str) -> str:
 
 
 def ref(word: str | None) -> str | None:
-    """A branch, tag or commit. Raises Cannot."""
-    if word is None or word == "":
+    """A branch, tag or commit; None for the default branch, which other tools also call ``HEAD``. Raises Cannot."""
+    if word in (None, "", HEAD):
         return None
     try:
         return git_rev(word)

@@ -4,7 +4,9 @@ Four layouts, in this order; of two items with one identity the first counts, an
 
 1. a Rye project: ``.ai/<kind folder>/…`` (:mod:`rye.items.location`), without what it installed;
 2. a plugin marketplace: ``.claude-plugin/marketplace.json`` and the skills and agents of the plugins that lie in the repository;
-3. agent programs' folders: ``.claude/skills``, ``.agents/skills``, ``.claude/agents``;
+   a plugin: the agents next to its ``.claude-plugin/plugin.json``;
+3. agent programs' folders: ``.claude/skills``, ``.agents/skills``, ``.claude/agents``; a source's own folder that is called
+   ``agents``;
 4. folders of skills: every ``SKILL.md`` at most six folders deep. The source's own folder may be one skill.
 
 A name that no id can have, a link, a submodule or an unsafe path makes one item unusable, and says so; the others go on.
@@ -31,6 +33,9 @@ from rye.sources.source_error import shown
 
 MARKETPLACE = ".claude-plugin/marketplace.json"
 MANIFEST = "rye.toml"
+PLUGIN = ".claude-plugin/plugin.json"
+AGENTS = "agents"
+"""A folder of agents, one Markdown file each: of a plugin, or of a source by itself."""
 _MAIN = "SKILL.md"
 _SKILLS = (".claude/skills", ".agents/skills")
 _AGENTS = ".claude/agents"
@@ -75,12 +80,16 @@ def small_files(files: Listing) -> list[str]:
     return [path for path in wanted if path in files and files[path].is_file]
 
 
-def find_items(files: Listing, own_name: str, texts: Mapping[str, bytes]) -> Inventory:
-    """``own_name``: what the source's own folder is called; ``texts``: the bytes of :func:`small_files`."""
+def find_items(files: Listing, own_name: str, texts: Mapping[str, bytes], *, of_agents: bool = False) -> Inventory:
+    """``own_name``: what the source's own folder is called; ``texts``: the bytes of :func:`small_files`. ``of_agents``:
+    whether that folder is one of agents."""
     search = _Search(files, texts)
     search.project()
     search.marketplace()
+    search.plugins()
     search.programs()
+    if of_agents:
+        search.agents("")
     search.skills(own_name)
     items = sorted(search.found.values(), key=lambda item: (item.kind, item.local_id))
     if len(items) > SOURCES.items:
@@ -139,16 +148,27 @@ class _Search:
         for skill in self.skill_folders:
             if skill in folders or skill.rpartition("/")[0] in folders:
                 self.skill(skill)
-        agents = f"{folder}/agents".removeprefix("/")
-        for path in self.by_folder.get(agents, ()):
-            self.agent(path)
+        self.agents(f"{folder}/{AGENTS}".removeprefix("/"))
+        given = plugin.get("agents")
+        for inner in map(_inner, given[: SOURCES.items] if isinstance(given, list) else [given]):
+            if inner is not None:
+                place = f"{folder}/{inner}".strip("/")
+                self.agents(place)
+                if place in self.files:
+                    self.agent(place)
+
+    def plugins(self) -> None:
+        for path in sorted(self.files):
+            if path == PLUGIN or path.endswith(f"/{PLUGIN}"):
+                folder = path.removesuffix(PLUGIN).rstrip("/")
+                if not any(part.startswith(".") for part in folder.split("/")):
+                    self.agents(f"{folder}/{AGENTS}".removeprefix("/"))
 
     def programs(self) -> None:
         for skill in self.skill_folders:
             if skill.rpartition("/")[0] in _SKILLS:
                 self.skill(skill)
-        for path in self.by_folder.get(_AGENTS, ()):
-            self.agent(path)
+        self.agents(_AGENTS)
 
     def skills(self, own_name: str) -> None:
         taken: list[str] = []
@@ -163,6 +183,10 @@ class _Search:
 
     def skill(self, folder: str, own_name: str = "") -> None:
         self.add("skill", folder.rpartition("/")[2] or own_name, f"{folder}/{_MAIN}".removeprefix("/"))
+
+    def agents(self, folder: str) -> None:
+        for path in self.by_folder.get(folder, ()):
+            self.agent(path)
 
     def agent(self, path: str) -> None:
         if path.endswith(".md"):

@@ -16,7 +16,7 @@ from rye.project.declared_sources import HEAD, GitSource, PathSource, Source, is
 from rye.project.lock import LockedSource
 from rye.sources import folder
 from rye.sources.commit import read_blobs, read_snapshot
-from rye.sources.finding import MANIFEST, Found, Inventory, find_items, small_files
+from rye.sources.finding import AGENTS, MANIFEST, Found, Inventory, find_items, small_files
 from rye.sources.git_cache import GitCache, Objects
 from rye.sources.item import Judged, Keys, SourceFile, commit_build, folder_build, judge
 from rye.sources.listing import Listing
@@ -50,7 +50,9 @@ class OpenSource:
         texts = self._reader.read([path for path in wanted if known.get(path, 0) <= SOURCES.marketplace_bytes])
         self.manifest = texts.get(MANIFEST)
         """The repository's own rye.toml, as bytes."""
-        self.inventory: Inventory = find_items(files, _own_name(source), texts)
+        self.inventory: Inventory = find_items(
+            files, _own_name(source), texts, of_agents=source.path.rpartition("/")[2] == AGENTS
+        )
         self.items = {(item.kind, item.local_id): item for item in self.inventory.items}
 
     def place_of(self, found: Found) -> LockedSource:

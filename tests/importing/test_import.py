@@ -15,6 +15,7 @@ from rye.importing.digests import folder_digest
 from rye.project.lock import parse_lock
 from rye.project.manifest import parse_manifest
 from tests.cli.running import Program, Result
+from tests.deployment.shop import AGENT
 from tests.sources.git_server import GitServer, Repository
 
 pytestmark = pytest.mark.processes
@@ -72,6 +73,11 @@ def refused(program: Program, *words: str) -> dict[str, object]:
     assert nothing_was_written(program)
     error: dict[str, object] = result.error
     return error
+
+
+def agent(name: str) -> str:
+    """An agent in Rye's form."""
+    return AGENT.format(name=name, tools="tools:\n  allowed: [Read]\n")
 
 
 def to_green(program: Program) -> None:
@@ -358,6 +364,16 @@ class TestApm:
         to_green(program)
 
 
+class TestDefaultBranch:
+    def test_head_is_the_default_branch(self, program: Program, server: GitServer, repository: Repository) -> None:
+        """As other tools write it; rye.toml says the same by saying nothing."""
+        text = f"name: shop\nversion: 1.0.0\ndependencies:\n  apm:\n  - {server.url('skills')}#HEAD\n"
+        program.write("apm.yml", text)
+        program.ok("import", "--yes")
+        assert "HEAD" not in program.path("rye.toml").read_text()
+        to_green(program)
+
+
 class TestMarketplacesAndFolders:
     def test_plugins_of_repositories_and_of_the_project(
         self, program: Program, server: GitServer, repository: Repository
@@ -394,7 +410,60 @@ class TestMarketplacesAndFolders:
         program.path(".claude/skills/linked").symlink_to(tmp_path / "else")
         found = program.ok("import", "--yes", "--json").json
         assert sorted(row["id"] for row in found["items"]) == ["skill:claude-skills/web", "skill:skills/pdf"]
-        assert [one["what"] for one in found["left_out"]] == ["reviewer.md"]
+        [left] = found["left_out"]
+        assert left["what"] == ".claude/agents: agent:reviewer"
+        assert left["reason"].startswith("it is no agent in Rye's own form (whenToUse is missing)")
+        to_green(program)
+
+    def test_agents_in_rye_s_form_are_taken_from_claude_code_s_folder(self, program: Program, tmp_path: Path) -> None:
+        program.write(".claude/agents/reviewer.md", agent("reviewer"))
+        program.write(".claude/agents/theirs.md", "---\nname: theirs\ndescription: x\n---\n\nYou are.\n")
+        program.write(".claude/agents/notes.txt", "x")
+        (tmp_path / "else.md").write_text(agent("linked"))
+        program.path(".claude/agents/linked.md").symlink_to(tmp_path / "else.md")
+        found = program.ok("import", "--yes", "--json").json
+        assert [row["id"] for row in found["items"]] == ["agent:claude-agents/reviewer"]
+        assert [one["what"] for one in found["left_out"]] == [".claude/agents: agent:theirs"]
+        assert 'path = ".claude/agents"' in program.path("rye.toml").read_text()
+        to_green(program)
+        assert program.path(".ai/packages/claude-agents/agents/reviewer.md").exists()
+
+    def test_an_agent_that_a_deploy_put_there_is_no_source(self, program: Program) -> None:
+        program.write("kit/.claude/agents/reviewer.md", agent("reviewer"))
+        program.ok("add", "./kit", "reviewer", "--yes")
+        program.ok("deploy", "--target", "claude", "--yes")
+        assert program.path(".claude/agents/reviewer.md").exists()
+        found = program.ok("import", "--yes", "--json").json
+        assert (found["items"], found["left_out"]) == ([], [])
+
+    def test_a_folder_of_agents_that_is_a_link_is_left_alone(self, program: Program, tmp_path: Path) -> None:
+        (tmp_path / "else").mkdir()
+        (tmp_path / "else" / "reviewer.md").write_text(agent("reviewer"))
+        program.path(".claude").mkdir()
+        program.path(".claude/agents").symlink_to(tmp_path / "else")
+        found = program.ok("import", "--yes", "--json").json
+        assert (found["items"], found["left_out"][0]["reason"]) == ([], "it is reached through a link")
+
+    @pytest.mark.parametrize("says", [True, False], ids=["plugin.json", ""])
+    def test_a_plugins_agents_come_with_its_skills(self, program: Program, server: GitServer, says: bool) -> None:
+        files = {"agents/reviewer.md": agent("reviewer"), "skills/pdf/SKILL.md": PDF}
+        if says:
+            files[".claude-plugin/plugin.json"] = '{"name": "far"}'
+        server.repository("far").commit(files)
+        for name, text in files.items():
+            program.write(f"plugins/near/{name}", text)
+        plugins = [
+            {"name": "near", "source": "./plugins/near"},
+            {"name": "far", "source": {"source": "url", "url": server.url("far")}},
+        ]
+        program.write(".claude-plugin/marketplace.json", json.dumps({"name": "shop", "plugins": plugins}))
+        found = program.ok("import", "--yes", "--json").json
+        wanted = (
+            ["agent:far/reviewer", "agent:near/reviewer"]
+            if says
+            else ["agent:far-agents/reviewer", "agent:near-agents/reviewer"]
+        )
+        assert sorted(row["id"] for row in found["items"]) == [*wanted, "skill:far/pdf", "skill:near/pdf"]
         to_green(program)
 
     def test_what_a_deploy_put_there_is_no_source(

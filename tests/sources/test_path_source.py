@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from rye.project.lock import parse_lock
 from rye.project.manifest import parse_manifest
 from tests.cli.running import Program
+from tests.deployment.shop import AGENT
 from tests.sources.texts import skill
 
 pytestmark = pytest.mark.processes
@@ -145,6 +147,35 @@ def test_agents_folders_and_marketplaces_are_read(program: Program, shared: Path
     )
     refused = program.run("add", "../kit", "--json")
     assert refused.error["items"] == ["skill:four", "skill:one", "skill:two"]
+
+
+def test_agents_of_plugins_and_of_folders_that_are_called_so(program: Program, shared: Path) -> None:
+    def agent(name: str) -> str:
+        return AGENT.format(name=name, tools="tools:\n  allowed: [Read]\n")
+
+    listed = [
+        {"name": "p", "source": "./plugins/p", "agents": ["./more/three.md", "./crew/", "../../out.md"]},
+        {"name": "r", "source": "./plugins/r", "agents": "./crew/five.md"},
+    ]
+    write(
+        shared.with_name("kit"),
+        {
+            ".claude-plugin/marketplace.json": json.dumps({"name": "m", "plugins": listed}),
+            "plugins/p/agents/one.md": agent("one"),
+            "plugins/p/more/three.md": agent("three"),
+            "plugins/p/crew/four.md": agent("four"),
+            "plugins/r/crew/five.md": agent("five"),
+            "plugins/q/.claude-plugin/plugin.json": "{}",
+            "plugins/q/agents/two.md": agent("two"),
+            "docs/agents/no.md": agent("no"),
+            "out.md": agent("out"),
+        },
+    )
+    names = ["agent:five", "agent:four", "agent:one", "agent:three", "agent:two"]
+    assert program.run("add", "../kit", "--json").error["items"] == names
+    program.ok("add", "../kit/docs/agents", "no", "-y")
+    assert "agent:agents/no" in program.path("rye.toml").read_text()
+    program.ok("ci")
 
 
 def test_a_link_in_the_project_does_not_lead_a_source_elsewhere(program: Program, shared: Path) -> None:

@@ -56,7 +56,7 @@ def read_foreign(root: Path, cwd: Path, given: Sequence[str], without: frozenset
     installed = frozenset(name for part in parts for name in part.installed)
     parts += _folders(root, [name for name in SKILL_FOLDERS if name in files], installed)
     if AGENT_FOLDER in files:
-        parts.append(_agents(root))
+        parts += _agents(root)
     return _without(_joined(parts), without)
 
 
@@ -90,7 +90,7 @@ def _inside(part: Foreign, files: dict[str, Path], root: Path) -> Foreign:
 
 def _folders(root: Path, folders: Sequence[str], installed: frozenset[str]) -> list[Foreign]:
     """The skills that lie in agents' folders and that neither another tool nor a deploy put there."""
-    deployed = (read_project_file(root / STATE, PROJECT.lock_bytes) or b"").decode("utf-8", "replace")
+    deployed = _deployed(root)
     seen = set(installed)
     found = []
     for folder in folders:
@@ -124,10 +124,29 @@ def _names(folder: Path) -> list[str]:
     return names
 
 
-def _agents(root: Path) -> Foreign:
-    names = [name for name in _names(root / AGENT_FOLDER) if name.endswith(".md")]
-    why = "it is this project's own agent: Rye keeps own agents in .ai/agents"
-    return Foreign((), tuple(LeftOut(AGENT_FOLDER, shown(name), why) for name in names))
+def _agents(root: Path) -> list[Foreign]:
+    """The agents that lie in Claude Code's folder and that no deploy put there."""
+    if _is_reached_by_link(root, AGENT_FOLDER):
+        return [Foreign((), (LeftOut(AGENT_FOLDER, AGENT_FOLDER, "it is reached through a link"),))]
+    deployed = _deployed(root)
+    names = []
+    for name in _names(root / AGENT_FOLDER):
+        path = root / AGENT_FOLDER / name
+        if (
+            name.endswith(".md")
+            and path.is_file()
+            and not path.is_symlink()
+            and f"{AGENT_FOLDER}/{name}" not in deployed
+        ):
+            names.append(name.removesuffix(".md"))
+    return (
+        [Foreign((Entry(AGENT_FOLDER, AGENT_FOLDER, FolderPlace(AGENT_FOLDER), only=tuple(names)),))] if names else []
+    )
+
+
+def _deployed(root: Path) -> str:
+    """What `rye deploy` says that it wrote, as text."""
+    return (read_project_file(root / STATE, PROJECT.lock_bytes) or b"").decode("utf-8", "replace")
 
 
 def _joined(parts: Sequence[Foreign]) -> Foreign:

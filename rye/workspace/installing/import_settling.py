@@ -14,7 +14,7 @@ from rye.importing.foreign import Digest, Entry, FolderPlace, GitPlace, LeftOut,
 from rye.project.declared_sources import GitSource, PathSource, Source, is_commit
 from rye.project.lock import LockedSource
 from rye.project.manifest import Manifest
-from rye.sources.finding import Found
+from rye.sources.finding import AGENTS, Found
 from rye.sources.git_cache import GitCache
 from rye.sources.opening import Opener, OpenSource
 from rye.sources.refs import target
@@ -114,10 +114,26 @@ class Settling:
         self._compare(entry, lambda files: self._commit_folder(at, folder, files), f"{at.url} at {at.commit}")
         if entry.is_one or _has_skill(base, folder):
             return [self._one(entry, at, base, folder)]
-        return self._many(entry, base, folder) or self._inner(entry, at, folder)
+        rows = [*self._many(entry, base, folder), *self._agents(entry, at, base, folder, folder)]
+        return rows or self._inner(entry, at, folder, told=_has_any(base, folder))
 
-    def _inner(self, entry: Entry, at: _At | None, folder: str) -> list[Settled]:
-        """The skills in a package's own hidden folder, which no source looks into by itself."""
+    def _agents(self, entry: Entry, at: _At | None, opened: OpenSource, inner: str, folder: str) -> list[Settled]:
+        """A plugin's agents, where nothing in its folder says that it is a plugin. ``inner``: the plugin's folder in the source,
+        ``folder``: in the repository or the project."""
+        place = f"{inner}/{AGENTS}/".removeprefix("/")
+        if not entry.is_plugin or any(one.place.startswith(place) for one in opened.inventory.items):
+            return []
+        try:
+            source = self._source(at, f"{folder}/{AGENTS}".removeprefix("/"))
+            return self._many(entry, self._opened(source, at), "")
+        except SourceError as error:
+            if error.code != "no-such-folder":
+                raise
+        return []
+
+    def _inner(self, entry: Entry, at: _At | None, folder: str, *, told: bool) -> list[Settled]:
+        """The skills in a package's own hidden folder, which no source looks into by itself. ``told``: whether it was said
+        already why nothing else of it can be taken."""
         rows: list[Settled] = []
         try:
             source = self._source(at, f"{folder}/{_INNER}".removeprefix("/"))
@@ -125,7 +141,7 @@ class Settling:
         except SourceError as error:
             if error.code != "no-such-folder":
                 raise
-        if not rows:
+        if not rows and not told:
             raise _Unusable("it has no skill or agent that Rye could take")
         return rows
 
@@ -186,7 +202,8 @@ class Settling:
                 raise
             raise _Unusable(error.message.rstrip(".")) from None
         self._compare(entry, lambda files: disk_folder(self._project / place), f"the folder {place}")
-        return self._many(entry, opened, "") or self._inner(entry, None, place)
+        rows = [*self._many(entry, opened, ""), *self._agents(entry, None, opened, "", place)]
+        return rows or self._inner(entry, None, place, told=_has_any(opened, ""))
 
     # -- both ----------------------------------------------------------------------------------------------------------------
 
@@ -196,13 +213,15 @@ class Settling:
         only = set(entry.only) if not entry.is_one else set()
         wanted = [one for one in there if not only or one.local_id in only]
         for name in sorted(only - {one.local_id for one in there}):
-            self.left_out.append(LeftOut(entry.file, f"{shown(entry.name)}: {shown(name)}", "no such skill is there"))
+            self.left_out.append(LeftOut(entry.file, f"{shown(entry.name)}: {shown(name)}", "no such item is there"))
         rows = []
         for one in wanted:
             why = _problem(opened, one)
             if why is None:
                 rows.append(self._settled(entry, opened, one))
             else:
+                if one.kind == "agent":
+                    why = f"it is no agent in Rye's own form ({why}); `rye new agent` makes one in .ai/agents"
                 self.left_out.append(LeftOut(entry.file, f"{shown(entry.name)}: {one.kind}:{shown(one.local_id)}", why))
         return rows
 
@@ -269,6 +288,10 @@ def _digest(digest: Digest, folder: WholeFolder) -> str | None:
 def _problem(opened: OpenSource, found: Found) -> str | None:
     judged = opened.judge([found])[(found.kind, found.local_id)]
     return judged.rstrip(".") if isinstance(judged, str) else None
+
+
+def _has_any(opened: OpenSource, folder: str) -> bool:
+    return any(not folder or one.place.startswith(f"{folder}/") for one in opened.inventory.items)
 
 
 def _has_skill(opened: OpenSource, folder: str) -> bool:
