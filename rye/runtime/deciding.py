@@ -103,8 +103,10 @@ class Deciding:
         if isinstance(call, SignCall):
             return self._world.signer.find(call.item_type, call.item_id)
         if isinstance(call, ExecuteCall) and call.item_type not in ("tool", "directive", "knowledge"):
-            message = f"A {call.item_type} is not executed."
-            raise CallError("not-runnable", message, "Read it with rye_load.")
+            message = (
+                f"{call.item_type}:{call.item_id} cannot be executed: tools and directives can, and knowledge is read."
+            )
+            raise CallError("not-runnable", message, "Read its text with rye_load.")
         runs = isinstance(call, ExecuteCall) and call.item_type != "knowledge"
         item = self._world.items.read(call.item_type, call.item_id, version, runs=runs)
         if isinstance(call, ExecuteCall) and item.kind == "tool":

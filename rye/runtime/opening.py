@@ -112,7 +112,7 @@ def read_directive(items: ProjectItems, reference: str) -> tuple[UsableItem, Lev
     """The directive that ``[directive:]ID[@VERSION]`` means, ready to be a caller. Raises RyeError."""
     wanted = parse_reference(reference)
     if wanted.kind not in (None, "directive"):
-        message = f"{reference!r} is a {wanted.kind}; a run is started for a directive."
-        raise UsageError("not-a-directive", message, "Name a directive: NAMESPACE/CATEGORY/NAME.")
+        message = f"A run is started for a directive, not for {wanted.kind}:{wanted.id}."
+        raise UsageError("not-a-directive", message, f"`rye show {wanted.kind}:{wanted.id}` shows it.")
     item, level = items.level(wanted.id, wanted.range)
     return item, replace(level, id=item.id)

@@ -78,21 +78,24 @@ class Model(Struct, frozen=True):
 def parse_models(table: object, where: str) -> dict[str, Model]:
     """The models of one ``[models]`` table by tier. Raises RyeError ``bad-config``; ``where`` is the file, for its message."""
     if not isinstance(table, dict):
-        raise RyeError("bad-config", f"{where}: [models] must be a table.", _EXAMPLE)
+        raise RyeError("bad-config", f"{where}: [models] must be a table.", _example())
     return {tier: _model(tier, row, where) for tier, row in table.items()}
 
 
-_EXAMPLE = (
-    'Write e.g. [models.haiku] with dialect = "anthropic", url = "https://api.anthropic.com", model = "…" and '
-    'key-env = "ANTHROPIC_API_KEY".'
-)
+def _example(tier: str = "") -> str:
+    """How a table for a tier reads."""
+    table = tier if tier.isascii() and tier.replace("-", "").replace("_", "").isalnum() else "haiku"
+    return (
+        f'Write e.g. [models.{table}] with dialect = "anthropic", url = "https://api.anthropic.com", model = "…" and '
+        'key-env = "ANTHROPIC_API_KEY".'
+    )
 
 
 def _model(tier: str, written: object, where: str) -> Model:
     try:
         row = msgspec.convert(written, _Row, strict=True)
     except msgspec.ValidationError as error:
-        raise RyeError("bad-config", f"{where}: [models.{tier}]: {error}.", _EXAMPLE) from None
+        raise RyeError("bad-config", f"{where}: [models.{tier}]: {error}.", _example(tier)) from None
     _check_address(tier, row.url, where)
     given = None if row.input_price is None else _price(tier, "input-price", row.input_price, where)
     made = None if row.output_price is None else _price(tier, "output-price", row.output_price, where)
@@ -114,7 +117,7 @@ def _check_address(tier: str, url: str, where: str) -> None:
     elif parts.username is not None or parts.query or parts.fragment:
         problem = "it must have no user, no query and no fragment; the key comes from key-env"
     if problem is not None:
-        raise RyeError("bad-config", f"{where}: [models.{tier}] url: {problem}.", _EXAMPLE)
+        raise RyeError("bad-config", f"{where}: [models.{tier}] url: {problem}.", _example(tier))
 
 
 def _price(tier: str, name: str, price: float | int | str, where: str) -> Decimal:
@@ -139,7 +142,7 @@ def with_choices(models: Mapping[str, Model], choices: Mapping[str, str]) -> dic
             chosen[tier] = replace(models[tier], model=value, input_price=None, output_price=None, chosen=True)
         else:
             raise RyeError(
-                "no-model", f"--model {tier}={value}: no model is set up as {tier!r} or {value!r}.", hint(models)
+                "no-model", f"--model {tier}={value}: no model is set up as {tier!r} or {value!r}.", hint(models, tier)
             )
     return chosen
 
@@ -155,12 +158,15 @@ def candidates(wanted: DirectiveModel | None, models: Mapping[str, Model]) -> tu
         if model is not None and model not in found:
             found.append(model)
     if not found:
+        wished = next((tier for tier, _ in pairs if tier is not None), "")
         tiers = " or ".join(repr(tier) for tier, _ in pairs if tier is not None) or "no tier"
-        raise RyeError("no-model", f"The directive asks for {tiers}, and no model is set up for that.", hint(models))
+        raise RyeError(
+            "no-model", f"The directive asks for {tiers}, and no model is set up for that.", hint(models, wished)
+        )
     return tuple(found)
 
 
-def hint(models: Mapping[str, Any]) -> str:
-    """What to do about a model that is not there: how a table for it reads, and in which file."""
+def hint(models: Mapping[str, Any], tier: str = "") -> str:
+    """What to do about a model that is not there: how a table for its tier reads, and in which file."""
     known = f"Set up: {', '.join(sorted(models))}. " if models else ""
-    return f"{known}{_EXAMPLE} That goes into {config_path()}, for each tier."
+    return f"{known}{_example(tier)} It goes into {config_path()}."

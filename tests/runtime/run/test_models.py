@@ -79,7 +79,15 @@ def test_no_model_says_what_to_set_up() -> None:
         candidates(DirectiveModel("opus", fallback="sonnet"), parse_models({"haiku": HAIKU}, "config.toml"))
     assert caught.value.code == "no-model"
     assert "'opus' or 'sonnet'" in caught.value.message
-    assert "Set up: haiku" in (caught.value.hint or "")
+    assert "Set up: haiku. Write e.g. [models.opus] with" in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize("tier", ["a]b", "", "x\ny", "é"])
+def test_the_example_of_a_table_is_never_one_that_cannot_be_read(tier: str) -> None:
+    """The name of a tier comes from a directive's author."""
+    with pytest.raises(RyeError) as caught:
+        candidates(DirectiveModel(tier), {})
+    assert "[models.haiku]" in (caught.value.hint or "")
 
 
 def test_a_run_may_choose_another_model() -> None:

@@ -1,0 +1,49 @@
+"""Only `rye mcp serve` imports the protocol's SDK, which takes a second (design: agents 3.1)."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import Program
+from tests.cli.test_startup import imported
+from tests.directive_text import directive
+from tests.test_rooms import ROOT, modules_of, names_imported
+
+SDK = {"mcp", "mcp_types", "anyio", "uvicorn", "starlette"}
+ALLOWED = {"rye.mcp.http", "rye.mcp.server", "rye.mcp.serving"}
+
+
+def test_three_modules_import_it_and_one_command_imports_them() -> None:
+    direct, through = set(), set()
+    for folder in ("rye", "registry_server"):
+        for name, path in modules_of(ROOT / folder).items():
+            names = set(names_imported(ast.parse(path.read_text("utf-8"))))
+            if any(each.partition(".")[0] in SDK for each in names):
+                direct.add(name)
+            if names & ALLOWED and name not in ALLOWED:
+                through.add(name)
+    assert direct == ALLOWED
+    assert through == {"rye.cli.mcp.serve"}
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("mcp", "config", "claude"),
+        ("mcp", "token", "--as", "acme/work/ship", "--ttl", "1h"),
+        ("run", "acme/work/ship"),
+        ("runs", "list"),
+        ("deploy", "--dry-run", "--target", "claude"),
+    ],
+)
+def test_no_other_command_does(tmp_path: Path, words: tuple[str, ...]) -> None:
+    rye = Program(tmp_path)
+    rye.ok("init", "--namespace", "acme")
+    rye.ok("keys", "generate")
+    rye.write(".ai/directives/work/ship.md", directive("work/ship"))
+    rye.ok("sign", ".ai/directives/work/ship.md")
+    assert imported(rye, *words).isdisjoint(SDK)
