@@ -19,6 +19,7 @@ SEGMENT_PATTERN = r"(?!(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?![a-z0-9_-]))[a-z0
 MAX_SEGMENTS = 16
 
 _SEGMENT = lazy_pattern(SEGMENT_PATTERN)
+_ID = lazy_pattern(rf"{SEGMENT_PATTERN}(?:/{SEGMENT_PATTERN}){{0,{MAX_SEGMENTS - 1}}}")
 
 
 def is_segment(text: str) -> bool:
@@ -35,8 +36,7 @@ _SHORT = 128
 
 
 def _is_id(text: str) -> bool:
-    segments = text.split("/")
-    return len(segments) <= MAX_SEGMENTS and all(is_segment(segment) for segment in segments)
+    return _ID.fullmatch(text) is not None
 
 
 @lru_cache(maxsize=1024)

@@ -435,9 +435,9 @@ def _check_sources(items: Sequence[LockedItem]) -> None:
 
 
 def _check_item(item: LockedItem) -> None:
-    if item.kind not in KINDS or not is_id(item.id) or "/" not in item.id:
+    kind = KINDS.get(item.kind)
+    if kind is None or not is_id(item.id) or "/" not in item.id:
         raise LockError(f"{item.kind}:{item.id} is not an item's name.")
-    kind = KINDS[item.kind]
     if not kind.nested and item.id.count("/") != 1:
         raise LockError(f"{item.id}: a {item.kind} stands directly below its namespace.")
     if item.suffix not in kind.endings:

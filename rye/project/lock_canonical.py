@@ -13,20 +13,30 @@ from rye.text.lazy_pattern import lazy_pattern
 
 _HEAD = "# Made by rye; do not edit. Reviews should look at `approved`.\nversion = 1\n"
 _ITEM = lazy_pattern(
-    r"""kind = "([^"\n]*)"
-id = "([^"\n]*)"
-version = "([^"\n]*)"
+    r"""kind = "([^"\n]*+)"
+id = "([^"\n]*+)"
+version = "([^"\n]*+)"
 size = (0|[1-9][0-9]{0,17})
-sha256 = "([^"\n]*)"
-suffix = "([^"\n]*)"
-registry = "([^"\n]*)"
+sha256 = "([^"\n]*+)"
+suffix = "([^"\n]*+)"
+registry = "([^"\n]*+)"
 log = (0|[1-9][0-9]{0,17})
 keyset = (0|[1-9][0-9]{0,17})
-signer = "([^"\n]*)"
-(?:forced = "([^"\n]*)"
+signer = "([^"\n]*+)"
+(?:forced = "([^"\n]*+)"
 )?"""
 )
-_NAMES = ("kind", "id", "version", "size", "sha256", "suffix", "registry", "log", "keyset", "signer")
+_LIST = lazy_pattern(
+    r"""([a-z-]+) = \[
+(?:  "((?:[^"\n]*+",
+  ")*+[^"\n]*+)",
+|((?:  \{ what = "[^"\n]*", where = "[^"\n]*", action = "[^"\n]*", sha256 = "[^"\n]*" \},
+)+))\]
+"""
+)
+"""A list's name, and between its first and its last quotation mark the texts, or its runs as they are."""
+_PLAIN = bytes(range(0x20, 0x7F)) + b"\n"
+_BETWEEN = '",\n  "'
 _TEXTS = frozenset(
     (
         "groups",
@@ -42,12 +52,11 @@ _TEXTS = frozenset(
 )
 _RUNS = frozenset(("runs", "approved-runs"))
 _RUN_KEYS = ("what", "where", "action", "sha256")
-_RUN_BETWEEN = ["  { what = ", ", where = ", ", action = ", ", sha256 = ", " },"]
 
 
 def read_canonical(text: str) -> dict[str, Any] | None:
     """The same table as ``tomllib.loads(text)``; None when the text is not of this form."""
-    if not text.startswith(_HEAD) or "\\" in text or not text.replace("\n", "").isprintable():
+    if not text.startswith(_HEAD) or "\\" in text or not _is_plain(text):
         return None
     head, *chunks = text[len(_HEAD) :].split("\n[[item]]\n")
     table: dict[str, Any] = {"version": 1}
@@ -63,6 +72,11 @@ def read_canonical(text: str) -> dict[str, Any] | None:
     if items:
         table["item"] = items
     return table
+
+
+def _is_plain(text: str) -> bool:
+    """Whether every character but the ends of lines is printable."""
+    return not text.encode().translate(None, _PLAIN) if text.isascii() else text.replace("\n", "").isprintable()
 
 
 def _wanted(head: str) -> dict[str, str] | None:
@@ -81,42 +95,39 @@ def _item(chunk: str) -> dict[str, Any] | None:
     found = _ITEM.match(chunk)
     if found is None:
         return None
-    *values, forced = found.groups()
-    row: dict[str, Any] = dict(zip(_NAMES, values, strict=True))
-    row["size"], row["log"], row["keyset"] = int(row["size"]), int(row["log"]), int(row["keyset"])
+    kind, name, version, size, sha256, suffix, registry, log, keyset, signer, forced = found.groups()
+    row: dict[str, Any] = {
+        "kind": kind,
+        "id": name,
+        "version": version,
+        "size": int(size),
+        "sha256": sha256,
+        "suffix": suffix,
+        "registry": registry,
+        "log": int(log),
+        "keyset": int(keyset),
+        "signer": signer,
+    }
     if forced is not None:
         row["forced"] = forced
-    return row if _read_lists(chunk[found.end() :].split("\n"), row) else None
+    return row if _read_lists(chunk, found.end(), row) else None
 
 
-def _read_lists(lines: list[str], row: dict[str, Any]) -> bool:
-    """Add the lists that these lines hold to the row; whether they hold nothing else, none of them twice and none empty."""
-    at, end = 0, len(lines) - 1
+def _read_lists(chunk: str, at: int, row: dict[str, Any]) -> bool:
+    """Add the lists that the text holds from there on to the row; whether it holds nothing else, none of them twice and none
+    empty."""
+    end = len(chunk)
     while at < end:
-        name = lines[at].removesuffix(" = [")
-        read = _text if name in _TEXTS else _run if name in _RUNS else None
-        if read is None or name == lines[at] or name in row:
+        found = _LIST.match(chunk, at)
+        if found is None:
             return False
-        at += 1
-        begun = at
-        values: list[Any] = []
-        while lines[at] != "]":  # the last line is empty, which neither reader takes
-            value = read(lines[at])
-            if value is None:
-                return False
-            values.append(value)
-            at += 1
-        if at == begun:
+        name, texts, runs = found.groups()
+        if name in row or name not in (_RUNS if texts is None else _TEXTS):
             return False
-        row[name] = values
-        at += 1
-    return lines[end] == ""
+        row[name] = texts.split(_BETWEEN) if texts is not None else [_run(line) for line in runs.split("\n")[:-1]]
+        at = found.end()
+    return True
 
 
-def _text(line: str) -> str | None:
-    return line[3:-2] if line.startswith('  "') and line.endswith('",') and line.count('"') == 2 else None
-
-
-def _run(line: str) -> dict[str, str] | None:
-    parts = line.split('"')
-    return dict(zip(_RUN_KEYS, parts[1::2], strict=True)) if parts[0::2] == _RUN_BETWEEN else None
+def _run(line: str) -> dict[str, str]:
+    return dict(zip(_RUN_KEYS, line.split('"')[1::2], strict=True))
