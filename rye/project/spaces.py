@@ -25,6 +25,7 @@ from rye.project.placement import item_path
 from rye.text.spelling import close_words
 
 SPACES = ("project", "installed", "user", "system")
+_OF_PROJECTS = ("project", "installed")
 
 
 class Entry(Struct, frozen=True):
@@ -59,11 +60,18 @@ def system_space() -> Path:
 
 def entries(project: Project | None, namespace: str | None) -> Iterable[tuple[str, list[Entry]]]:
     """The spaces in order, each with its items; a later space is only read when an earlier one did not answer."""
-    if project is not None:
-        yield "project", _entries("project", project.ai, namespace)
-        yield "installed", list(installed(project))
-    yield "user", _entries("user", user_space(), None)
-    yield "system", _entries("system", system_space(), None)
+    for space in SPACES:
+        if project is not None or space not in _OF_PROJECTS:
+            yield space, entries_of(space, project, namespace)
+
+
+def entries_of(space: str, project: Project | None, namespace: str | None) -> list[Entry]:
+    """The items of one space; those of a project's two are none without a project."""
+    if space in _OF_PROJECTS:
+        if project is None:
+            return []
+        return list(installed(project)) if space == "installed" else _entries(space, project.ai, namespace)
+    return _entries(space, user_space() if space == "user" else system_space(), None)
 
 
 def _entries(space: str, ai: Path, namespace: str | None) -> list[Entry]:

@@ -20,17 +20,16 @@ from rye.permissions.tool_risk import tools_tier
 from rye.project.context import load_manifest
 from rye.project.item_file import load_item
 from rye.project.layout import Project, find_project
-from rye.project.lock import LockedItem
+from rye.project.lock import Lock, LockedItem
 from rye.project.lock_file import read_lock
 from rye.project.manifest import Manifest
 from rye.project.members import selected
-from rye.project.spaces import Entry, entries
+from rye.project.spaces import SPACES as LOOKED_UP
+from rye.project.spaces import Entry, entries_of
 from rye.workspace.trusting.verified_items import verified_before, whole_before
 
-SPACES = ("project", "installed", "user", "system")
+SPACES = LOOKED_UP
 """In the order in which an item is looked up."""
-
-
 _WORST_FIRST = ("changed", "unverified", "missing", "wrong-flag")
 
 
@@ -67,20 +66,21 @@ def item_rows(
     namespace = manifest.namespace
     rows: list[ItemRow] = []
     asking = selected(manifest, member)
+    lock = read_lock(project) if project is not None else Lock()
     if project is not None and space in (None, "installed"):
-        rows.extend(_installed(project, kind))
+        rows.extend(_installed(project, lock, kind))
     if member is not None and project is not None:
-        needed = {(identity.kind, identity.id) for identity in reached(read_lock(project), asking)}
+        needed = {(identity.kind, identity.id) for identity in reached(lock, asking)}
         return sorted((row for row in rows if (row.kind, row.id) in needed), key=lambda row: (row.kind, row.id))
-    locked = read_lock(project).items if project is not None and space in (None, "project") else ()
-    for name, present in entries(project, namespace) if space != "installed" else ():
-        if name != "installed" and space in (None, name):
-            rows.extend(_own(entry, project, locked) for entry in present if kind in (None, entry.location.kind))
+    for name in SPACES:
+        if name != "installed" and space in (None, name):  # what is installed comes from the lock
+            own = entries_of(name, project, namespace)
+            rows.extend(_own(entry, project, lock.items) for entry in own if kind in (None, entry.location.kind))
     return sorted(rows, key=lambda row: (SPACES.index(row.space), row.kind, row.id))
 
 
-def _installed(project: Project, kind: str | None) -> list[ItemRow]:
-    items = with_found_signers(read_lock(project).items)
+def _installed(project: Project, lock: Lock, kind: str | None) -> list[ItemRow]:
+    items = with_found_signers(lock.items)
     verified = verified_here(project, items)
     drifted: dict[Identity, set[str]] = {}
     for entry in find_drift(project, items):
