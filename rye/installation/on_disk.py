@@ -30,6 +30,8 @@ State = Literal["missing", "changed", "extra", "wrong-flag"]
 """``wrong-flag``: the bytes are right, and the executable bit is not."""
 INSTALLED = ".ai/.rye/installed.json"
 _CHUNK = 1 << 20
+_LEAST = 1 << 12
+"""Bytes to read at once: no more than the file has, where that is known."""
 
 
 class Present(Struct, frozen=True):
@@ -81,13 +83,15 @@ def read_present(path: str) -> Present:
     except OSError:
         return Present(None)
     try:
-        mode = os.fstat(descriptor).st_mode
+        status = os.fstat(descriptor)
+        mode = status.st_mode
         if not stat.S_ISREG(mode):
             return Present(None)
-        data = os.read(descriptor, _CHUNK)
+        asked = min(max(status.st_size + 1, _LEAST), _CHUNK)  # a read gives less only at the end
+        data = os.read(descriptor, asked)
         digest = hashlib.sha256(data)
-        while len(data) == _CHUNK:
-            data = os.read(descriptor, _CHUNK)
+        while len(data) == asked:
+            data = os.read(descriptor, asked)
             digest.update(data)
         return Present(digest.hexdigest(), bool(mode & 0o100))
     except OSError:
@@ -119,13 +123,11 @@ def find_drift(project: Project, items: Iterable[LockedItem]) -> list[Drift]:
     return drift(items, scan(project))
 
 
-def edited(items: Iterable[LockedItem], present: Mapping[str, Present], written: Mapping[str, str]) -> list[Drift]:
+def edited(project: Project, items: Iterable[LockedItem], present: Mapping[str, Present]) -> list[Drift]:
     """Files that a person changed or added: neither these items' nor what the last run wrote (:func:`read_written`)."""
-    return [
-        entry
-        for entry in drift(items, present)
-        if entry.state in ("changed", "extra") and _differs(present[entry.path].sha256, written.get(entry.path))
-    ]
+    found = [entry for entry in drift(items, present) if entry.state in ("changed", "extra")]
+    written = read_written(project) if found else {}
+    return [entry for entry in found if _differs(present[entry.path].sha256, written.get(entry.path))]
 
 
 def _differs(sha256: str | None, written: str | None) -> bool:

@@ -12,16 +12,15 @@ from rye.project.lock import LockedItem
 
 def item_folder(item: LockedItem) -> str:
     """The folder that the item's own file stands in, relative to the project with ``/``."""
-    kind = KINDS[item.kind]
-    namespace, _, local_id = item.id.partition("/")
-    place = f".ai/packages/{namespace}/{kind.folder}/{local_id}"
-    return place if kind.main_file is not None else place.rpartition("/")[0]
+    return item_path(item).rpartition("/")[0]
 
 
 def item_path(item: LockedItem) -> str:
     """The item's own file."""
-    name = KINDS[item.kind].main_file
-    return f"{item_folder(item)}/{name or item.id.rpartition('/')[2] + item.suffix}"
+    kind = KINDS[item.kind]
+    namespace, _, local_id = item.id.partition("/")
+    place = f".ai/packages/{namespace}/{kind.folder}/{local_id}"
+    return f"{place}/{kind.main_file}" if kind.main_file is not None else place + item.suffix
 
 
 def item_files(item: LockedItem) -> dict[str, tuple[str, bool]]:

@@ -9,7 +9,7 @@ from msgspec import Struct
 from rye.installation.comparing import Comparison, Version, compare
 from rye.installation.graph import locked_item
 from rye.installation.hand_edits import edit_diff, signed_hash
-from rye.installation.on_disk import Drift, edited, read_written, scan
+from rye.installation.on_disk import Drift, edited, scan
 from rye.installation.origin_check import expect_origin
 from rye.installation.released import fetch_releases, find_release, identify_one
 from rye.installation.source_rows import differs, locked_source_record, source_item
@@ -52,7 +52,7 @@ def edited_files(context: Context, project: Project) -> list[EditedFile]:
     """Every file that was edited by hand, by path. The bytes to compare with come from the cache, the registry or the source."""
     state = read_state(context, project)
     manifest, items = state.manifest, state.lock.items
-    found = edited(items, scan(project), read_written(project))
+    found = edited(project, items, scan(project))
     signed = _signed_bytes(context, project, manifest, state.lock, found)
     return [
         EditedFile(entry.path, entry.state, "\n".join(edit_diff(project, entry, signed.get(entry.path))) or None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from rye.errors import RyeError
-from rye.installation.on_disk import Drift, Present, edited, read_written
+from rye.installation.on_disk import Drift, Present, edited
 from rye.project.layout import Project
 from rye.project.lock import LockedItem
 from rye.project.placement import item_files
@@ -24,12 +24,10 @@ def refuse_hand_edits(
 
     ``signed``: more items; a file that is as one of them has it is no edit.
     """
-    known = {(path, sha256) for item in signed for path, (sha256, _) in item_files(item).items()}
-    found = [
-        entry
-        for entry in edited(items, present, read_written(project))
-        if (entry.path, present[entry.path].sha256) not in known
-    ]
+    found = edited(project, items, present)
+    if found:
+        known = {(path, sha256) for item in signed for path, (sha256, _) in item_files(item).items()}
+        found = [entry for entry in found if (entry.path, present[entry.path].sha256) not in known]
     if found:
         raise edited_files(project, found, discard_command)
 

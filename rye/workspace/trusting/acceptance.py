@@ -68,6 +68,9 @@ class Approval(Struct, frozen=True, order=True):
 
     def line(self) -> str:
         """As it is remembered: one line of JSON."""
+        text = self.item + self.value
+        if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
+            return f'["{self.item}", "{self.what}", "{self.value}"]'
         return json.dumps([self.item, self.what, self.value], ensure_ascii=True)
 
 
@@ -105,12 +108,13 @@ def approvals(items: Iterable[LockedItem]) -> set[Approval]:
     found: set[Approval] = set()
     for item in items:
         name = str(item.identity)
-        found.update(Approval(name, "right", pattern) for pattern in item.approved_capabilities)
-        found.update(Approval(name, "hook", hook_text(hook)) for hook in item.approved_hooks)
-        found.update(Approval(name, "tool", text) for text in tool_texts(item))
-        found.update(Approval(name, "run", run_text(run)) for run in item.approved_runs)
-        found.update(Approval(name, "fact", fact) for fact in item.approved_facts)
-        found.update(forced_versions([item]))
+        found.update([Approval(name, "right", pattern) for pattern in item.approved_capabilities])
+        found.update([Approval(name, "hook", hook_text(hook)) for hook in item.approved_hooks])
+        found.update([Approval(name, "tool", text) for text in tool_texts(item)])
+        found.update([Approval(name, "run", run_text(run)) for run in item.approved_runs])
+        found.update([Approval(name, "fact", fact) for fact in item.approved_facts])
+        if item.forced is not None:
+            found.add(Approval(name, "forced", item.forced))
         signer = item.signer if item.approved_signer is None else item.approved_signer
         if signer and item.source is not None:  # nobody vouches for a source's items, so each of them is agreed to
             found.add(Approval(name, "source", item.registry))
@@ -138,8 +142,11 @@ def trusts_lock(context: Context, given: bool = False) -> bool:
 def unseen(project: Project, wanted: Iterable[Approval]) -> tuple[Approval, ...]:
     """Those of these approvals that this user has not agreed to in this project, sorted. A right that lies within those agreed
     to for the item is nothing new."""
+    asked = set(wanted)
+    if not asked:
+        return ()
     known = _read(memory_of(project, _FOLDER))
-    return tuple(sorted(one for one in set(wanted) if one.line() not in known and not _within(one, known)))
+    return tuple(sorted(one for one in asked if one.line() not in known and not _within(one, known)))
 
 
 def accepted_before(project: Project) -> bool:

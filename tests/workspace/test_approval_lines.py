@@ -1,0 +1,22 @@
+"""What was agreed to is remembered in lines that no item's author can forge (DESIGN 6.1, Agreed here)."""
+
+from __future__ import annotations
+
+import json
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from rye.workspace.trusting.acceptance import Approval
+
+TEXTS = st.text(st.sampled_from('ab: ".\\,[]\x7f\x00\n\u2028é\U0001f600\ud800')) | st.text()
+
+
+@given(TEXTS, TEXTS)
+@example("acme/a", 'x", "right", "rye.*')
+@example("tool:acme/a", "rye.execute.*")
+@example('"', "\\")
+def test_a_line_is_the_json_of_its_three_texts(item: str, value: str) -> None:
+    line = Approval(item, "right", value).line()
+    assert line == json.dumps([item, "right", value], ensure_ascii=True)
+    assert "\n" not in line
