@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from rye.runtime.calls import CallError
 from rye.runtime.effects import Clock
-from rye.runtime.limits import Bound, Crossing, Limits, Number, Used, crossed, left, remaining
+from rye.runtime.limits import Bound, Crossing, Limits, Number, Used, crossed, left, minimum, remaining
 
 _COUNTED_AT_CALLS = ("duration", "calls", "tool_seconds")
 _COUNTED_AT_TURNS = ("turns", "tokens", "spend", "duration")
@@ -32,6 +32,11 @@ class Meter:
         self._lock = lock
 
     @property
+    def limits(self) -> Limits:
+        """The most that the run may use from its start on."""
+        return minimum(bound.limits for bound in self._bounds)
+
+    @property
     def limits_tools(self) -> bool:
         """Whether the seconds of tools are limited."""
         return any(bound.limits.tool_seconds is not None for bound in self._bounds)
@@ -41,11 +46,11 @@ class Meter:
         with self._lock:
             return replace(self._used, duration=self._clock.monotonic() - self._started)
 
-    def remaining(self, more: Limits | None = None) -> Limits:
+    def remaining(self, more: Limits) -> Limits:
         """What is left of every limit; ``more``: limits that begin to count now."""
         with self._lock:
             used = self.used_now()
-            return remaining([*self._bounds, *([Bound(more, used)] if more is not None else [])], used)
+            return remaining([*self._bounds, Bound(more, used)], used)
 
     def left(self, name: str) -> Number | None:
         """What is left of one limit, at least 0; None: the run has no such limit."""
@@ -120,5 +125,5 @@ def exceeded(crossing: Crossing) -> CallError:
     """The refusal of a call beyond a limit."""
     shown = crossing.as_json()
     message = f"This run went beyond its limit of {shown['maximum']} {crossing.limit}: {shown['current']}."
-    hint = "Nothing more is done in this run. Return what there is."
+    hint = "Every later call of this run is refused, rye_return too. Say what is done and what is not."
     return CallError("limit-exceeded", message, hint, details=shown)

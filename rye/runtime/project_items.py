@@ -271,5 +271,5 @@ def _refused(shown: str, judged: Verification) -> RyeError:
     return RyeError(
         code.get(judged.verdict, "untrusted"),
         f"{shown} is {judged.verdict}: {judged.detail}",
-        f"What is executed must be signed by a key that you trust: `rye sign {shown}`, or `rye trust add`.",
+        f"What is executed must be signed by a key that you trust: `rye sign {shown}`, or `rye trust add FILE` with its key.",
     )

@@ -96,7 +96,7 @@ class Session:
             "as": self.chain.root.label,
             "binding": self._binding,
             "not_enforced": list(self._not_enforced),
-            "limits": self.meter.remaining().as_json(),
+            "limits": self.meter.limits.as_json(),
         }
 
     def may(self, primary: str, kind: str, item_id: str) -> bool:

@@ -6,6 +6,7 @@ import hashlib
 import json
 import threading
 import tracemalloc
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -226,6 +227,13 @@ def test_a_child_run_gets_the_longer_chain_and_leaves_the_parents_alone(tmp_path
 # -- limits ------------------------------------------------------------------------------------------------------------
 
 
+def test_the_start_says_the_limits_and_not_what_is_left_of_them(tmp_path: Path) -> None:
+    rules = Rules(limits=Limits(duration=90, calls=4))
+    run = Simulation(tmp_path, level("acme/work/ship", limits=Limits(duration=60, spend=Decimal("0.50"))), rules=rules)
+    run.clock.seconds = 0.4
+    assert run.session.start()["limits"] == {"spend": "0.50", "duration": 60, "calls": 4}
+
+
 def test_the_call_beyond_the_limit_is_refused_and_so_is_every_later_one(tmp_path: Path) -> None:
     run = ship(tmp_path, level("acme/work/ship", "rye.*", limits=Limits(calls=2)))
     run.act("rye_load", **LOAD_STYLE)
@@ -238,7 +246,9 @@ def test_the_call_beyond_the_limit_is_refused_and_so_is_every_later_one(tmp_path
             "current": 3,
             "maximum": 2,
         }
-    assert run.code("rye_return", outputs={}) == "limit-exceeded"
+    refused = run.error("rye_return", outputs={})
+    assert refused["code"] == "limit-exceeded"
+    assert "rye_return too" in str(refused["hint"])
     assert run.events.count("limit") == 3
 
 
