@@ -60,7 +60,7 @@ def test_every_recipe_works_in_the_order_of_the_page(tree: Path) -> None:
         else:
             apply(step, tree)
             touched.add(step.path)
-    assert RECIPES == ["setup", "kind", "command", "statement", "limit"]
+    assert RECIPES == ["setup", "kind", "command", "code", "statement", "limit"]
     python = sorted(path for path in [*touched, "rye/items/checklist.py"] if path.endswith(".py"))
     assert len(python) >= 14
     done = shell(f".venv/bin/ruff check {' '.join(python)} && .venv/bin/ruff format --check {' '.join(python)}", tree)
