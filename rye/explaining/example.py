@@ -1,7 +1,8 @@
 """Examples of codes: what goes wrong, and what does not. A test runs all of them (tests/explaining/test_examples.py).
 
 ``examples/AREA.toml`` has one table per code. Either both texts are part of a file of the small project in
-``examples/project``, which has the good one as it stands, and ``run`` is the command that reads it::
+``examples/project``, which has the good one as it stands (after the commands in ``first``, where there are any), and ``run`` is
+the command that reads it::
 
     [R04]
     file = ".ai/directives/work/deploy.md"
@@ -34,12 +35,16 @@ class Example(Struct, frozen=True, forbid_unknown_fields=True):
     bad: str
     good: str
     file: str | None = None
+    first: str = ""
+    """Commands, one a line, that come before the file is changed."""
     run: str | None = None
 
     @property
     def shown(self) -> tuple[tuple[str, list[str]], ...]:
         """Both texts as a page or a terminal can show them: a title, and lines."""
         place = f", in {self.file}" if self.file else ""
+        if self.run is not None:
+            place += f", as `{self.run}` finds"
         return (f"Wrong{place}:", _visible(self.bad)), ("Right:", _visible(self.good))
 
     @property
@@ -62,4 +67,4 @@ def _visible(text: str) -> list[str]:
         letter if letter == "\n" or letter.isprintable() else "    " if letter == "\t" else f"<U+{ord(letter):04X}>"
         for letter in text.strip("\n")
     )
-    return [f"    {line}".rstrip() for line in shown.split("\n")]
+    return [line.rstrip() for line in shown.split("\n")]

@@ -53,12 +53,14 @@ def _page(area: Area, shown: Mapping[str, Example]) -> str:
 def _section(row: Code, example: Example) -> Iterator[str]:
     yield f"## {row.code}"
     yield ""
-    yield f"{row.title} {row.text}"
+    yield row.title
     for head, lines in example.shown:
         yield ""
         yield head
         yield ""
+        yield "````text"
         yield from lines
+        yield "````"
 
 
 def _cell(text: str) -> str:

@@ -28,8 +28,9 @@ CODES = Path(__file__).with_name("codes")
 AREAS = (
     "commands",
     "directives",
-    "items",
+    "texts",
     "agents",
+    "items",
     "customizing",
     "projects",
     "auditing",

@@ -46,6 +46,6 @@ def _page(session: Session, found: Explained) -> str:
     lines = [f"{session.console.style(row.code, 'strong')}: {row.title}", "", row.text, ""]
     if example is not None:
         for head, text in example.shown:
-            lines += [head, "", *text, ""]
+            lines += [head, "", *(f"    {line}".rstrip() for line in text), ""]
     lines += [f"Exit status: {row.exit}", f"Read more: {row.page}"]
     return "\n".join(lines)

@@ -1,0 +1,139 @@
+"""Every example of ``rye explain``: the bad one gives its code and the exit status of the table, the good one does not."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from rye.explaining.example import EXAMPLES, PROJECT, Example, examples
+from rye.explaining.table import AREAS, by_code, load
+from tests.cli.running import Program, Result
+
+TABLE = by_code(load())
+ALL: Mapping[str, Example] = {code: each for area in AREAS for code, each in examples(area).items()}
+READ = {code: each for code, each in ALL.items() if each.file is not None and each.run is None}
+"""A text that `rye validate` reads: all of them in one project."""
+CHANGED = {code: each for code, each in ALL.items() if each.file is not None and each.run is not None}
+COMMANDS = {code: each for code, each in ALL.items() if each.file is None}
+
+
+def codes_in(value: object) -> Iterator[str]:
+    """Every code in a document of ``--json``, wherever it stands."""
+    if isinstance(value, dict):
+        for key, below in value.items():
+            if key in ("code", "rule") and isinstance(below, str):
+                yield below
+            yield from codes_in(below)
+    elif isinstance(value, list):
+        for below in value:
+            yield from codes_in(below)
+
+
+def project(base: Path) -> Program:
+    program = Program(base)
+    shutil.copytree(PROJECT, program.folder, dirs_exist_ok=True)
+    return program
+
+
+def run(program: Program, line: str) -> Result:
+    words = shlex.split(line)
+    assert words[0] == "rye", line
+    return program.run(*words[1:], "--json")
+
+
+def codes_of(result: Result) -> set[str]:
+    return set(codes_in(result.json)) if result.stdout.strip() else set()
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Program:
+    """One project for all examples that change one file and only read."""
+    return project(tmp_path_factory.mktemp("examples"))
+
+
+@pytest.fixture(scope="module")
+def good(shared: Program) -> Mapping[str, Result]:
+    """What each command says about the project as it stands."""
+    return {line: run(shared, line) for line in {each.command for each in READ.values()}}
+
+
+def severities(value: object, code: str) -> Iterator[str]:
+    """How bad the findings with a code are, in a document of ``--json``."""
+    if isinstance(value, dict):
+        if code in (value.get("code"), value.get("rule")) and isinstance(value.get("severity"), str):
+            yield value["severity"]
+        for below in value.values():
+            yield from severities(below, code)
+    elif isinstance(value, list):
+        for below in value:
+            yield from severities(below, code)
+
+
+def expect_code(result: Result, code: str) -> None:
+    assert code in codes_of(result), result
+    found = set(severities(result.json, code))
+    if not found or "error" in found:
+        assert result.code == TABLE[code].exit, result
+    assert not ("error" in found and TABLE[code].exit == 0)
+
+
+def with_the_bad_text(program: Program, example: Example) -> Result:
+    """Run with the bad text in the place of the good one, then put the file back."""
+    assert example.file is not None
+    path = program.path(example.file)
+    before = path.read_bytes()
+    text = before.decode()
+    assert text.count(example.good) == 1, f"the right text is not in {example.file} once"
+    path.write_bytes(text.replace(example.good, example.bad).encode())
+    try:
+        return run(program, example.command)
+    finally:
+        path.write_bytes(before)
+
+
+@pytest.mark.parametrize("code", READ)
+def test_a_text_is_wrong_as_shown_and_right_as_shown(shared: Program, good: Mapping[str, Result], code: str) -> None:
+    example = READ[code]
+    expect_code(with_the_bad_text(shared, example), code)
+    assert code not in codes_of(good[example.command])
+
+
+@pytest.mark.parametrize("code", CHANGED)
+def test_a_changed_file_is_found_by_the_command_as_shown(tmp_path: Path, code: str) -> None:
+    example = CHANGED[code]
+    program = project(tmp_path)
+    for line in example.first.strip().splitlines():
+        assert run(program, line).code == 0, line
+    expect_code(with_the_bad_text(program, example), code)
+    result = run(program, example.command)
+    assert (result.code, code in codes_of(result)) == (0, False), result
+
+
+@pytest.mark.parametrize("code", COMMANDS)
+def test_a_command_fails_as_shown_and_works_as_shown(tmp_path: Path, code: str) -> None:
+    example = COMMANDS[code]
+    for number, (text, is_good) in enumerate(((example.bad, False), (example.good, True))):
+        program = project(tmp_path / str(number))
+        *first, last = text.strip().split("\n")
+        for line in first:
+            assert run(program, line).code == 0, line
+        result = run(program, last)
+        if is_good:
+            assert code not in codes_of(result), result
+            assert result.code == 0, result
+        else:
+            expect_code(result, code)
+
+
+def test_examples_are_of_codes_of_their_area() -> None:
+    assert [code for area in AREAS for code in examples(area) if TABLE[code].area != area] == []
+    assert {path.stem for path in EXAMPLES.glob("*.toml")} <= set(AREAS)
+    assert len(ALL) >= 100
+
+
+def test_the_project_of_the_examples_has_no_findings(shared: Program) -> None:
+    assert not set(codes_of(run(shared, "rye validate")))
