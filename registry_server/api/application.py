@@ -24,8 +24,8 @@ import asyncio
 import logging
 import re
 from collections.abc import Awaitable, Callable
-from functools import partial
-from typing import Any, cast
+from functools import cache, partial
+from typing import Any
 
 from litestar import HttpMethod, Litestar, Request, Response, get, route
 from litestar.datastructures import State
@@ -53,6 +53,7 @@ from registry_server.api.readers import Readers
 from registry_server.api.reading import Answer
 from registry_server.api.record_routes import RECORD_ROUTES
 from registry_server.api.requests import (
+    SERVICE_KEY,
     account_of,
     body_of,
     json_answer,
@@ -149,7 +150,24 @@ Handler = Callable[[Request[Any, Any, State], Service], Awaitable[Response[bytes
 
 def create_app(service: Service) -> Application:
     """The ASGI application around a running service."""
-    framework = Litestar(
+    routes = framework()
+
+    async def routed(scope: Any, receive: Any, send: Any) -> None:
+        scope[SERVICE_KEY] = service
+        await routes(scope, receive, send)
+
+    gate = None if service.settings.read == "public" else partial(_gate, service)
+    behind: Application = routed
+    if service.settings.interoperate:
+        behind = Readers(service, behind, _for_program)
+    files = Files(service.public, behind, gate)
+    return Watched(files, service.metrics, service.settings)
+
+
+@cache
+def framework() -> Litestar:
+    """The routes. They are the same for every service and slow to make, so a process makes them once."""
+    return Litestar(
         route_handlers=[
             _blobs,
             _statements,
@@ -166,18 +184,11 @@ def create_app(service: Service) -> Application:
             *RECORD_ROUTES,
             _absent,
         ],
-        state=State({"service": service}),
         openapi_config=None,
         exception_handlers={Exception: _failed},
         request_max_body_size=None,  # bodies are read and capped here
         logging_config=None,
     )
-    gate = None if service.settings.read == "public" else partial(_gate, service)
-    behind = cast(Application, framework)
-    if service.settings.interoperate:
-        behind = Readers(service, behind, _for_program)
-    files = Files(service.public, behind, gate)
-    return Watched(files, service.metrics, service.settings)
 
 
 async def _gate(service: Service, scope: Any) -> Answer | None:

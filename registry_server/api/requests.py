@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 from litestar import Request, Response
 from litestar.datastructures import State
@@ -25,8 +25,12 @@ SAFE_HEADERS = {
 _JSON = "application/json"
 
 
+SERVICE_KEY = "rye.service"
+"""Where a request's scope has the service that answers it."""
+
+
 def service_of(request: Request[Any, Any, State]) -> Service:
-    service: Service = request.app.state["service"]
+    service: Service = cast("dict[str, Any]", request.scope)[SERVICE_KEY]
     return service
 
 
